@@ -1,0 +1,40 @@
+# `make` alone lists the targets. Everything is set up in one virtual environment, .venv.
+PYTHON ?= python3
+BIN    := .venv/bin
+READY  := .venv/.ready
+BOOK_FLAGS ?=
+# two cores share the work: a waiting thread must not spin
+export OMP_WAIT_POLICY = PASSIVE
+# modules are compiled on first use, not all 20,000 at installation
+unexport PYTHONDONTWRITEBYTECODE
+NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
+
+.PHONY: help book test lab check sync clean
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+book: $(READY)  ## execute the chapters and build the HTML: _build/html/index.html
+	$(BIN)/jupyter-book build $(BOOK_FLAGS) .
+
+test: book  ## everything that tests: package, chapters, exercises, and the built book in a browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests exercises/solutions
+
+lab: $(READY)  ## open the chapters and the exercises in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir .
+
+check: $(READY)  ## lint, and whether the generated files are in step
+	$(BIN)/ruff check .
+	$(BIN)/python -m tools.sync --check
+
+sync: $(READY)  ## bring the generated files in step
+	$(BIN)/python -m tools.sync
+
+clean:  ## remove the built book, its cache and the environment
+	rm -rf _build .venv *.egg-info
+
+$(READY): requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("the book needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check pip==26.2.1
+	$(BIN)/python -m pip install -q --no-compile -r requirements.txt -e .
+	@touch $@

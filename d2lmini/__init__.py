@@ -1,0 +1,75 @@
+"""d2lmini: attention and transformers, small enough to read.
+
+Shapes are written with one legend everywhere:
+
+    B  batch                    D  features of queries and keys
+    T  queries (targets)        E  features of values
+    S  keys = values (sources)  H  heads
+    N  stored examples          C  classes
+    V  vocabulary               h  hidden units (``num_hiddens``)
+
+Masks are boolean and ``True`` means *may attend*; they broadcast to (B, H, T, S), or to (B, T, S) where there are no
+heads. ``valid_lens`` of shape (B,) or (B, T) is accepted wherever a mask is. A query that may attend to nothing gets
+zero weights and a zero output.
+
+Importing this package loads nothing heavy: each public name is fetched from its module on first use.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_MODULES = {
+    "run_times": ["run_time"],
+    "masks": ["as_mask", "causal_mask", "padding_mask", "sliding_window_mask"],
+    "pooling": [
+        "GaussianKernel",
+        "boxcar",
+        "constant",
+        "epanechikov",
+        "epanechnikov",
+        "gaussian",
+        "gaussian_with_width",
+        "nadaraya_watson",
+        "triangular",
+    ],
+    "attention": [
+        "AdditiveAttention",
+        "BilinearAttention",
+        "DotProductAttention",
+        "capture_attention",
+        "masked_softmax",
+        "scaled_dot_product_attention",
+    ],
+    "plotting": ["plot", "plt", "set_axes", "set_figsize", "show_heatmaps", "use_svg_display"],
+    "utils": [
+        "HyperParameters",
+        "add_to_class",
+        "check_shape",
+        "cpu",
+        "gpu",
+        "num_gpus",
+        "show_source",
+        "try_all_gpus",
+        "try_gpu",
+    ],
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+_PACKAGES = {"data", "exercises", "experiments", "figures", "results"}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value  # the next look-up is a plain one
+        return value
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_HOME, *_PACKAGES})

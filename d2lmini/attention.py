@@ -1,0 +1,417 @@
+"""Attention: masked softmax, scaled dot products, and three ways to score a query against a key.
+
+All of it takes queries (B, T, D), keys (B, S, D) and values (B, S, E), the functions also with heads (B, H,
+T, D), ... Masks and ``valid_lens`` are those of `d2lmini.masks`. A query that may attend to nothing gets zero
+weights, a zero output and a zero gradient.
+
+Where a query, key or value takes no part (a key that no query may attend to, as in padding; a query that may
+attend to nothing) its content has no effect, not even NaN. A NaN in a key that *some* queries of the example
+attend to may reach the others too, since 0 * NaN is NaN.
+"""
+
+import math
+from contextlib import contextmanager
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from .masks import as_mask
+
+# the largest block of additive features made at once, in elements: 16 MiB in float32
+_BLOCK = 2**22
+
+
+def masked_softmax(X, valid_lens=None, *, mask=None):
+    """Softmax over the keys that may be attended to; the others weigh exactly 0, whatever their score.
+
+    Args:
+        X: scores of shape (B, T, S) or (B, H, T, S); not changed. (T, S) without ``valid_lens``.
+        valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count.
+        mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
+
+    Returns:
+        Weights of the shape and dtype of ``X``. Rows sum to 1, or are 0 where nothing may be attended to.
+
+    Raises:
+        TypeError: ``X`` is not floating-point, or ``valid_lens`` or ``mask`` is of the wrong type.
+        ValueError: ``valid_lens`` or ``mask`` does not fit ``X``.
+
+    Source: D2L section 11.3.2.1.
+    """
+    if not isinstance(X, torch.Tensor) or not X.is_floating_point():
+        raise TypeError(
+            f"scores are {getattr(X, 'dtype', type(X).__name__)}, expected a floating-point tensor"
+        )
+    return _softmax(X, as_mask(X.shape, valid_lens, mask, device=X.device))
+
+
+def scaled_dot_product_attention(
+    queries, keys, values, valid_lens=None, *, mask=None, scale=None, dropout_p=0.0, return_weights=False
+):
+    """Averages of the values, weighted by softmax(scale * queries . keys).
+
+    Runs through torch's fused kernel, which never makes the (T, S) weights, unless they are asked for. Asking
+    changes the output by no more than rounding, except that dropout draws other random numbers. The fused
+    kernel has no second derivatives; the plain formula has.
+
+    Args:
+        queries: (B, T, D) or (B, H, T, D).
+        keys: (B, S, D) or (B, H, S, D).
+        values: (B, S, E) or (B, H, S, E).
+        valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count.
+        mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
+        scale: factor on the dot products; None: 1/sqrt(D).
+        dropout_p: probability of dropping a weight, applied always: pass 0 in evaluation.
+        return_weights: whether to return the weights too.
+
+    Returns:
+        Output of shape (B, T, E) or (B, H, T, E); with ``return_weights`` a pair of it and the weights
+        *before* dropout, (B, T, S) or (B, H, T, S).
+
+    Raises:
+        TypeError: an input is not a floating-point tensor, or ``valid_lens`` or ``mask`` has a wrong type.
+        ValueError: shapes, dtypes or devices do not fit together.
+
+    Source: D2L equation 11.3.6; UDL equation 12.9; Vaswani et al. 2017.
+    """
+    shape = _check_inputs(queries, keys, values)
+    if queries.shape[-1] != keys.shape[-1]:
+        raise ValueError(
+            f"queries have {queries.shape[-1]} features but keys have {keys.shape[-1]}: a dot product needs "
+            "as many; AdditiveAttention and BilinearAttention take different sizes"
+        )
+    if queries.shape[-1] == 0:
+        raise ValueError("queries and keys have 0 features, expected at least 1")
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"dropout_p is {dropout_p}, expected a probability")
+    mask = as_mask(shape, valid_lens, mask, device=queries.device)
+    queries, keys, values = _without_idle(queries, keys, values, mask)
+    return _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights)
+
+
+class Attention(nn.Module):
+    """What the scoring modules share: dropout on the weights, and the weights of the last call on request.
+
+    No weights are kept. A call remembers the queries and keys that its scores came from, detached, which grow
+    with T + S where weights grow with T * S; reading `attention_weights` computes the weights from them. They
+    are forgotten at the next call, in copies and pickles and, in training, as soon as the backward pass has
+    gone through the output; until then autograd holds the same tensors anyway. To see several calls or a
+    whole model: `capture_attention`.
+    """
+
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self._last = None
+
+    @property
+    def attention_weights(self):
+        """Weights of the last call before dropout, (B, T, S), detached.
+
+        Raises:
+            RuntimeError: there was no call, its backward pass is over, or its inputs were changed in place.
+        """
+        if self._last is None:
+            raise RuntimeError(
+                f"{type(self).__name__} has no weights to show: call it first (a copy starts afresh)"
+            )
+        return self._last.weights()
+
+    @property
+    def _dropout_p(self):
+        return self.dropout.p if self.dropout.training else 0.0
+
+    def _remember(self, output, weights, *inputs):
+        """Lets `attention_weights` be ``weights(*inputs)`` until the backward pass reaches ``output``."""
+        self._last = _LastCall(weights, inputs)
+        if output.requires_grad:
+            output.register_hook(self._last.forget)
+        return output
+
+    def __getstate__(self):
+        return {**self.__dict__, "_last": None}
+
+
+class DotProductAttention(Attention):
+    """Scaled dot-product attention as a module.
+
+    Args:
+        dropout: probability of dropping a weight in training.
+
+    Source: D2L section 11.3.3.
+    """
+
+    def forward(self, queries, keys, values, valid_lens=None, *, mask=None):
+        """As `scaled_dot_product_attention`: (B, T, D), (B, S, D), (B, S, E) to (B, T, E), or all with
+        heads."""
+        output = scaled_dot_product_attention(
+            queries, keys, values, valid_lens, mask=mask, dropout_p=self._dropout_p
+        )
+        return self._remember(output, _weights_of_call, queries, keys, valid_lens, mask)
+
+
+class BilinearAttention(Attention):
+    """Scores q^T M k with a learned matrix M, for queries and keys of different sizes.
+
+    There is no 1/sqrt(d): M learns its own scale. ``W.weight`` is M transposed, (key_size, query_size).
+
+    Args:
+        key_size: features of a key.
+        dropout: probability of dropping a weight in training.
+        query_size: features of a query; None: taken from the first call (until then M has no size).
+
+    Source: Luong et al. 2015, "general"; D2L section 11.3, exercise 2.
+    """
+
+    def __init__(self, key_size, dropout=0.0, *, query_size=None):
+        super().__init__(dropout)
+        self.W = _linear(query_size, key_size)
+
+    def forward(self, queries, keys, values, valid_lens=None, *, mask=None):
+        """Queries (B, T, query_size), keys (B, S, key_size), values (B, S, E) to (B, T, E).
+
+        Raises as `scaled_dot_product_attention` does.
+        """
+        shape = _check_inputs(queries, keys, values)
+        _check_size("keys", keys, self.W.out_features, "key_size")
+        mask = as_mask(shape, valid_lens, mask, device=queries.device)
+        queries, keys, values = _without_idle(queries, keys, values, mask)
+        queries = _project(self.W, "queries", queries)  # (B, T, key_size)
+        output = _dot_attention(queries, keys, values, mask, 1.0, self._dropout_p)
+        return self._remember(output, partial(_weights_of_call, scale=1.0), queries, keys, None, mask)
+
+
+class AdditiveAttention(Attention):
+    """Scores w_v^T tanh(W_q q + W_k k): a network of one hidden layer over each pair of query and key.
+
+    The (B, T, S, h) features are never made at once when they are large: blocks of queries take turns, and in
+    training each block is computed again in the backward pass.
+
+    Args:
+        num_hiddens: h, the size of the hidden layer.
+        dropout: probability of dropping a weight in training.
+        query_size: features of a query; None: taken from the first call (until then W_q has no size).
+        key_size: features of a key, likewise.
+
+    Source: D2L section 11.3.4, equation 11.3.7; Bahdanau et al. 2015.
+    """
+
+    def __init__(self, num_hiddens, dropout=0.0, *, query_size=None, key_size=None):
+        super().__init__(dropout)
+        self.W_k = _linear(key_size, num_hiddens)
+        self.W_q = _linear(query_size, num_hiddens)
+        self.w_v = nn.Linear(num_hiddens, 1, bias=False)
+
+    def forward(self, queries, keys, values, valid_lens=None, *, mask=None):
+        """Queries (B, T, query_size), keys (B, S, key_size), values (B, S, E) to (B, T, E).
+
+        Raises as `scaled_dot_product_attention` does, and ValueError where there are heads.
+        """
+        shape = _check_inputs(queries, keys, values)
+        if len(shape) != 3:
+            raise ValueError(
+                f"queries have shape {tuple(queries.shape)}, expected (B, T, query_size) without heads"
+            )
+        mask = as_mask(shape, valid_lens, mask, device=queries.device)
+        queries, keys, values = _without_idle(queries, keys, values, mask)
+        queries = _project(self.W_q, "queries", queries)  # (B, T, h)
+        keys = _project(self.W_k, "keys", keys)  # (B, S, h)
+        w_v = self.w_v.weight[0]  # (h,)
+        output = _average(_additive_weights(queries, keys, w_v, mask), values, self._dropout_p)
+        # a copy of w_v: the optimizer's next step changes the parameter in place
+        return self._remember(output, _additive_weights, queries, keys, w_v.detach().clone(), mask)
+
+
+@contextmanager
+def capture_attention(module):
+    """Records the weights of every attention module inside ``module``, call by call, while the context is
+    open.
+
+        with capture_attention(model) as weights:
+            model(X)
+        weights["decoder.attention"][0]  # (B, T, S): first call of that module
+
+    Args:
+        module: any module; an attention module itself goes by the name "".
+
+    Yields:
+        Dict from the name of each attention module to the list of its weights, detached, before dropout.
+
+    Raises:
+        ValueError: ``module`` holds no attention module.
+    """
+    sources = {name: m for name, m in module.named_modules() if isinstance(m, Attention)}
+    if not sources:
+        raise ValueError(f"{type(module).__name__} holds no attention module to capture")
+    record = {name: [] for name in sources}
+
+    def append(name, source, inputs, output):
+        record[name].append(source.attention_weights)
+
+    hooks = [source.register_forward_hook(partial(append, name)) for name, source in sources.items()]
+    try:
+        yield record
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+class _LastCall:
+    """The detached inputs of a call, and how to get its weights from them."""
+
+    def __init__(self, compute, inputs):
+        self.compute = compute
+        self.inputs = [x if x is None else x.detach() for x in inputs]
+        self.versions = self._versions()
+
+    def _versions(self):
+        # a tensor and its detached alias count changes in place together; inference tensors do not count
+        return [None if x is None or x.is_inference() else x._version for x in self.inputs]
+
+    @torch.no_grad()
+    def weights(self):
+        if self.compute is None:
+            raise RuntimeError(
+                "the weights of the last call were let go in its backward pass: read them before it, call "
+                "the module again, or use `with capture_attention(module)`"
+            )
+        if self._versions() != self.versions:
+            raise RuntimeError(
+                "the inputs of the last call were changed in place since: its weights are lost"
+            )
+        return self.compute(*self.inputs).to(self.inputs[0].dtype)
+
+    def forget(self, grad=None):
+        self.compute, self.inputs, self.versions = None, [], []
+
+
+def _softmax(scores, mask):
+    if mask is None:
+        return scores.softmax(-1)
+    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1)
+    # rows of -inf would give NaN in value and gradient: empty rows are computed from zeros, then cleared
+    blocked = torch.zeros_like(empty, dtype=scores.dtype).masked_fill(~empty, -torch.inf)
+    return torch.where(mask, scores, blocked).softmax(-1).masked_fill(empty, 0)
+
+
+def _dot_weights(queries, keys, mask, *, scale=None):
+    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
+    queries, keys = _widen(queries), _widen(keys)
+    return _softmax(queries * scale @ keys.mT, mask)  # (..., T, S)
+
+
+def _weights_of_call(queries, keys, valid_lens, mask, *, scale=None):
+    shape = (*queries.shape[:-1], keys.shape[-2])
+    return _dot_weights(queries, keys, as_mask(shape, valid_lens, mask), scale=scale)
+
+
+def _additive_weights(queries, keys, w_v, mask):
+    return _softmax(_additive_scores(queries, keys, w_v), mask)
+
+
+def _additive_scores(queries, keys, w_v):
+    def scores(block):
+        return torch.tanh(block[:, :, None] + keys[:, None]) @ w_v  # (B, t, S, h) to (B, t, S)
+
+    batch, num_queries, num_hiddens = queries.shape
+    per_query = batch * keys.shape[1] * num_hiddens
+    if num_queries * per_query <= _BLOCK:
+        return scores(queries)
+    blocks = queries.split(max(1, _BLOCK // per_query), dim=1)
+    # checkpointed, for otherwise autograd keeps the features of every block
+    return torch.cat(
+        [checkpoint(scores, b, use_reentrant=False, preserve_rng_state=False) for b in blocks], dim=1
+    )
+
+
+def _average(weights, values, dropout_p):
+    output = F.dropout(weights, dropout_p) @ values.to(weights.dtype)
+    return output.to(values.dtype)
+
+
+def _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights=False):
+    """`scaled_dot_product_attention` of inputs that are checked and rid of idle content."""
+    if return_weights or 0 in (*queries.shape, *values.shape):  # kernels differ on what they make of nothing
+        weights = _dot_weights(queries, keys, mask, scale=scale)
+        output = _average(weights, values, dropout_p)
+        return (output, weights.to(queries.dtype)) if return_weights else output
+    empty = allowed = None
+    if mask is not None:
+        empty = ~mask.any(-1, keepdim=True)  # (..., T, 1)
+        allowed = (
+            mask | empty
+        )  # for a row without keys some kernels give NaN (torch 2.4), for a full row none does
+    if queries.dim() == 3:  # the fast kernels want heads
+        queries, keys, values = queries[:, None], keys[:, None], values[:, None]  # (B, 1, T, D), ...
+        allowed = allowed if mask is None else allowed[:, None]  # (B, 1, T, S)
+        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p, scale=scale)[:, 0]
+    else:
+        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p, scale=scale)
+    return output if mask is None else output.masked_fill(empty, 0)  # (B, T, E) or (B, H, T, E)
+
+
+def _without_idle(queries, keys, values, mask):
+    """Zeros in place of the queries, keys and values that take no part, lest 0 * NaN leaks from them."""
+    if mask is None:
+        return queries, keys, values
+    query_idle = ~mask.any(-1, keepdim=True)  # (..., T, 1)
+    key_idle = ~mask.any(-2).unsqueeze(-1)  # (..., S, 1)
+    return queries.masked_fill(query_idle, 0), keys.masked_fill(key_idle, 0), values.masked_fill(key_idle, 0)
+
+
+def _widen(x):
+    # half precision is scored in float32, as the fused kernels do
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _linear(in_features, out_features):
+    if in_features is None:
+        return nn.LazyLinear(out_features, bias=False)
+    return nn.Linear(in_features, out_features, bias=False)
+
+
+def _project(linear, name, x):
+    if not nn.parameter.is_lazy(linear.weight):
+        _check_size(name, x, linear.in_features, "the size fixed at construction or at the first call")
+    return linear(x)
+
+
+def _check_size(name, x, size, origin):
+    if x.shape[-1] != size:
+        raise ValueError(f"{name} have {x.shape[-1]} features, expected {size} ({origin})")
+
+
+def _check_inputs(queries, keys, values):
+    """Checks what all ways of scoring need, and returns the shape of the scores."""
+    for name, x in (("queries", queries), ("keys", keys), ("values", values)):
+        if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+            raise TypeError(
+                f"{name} are {getattr(x, 'dtype', type(x).__name__)}, expected a floating-point tensor"
+            )
+        if x.dim() not in (3, 4) or x.dim() != queries.dim():
+            raise ValueError(
+                f"{name} have shape {tuple(x.shape)}, expected (batch, number, features), or "
+                f"(batch, heads, number, features) for all three; queries are {tuple(queries.shape)}"
+            )
+        for i, what in enumerate(("batch", "heads")[: x.dim() - 2]):
+            if x.shape[i] != queries.shape[i]:
+                raise ValueError(
+                    f"{name} have {what} {x.shape[i]} but queries have {what} {queries.shape[i]}"
+                )
+        if x.device != queries.device:
+            raise ValueError(
+                f"{name} are on {x.device} but queries are on {queries.device}: move them with .to()"
+            )
+        # autocast brings them to one dtype itself
+        if x.dtype != queries.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(
+                f"{name} have dtype {x.dtype} but queries have {queries.dtype}: cast them with .to()"
+            )
+    if keys.shape[-2] != values.shape[-2]:
+        raise ValueError(
+            f"there are {keys.shape[-2]} keys but {values.shape[-2]} values: expected one value per key"
+        )
+    return (*queries.shape[:-1], keys.shape[-2])

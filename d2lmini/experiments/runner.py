@@ -1,0 +1,177 @@
+"""Find an experiment by name, run it with one of its presets, and record all that is needed to believe and repeat it."""
+
+import json
+import math
+import os
+import pkgutil
+import platform
+import random
+import re
+import subprocess
+import time
+from datetime import datetime, timezone
+from importlib import import_module
+from pathlib import Path
+
+import numpy
+import torch
+
+import d2lmini
+from d2lmini import experiments, results
+
+
+def list_experiments():
+    """Names of the experiments, sorted."""
+    modules = (module.name for module in pkgutil.iter_modules(experiments.__path__))
+    return sorted(name for name in modules if name != "runner" and not name.startswith("_"))
+
+
+def find(name):
+    """The module of an experiment.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in list_experiments():
+        raise ValueError(f"there is no experiment {name!r}, only {', '.join(list_experiments())}")
+    return import_module(f"{experiments.__name__}.{name}")
+
+
+def execute(name, preset="cpu", device=None):
+    """Run an experiment, writing nothing.
+
+    Args:
+        name: of the experiment.
+        preset: ``"smoke"``, ``"cpu"`` or ``"full"``.
+        device: name of a torch device; None for the best there is.
+
+    Returns:
+        dict, the record; `d2lmini.results.FIELDS` names what is in it.
+
+    Raises:
+        ValueError: no such experiment or preset, or the experiment returned a number that is not finite.
+        TypeError: it returned what JSON cannot hold.
+        DataError: its data are not here and cannot be fetched.
+    """
+    module = find(name)
+    if preset not in module.PRESETS:
+        raise ValueError(f"{name} has no preset {preset!r}, only {', '.join(module.PRESETS)}")
+    config = module.PRESETS[preset]
+    chosen = torch.device(device or best_device())
+    seeds = list(config.seeds)
+    random.seed(seeds[0])
+    numpy.random.seed(seeds[0])
+    torch.manual_seed(seeds[0])
+    start = time.perf_counter()
+    outcome = module.run(config, chosen)
+    wall_s = time.perf_counter() - start
+    for part in outcome:
+        _refuse(outcome[part], part)
+    return {
+        "experiment": name,
+        "preset": preset,
+        "config": results.as_json(config),
+        "seeds": seeds,
+        "metrics": outcome["metrics"],
+        "curves": outcome["curves"],
+        "data": outcome.get("data", {}),
+        "source": _source(),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": numpy.__version__,
+            "d2lmini": d2lmini.__version__,
+        },
+        "device": _device(chosen),
+        "wall_s": round(wall_s, 2),
+        "command": results.command(name, preset) + (f" --device {device}" if device else ""),
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def run(name, preset="cpu", device=None, out=None):
+    """Run an experiment and record it.
+
+    Args:
+        name: of the experiment.
+        preset: ``"smoke"``, ``"cpu"`` or ``"full"``.
+        device: name of a torch device; None for the best there is.
+        out: folder of the record; None for the results of the package.
+
+    Returns:
+        Path of the record, which appears whole or not at all.
+
+    Raises:
+        As `execute`, and OSError where `out` cannot be written, which is found out before the experiment starts.
+    """
+    folder = Path(out) if out else results.FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.{preset}.json"
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(half, "w", encoding="utf-8") as stream:
+            stream.write(dump(execute(name, preset, device)))
+        os.replace(half, path)
+    finally:
+        half.unlink(missing_ok=True)
+    return path
+
+
+def dump(record):
+    """A record as JSON, one line for each list of numbers."""
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+    # a line end in JSON is never inside a string
+    return re.sub(r"\[\n\s+([^\[\]{}]*?)\n\s+\]", lambda m: "[" + re.sub(r",\n\s+", ", ", m[1]) + "]", text) + "\n"
+
+
+def best_device():
+    """``"cuda"``, ``"mps"`` or ``"cpu"``, the first that is there."""
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _refuse(value, where):
+    """Raise for what a record must not hold, and say where it is."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"{where} has the key {key!r}, a {type(key).__name__}; expected a str")
+            _refuse(part, f"{where}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for index, part in enumerate(value):
+            _refuse(part, f"{where}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{where} is {value}: the run diverged or divided by zero, and is not recorded")
+    elif not isinstance(value, (str, int, float, bool, type(None))):
+        raise TypeError(f"{where} is a {type(value).__name__}, expected a plain number (`.item()`, `.tolist()`)")
+
+
+def _source():
+    """The commit that this package is checked out at, and whether it was changed since; None of both elsewhere."""
+    root = Path(d2lmini.__file__).resolve().parent.parent
+
+    def git(*words):
+        return subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        # installed into an environment that lies inside another checkout, the commit would be somebody else's
+        if Path(git("rev-parse", "--show-toplevel")).resolve() == root:
+            return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    return {"commit": None, "dirty": None}
+
+
+def _device(device):
+    """Kind and name of the processor that did the work."""
+    if device.type == "cuda":
+        return {"kind": "cuda", "name": torch.cuda.get_device_name(device)}
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            name = next((line.split(":", 1)[1].strip() for line in stream if line.startswith("model name")), name)
+    except OSError:
+        pass
+    threads = torch.get_num_threads()
+    return {"kind": device.type, "name": f"{name}, {threads} thread{'s' * (threads > 1)}", "threads": threads}

@@ -1,0 +1,204 @@
+"""Masks: which query may attend to which key.
+
+A mask is boolean and ``True`` means *may attend*, as in ``torch.nn.functional.scaled_dot_product_attention``
+(and the opposite of ``torch.nn.MultiheadAttention``). `as_mask` is the one place where ``valid_lens`` and
+masks are checked and brought to one form; all of attention goes through it.
+"""
+
+import torch
+
+
+def as_mask(shape, valid_lens=None, mask=None, *, device=None):
+    """Turns ``valid_lens``, a mask, or both into one boolean mask that broadcasts against scores.
+
+    The number of dimensions of ``mask`` says what it means, with or without heads, so that the same mask
+    serves both: two are (T, S), three are (B, T, S), four are (B, H, T, S). Any of them may have size 1. With
+    both arguments a query may attend where both allow it.
+
+    Args:
+        shape: shape of the scores: (B, T, S) or (B, H, T, S); (T, S) takes a mask only.
+        valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys may be attended to.
+        mask: None, or a boolean tensor as above.
+        device: where the scores are; ``valid_lens`` and ``mask`` must be there too. None: not checked.
+
+    Returns:
+        None where both arguments are None, else a boolean tensor with as many dimensions as ``shape``.
+
+    Raises:
+        TypeError: ``valid_lens`` is not an integer tensor, or ``mask`` is not a boolean one.
+        ValueError: a shape does not fit, a length is negative or above S, or a device differs.
+    """
+    if valid_lens is None and mask is None:
+        return None
+    if len(shape) not in (2, 3, 4):
+        raise ValueError(f"scores have shape {tuple(shape)}, expected (T, S), (B, T, S) or (B, H, T, S)")
+    if valid_lens is not None:
+        valid_lens = _mask_of_lens(shape, valid_lens, device)
+    if mask is not None:
+        mask = _fit_mask(shape, mask, device)
+    if valid_lens is None or mask is None:
+        return mask if valid_lens is None else valid_lens
+    return valid_lens & mask
+
+
+def padding_mask(valid_lens, num_keys):
+    """The mask that hides padding: key s may be attended to where s < ``valid_lens``.
+
+    The lengths are read to be checked, which on a GPU waits for the device: a deep model makes the mask once
+    and hands it to all its layers.
+
+    Args:
+        valid_lens: integers of shape (B,), or (B, T) for a length per query.
+        num_keys: S.
+
+    Returns:
+        Boolean tensor of shape (B, 1, S) or (B, T, S).
+
+    Raises:
+        TypeError: ``valid_lens`` is not an integer tensor.
+        ValueError: it has neither one nor two dimensions, or a length is negative or above S.
+
+    Source: D2L section 11.3.2.1.
+    """
+    if not isinstance(valid_lens, torch.Tensor):
+        raise TypeError(
+            f"valid_lens is a {type(valid_lens).__name__}, expected an integer tensor: torch.tensor([...])"
+        )
+    if valid_lens.dtype == torch.bool:
+        raise TypeError(
+            "valid_lens is boolean, expected integers: a boolean mask goes to the argument `mask`"
+        )
+    if valid_lens.is_floating_point() or valid_lens.is_complex():
+        raise TypeError(f"valid_lens has dtype {valid_lens.dtype}, expected integers: cast it with .long()")
+    if valid_lens.dim() not in (1, 2):
+        raise ValueError(f"valid_lens has shape {tuple(valid_lens.shape)}, expected (B,) or (B, T)")
+    if valid_lens.numel():
+        low, high = torch.aminmax(valid_lens)
+        if low < 0:
+            raise ValueError(f"valid_lens holds {low.item()}, expected lengths from 0 to {num_keys}")
+        if high > num_keys:
+            raise ValueError(
+                f"valid_lens holds {high.item()} but there are only {num_keys} keys: were the keys cut after "
+                "the lengths were taken?"
+            )
+    if valid_lens.dim() == 1:
+        valid_lens = valid_lens[:, None]  # (B, 1)
+    return torch.arange(num_keys, device=valid_lens.device) < valid_lens[..., None]  # (B, 1, S) or (B, T, S)
+
+
+def causal_mask(num_queries, num_keys=None, *, device=None):
+    """The mask that hides the future: a query may attend to its own position and to earlier ones.
+
+    With more keys than queries the two are aligned at their *ends*: the queries are the last T positions of a
+    sequence of S, as when the keys of earlier positions come from a cache. (``is_causal=True`` of torch
+    aligns the starts.)
+
+    Args:
+        num_queries: T.
+        num_keys: S, at least T; None: T.
+        device: where to make the mask.
+
+    Returns:
+        Boolean tensor of shape (T, S): True where s <= t + S - T.
+
+    Raises:
+        ValueError: a size is negative, or there are more queries than keys.
+
+    Source: D2L section 11.7.5; UDL section 12.7.2.
+    """
+    return _offsets(num_queries, num_keys, device) >= 0
+
+
+def sliding_window_mask(num_queries, window, *, causal=True, num_keys=None, device=None):
+    """The mask of local attention: only positions less than ``window`` away may be attended to.
+
+    A position is always within its own window, so that a causal window holds ``window`` positions and one
+    that looks both ways ``2 * window - 1``. Queries and keys are aligned at their ends, as in `causal_mask`.
+
+    Args:
+        num_queries: T.
+        window: reach in positions, itself counted; at least 1.
+        causal: whether later positions are hidden.
+        num_keys: S, at least T; None: T.
+        device: where to make the mask.
+
+    Returns:
+        Boolean tensor of shape (T, S): with o = t + S - T - s, True where 0 <= o < window, or |o| < window.
+
+    Raises:
+        ValueError: a size is negative, ``window`` is below 1, or there are more queries than keys.
+
+    Source: Beltagy et al. 2020 (Longformer); Jiang et al. 2023 (Mistral) for the causal one.
+    """
+    if window < 1:
+        raise ValueError(f"window is {window}, expected at least 1: a position is in its own window")
+    offsets = _offsets(num_queries, num_keys, device)
+    return (offsets >= 0) & (offsets < window) if causal else offsets.abs() < window
+
+
+def _offsets(num_queries, num_keys, device):
+    """How far back of each query each key is: (T, S), aligned at the ends."""
+    num_keys = num_queries if num_keys is None else num_keys
+    if num_queries < 0:
+        raise ValueError(f"num_queries is {num_queries}, expected 0 or more")
+    if num_keys < num_queries:
+        raise ValueError(
+            f"there are {num_queries} queries but {num_keys} keys: the queries are the last positions among "
+            "the keys, so there cannot be more of them"
+        )
+    queries = torch.arange(num_keys - num_queries, num_keys, device=device)
+    return queries[:, None] - torch.arange(num_keys, device=device)  # (T, S)
+
+
+def _mask_of_lens(shape, valid_lens, device):
+    """(B, 1, S) or (B, T, S), with a head dimension where the scores have one."""
+    if len(shape) < 3:
+        raise ValueError(
+            f"valid_lens needs a batch but the scores have shape {tuple(shape)}, expected (B, T, S)"
+        )
+    if isinstance(valid_lens, torch.Tensor):
+        _check_device("valid_lens", valid_lens, device)
+    mask = padding_mask(valid_lens, shape[-1])
+    batch, num_queries = shape[0], shape[-2]
+    if len(valid_lens) != batch:
+        raise ValueError(f"valid_lens has length {len(valid_lens)} but the batch is {batch}")
+    if valid_lens.dim() == 2 and valid_lens.shape[1] != num_queries:
+        raise ValueError(
+            f"valid_lens has shape {tuple(valid_lens.shape)} but there are {num_queries} queries: expected "
+            f"({batch},) or ({batch}, {num_queries})"
+        )
+    return mask if len(shape) == 3 else mask[:, None]  # (B, 1, T or 1, S) with heads
+
+
+def _fit_mask(shape, mask, device):
+    """A checked mask with as many dimensions as the scores."""
+    if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
+        kind = f"of dtype {mask.dtype}" if isinstance(mask, torch.Tensor) else f"a {type(mask).__name__}"
+        raise TypeError(
+            f"mask is {kind}, expected a boolean tensor (True = may attend): mask.bool() if it holds ones "
+            "and zeros, mask == 0 if it is added to the scores"
+        )
+    _check_device("mask", mask, device)
+    given = tuple(mask.shape)
+    if not 2 <= mask.dim() <= len(shape):
+        forms = ["(T, S)", "(B, T, S)", "(B, H, T, S)"][: len(shape) - 1]
+        raise ValueError(
+            f"mask has shape {given}, expected {' or '.join(forms)}: the scores are {tuple(shape)}"
+        )
+    if mask.dim() == 2:
+        mask = mask.reshape([1] * (len(shape) - 2) + list(given))  # (1, T, S) or (1, 1, T, S)
+    elif mask.dim() < len(shape):
+        mask = mask[:, None]  # (B, 1, T, S)
+    if any(size not in (1, wanted) for size, wanted in zip(mask.shape, shape, strict=True)):
+        hint = ""
+        if len(given) == 2 and given == (shape[0], shape[-1]):
+            hint = " (a row an example, as for padding, is mask[:, None, :])"
+        raise ValueError(
+            f"mask has shape {given}, which does not broadcast to the scores' {tuple(shape)}{hint}"
+        )
+    return mask
+
+
+def _check_device(name, tensor, device):
+    if device is not None and tensor.device != device:
+        raise ValueError(f"{name} is on {tensor.device} but the queries are on {device}: move it with .to()")

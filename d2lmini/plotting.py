@@ -1,0 +1,154 @@
+"""Static figures: curves and heat maps, on an opaque white card that reads in a light and in a dark page."""
+
+import sys
+
+import numpy as np
+import torch
+from matplotlib import pyplot as plt
+
+_CARD = {"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "auto"}
+
+
+def use_svg_display():
+    """Shows figures as SVG in a notebook, on an opaque card. Outside IPython only the card is set.
+
+    Source: D2L section 2.4.3.
+    """
+    plt.rcParams.update(_CARD)
+    ipython = sys.modules.get("IPython")  # a running shell has imported it; asking for one would start one
+    if ipython is not None and ipython.get_ipython() is not None:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg")
+
+
+def set_figsize(figsize=(3.5, 2.5)):
+    """Sets the size of the figures that follow, in inches. Source: D2L section 2.4.3."""
+    use_svg_display()
+    plt.rcParams["figure.figsize"] = figsize
+
+
+def set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend):
+    """Sets labels, limits (None: automatic), scales and, unless empty, the legend of matplotlib axes.
+
+    Source: D2L section 2.4.3.
+    """
+    axes.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
+    axes.set(**{name: limits for name, limits in (("xlim", xlim), ("ylim", ylim)) if limits is not None})
+    if legend:
+        axes.legend(legend)
+    axes.grid()
+
+
+def plot(
+    X,
+    Y=None,
+    xlabel=None,
+    ylabel=None,
+    legend=(),
+    xlim=None,
+    ylim=None,
+    xscale="linear",
+    yscale="linear",
+    fmts=("-", "m--", "g-.", "r:"),
+    figsize=(3.5, 2.5),
+    axes=None,
+):
+    """Draws one curve or several.
+
+    Args:
+        X: abscissae: one sequence for all curves, or one a curve; the ordinates where ``Y`` is None.
+        Y: ordinates, likewise.
+        xlabel: label of the x axis.
+        ylabel: label of the y axis.
+        legend: one name a curve.
+        xlim: pair of limits, None: automatic.
+        ylim: likewise.
+        xscale: "linear", "log", ...
+        yscale: likewise.
+        fmts: matplotlib formats, taken in turn.
+        figsize: in inches; of a new figure.
+        axes: where to draw (cleared first); None: the current axes.
+
+    Raises:
+        ValueError: ``X`` and ``Y`` differ in the number of curves, or in the length of one.
+
+    Source: D2L section 2.4.3.
+    """
+    if Y is None:
+        Y = _curves(X)
+        X = [range(len(y)) for y in Y]
+    else:
+        X, Y = _curves(X), _curves(Y)
+        if len(X) == 1:
+            X = X * len(Y)
+    if len(X) != len(Y):
+        raise ValueError(f"X holds {len(X)} sequences but Y {len(Y)}: expected one in X, or one a curve")
+    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+        if len(x) != len(y):
+            raise ValueError(f"curve {i} has {len(x)} abscissae but {len(y)} ordinates")
+
+    if axes is None:
+        set_figsize(figsize)
+        axes = plt.gca()
+    axes.cla()
+    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+        axes.plot(x, y, fmts[i % len(fmts)])
+    set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend)
+
+
+def show_heatmaps(matrices, xlabel, ylabel, titles=None, figsize=(2.5, 2.5), cmap="Reds"):
+    """Shows matrices of attention weights in a grid, all on one colour scale.
+
+    Args:
+        matrices: (rows, columns, T, S), queries down and keys across; any device and floating-point dtype.
+        xlabel: label under the bottom row, usually "Keys".
+        ylabel: label left of the first column, usually "Queries".
+        titles: one a column, None: none.
+        figsize: of the whole figure, in inches.
+        cmap: matplotlib colour map.
+
+    Raises:
+        ValueError: ``matrices`` has not four dimensions or is empty, or the titles are not one a column.
+
+    Source: D2L section 11.1.1.
+    """
+    matrices = np.asarray(_numpy(matrices))
+    if matrices.ndim != 4 or not matrices.size:
+        raise ValueError(
+            f"matrices have shape {matrices.shape}, expected (rows, columns, T, S), none of them 0: "
+            "reshape one matrix to (1, 1, T, S)"
+        )
+    num_rows, num_cols = matrices.shape[:2]
+    if titles is not None and len(titles) != num_cols:
+        raise ValueError(f"there are {len(titles)} titles for {num_cols} columns")
+    use_svg_display()
+    fig, axes = plt.subplots(num_rows, num_cols, figsize=figsize, sharex=True, sharey=True, squeeze=False)
+    # one scale, for the one colour bar must be right for all
+    scale = {"vmin": np.nanmin(matrices), "vmax": np.nanmax(matrices)}
+    for i, row in enumerate(axes):
+        for j, ax in enumerate(row):
+            image = ax.imshow(matrices[i, j], cmap=cmap, **scale)
+            if i == num_rows - 1:
+                ax.set_xlabel(xlabel)
+            if j == 0:
+                ax.set_ylabel(ylabel)
+            if titles is not None:
+                ax.set_title(titles[j])
+    fig.colorbar(image, ax=axes, shrink=0.6)
+
+
+def _numpy(x):
+    """A tensor as an array that matplotlib can draw; anything else as it is."""
+    if not isinstance(x, torch.Tensor):
+        return x
+    x = x.detach().cpu()
+    return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+
+
+def _curves(X):
+    """A list of sequences from one sequence of numbers, or from several."""
+    X = _numpy(X)
+    if not len(X) or np.ndim(X[0]) == 0:
+        X = [X]
+    return [_numpy(x) for x in X]

@@ -1,0 +1,100 @@
+"""What the experiments measured: one JSON file a run, ``<experiment>.<preset>.json``, and functions that read them."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+FIELDS = {
+    "experiment": str,
+    "preset": str,
+    "config": dict,
+    "seeds": list,
+    "metrics": dict,
+    "curves": dict,
+    "data": dict,
+    "source": dict,
+    "versions": dict,
+    "device": dict,
+    "wall_s": float,
+    "command": str,
+    "date": str,
+}
+
+
+def load(name, preset="full"):
+    """Read a record.
+
+    Args:
+        name: of the experiment.
+        preset: ``"smoke"``, ``"cpu"`` or ``"full"``.
+
+    Returns:
+        dict with the fields of `FIELDS`.
+
+    Raises:
+        FileNotFoundError: this run was never recorded; the message names the command that does.
+    """
+    path = FOLDER / f"{name}.{preset}.json"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no record {path.name} in {FOLDER}: `python -m d2lmini run {name} --preset {preset}` makes it"
+        )
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def recorded():
+    """Every recorded run, as a list of (experiment, preset)."""
+    return sorted(tuple(path.name.split(".")[:2]) for path in FOLDER.glob("*.*.json"))
+
+
+def as_json(config):
+    """A configuration as it looks once written and read again: a dict in which tuples are lists."""
+    return json.loads(json.dumps(dataclasses.asdict(config)))
+
+
+def config_matches(record, config):
+    """Whether a record was made with this configuration.
+
+    Args:
+        record: what `load` returns.
+        config: the dataclass instance of the preset.
+
+    Returns:
+        bool.
+    """
+    return record["config"] == as_json(config)
+
+
+def problems(record):
+    """Look for what a record lacks.
+
+    Args:
+        record: dict.
+
+    Returns:
+        list of str, empty if it is complete.
+    """
+    found = []
+    for field, kind in FIELDS.items():
+        if field not in record:
+            found.append(f"{field} is missing")
+        elif not isinstance(record[field], kind):
+            found.append(f"{field} is a {type(record[field]).__name__}, expected a {kind.__name__}")
+    found += [f"{field} is not a field of a record" for field in record.keys() - FIELDS.keys()]
+    if not found:
+        expected = command(record["experiment"], record["preset"])
+        if not record["command"].startswith(expected):
+            found.append(f"command is {record['command']!r}, expected {expected!r}")
+        if not record["metrics"].get("headline"):
+            found.append("metrics have no headline")
+        for part, keys in (("source", {"commit", "dirty"}), ("versions", {"python", "torch", "numpy", "d2lmini"})):
+            found += [f"{part} has no {key}" for key in sorted(keys - record[part].keys())]
+        if not record["device"].get("name"):
+            found.append("device has no name")
+    return found
+
+
+def command(name, preset):
+    """The command line that makes a record."""
+    return f"python -m d2lmini run {name} --preset {preset}"
