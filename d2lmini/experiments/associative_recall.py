@@ -100,15 +100,17 @@ def _train(model, config, seed, device):
         loss.backward()
         optimizer.step()
         schedule.step()
-        losses.append(loss.item())
-    return losses
+        losses.append(loss.detach())
+    every = max(1, config.steps // 200)
+    return [window.mean().item() for window in torch.stack(losses).split(every)]
 
 
 def run(config, device):
     """Train both learners for each seed.
 
     Returns:
-        dict with ``metrics`` (accuracies as lists over seeds, parameter counts) and ``curves`` (training losses).
+        dict with ``metrics`` (accuracies as lists over seeds, parameter counts) and ``curves`` (training losses, each the mean of
+        ``steps // 200`` steps).
     """
     metrics, curves = {"parameters": {}, "accuracy": {}, "accuracy_by_pairs": {}}, {}
     for name, kind in (("attention", Lookup), ("fully_connected", FullyConnected)):
