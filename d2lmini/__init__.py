@@ -20,6 +20,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _MODULES = {
+    "exercises": ["check", "hint", "review"],
     "run_times": ["run_time"],
     "masks": ["as_mask", "causal_mask", "padding_mask", "sliding_window_mask"],
     "pooling": [

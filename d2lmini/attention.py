@@ -145,8 +145,7 @@ class DotProductAttention(Attention):
     """
 
     def forward(self, queries, keys, values, valid_lens=None, *, mask=None):
-        """As `scaled_dot_product_attention`: (B, T, D), (B, S, D), (B, S, E) to (B, T, E), or all with
-        heads."""
+        """As `scaled_dot_product_attention`: (B, T, D), (B, S, D), (B, S, E) to (B, T, E), or with heads."""
         output = scaled_dot_product_attention(
             queries, keys, values, valid_lens, mask=mask, dropout_p=self._dropout_p
         )
@@ -227,8 +226,9 @@ class AdditiveAttention(Attention):
 
 @contextmanager
 def capture_attention(module):
-    """Records the weights of every attention module inside ``module``, call by call, while the context is
-    open.
+    """Records the weights of every attention module inside ``module``, call by call, while it is open.
+
+    For example::
 
         with capture_attention(model) as weights:
             model(X)
@@ -341,9 +341,8 @@ def _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights
     empty = allowed = None
     if mask is not None:
         empty = ~mask.any(-1, keepdim=True)  # (..., T, 1)
-        allowed = (
-            mask | empty
-        )  # for a row without keys some kernels give NaN (torch 2.4), for a full row none does
+        # for a row without keys some kernels give NaN (torch 2.4), for a full row none does
+        allowed = mask | empty
     if queries.dim() == 3:  # the fast kernels want heads
         queries, keys, values = queries[:, None], keys[:, None], values[:, None]  # (B, 1, T, D), ...
         allowed = allowed if mask is None else allowed[:, None]  # (B, 1, T, S)

@@ -123,7 +123,8 @@ def sliding_window_mask(num_queries, window, *, causal=True, num_keys=None, devi
         device: where to make the mask.
 
     Returns:
-        Boolean tensor of shape (T, S): with o = t + S - T - s, True where 0 <= o < window, or |o| < window.
+        Boolean tensor of shape (T, S): with o = t + S - T - s, True where 0 <= o < window (causal) or
+        abs(o) < window.
 
     Raises:
         ValueError: a size is negative, ``window`` is below 1, or there are more queries than keys.

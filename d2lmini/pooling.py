@@ -54,7 +54,7 @@ def constant(distance):
 
 
 def triangular(distance):
-    """max(0, 1 - |d|). Source: D2L section 11.2.1, where it goes by the name of Epanechikov."""
+    """max(0, 1 - abs(d)). Source: D2L section 11.2.1, where it goes by the name of Epanechikov."""
     return (1 - distance.abs()).clamp(min=0)
 
 
@@ -62,8 +62,7 @@ epanechikov = triangular  # D2L's name, for what D2L computes
 
 
 def epanechnikov(distance):
-    """max(0, 1 - d^2): the kernel of that name in statistics, but for the factor 3/4. Source: Epanechnikov
-    1969."""
+    """max(0, 1 - d^2): what statistics calls by that name, but for a factor. Source: Epanechnikov 1969."""
     return (1 - distance**2).clamp(min=0)
 
 

@@ -2,7 +2,6 @@
 
 from d2lmini.data import store
 from d2lmini.data.catalogue import SETS
-from d2lmini.data.store import DataError
 
 
 def get(name):
@@ -57,7 +56,7 @@ def status():
         for file in dataset.files:
             try:
                 found = store.find(dataset, file.name)
-            except DataError as error:
+            except OSError as error:  # a DataError, or a file that may not be read
                 damaged.append(str(error))
                 continue
             if found:

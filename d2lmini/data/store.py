@@ -21,7 +21,7 @@ import pooch
 
 _CHUNK = 1 << 20
 _PARTIAL = ".partial-"
-_verified = set()  # (path, size, mtime, hash) of files that were read and found right by this process
+_verified = set()  # (path, size, mtime, DataFile) of what this process has read and found right
 
 
 class DataError(OSError):
@@ -117,7 +117,7 @@ def problem(path, file):
         None if it is right, else a str that says what was expected and what found.
     """
     stat = path.stat()
-    key = (str(path), stat.st_size, stat.st_mtime_ns, file.hash)
+    key = (str(path), stat.st_size, stat.st_mtime_ns, file)
     if key in _verified:
         return None
     kind = "SHA-256" if len(file.hash) == 64 else "git blob id"

@@ -1,1 +1,1 @@
-"""Experiments: each file has a `Config`, its `PRESETS` and `run(config, device)`; `runner` finds, runs and records them."""
+"""Experiments: each has a `Config`, `PRESETS` and `run(config, device)`; `runner` runs and records them."""

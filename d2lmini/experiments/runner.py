@@ -1,4 +1,4 @@
-"""Find an experiment by name, run it with one of its presets, and record all that is needed to believe and repeat it."""
+"""Find an experiment, run one of its presets, and record all that is needed to believe and repeat it."""
 
 import json
 import math
@@ -102,7 +102,7 @@ def run(name, preset="cpu", device=None, out=None):
         Path of the record, which appears whole or not at all.
 
     Raises:
-        As `execute`, and OSError where `out` cannot be written, which is found out before the experiment starts.
+        as `execute`; OSError where `out` cannot be written, found out before the experiment starts.
     """
     folder = Path(out) if out else results.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -120,8 +120,8 @@ def run(name, preset="cpu", device=None, out=None):
 def dump(record):
     """A record as JSON, one line for each list of numbers."""
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-    # a line end in JSON is never inside a string
-    return re.sub(r"\[\n\s+([^\[\]{}]*?)\n\s+\]", lambda m: "[" + re.sub(r",\n\s+", ", ", m[1]) + "]", text) + "\n"
+    flat = r"\[\n\s+([^\[\]{}]*?)\n\s+\]"  # a list that holds no list; in JSON, no string holds a line end
+    return re.sub(flat, lambda match: "[" + re.sub(r",\n\s+", ", ", match[1]) + "]", text) + "\n"
 
 
 def best_device():
@@ -144,18 +144,19 @@ def _refuse(value, where):
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} is {value}: the run diverged or divided by zero, and is not recorded")
     elif not isinstance(value, (str, int, float, bool, type(None))):
-        raise TypeError(f"{where} is a {type(value).__name__}, expected a plain number (`.item()`, `.tolist()`)")
+        raise TypeError(f"{where} is a {type(value).__name__}, expected plain numbers (`.tolist()`)")
 
 
 def _source():
-    """The commit that this package is checked out at, and whether it was changed since; None of both elsewhere."""
+    """The commit that this package is checked out at, and whether it was changed since; None elsewhere."""
     root = Path(d2lmini.__file__).resolve().parent.parent
 
     def git(*words):
-        return subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
 
     try:
-        # installed into an environment that lies inside another checkout, the commit would be somebody else's
+        # in an environment that lies inside another checkout, the commit would be somebody else's
         if Path(git("rev-parse", "--show-toplevel")).resolve() == root:
             return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
     except (OSError, subprocess.CalledProcessError):
@@ -169,9 +170,9 @@ def _device(device):
         return {"kind": "cuda", "name": torch.cuda.get_device_name(device)}
     name = platform.processor() or platform.machine()
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as stream:
-            name = next((line.split(":", 1)[1].strip() for line in stream if line.startswith("model name")), name)
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()  # Linux alone has it
+        name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
     except OSError:
         pass
     threads = torch.get_num_threads()
-    return {"kind": device.type, "name": f"{name}, {threads} thread{'s' * (threads > 1)}", "threads": threads}
+    return {"kind": device.type, "name": f"{name}, {threads} threads", "threads": threads}

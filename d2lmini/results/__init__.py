@@ -1,4 +1,4 @@
-"""What the experiments measured: one JSON file a run, ``<experiment>.<preset>.json``, and functions that read them."""
+"""What the experiments measured, one JSON file a run: ``<experiment>.<preset>.json``."""
 
 import dataclasses
 import json
@@ -38,7 +38,7 @@ def load(name, preset="full"):
     path = FOLDER / f"{name}.{preset}.json"
     if not path.is_file():
         raise FileNotFoundError(
-            f"there is no record {path.name} in {FOLDER}: `python -m d2lmini run {name} --preset {preset}` makes it"
+            f"there is no record {path.name} in {FOLDER}: `{command(name, preset)}` makes it"
         )
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -88,10 +88,9 @@ def problems(record):
             found.append(f"command is {record['command']!r}, expected {expected!r}")
         if not record["metrics"].get("headline"):
             found.append("metrics have no headline")
-        for part, keys in (("source", {"commit", "dirty"}), ("versions", {"python", "torch", "numpy", "d2lmini"})):
-            found += [f"{part} has no {key}" for key in sorted(keys - record[part].keys())]
-        if not record["device"].get("name"):
-            found.append("device has no name")
+        inside = {"source": "commit dirty", "versions": "python torch numpy d2lmini", "device": "name"}
+        for part, keys in inside.items():
+            found += [f"{part} has no {key}" for key in keys.split() if key not in record[part]]
     return found
 
 
