@@ -1,0 +1,256 @@
+"""Audit an exercise: does it keep every promise that exercises make?
+
+    python -m d2lmini.exercises.audit d2l-11.3.1     # one exercise
+    python -m d2lmini.exercises.audit                # all
+
+The tests run the same function over all exercises.
+"""
+
+import math
+import re
+import sys
+import time
+from dataclasses import dataclass
+
+import torch
+
+from .engine import registry, source
+from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, RECORDED, TIMEOUT, judge
+from .engine.model import Choice, Coded, Experiment, Identity
+
+SEEDS = (0, 1, 2)
+LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}
+LOOP_LIMIT = 0.5  # seconds that the endless loop gets
+UNTELLING = ("ok", "stub", "values", "timeout", "broken", "vacuous")  # no diagnosis of its own
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A broken promise: of which part, which rule, and what was seen."""
+
+    key: str
+    rule: str
+    detail: str
+
+    def __str__(self):
+        return f"{self.key}: {self.rule}: {self.detail}"
+
+
+def audit(exercise) -> list[Problem]:
+    """Return what is wrong with an exercise; an empty list when nothing is."""
+    found = list(_form(exercise))
+    for part in exercise.parts:
+        rules = _coded if isinstance(part, Coded) else _choice if isinstance(part, Choice) else _discussion
+        found += (Problem(part.key, rule, detail) for rule, detail in rules(part))
+    return found
+
+
+def _form(exercise):
+    def problem(rule, detail):
+        return Problem(exercise.key, rule, detail)
+
+    origin, number = exercise.key.split("-", 1)
+    if origin == "d2l":
+        section, _, question = number.rpartition(".")
+        expected = f"D2L {section}, exercise {question}"
+    else:
+        expected = f"UDL problem {number}" if origin == "udl" else "own"
+    if not exercise.source.startswith(expected):
+        yield problem("source", f"it is {exercise.source!r}, expected {expected!r}")
+    if not re.fullmatch(r"\d\d", exercise.chapter):
+        yield problem("chapter", f"it is {exercise.chapter!r}, expected two digits")
+    if not exercise.title or len(exercise.statement) < 80:
+        yield problem("statement", "the docstring needs a title and, below it, the statement")
+    letters = [""] if len(exercise.parts) == 1 else list("abcdefgh"[: len(exercise.parts)])
+    keys = [part.key for part in exercise.parts]
+    if keys != [exercise.key + letter for letter in letters]:
+        yield problem("keys", f"the parts are called {keys}")
+    for part in exercise.parts:
+        if not part.hints:
+            yield Problem(part.key, "hints", "there are none")
+
+
+def _coded(part):
+    solution = source.solution(part)
+    if solution == source.marked(part):
+        yield "markers", "no ### BEGIN SOLUTION and ### END SOLUTION in the answer"
+        return
+    if not part.answer.__doc__:
+        yield "docstring", "the answer says nothing about its arguments and its result"
+    if isinstance(part, Identity) and len(part.explanation) < 80:
+        yield "proof", "an identity needs a model proof in `explanation`"
+    yield from _right_answers(part, source.build(solution, part.name))
+    yield from _stub(part)
+    yield from _generic(part)
+    yield from _mutants(part)
+
+
+def _right_answers(part, solution):
+    for seed in SEEDS[:1] if isinstance(part, Experiment) else SEEDS:
+        start = time.perf_counter()
+        verdict = judge(part, solution, seed=seed)
+        seconds = time.perf_counter() - start
+        if verdict.status != PASSED:
+            yield "solution", f"with seed {seed}: {verdict}"
+        if verdict.status == BROKEN:
+            return
+        if seed and seconds > part.seconds / 2:  # the first may load libraries
+            yield "time", f"the solution takes {seconds:.1f} s of the {part.seconds:g} s that an answer has"
+    if not part.alternatives:
+        yield "alternatives", "there is none: a second right answer shows that the check is not too narrow"
+    for alternative in part.alternatives:
+        verdict = judge(part, alternative, seed=1)
+        if verdict.status != PASSED:
+            yield "alternatives", f"{alternative.__name__}: {verdict}"
+
+
+def _stub(part):
+    verdict = judge(part, source.build(source.stub(part), part.name), seed=0)
+    if verdict.status != NOT_ATTEMPTED:
+        yield "stub", f"expected 'not attempted', got: {verdict}"
+
+
+def _generic(part):
+    """Answers that are wrong for every exercise."""
+
+    def mapped(change):
+        return lambda *args, **kwargs: _map(part.answer(*args, **kwargs), change)
+
+    def first(*args, **kwargs):
+        return [*args, *kwargs.values()][0]
+
+    def fails(*args, **kwargs):
+        raise ZeroDivisionError("planted")
+
+    def leaves(*args, **kwargs):
+        sys.exit(0)
+
+    answers = {
+        "None": lambda *args, **kwargs: None,
+        "zeros": mapped(lambda x: x * 0),
+        "NaN": mapped(lambda x: x * math.nan),
+        "first argument": first,
+        "raise": fails,
+        "SystemExit": leaves,
+    }
+    for name, answer in answers.items():
+        verdict = judge(part, answer, seed=0)
+        if verdict.status in (PASSED, BROKEN):
+            yield "generic", f"{name}: {verdict}"
+        yield from _leaks(verdict, name)
+    verdict = judge(part, _loop, seed=0, seconds=LOOP_LIMIT)
+    if verdict.status != TIMEOUT:
+        yield "generic", f"loop: expected a timeout, got: {verdict}"
+
+
+def _loop(*args, **kwargs):
+    while True:
+        try:
+            time.sleep(0.001)
+        except Exception:
+            continue
+
+
+def _map(value, change):
+    if isinstance(value, torch.Tensor):
+        return change(value) if value.is_floating_point() else torch.zeros_like(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(_map(item, change) for item in value)
+    if isinstance(value, dict):
+        return {key: _map(item, change) for key, item in value.items()}
+    return change(value) if isinstance(value, (int, float)) else None
+
+
+def _mutants(part):
+    least = LEAST_MUTANTS[part.kind]
+    if len(part.mutants) < least:
+        yield "mutants", f"there are {len(part.mutants)}, a part of this kind needs {least}"
+    for mutant in part.mutants:
+        if mutant.diagnosis in UNTELLING:
+            yield (
+                "diagnosis",
+                f"{mutant.name}: {mutant.diagnosis!r} names no cause; add a known mistake to the check",
+            )
+        try:
+            answer = mutant.function or source.build(source.mutated(part, mutant), part.name)
+        except (ValueError, SyntaxError) as error:
+            yield "mutants", f"{mutant.name}: {error}"
+            continue
+        for seed in SEEDS[:1] if isinstance(part, Experiment) else SEEDS:
+            verdict = judge(part, answer, seed=seed)
+            if verdict.status in (PASSED, BROKEN):
+                yield "mutants", f"{mutant.name}: {verdict}"
+            elif verdict.code != mutant.diagnosis:
+                yield (
+                    "diagnosis",
+                    f"{mutant.name}: expected {mutant.diagnosis!r}, got {verdict.code!r}: {verdict}",
+                )
+            yield from _leaks(verdict, mutant.name)
+
+
+def _leaks(verdict, name):
+    """No number of three digits or more in a message may be one of the reference."""
+    shown = {float(n) for n in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", verdict.message) if _digits(n) >= 3}
+    for want in verdict.references:
+        for value in torch.as_tensor(want).flatten().double().tolist():
+            if any(n and abs(n - value) <= 5e-3 * abs(n) for n in shown):
+                yield "reference", f"{name}: the message shows {value:.4g}: {verdict.message}"
+                return
+
+
+def _digits(number):
+    return len(re.sub(r"e.*|\D", "", number).lstrip("0"))
+
+
+def _choice(part):
+    right = [letter for letter, option in part.lettered.items() if option.right]
+    if len(right) != 1 or len(part.lettered) < 3:
+        yield (
+            "options",
+            f"{len(part.lettered)} options, right: {right}; expected three or more, one of them right",
+        )
+    if not part.prompt:
+        yield "prompt", "a choice needs its question in `prompt`"
+    for letter, option in part.lettered.items():
+        if len(option.why) < 30:
+            yield "explanation", f"option {letter} is not explained"
+        verdict = judge(part, letter)
+        if verdict.passed != option.right:
+            yield "options", f"{letter}: {verdict}"
+        if " ".join(option.why.split()) not in verdict.message:
+            yield "explanation", f"option {letter}: the verdict does not give it"
+    for answer in ("", "Z", 3, "A B", lambda: right[0]):
+        if judge(part, answer).passed:
+            yield "generic", f"{answer!r} passes"
+    for answer in (None, ...):
+        if judge(part, answer).status != NOT_ATTEMPTED:
+            yield "stub", f"{answer!r} is not reported as not attempted"
+
+
+def _discussion(part):
+    if len(part.rubric) < 3:
+        yield "rubric", "a discussion needs three points or more"
+    if len(part.explanation) < 80:
+        yield "explanation", "a discussion needs a model answer"
+    if judge(part, "A text.").status != RECORDED:
+        yield "recorded", "a text is not recorded"
+    if judge(part, ...).status != NOT_ATTEMPTED:
+        yield "stub", "the placeholder is not reported as not attempted"
+
+
+def main(arguments):
+    known = registry.keys()
+    if unknown := [key for key in arguments if key not in known]:
+        sys.exit(f"no such exercise: {', '.join(unknown)}")
+    failed = False
+    for key in arguments or known:
+        problems = audit(registry.load(key))
+        failed |= bool(problems)
+        print(f"{key}: {'in order' if not problems else f'{len(problems)} problems'}")
+        for problem in problems:
+            print(f"  {problem}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,594 @@
+r"""A database's approximate match
+
+A database can do more than find the one record whose key equals yours. "The three shops nearest to me" and
+"every shop within a mile" are approximate matches. Both are attention: only the rule that gives the weights
+is unusual, and the answer is the mean of the values that match.
+
+Queries have shape (B, T, D), keys (B, S, D). Near means the Euclidean distance $\lVert \mathbf q - \mathbf
+k_i\rVert$. Each of the three functions below returns the weights, (B, T, S), of the dtype of the keys, so
+that `weights @ values` is the database's answer.
+"""
+
+import torch
+from torch.nn import functional as F
+
+from d2lmini.exercises.engine import Code, Exercise, Mutant
+
+
+def nearest(queries, keys, k):
+    """Give equal weight to the k nearest keys.
+
+    Args:
+        queries: (B, T, D).
+        keys: (B, S, D); no two are equally far from a query.
+        k: how many keys match a query, 1 <= k <= S.
+
+    Returns:
+        (B, T, S); each row has k equal entries that sum to one, and zeros.
+    """
+    ### BEGIN SOLUTION
+    distances = torch.cdist(queries, keys)  # (B, T, S)
+    matches = distances.topk(k, dim=-1, largest=False).indices  # (B, T, k): positions among the keys
+    return torch.zeros_like(distances).scatter(-1, matches, 1 / k)
+    ### END SOLUTION
+
+
+def within(queries, keys, radius):
+    """Give equal weight to all keys within a radius.
+
+    Args:
+        queries: (B, T, D).
+        keys: (B, S, D).
+        radius: number; a key at exactly this distance still matches.
+
+    Returns:
+        (B, T, S); each row sums to one, and a row without any match is zero throughout.
+    """
+    ### BEGIN SOLUTION
+    matches = (torch.cdist(queries, keys) <= radius).to(keys.dtype)  # (B, T, S): one or zero
+    found = matches.sum(dim=-1, keepdim=True)  # (B, T, 1)
+    return matches / found.clamp(min=1)  # nothing found: 0 / 1, not 0 / 0
+    ### END SOLUTION
+
+
+def soft_within(queries, keys, radius, temperature):
+    """Let keys in by degrees.
+
+    Args:
+        queries: (B, T, D).
+        keys: (B, S, D).
+        radius: number, or a tensor of shape (B, T, 1) with a radius for each query.
+        temperature: positive number, perhaps tiny.
+
+    Returns:
+        (B, T, S); each row sums to one.
+    """
+    ### BEGIN SOLUTION
+    room = radius - torch.cdist(queries, keys)  # (B, T, S): positive inside, negative outside
+    scores = F.logsigmoid(room / temperature)  # the logarithm: exact where the sigmoid itself is 0
+    return torch.softmax(scores, dim=-1)
+    ### END SOLUTION
+
+
+# other right answers
+
+
+def nearest_by_rank(queries, keys, k):
+    distances = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).square().sum(-1)
+    return (distances.argsort(-1).argsort(-1) < k).to(keys.dtype) / k
+
+
+def nearest_by_radius(queries, keys, k):
+    distances = torch.cdist(queries, keys)
+    return F.normalize(
+        (distances <= distances.kthvalue(k, -1, keepdim=True).values).to(keys.dtype), p=1, dim=-1
+    )
+
+
+def within_by_masking(queries, keys, radius):
+    matches = torch.cdist(queries, keys) <= radius
+    weights = torch.zeros(matches.shape, dtype=keys.dtype).masked_fill(~matches, -torch.inf).softmax(-1)
+    return weights.masked_fill(~matches.any(-1, keepdim=True), 0)
+
+
+def soft_by_exponentials(queries, keys, radius, temperature):
+    x = (radius - torch.cdist(queries, keys)) / temperature
+    logs = torch.minimum(x, x * 0) - torch.log1p(torch.exp(-x.abs()))
+    return torch.exp(logs - logs.logsumexp(-1, keepdim=True))
+
+
+# wrong answers
+
+
+def nearest_centred_in_place(queries, keys, k):
+    queries -= keys.mean(1, keepdim=True)
+    return nearest(queries, keys - keys.mean(1, keepdim=True), k)
+
+
+def within_masked_softmax(queries, keys, radius):
+    return (
+        (0 * torch.cdist(queries, keys))
+        .masked_fill(torch.cdist(queries, keys) > radius, -torch.inf)
+        .softmax(-1)
+    )
+
+
+def within_or_nearest(queries, keys, radius):
+    distances = torch.cdist(queries, keys)
+    return F.normalize(
+        (distances <= distances.amin(-1, keepdim=True).clamp(min=radius)).to(keys.dtype), p=1, dim=-1
+    )
+
+
+def soft_by_division(queries, keys, radius, temperature, least=0):
+    degrees = torch.sigmoid((radius - torch.cdist(queries, keys)) / temperature)
+    return degrees / (degrees.sum(-1, keepdim=True) + least)
+
+
+def soft_by_safe_division(queries, keys, radius, temperature):
+    return soft_by_division(queries, keys, radius, temperature, least=1e-9)
+
+
+def soft_with_bare_root(queries, keys, radius, temperature):
+    distances = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).square().sum(-1).sqrt()
+    return F.logsigmoid((radius - distances) / temperature).softmax(-1)
+
+
+# checks
+
+
+def away(queries, keys):
+    """Return the distances in float64, (B, T, S), from the differences themselves."""
+    q, k = queries.detach().cpu().double(), keys.detach().cpu().double()
+    return (q[:, :, None, :] - k[:, None, :, :]).square().sum(-1).sqrt()
+
+
+def places(t, gap=1e-4):
+    """Return queries and keys; no query has two keys whose distances differ by less than ``gap``."""
+    B, D, S, T = sorted(t.sizes(4, 3, 10))
+    while True:
+        keys = t.randn(B, S, D)
+        queries = keys[:, t.integers(0, S, T)] + t.randn(B, T, D, scale=0.4)
+        if away(queries, keys).sort(-1).values.diff().min() > gap:
+            return queries, keys
+
+
+def chosen(scores, k, dim=-1):
+    """Return weights 1/k on the k largest scores, found by sorting."""
+    order = scores.argsort(dim, descending=True).argsort(dim)
+    return (order < k).double() / k
+
+
+def verify_nearest(t, answer):
+    queries, keys = places(t)
+    S = keys.shape[1]
+    for k in (t.random.randint(3, S - 2), 1, S):
+        d = away(queries, keys)
+        dots = queries.cpu().double() @ keys.cpu().double().mT
+        right = chosen(-d, k)
+        soft = torch.softmax(torch.where(right > 0, -d, -torch.inf), -1)
+        q, s = queries.cpu().double(), keys.cpu().double()
+        cosines = F.normalize(q, dim=-1) @ F.normalize(s, dim=-1).mT
+        city = (q[:, :, None, :] - s[:, None, :, :]).abs().sum(-1)
+        mistakes = {
+            "farthest": (chosen(d, k), "these are the farthest keys: a small distance is a good match"),
+            "dot": (
+                chosen(dots, k),
+                "these keys have the largest dot products, and long keys win those; near is a small distance",
+            ),
+            "cosine": (chosen(cosines, k), "these keys have the best direction; near is a small distance"),
+            "manhattan": (chosen(-city, k), "the absolute differences are summed; the distance is Euclidean"),
+            "only-nearest": (chosen(-d, 1), "only the one nearest key has weight: k is not used"),
+            "too-few": (
+                chosen(-d, k - 1) * (k - 1) / k if k > 1 else 0 * d,
+                "one match is missing, so the rows do not sum to one",
+            ),
+            "soft-cut": (
+                torch.softmax(-d, -1) * (right > 0),
+                "these are softmax weights with the rest cut off: a database treats all matches alike",
+            ),
+            "not-normalised": (
+                right * k,
+                "each match weighs 1, so a row sums to k: we want the mean of the k values",
+            ),
+            "by-S": (right * k / S, "the matches share 1/S each; there are k of them, not S"),
+            "soft": (
+                soft,
+                "the right keys, but the nearer ones weigh more: a database treats all matches alike",
+            ),
+            "over-queries": (
+                chosen(-d, k, -2),
+                "k queries are picked for each key; pick k keys for each query",
+            ),
+            "one-less": (
+                chosen(-d, k - 1) if k > 1 else 0 * d,
+                "one match is missing: should < be <= somewhere?",
+            ),
+            "one-more": (chosen(-d, k + 1), "there is one match too many"),
+        }
+        t.same(
+            t.call(answer, queries, keys, k),
+            right,
+            f"the weight matrix for k = {k} of S = {S} keys",
+            mistakes=mistakes,
+        )
+    exact = torch.eye(S, dtype=torch.float64).expand(keys.shape[0], S, S)
+    t.same(
+        t.call(answer, keys, keys, 1),
+        exact,
+        "the weight matrix for k = 1 and the keys as queries (a dictionary)",
+    )
+
+
+def verify_within(t, answer):
+    while True:
+        queries, keys = places(t)
+        d = away(queries, keys)
+        middle = d.flatten().sort().values[d.numel() // 3 : d.numel() // 2]
+        at = middle.diff().argmax()
+        radius = float(middle[at : at + 2].mean())
+        counts = (d <= radius).sum(-1, keepdim=True)
+        if middle.diff().max() > 1e-3 and counts.min() > 0 and counts.max() > 1:
+            break
+    inside = (d <= radius).double()
+    S = d.shape[-1]
+    mistakes = {
+        "outside": (
+            F.normalize(1 - inside, p=1, dim=-1),
+            "these are the keys outside the radius: turn the comparison",
+        ),
+        "squared": (
+            F.normalize((d.square() <= radius).double(), p=1, dim=-1),
+            "the squared distance is compared with the radius: square both or neither",
+        ),
+        "not-normalised": (inside, "each match weighs 1: divide by the number of matches to get their mean"),
+        "by-S": (inside / S, "divide by the number of matches, not by the number of keys"),
+        "over-queries": (
+            inside / inside.sum(-2, keepdim=True).clamp(min=1),
+            "the columns sum to one: count the matches of each query, along the keys",
+        ),
+        "softmax-of-ones": (
+            torch.softmax(inside, -1),
+            "a softmax of ones and zeros leaves weight on what does not match (exp(0) is 1): the scores "
+            "of those must be minus infinity",
+        ),
+        "soft": (
+            torch.softmax(torch.where(inside > 0, -d, -torch.inf), -1),
+            "the right keys, but the nearer ones weigh more: a database treats all matches alike",
+        ),
+    }
+    t.same(t.call(answer, queries, keys, radius), inside / counts, "the weight matrix", mistakes=mistakes)
+
+    # whole numbers, so that distances of 5 are exactly 5
+    shift = t.integers(-9, 9, 2).float()
+    q, k = torch.tensor([[[0.0, 0], [10, 10]]]), torch.tensor([[[3.0, 4], [6, 8], [0, 5], [9, 9]]])
+    q, k = q.to(t.device) + shift, k.to(t.device) + shift
+    edge = torch.tensor([[[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]]], dtype=torch.float64)
+    strict = {
+        "strict": (edge * torch.tensor([[[0.0], [1]]]), "a key at exactly the radius matches: <=, not <")
+    }
+    t.same(
+        t.call(answer, q, k, 5.0), edge, "the weight matrix with keys exactly at the radius", mistakes=strict
+    )
+
+    lost = queries.clone()
+    lost[:, 1] += 100
+    want = inside / counts
+    want[:, 1] = 0
+    uniform, nearby = want.clone(), want.clone()
+    uniform[:, 1], nearby[:, 1] = 1 / S, chosen(-away(lost, keys)[:, 1], 1)
+    empty = {
+        "uniform": (
+            uniform,
+            "a query that matches nothing gets the average of everything; it should get zeros",
+        ),
+        "fallback": (nearby, "a query that matches nothing gets its nearest key; this part asks for zeros"),
+    }
+    t.same(
+        t.call(answer, lost, keys, radius),
+        want,
+        "the weight matrix where a query matches nothing",
+        mistakes=empty,
+    )
+
+    k = torch.tensor([[[1.0, 2, 0], [4, 0, 1], [1, 2, 0], [7, 7, 7]]], device=t.device)
+    q = torch.cat([k[:, 1:], k[:, :1] + 1], dim=1)
+    want = torch.tensor([[[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1], [0, 0, 0, 0]]], dtype=torch.float64)
+    t.same(
+        t.call(answer, q, k, 0.0), want, "the weight matrix for radius 0, an exact match with two equal keys"
+    )
+
+
+def verify_soft(t, answer):
+    queries, keys = places(t)
+    queries.requires_grad_()
+    d = away(queries, keys)
+    for radius, temperature in ((1.3, 0.7), (d.sort(-1).values[:, :, 1:2] + 0.1, 0.4), (0.8, 3.0)):
+        shown = radius.float().to(t.device) if isinstance(radius, torch.Tensor) else radius
+        degrees = torch.sigmoid((radius - d) / temperature)
+        want = degrees / degrees.sum(-1, keepdim=True)
+
+        def soft(scores, dim=-1):
+            return torch.softmax(scores, dim)
+
+        mistakes = {
+            "not-normalised": (degrees, "these are the degrees themselves: divide each row by its sum"),
+            "no-temperature": (soft(F.logsigmoid(radius - d)), "the temperature is not used"),
+            "times-temperature": (
+                soft(F.logsigmoid((radius - d) * temperature)),
+                "multiplied by the temperature: a falling temperature must sharpen, so divide by it",
+            ),
+            "outside": (
+                soft(F.logsigmoid((d - radius) / temperature)),
+                "far keys get the large weights: check the sign",
+            ),
+            "radius-cancels": (
+                soft((radius - d) / temperature),
+                "this is the softmax of (radius - distance) / temperature, in which the radius cancels: "
+                "it is the same for every key",
+            ),
+            "softmax-of-degrees": (
+                soft(degrees),
+                "a softmax exponentiates: give it the logarithm of the degrees, or divide the degrees by "
+                "their sum",
+            ),
+            "squared": (soft(F.logsigmoid((radius - d.square()) / temperature)), "the distance is squared"),
+            "hard": (
+                F.normalize((d <= radius).double(), p=1, dim=-1),
+                "a key is in or out, whatever the temperature: where is the sigmoid?",
+            ),
+            "product": (
+                soft(-d / temperature) * degrees,
+                "a softmax of the distances times the degrees: only the degrees are asked for, made to "
+                "sum to one",
+            ),
+            "over-queries": (
+                degrees / degrees.sum(-2, keepdim=True),
+                "the columns sum to one; normalise along the keys",
+            ),
+        }
+        got = t.call(answer, queries, keys, shown, temperature)
+        t.same(got, want, f"the weight matrix at temperature {temperature}", mistakes=mistakes)
+
+    coefficients = t.randn(*d.shape)
+    q = queries.detach().cpu().double().requires_grad_()
+    pairs = (q[:, :, None, :] - keys.cpu().double()[:, None, :, :]).square().sum(-1).sqrt()
+    exact = torch.softmax(F.logsigmoid((1.3 - pairs) / 0.7), -1)
+    (slope,) = torch.autograd.grad((exact * coefficients.cpu().double()).sum(), q)
+    got = t.call(answer, queries, keys, 1.3, 0.7)
+    t.same(t.gradient(got * coefficients, 0), slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
+
+    # cold, with room between the k-th distance and the next: the hard search of the k nearest
+    ordered = d.sort(-1).values
+    k = 1 + int(ordered.diff()[:, :, :-1].amin((0, 1)).argmax())
+    gap = float(ordered.diff()[:, :, k - 1].min())
+    radius = ordered[:, :, k - 1 : k + 1].mean(-1, keepdim=True).float().to(t.device)
+    cold = t.call(answer, queries, keys, radius, gap / 40)
+    t.same(
+        cold,
+        chosen(-d, k),
+        f"the cold weight matrix with a radius that holds {k} keys",
+        tolerance=(1e-3, 1e-3),
+    )
+
+    # far from all keys every degree underflows; the limit is the nearest key
+    gap = 0
+    while gap < 1e-3:
+        lost = 9 * t.randn(*queries.shape).sign() + queries.detach()
+        gap = float(away(lost, keys).sort(-1).values.diff()[:, :, 0].min())
+    nearby = chosen(-away(lost, keys), 1)
+    cold = t.call(answer, lost, keys, 0.5, min(gap / 20, 1e-2))
+    t.same(
+        cold,
+        nearby,
+        "the cold weight matrix of queries far from all keys",
+        mistakes={
+            "vanishes": (
+                0 * nearby,
+                "all zero. Every degree is too small for float32, but their ratios are not: "
+                "work with the logarithms of the degrees",
+            ),
+            "even": (
+                torch.full_like(nearby, 1 / nearby.shape[-1]),
+                "all keys weigh the same. Is there a small number inside a logarithm? It drowns degrees "
+                "that are smaller still",
+            ),
+        },
+        tolerance=(1e-3, 1e-3),
+    )
+
+    on_key = keys[:, :2].clone().requires_grad_()
+    got = t.call(answer, on_key, keys, 1.0, 0.5)
+    slope = t.gradient(got[..., 1:], 0)
+    t.that(
+        bool(torch.isfinite(slope).all()),
+        "cusp",
+        "the gradient is not finite for a query that sits on a key: the derivative of a square root at "
+        "zero is infinite",
+    )
+
+
+EXERCISE = Exercise(
+    key="d2l-11.1.1",
+    doc=__doc__,
+    source="D2L 11.1, exercise 1",
+    chapter="01",
+    parts=[
+        Code(
+            key="d2l-11.1.1a",
+            prompt="**The k nearest.** Write `nearest(queries, keys, k)`: the k keys nearest to a query "
+            "weigh 1/k each, all others nothing. With k = 1 and a query that is in the database "
+            "this is the ordinary dictionary; with k = S it is the average.",
+            hints=[
+                "Three steps, as always: compare, turn the comparison into weights, mix. Only the second "
+                "is new.",
+                "`torch.cdist` gives all distances at once, (B, T, S); `topk` finds the smallest with "
+                "`largest=False`.",
+                "`topk` also returns the positions. `torch.zeros_like(distances).scatter(-1, positions, "
+                "1 / k)` writes the weights there.",
+            ],
+            answer=nearest,
+            verify=verify_nearest,
+            alternatives=[nearest_by_rank, nearest_by_radius],
+            advice={"raised": "The axis of the keys is the last one of the distances, (B, T, S)"},
+            mutants=[
+                Mutant("farthest", "farthest", "largest=False", "largest=True"),
+                Mutant("dot product", "dot", "torch.cdist(queries, keys)", "-(queries @ keys.mT)"),
+                Mutant("weights of one", "not-normalised", "1 / k", "1.0"),
+                Mutant("shared by all keys", "by-S", "1 / k", "1 / keys.shape[1]"),
+                Mutant(
+                    "softer",
+                    "soft",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return torch.full_like(distances, -torch.inf)"
+                    ".scatter(-1, matches, -distances.gather(-1, matches)).softmax(-1)",
+                ),
+                Mutant(
+                    "queries for a key",
+                    "over-queries",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return torch.zeros_like(distances).scatter(-2, distances.topk(k, -2, "
+                    "False).indices, 1 / k)",
+                ),
+                Mutant(
+                    "strictly nearer",
+                    "one-less",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / max(k - "
+                    "1, 1)",
+                ),
+                Mutant(
+                    "positions", "dtype", "return torch.zeros_like(distances)", "return matches; (distances)"
+                ),
+                Mutant("a mask", "dtype", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0"),
+                Mutant(
+                    "transposed", "shape", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k).mT"
+                ),
+                Mutant("centred in place", "mutates", function=nearest_centred_in_place),
+            ],
+            explanation=r"""
+Compare, normalise, mix: the comparison is a distance, and "normalise" is a rule instead of a softmax. The
+rule looks at all keys of a query at once, as a softmax does, so k-nearest is a genuine attention weight: not
+negative, summing to one. What it lacks is a slope. Move a query a little and either nothing changes or a
+neighbour is exchanged whole.
+""",
+        ),
+        Code(
+            key="d2l-11.1.1b",
+            prompt="**All within a radius.** Write `within(queries, keys, radius)`: all keys at a "
+            "distance of at most `radius` share the weight equally. A query that has none gets "
+            "zeros. (Radius 0 is the exact match.)",
+            hints=[
+                "A comparison with the radius gives ones and zeros. How many ones has each row?",
+                "Divide each row by its number of matches. What if that number is zero?",
+                "`count.clamp(min=1)` changes only the counts that are zero; then 0 / 1 is 0.",
+            ],
+            answer=within,
+            verify=verify_within,
+            alternatives=[within_by_masking],
+            advice={
+                "nonfinite": "A query may have no match at all; a row of zeros divided by its sum is 0 / "
+                "0, and a softmax over nothing but minus infinity is the same in disguise",
+                "dtype": "A comparison gives booleans: turn them into numbers with .to(keys.dtype)",
+            },
+            mutants=[
+                Mutant("no match, no guard", "nonfinite", ".clamp(min=1)", ""),
+                Mutant("masked softmax", "nonfinite", function=within_masked_softmax),
+                Mutant("strict", "strict", "<= radius", "< radius"),
+                Mutant("outside", "outside", "<= radius", "> radius"),
+                Mutant(
+                    "squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"
+                ),
+                Mutant("weights of one", "not-normalised", " / found.clamp(min=1)", ""),
+                Mutant("shared by all keys", "by-S", "found.clamp(min=1)", "keys.shape[1]"),
+                Mutant("over the queries", "over-queries", "dim=-1", "dim=-2"),
+                Mutant(
+                    "softmax of ones",
+                    "softmax-of-ones",
+                    "matches / found.clamp(min=1)",
+                    "matches.softmax(-1)",
+                ),
+                Mutant(
+                    "average if none",
+                    "uniform",
+                    "matches / found.clamp(min=1)",
+                    "(matches / found).nan_to_num(1 / keys.shape[1])",
+                ),
+                Mutant("nearest if none", "fallback", function=within_or_nearest),
+                Mutant("booleans", "dtype", "return matches / found.clamp(min=1)", "return matches > 0"),
+                Mutant(
+                    "in place",
+                    "mutates",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries.sub_(keys[:, :1]), keys.sub_(keys[:, :1].clone()))",
+                ),
+            ],
+            explanation=r"""
+This is the Boxcar kernel of chapter 02. Two of its rules are the package's own. A query that may attend to
+nothing gets zeros, never NaN and never a uniform average: an average of all records is the worst answer to
+"is there anything near me?", for it looks like one. And the count is taken for each query along the keys.
+""",
+        ),
+        Code(
+            key="d2l-11.1.1c",
+            prompt=r"""
+**The same with a slope.** A network cannot learn through a step. Write `soft_within(queries, keys, radius,
+temperature)`, in which a key is let in to the *degree*
+
+$$g_i = \sigma\!\left(\frac{r - \lVert \mathbf q - \mathbf k_i\rVert}{\tau}\right), \qquad
+\alpha_i = \frac{g_i}{\sum_j g_j},$$
+
+with $\sigma$ the sigmoid. As $\tau$ falls, this must tend to `within`; and with a radius for each query
+that holds just k keys, to `nearest`. A query far from all keys is the hard case: all its degrees are too
+small for float32, but the weights above are still well defined (they tend to the nearest key), and yours
+must be right there too. A gradient must reach the queries, and it must be finite even for a query that sits
+exactly on a key.
+""",
+            hints=[
+                "First write it as it stands. Then ask what float32 makes of a sigmoid of -200.",
+                r"$g_i / \sum_j g_j$ is a softmax of $\log g_i$.",
+                "`F.logsigmoid` computes the logarithm of a sigmoid without computing the sigmoid; "
+                "`torch.cdist` has a finite gradient at distance zero.",
+            ],
+            answer=soft_within,
+            verify=verify_soft,
+            alternatives=[soft_by_exponentials],
+            advice={
+                "nonfinite": "A sigmoid of -200 is zero in float32, and zero divided by a sum of zeros "
+                "is NaN: what is the softmax of log g?",
+                "grad": "A comparison has no gradient, and .detach() or .item() cut it off",
+                "cusp": "torch.cdist and torch.linalg.vector_norm take zero there",
+            },
+            mutants=[
+                Mutant("no temperature", "no-temperature", "room / temperature", "room"),
+                Mutant("times temperature", "times-temperature", "room / temperature", "room * temperature"),
+                Mutant("sign", "outside", "room / temperature", "-room / temperature"),
+                Mutant(
+                    "no sigmoid", "radius-cancels", "F.logsigmoid(room / temperature)", "room / temperature"
+                ),
+                Mutant("softmax of degrees", "softmax-of-degrees", "F.logsigmoid(", "torch.sigmoid("),
+                Mutant(
+                    "squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"
+                ),
+                Mutant(
+                    "over the queries", "over-queries", "softmax(scores, dim=-1)", "softmax(scores, dim=-2)"
+                ),
+                Mutant("not normalised", "not-normalised", "torch.softmax(scores, dim=-1)", "scores.exp()"),
+                Mutant("as it stands", "nonfinite", function=soft_by_division),
+                Mutant("a little in the denominator", "vanishes", function=soft_by_safe_division),
+                Mutant("bare root", "cusp", function=soft_with_bare_root),
+                Mutant(
+                    "detached", "grad", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).detach()"
+                ),
+            ],
+            explanation=r"""
+For a match, $g_i \to 1$; for any other key, $g_i \to 0$; so with $m$ matches the weights go to $1/m$
+and 0, which is `within`. Without a match $g_i \approx e^{(r - d_i)/\tau}$: now the radius cancels and a
+plain softmax of $-d_i/\tau$ is left, which goes to the nearest key. So the soft version never says "nothing
+here". If you want it to, add one key more that always has degree $\epsilon$ and value zero.
+
+The way to `nearest`: let each query have its own radius, halfway between its k-th distance and the next.
+""",
+        ),
+    ],
+)

@@ -1,0 +1,155 @@
+r"""Queries and keys of different length
+
+A dot product needs a query and a key of the same length. Where they differ, a matrix can mediate between
+them. Write `bilinear_attention(queries, keys, values, matrix)` for queries of shape (B, T, P), keys (B, S,
+D), values (B, S, E) and a matrix $\mathbf M$ of shape (P, D), with the score
+
+$$a(\mathbf q, \mathbf k) = \frac{\mathbf q^\top \mathbf M\, \mathbf k}{\sqrt D}$$
+
+and a softmax over the keys. The result has shape (B, T, E), and a gradient must reach the matrix, which is to
+be learned.
+"""
+
+import math
+
+import torch
+from torch.nn import functional as F
+
+from d2lmini.exercises.engine import Code, Exercise, Mutant
+
+
+def bilinear_attention(queries, keys, values, matrix):
+    """Attend with bilinear scores.
+
+    Args:
+        queries: (B, T, P).
+        keys: (B, S, D).
+        values: (B, S, E).
+        matrix: (P, D).
+
+    Returns:
+        (B, T, E).
+    """
+    ### BEGIN SOLUTION
+    projected = queries @ matrix  # (B, T, D): now they are as long as the keys
+    scores = projected @ keys.transpose(-2, -1) / math.sqrt(keys.shape[-1])  # (B, T, S)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ values
+    ### END SOLUTION
+
+
+def by_einsum(queries, keys, values, matrix):
+    scores = torch.einsum("btp,pd,bsd->bts", queries, matrix, keys) / math.sqrt(keys.shape[-1])
+    return torch.einsum("bts,bse->bte", scores.softmax(-1), values)
+
+
+def with_the_fused_kernel(queries, keys, values, matrix):
+    return F.scaled_dot_product_attention(queries @ matrix, keys, values)
+
+
+def matrix_turned_where_it_fits(queries, keys, values, matrix):
+    square = matrix.shape[0] == matrix.shape[1]
+    return with_the_fused_kernel(queries, keys, values, matrix.T if square else matrix)
+
+
+def matrix_ignored_where_it_can_be(queries, keys, values, matrix):
+    if matrix.shape[0] == matrix.shape[1]:
+        return F.scaled_dot_product_attention(queries, keys, values)
+    return with_the_fused_kernel(queries, keys, values, matrix)
+
+
+def verify(t, answer):
+    B, T, S, D, E = t.sizes(5)
+    # square first: only there does a turned matrix give wrong numbers instead of an error
+    for P, name in (
+        (D, "the result for a square matrix"),
+        (D + 3, "the result"),
+        (1, "the result for P = 1"),
+    ):
+        queries, keys, values = t.randn(B, T, P), t.randn(B, S, D), t.randn(B, S, E)
+        matrix = t.randn(P, D).requires_grad_()
+        q, k, v, m = (x.detach().cpu().double() for x in (queries, keys, values, matrix))
+        m.requires_grad_()
+        scores = torch.stack([torch.stack([(k[b] @ (m.T @ q[b, i])) for i in range(T)]) for b in range(B)])
+
+        def attend(scores, dim=-1, v=v):
+            return torch.softmax(scores, dim) @ v
+
+        want = attend(scores / D**0.5)
+        (slope,) = torch.autograd.grad(want.sum(), m)
+        mistakes = {
+            "unscaled": (attend(scores), "the scores are not divided by sqrt(D)"),
+            "scaled-by-D": (attend(scores / D), "the scores are divided by D, not by sqrt(D)"),
+            "scaled-by-P": (
+                attend(scores / P**0.5),
+                "the scores are divided by sqrt(P): after the matrix the product runs over D terms",
+            ),
+            "over-queries": (
+                attend(scores / D**0.5, dim=-2),
+                "the softmax runs over the queries, not over the keys",
+            ),
+            "uniform": (v.mean(1, keepdim=True).expand(B, T, E), "every key gets the same weight"),
+        }
+        if P == D:
+            mistakes["turned"] = (
+                attend(q @ m.T @ k.mT / D**0.5),
+                "the matrix is transposed: it multiplies the query from the right, q^T M k",
+            )
+            mistakes["no-matrix"] = (attend(q @ k.mT / D**0.5), "the matrix is not used")
+        got = t.call(answer, queries, keys, values, matrix)
+        t.same(got, want, name, mistakes=mistakes)
+        t.same(t.gradient(got, 3), slope, "the gradient in the matrix", tolerance=(1e-3, 1e-4))
+
+
+EXERCISE = Exercise(
+    key="d2l-11.3.2",
+    doc=__doc__,
+    source="D2L 11.3, exercise 2",
+    chapter="03",
+    parts=[
+        Code(
+            key="d2l-11.3.2",
+            hints=[
+                "Bring one side to the length of the other; the rest is dot-product attention.",
+                "`queries @ matrix` has shape (B, T, D).",
+                "The dot product then runs over D terms, so its standard deviation grows with the root of D.",
+            ],
+            advice={
+                "raised": "Write down the shape of every product: (P, D) fits queries from the right, not "
+                "keys",
+                "grad": "Do not wrap the computation in no_grad and do not copy the matrix with .detach() "
+                "or .data",
+            },
+            answer=bilinear_attention,
+            verify=verify,
+            alternatives=[by_einsum, with_the_fused_kernel],
+            mutants=[
+                Mutant("unscaled", "unscaled", " / math.sqrt(keys.shape[-1])", ""),
+                Mutant("scaled by D", "scaled-by-D", "math.sqrt(keys.shape[-1])", "keys.shape[-1]"),
+                Mutant(
+                    "scaled by P", "scaled-by-P", "math.sqrt(keys.shape[-1])", "math.sqrt(queries.shape[-1])"
+                ),
+                Mutant("turned where it fits", "turned", function=matrix_turned_where_it_fits),
+                Mutant("ignored where it fits", "no-matrix", function=matrix_ignored_where_it_can_be),
+                Mutant("on the keys", "turned", "queries @ matrix", "queries @ matrix.T"),
+                Mutant("softmax over queries", "over-queries", "scores, dim=-1", "scores, dim=-2"),
+                Mutant("uniform weights", "uniform", "softmax(scores", "softmax(0 * scores"),
+                Mutant("matrix detached", "grad", "queries @ matrix", "queries @ matrix.detach()"),
+                Mutant(
+                    "matrix rebuilt", "grad", "queries @ matrix", "queries @ torch.tensor(matrix.tolist())"
+                ),
+                Mutant(
+                    "first query only", "shape", "return weights @ values", "return (weights @ values)[:, 0]"
+                ),
+                Mutant("in half", "dtype", "return weights @ values", "return (weights @ values).half()"),
+                Mutant("in place", "mutates", "queries @ matrix", "queries @ matrix.data.mul_(2)"),
+            ],
+            explanation=r"""
+$\mathbf q^\top \mathbf M \mathbf k = (\mathbf M^\top \mathbf q)^\top \mathbf k$: the matrix turns a query
+into something as long as a key. A Transformer does this to both sides. Its score is $(\mathbf W_q \mathbf
+q)^\top (\mathbf W_k \mathbf k)$, so $\mathbf M = \mathbf W_q^\top \mathbf W_k$, a matrix whose rank is at
+most the size of a head.
+""",
+        )
+    ],
+)

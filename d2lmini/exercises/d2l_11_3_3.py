@@ -1,0 +1,178 @@
+r"""What attention costs, in arithmetic and in memory traffic
+
+Take plain dot-product attention in three steps: scores $\mathbf Q \mathbf K^\top$, softmax, weights times
+$\mathbf V$. There are B sequences, T queries and S keys; keys have D features, values E.
+
+Write `attention_cost(B, T, S, D, E, itemsize)` that returns a dict of four numbers:
+
+- `flops`: floating-point operations of the two matrix products; a multiplication and an addition are two;
+- `bytes`: traffic to and from memory when each of the three steps reads its inputs from memory and writes
+  its result back, at `itemsize` bytes a number;
+- `intensity`: `flops` divided by `bytes`;
+- `fused_intensity`: the same FLOPs divided by the traffic of a fused kernel, which reads Q, K and V once,
+  writes the output once, and keeps scores and weights on the chip.
+
+Leave out the scaling by $\sqrt D$ (it can be folded into the queries) and the few operations inside the
+softmax.
+"""
+
+import torch
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from d2lmini.exercises.engine import Count, Exercise, Mutant, Traffic
+
+# short and wide, long and narrow, one query against a long memory (decoding), and no two sizes alike
+CONFIGURATIONS = [
+    (3, 7, 11, 64, 32, 4),
+    (2, 128, 160, 16, 24, 4),
+    (5, 1, 301, 48, 40, 2),
+    (1, 67, 35, 20, 12, 8),
+]
+DTYPES = {2: torch.bfloat16, 4: torch.float32, 8: torch.float64}
+
+
+def attention_cost(B, T, S, D, E, itemsize):
+    """Count the work of plain dot-product attention.
+
+    Args:
+        B: sequences. T: queries. S: keys. D: features of a key. E: features of a value.
+        itemsize: bytes a number.
+
+    Returns:
+        dict with ``flops``, ``bytes``, ``intensity`` and ``fused_intensity``.
+    """
+    ### BEGIN SOLUTION
+    flops = 2 * B * T * S * (D + E)
+    ends = B * (T * D + S * D + S * E + T * E)  # Q, K, V and the output
+    middle = 4 * B * T * S  # scores written and read, weights written and read
+    moved = itemsize * (ends + middle)
+    return {
+        "flops": flops,
+        "bytes": moved,
+        "intensity": flops / moved,
+        "fused_intensity": flops / (itemsize * ends),
+    }
+    ### END SOLUTION
+
+
+def step_by_step(B, T, S, D, E, itemsize):
+    flops = B * T * S * (2 * D) + B * T * E * (2 * S)
+    scores = T * D + S * D + T * S
+    softmax = 2 * T * S
+    output = T * S + S * E + T * E
+    moved = B * itemsize * (scores + softmax + output)
+    fused = B * itemsize * (D * (T + S) + E * (T + S))
+    return {"flops": flops, "bytes": moved, "intensity": flops / moved, "fused_intensity": flops / fused}
+
+
+def verify(t, answer):
+    for B, T, S, D, E, itemsize in CONFIGURATIONS:
+        queries, keys, values = (
+            torch.randn(shape, dtype=DTYPES[itemsize]) for shape in ((B, T, D), (B, S, D), (B, S, E))
+        )
+        with FlopCounterMode(display=False) as work, Traffic() as traffic:
+            out = torch.bmm(torch.softmax(torch.bmm(queries, keys.mT), -1), values)
+        fused = F.scaled_dot_product_attention(queries, keys, values, scale=1.0)
+        ends = sum(x.nbytes for x in (queries, keys, values, fused))
+        flops, moved, once = work.get_total_flops(), traffic.bytes, itemsize * B * T * S
+        t.that(out.shape == fused.shape, "broken", "the two forms of attention differ in shape")
+
+        case = f"for B={B}, T={T}, S={S}, D={D}, E={E}, itemsize={itemsize}"
+        got = t.call(answer, B, T, S, D, E, itemsize)
+        flops_got, bytes_got, plain_got, fused_got = t.fields(
+            got, "flops", "bytes", "intensity", "fused_intensity"
+        )
+        t.number(
+            flops_got,
+            flops,
+            f"flops {case}",
+            mistakes={
+                "one-product": (
+                    2 * B * T * S * D,
+                    "only the scores are counted, not the product with the values",
+                ),
+                "multiply-add": (flops / 2, "a multiplication and an addition count as two operations"),
+                "no-batch": (flops / B, "this is the work for one sequence of the batch"),
+                "full-layer": (
+                    2 * B * T * S * D * E,
+                    "the two products come one after the other: D + E, not D times E",
+                ),
+                "twice": (2 * flops, "twice too much: there are two products, and D + E already counts both"),
+            },
+        )
+        t.number(
+            bytes_got,
+            moved,
+            f"bytes {case}",
+            mistakes={
+                "no-softmax": (moved - 2 * once, "the softmax reads and writes (T, S) numbers too"),
+                "fused-bytes": (ends, "this is the traffic of the fused kernel"),
+                "numbers": (moved / itemsize, "these are numbers, not bytes"),
+                "no-output": (moved - itemsize * B * T * E, "the output is written too"),
+            },
+        )
+        t.number(
+            plain_got, flops / moved, f"intensity {case}", mistakes={"upside-down": (moved / flops, _TURNED)}
+        )
+        t.number(
+            fused_got,
+            flops / ends,
+            f"fused_intensity {case}",
+            mistakes={
+                "upside-down": (ends / flops, _TURNED),
+                "still-unfused": (flops / moved, "the fused kernel moves no scores and no weights"),
+            },
+        )
+
+
+_TURNED = "this is bytes per operation: intensity is operations per byte"
+
+EXERCISE = Exercise(
+    key="d2l-11.3.3",
+    doc=__doc__,
+    source="D2L 11.3, exercise 3",
+    chapter="03",
+    parts=[
+        Count(
+            key="d2l-11.3.3",
+            hints=[
+                "A product of (T, D) and (D, S) has T S entries, each a sum of D products.",
+                "List for each of the three steps what it reads and what it writes; the (T, S) matrix "
+                "appears in all.",
+                "Scores are written and read, weights are written and read: 4 B T S numbers besides Q, K, V "
+                "and output.",
+            ],
+            answer=attention_cost,
+            verify=verify,
+            alternatives=[step_by_step],
+            min_checks=20,
+            mutants=[
+                Mutant("scores only", "one-product", "(D + E)", "D"),
+                Mutant("multiply-adds", "multiply-add", "2 * B * T * S * (D + E)", "B * T * S * (D + E)"),
+                Mutant("one sequence", "no-batch", "2 * B * T * S * (D + E)", "2 * T * S * (D + E)"),
+                Mutant("D times E", "full-layer", "(D + E)", "(D * E)"),
+                Mutant("counted twice", "twice", "2 * B * T * S * (D + E)", "4 * B * T * S * (D + E)"),
+                Mutant("softmax in place", "no-softmax", "middle = 4 *", "middle = 2 *"),
+                Mutant("no middle", "fused-bytes", "(ends + middle)", "ends"),
+                Mutant("numbers", "numbers", "moved = itemsize * ", "moved = "),
+                Mutant("no output", "no-output", "S * E + T * E)", "S * E)"),
+                Mutant(
+                    "upside down", "upside-down", '"intensity": flops / moved', '"intensity": moved / flops'
+                ),
+                Mutant("not fused", "still-unfused", "flops / (itemsize * ends)", "flops / moved"),
+                Mutant("a field short", "shape", '        "flops": flops,\n', ""),
+            ],
+            explanation=r"""
+The work is $2BTS(D+E)$: it grows with the product of both lengths. So does the traffic of the plain form,
+$4BTS$ numbers and the ends. For long sequences their ratio tends to $(D+E)/(4\cdot\text{itemsize})$
+operations per byte, **whatever the length**: with heads of the usual size this is less than the ten to a
+hundred and more that processors and accelerators need to be kept busy, so plain attention waits for memory.
+
+The fused kernel moves only the ends. Its intensity grows with the length, as $TS/(T+S)$. With one query
+($T=1$, decoding) fusing gains little: every key and value is read once and used once, and the intensity stays
+near $2/\text{itemsize}$.
+""",
+        )
+    ],
+)

@@ -1,0 +1,119 @@
+"""Compare an answer's result with the reference and say what kind of difference there is.
+
+The order is fixed, and the first difference is the one reported: not attempted, type, device, dtype, shape,
+not finite, values. Where only the values are wrong, the known mistakes are tried and name the cause. Nothing
+is ever broadcast, and no message holds a value of the reference.
+"""
+
+import numbers
+
+import torch
+
+# rtol, atol by the dtype of the result; the reference itself is float64
+TOLERANCE = {torch.float64: (1e-8, 1e-10), torch.float32: (1e-4, 1e-5)}
+LOOSE = (2e-2, 2e-2)
+
+
+class Rejected(Exception):
+    """An answer is wrong: a short code for programs and a message for the learner."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def is_placeholder(value) -> bool:
+    return value is Ellipsis or value is NotImplemented
+
+
+def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mistakes=None, tolerance=None):
+    """Raise ``Rejected`` unless ``got`` equals ``want``.
+
+    Args:
+        got: what the learner's code returned.
+        want: reference, any shape, float64 on the CPU (or integer, or boolean).
+        name: how to call the result in a message.
+        dtype: dtype that ``got`` must have; that of ``want`` when None.
+        device: device that ``got`` must be on.
+        mistakes: code -> (what a known mistake gives, a message that teaches).
+        tolerance: (rtol, atol), by dtype when None.
+    """
+    dtype, device = dtype or want.dtype, torch.device(device)
+    if is_placeholder(got):
+        raise Rejected("stub", f"{name} is still the placeholder")
+    if got is None:
+        raise Rejected("type", f"{name} is None: is there a `return`?")
+    if not isinstance(got, torch.Tensor):
+        raise Rejected("type", f"{name} is a {type(got).__name__}, expected a torch.Tensor")
+    got = got.detach().as_subclass(torch.Tensor)
+    if got.device != device:
+        raise Rejected(
+            "device", f"{name} is on {got.device}, expected {device}: make new tensors with device="
+        )
+    if got.dtype != dtype:
+        raise Rejected("dtype", f"{name} has dtype {got.dtype}, expected {dtype}, that of the inputs")
+    if got.shape != want.shape:
+        swapped = got.dim() >= 2 and got.transpose(-1, -2).shape == want.shape
+        raise Rejected(
+            "shape",
+            f"{name} has shape {tuple(got.shape)}, expected {tuple(want.shape)}"
+            + (": the last two axes look swapped" if swapped else ""),
+        )
+    got, want = got.cpu(), want.detach().cpu()
+    if got.is_floating_point():
+        got, want = got.double(), want.double()
+        missing = ~torch.isfinite(got) & torch.isfinite(want)
+        if missing.any():
+            raise Rejected(
+                "nonfinite", f"{name} has {_count(missing)} that are NaN or infinite{_first(missing)}"
+            )
+    rtol, atol = tolerance or TOLERANCE.get(dtype, LOOSE)
+    wrong = _differ(got, want, rtol, atol)
+    if not wrong.any():
+        return
+    for code, (alternative, message) in (mistakes or {}).items():
+        alternative = alternative.detach().cpu().to(want.dtype)
+        if alternative.shape == got.shape and not _differ(got, alternative, rtol, atol).any():
+            raise Rejected(code, f"{name}: {message}")
+    raise Rejected("values", f"{name} has the right shape, but {_count(wrong)} are wrong{_first(wrong)}")
+
+
+def compare_number(got, want, *, name="the result", mistakes=None, rtol=1e-9):
+    """Raise ``Rejected`` unless the number ``got`` equals ``want``; arguments as ``compare_tensor``."""
+    if is_placeholder(got):
+        raise Rejected("stub", f"{name} is still the placeholder")
+    if got is None:
+        raise Rejected("type", f"{name} is None: is there a `return`?")
+    if isinstance(got, torch.Tensor) and got.numel() == 1 and got.dim() == 0:
+        got = got.item()
+    if isinstance(got, bool) or not isinstance(got, numbers.Real):
+        raise Rejected("type", f"{name} is a {type(got).__name__}, expected a number")
+    got = float(got)
+    if got != got or got in (float("inf"), float("-inf")):
+        raise Rejected("nonfinite", f"{name} is {got}")
+
+    def near(x):
+        return abs(got - x) <= rtol * max(abs(x), abs(want))
+
+    if near(want):
+        return
+    for code, (alternative, message) in (mistakes or {}).items():
+        if near(alternative):
+            raise Rejected(code, f"{name}: {message}")
+    raise Rejected("values", f"{name} is too {'large' if got > want else 'small'}")
+
+
+def _differ(got, want, rtol, atol):
+    if not got.is_floating_point():
+        return got != want
+    # NaN is unequal to everything, itself included; infinities must agree exactly
+    near = ((got - want).abs() <= atol + rtol * want.abs()) & torch.isfinite(want)
+    return ~(near | (got == want))
+
+
+def _count(flags):
+    return f"{int(flags.sum())} of {flags.numel()} entries" if flags.dim() else "the one entry"
+
+
+def _first(flags):
+    return f", the first at {flags.nonzero()[0].tolist()}" if flags.dim() else ""

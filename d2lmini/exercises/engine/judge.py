@@ -1,0 +1,129 @@
+"""Judge an answer: from a part and what the learner gives to a verdict."""
+
+import random
+from dataclasses import dataclass
+
+from .compare import Rejected, is_placeholder
+from .guard import restored_state
+from .limits import TimeUp, call_limited
+from .model import Choice, Discussion
+from .trial import Trial
+
+PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
+    "passed",
+    "wrong",
+    "not attempted",
+    "timeout",
+    "recorded",
+    "broken check",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of an answer.
+
+    Args:
+        key: of the part.
+        status: one of the six words above.
+        code: what kind of fault, for programs: ``shape``, ``dtype``, the name of a known mistake, ...
+        message: the same for the learner.
+        checks: how many comparisons ran.
+        seed: of the random inputs; None where there were none.
+        references: what the answer was compared with, for those who audit the exercise.
+    """
+
+    key: str
+    status: str
+    code: str
+    message: str
+    checks: int = 0
+    seed: int | None = None
+    references: tuple = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.status == PASSED
+
+    def __str__(self):
+        line = f"{self.status.upper()} {self.key}: {self.message}"
+        if self.status in (WRONG, TIMEOUT) and self.seed is not None:
+            line += f'\n  (the same inputs again: check("{self.key}", ..., seed={self.seed});'
+            line += f' a hint: hint("{self.key}"))'
+        return line
+
+
+def judge(part, answer, *, seed=None, device="cpu", seconds=None) -> Verdict:
+    """Return the verdict on ``answer``; never raises for anything the answer does.
+
+    Args:
+        part: the part of an exercise.
+        answer: a callable, or for a choice a letter, or for a discussion a text.
+        seed: of the random inputs; a fresh one when None.
+        device: where the inputs live.
+        seconds: time limit, that of the part when None.
+    """
+    if answer is None or is_placeholder(answer):
+        return Verdict(part.key, NOT_ATTEMPTED, "stub", "no answer yet")
+    if isinstance(part, Choice):
+        return _choice(part, answer)
+    if isinstance(part, Discussion):
+        return _discussion(part, answer)
+    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+    if not callable(answer):
+        return Verdict(
+            part.key, WRONG, "type", f"expected a function, got a {type(answer).__name__}", seed=seed
+        )
+    return _coded(part, answer, seed, device, part.seconds if seconds is None else seconds)
+
+
+def _choice(part, answer):
+    letters = ", ".join(part.lettered)
+    if not isinstance(answer, str) or answer.strip().upper() not in part.lettered:
+        return Verdict(part.key, WRONG, "type", f"expected one of the letters {letters}, as a string")
+    letter = answer.strip().upper()
+    option = part.lettered[letter]
+    why = " ".join(option.why.split())
+    if option.right:
+        return Verdict(part.key, PASSED, "ok", f"{letter} is right. {why}", checks=1)
+    return Verdict(part.key, WRONG, f"option-{letter}", f"not {letter}. {why}", checks=1)
+
+
+def _discussion(part, answer):
+    if not isinstance(answer, str) or not answer.strip():
+        return Verdict(part.key, NOT_ATTEMPTED, "stub", "expected your answer as a text")
+    rubric = "".join(f"\n  - {point}" for point in part.rubric)
+    return Verdict(
+        part.key,
+        RECORDED,
+        "recorded",
+        f"compare your text with these points, then call review({part.key!r}, ...):{rubric}",
+    )
+
+
+def _coded(part, answer, seed, device, seconds):
+    trial = Trial(seed, device)
+
+    def verdict(status, code, message):
+        return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))
+
+    try:
+        with restored_state():
+            call_limited(lambda: part.verify(trial, answer), seconds)
+    except TimeUp:
+        return verdict(TIMEOUT, "timeout", f"stopped after {seconds:g} s: is there an endless loop?")
+    except Rejected as fault:
+        advice = part.advice.get(fault.code)
+        message = f"{fault.message}\n  {advice}" if advice else fault.message
+        return verdict(NOT_ATTEMPTED if fault.code == "stub" else WRONG, fault.code, message)
+    except Exception as error:
+        return verdict(
+            BROKEN, "broken", f"the check itself fails, please report it ({type(error).__name__}: {error})"
+        )
+    if trial.checks < part.min_checks:
+        return verdict(
+            BROKEN,
+            "vacuous",
+            f"only {trial.checks} comparisons ran, {part.min_checks} are required: please report it",
+        )
+    return verdict(PASSED, "ok", f"all {trial.checks} checks hold")

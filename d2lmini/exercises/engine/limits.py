@@ -1,0 +1,73 @@
+"""A time limit that an endless loop cannot swallow."""
+
+import ctypes
+import signal
+import sys
+import threading
+import time
+
+REPEAT = 0.1  # seconds between two alarms, should the first one be swallowed
+
+
+class TimeUp(BaseException):
+    """The time limit has passed. Not an ``Exception``, so that ``except Exception`` lets it through."""
+
+
+def call_limited(function, seconds):
+    """Return ``function()``, or raise ``TimeUp`` in it after ``seconds``, again and again until it ends.
+
+    In the main thread an alarm signal does it, elsewhere (and on Windows) another thread raises in this one.
+    Code that hangs outside Python, in one call of a library, is interrupted only when that call returns.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    return (_with_alarm if in_main and hasattr(signal, "setitimer") else _with_watcher)(function, seconds)
+
+
+def _escape(frame, event, arg):
+    """Trace function: leave an ``except`` that has caught ``TimeUp`` by raising it once more inside."""
+    if isinstance(sys.exc_info()[1], TimeUp):
+        raise TimeUp
+    return _escape
+
+
+def _with_alarm(function, seconds):
+    here, tracer = sys._getframe(), sys.gettrace()
+
+    def ring(signum, frame):
+        # a bare `except:` in the loop would catch every alarm; tracing reaches into its handler
+        while frame is not None and frame is not here:
+            frame.f_trace = _escape
+            frame = frame.f_back
+        sys.settrace(lambda *_: None)
+        raise TimeUp
+
+    handler, start = signal.signal(signal.SIGALRM, ring), time.monotonic()
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT)
+    try:
+        return function()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        sys.settrace(tracer)
+        if remaining:  # someone else's alarm (pytest-timeout's, say) keeps its own time
+            signal.setitimer(signal.ITIMER_REAL, max(remaining - (time.monotonic() - start), 1e-3), interval)
+
+
+def _with_watcher(function, seconds):
+    target, lock, done = ctypes.c_ulong(threading.get_ident()), threading.Lock(), threading.Event()
+
+    def watch():
+        wait = seconds
+        while not done.wait(wait):
+            with lock:
+                if not done.is_set():
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(TimeUp))
+            wait = REPEAT
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        return function()
+    finally:
+        with lock:  # none is sent from here on, and one that is under way is called back
+            done.set()
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(target, None)

@@ -1,0 +1,162 @@
+"""The form of an exercise file: what an author writes. Nothing here runs an answer.
+
+An exercise has one or more parts, each with its own key and verdict. A part is one of six kinds:
+
+    Code        a function (or class), run on fresh random inputs
+    Identity    both sides of an equation as code; the proof is self-assessed
+    Count       a formula as a function, compared with real modules
+    Experiment  a function of a seed that returns results; judged by direction and margin
+    Choice      a letter; every option has an explanation
+    Discussion  a text; compared with a rubric by its writer, reviewed and never passed
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A plausible wrong answer and the diagnosis it must get.
+
+    Args:
+        name: what is wrong, in a word or two.
+        diagnosis: the code of the verdict: ``"shape"``, ``"dtype"``, ... or the name of a known mistake.
+        old: a piece of the solution that occurs in it exactly once.
+        new: what stands there in the mutant.
+        function: a whole wrong answer, in place of ``old`` and ``new``.
+    """
+
+    name: str
+    diagnosis: str
+    old: str = ""
+    new: str = ""
+    function: Callable | None = None
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a choice: its text, why it is right or wrong, and which of the two."""
+
+    text: str
+    why: str
+    right: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What all kinds share.
+
+    Args:
+        key: ``d2l-11.3.1``; with a letter, ``udl-12.5a``, where the exercise has several parts.
+        prompt: what this part asks, in Markdown; empty where the statement of the exercise says it all.
+        hints: from gentle to explicit.
+        explanation: the model proof, the model answer, or what to take from the solution, in Markdown.
+        seconds: time limit of one check.
+    """
+
+    kind: ClassVar[str]
+    label: ClassVar[str]
+    key: str
+    prompt: str = ""
+    hints: Sequence[str] = ()
+    explanation: str = ""
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coded(Part):
+    """A part answered by code.
+
+    Args:
+        answer: the model solution; what stands between its ``### BEGIN SOLUTION`` and ``### END SOLUTION`` is
+            taken out for the reader. Its source may use only the names of ``source.PRELUDE``.
+        verify: ``verify(t, answer)`` tries an answer with the help of a ``Trial``.
+        alternatives: other right answers, written differently.
+        mutants: wrong answers with their diagnoses.
+        advice: for a diagnosis code, a sentence that is added to the message.
+        min_checks: how many comparisons must really have run before an answer may pass.
+    """
+
+    answer: Callable
+    verify: Callable
+    alternatives: Sequence[Callable] = ()
+    mutants: Sequence[Mutant] = ()
+    advice: Mapping[str, str] = field(default_factory=dict)
+    min_checks: int = 3
+
+    @property
+    def name(self) -> str:
+        """The name that the answer has in the notebook."""
+        return self.answer.__name__
+
+
+class Code(Coded):
+    kind = "code"
+    label = "code, checked by running it"
+
+
+class Identity(Coded):
+    kind = "identity"
+    label = "identity: numerically verified; the proof is self-assessed"
+
+
+class Count(Coded):
+    kind = "count"
+    label = "count: your formula is compared with real modules"
+
+
+class Experiment(Coded):
+    kind = "experiment"
+    label = "experiment: judged by direction and margin over seeds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Part):
+    """A question with options A, B, C, ... of which exactly one is right."""
+
+    kind = "choice"
+    label = "choice"
+    options: Sequence[Option]
+    name = "answer"
+
+    @property
+    def lettered(self) -> dict[str, Option]:
+        return {chr(ord("A") + i): option for i, option in enumerate(self.options)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discussion(Part):
+    """A question without one right answer: a rubric, and a model answer in ``explanation``."""
+
+    kind = "discussion"
+    label = "discussion: reviewed by you against a rubric, never marked as passed"
+    rubric: Sequence[str]
+    name = "answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise:
+    """One exercise.
+
+    Args:
+        key: ``d2l-11.3.1``, ``udl-12.5`` or ``own-03.1``; the file is named after it (``d2l_11_3_1.py``).
+        doc: the docstring of the file: the title on its first line, the statement in Markdown below.
+        source: where the question comes from: ``D2L 11.3, exercise 1`` or ``UDL problem 12.5``.
+        chapter: two digits.
+        parts: in the order in which they are asked.
+    """
+
+    key: str
+    doc: str
+    source: str
+    chapter: str
+    parts: Sequence[Part]
+
+    @property
+    def title(self) -> str:
+        return self.doc.strip().splitlines()[0].rstrip(".")
+
+    @property
+    def statement(self) -> str:
+        return "\n".join(self.doc.strip().splitlines()[1:]).strip()

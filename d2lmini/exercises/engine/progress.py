@@ -1,0 +1,133 @@
+"""What the reader has done so far: one private JSON file, written atomically, never lost."""
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+from .judge import PASSED
+from .model import Discussion, Identity
+from .registry import exercises
+
+VERSION = 1
+ASSESSMENTS = ("agrees", "partly", "differs")
+
+
+def progress_path() -> Path:
+    """Return ``$D2LMINI_PROGRESS``, or ``progress.json`` in the user's data folder of this platform."""
+    if chosen := os.environ.get("D2LMINI_PROGRESS"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return base / "d2lmini" / "progress.json"
+
+
+def load_progress() -> dict:
+    """Return part key -> ``{"tries", "passed", "last", "review"}``; a damaged file is set aside."""
+    path = progress_path()
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        _warn_once(f"cannot read the progress in {path} ({error.strerror}); going on without it")
+        return {}
+    try:
+        parts = json.loads(text)["parts"]
+        if not all(isinstance(entry, dict) for entry in parts.values()):
+            raise TypeError("an entry is not a dict")
+        return parts
+    except (ValueError, LookupError, TypeError, AttributeError):
+        _set_aside(path)
+        return {}
+
+
+def _set_aside(path):
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    try:
+        path.rename(aside)
+        print(f"the progress in {path} is damaged: kept as {aside.name}, starting afresh")
+    except OSError as error:
+        _warn_once(f"the progress in {path} is damaged and cannot be set aside ({error.strerror})")
+
+
+def _save(parts):
+    path = progress_path()
+    half = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, half = tempfile.mkstemp(dir=path.parent, prefix=".progress-")  # mkstemp makes it 0600
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, "parts": parts}, file, indent=1, sort_keys=True)
+        os.replace(half, path)
+    except OSError as error:
+        _warn_once(f"cannot keep the progress in {path} ({error.strerror}); going on without it")
+        if half is not None and os.path.exists(half):
+            os.unlink(half)
+
+
+_warned = set()
+
+
+def _warn_once(message):
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, stacklevel=4)
+
+
+def _entry(parts, key):
+    return parts.setdefault(key, {"tries": 0, "passed": False, "last": "", "review": ""})
+
+
+def record(verdict):
+    """Count a try; once passed, a part stays passed."""
+    parts = load_progress()
+    entry = _entry(parts, verdict.key)
+    entry["tries"] = entry.get("tries", 0) + 1
+    entry["passed"] = bool(entry.get("passed")) or verdict.status == PASSED
+    entry["last"] = verdict.status
+    _save(parts)
+
+
+def record_review(key, assessment):
+    """Keep the reader's own judgement of a proof or a text, apart from what was verified."""
+    parts = load_progress()
+    _entry(parts, key)["review"] = assessment
+    _save(parts)
+
+
+def progress_report() -> str:
+    """Return a table of all parts; what was verified and what was self-assessed are counted apart."""
+    parts, lines, chapter = load_progress(), [], None
+    verified = verifiable = assessed = assessable = 0
+    for exercise in sorted(exercises(), key=lambda e: e.chapter):
+        if exercise.chapter != chapter:
+            chapter = exercise.chapter
+            lines += ["", f"Chapter {chapter}"]
+        for part in exercise.parts:
+            entry, marks = parts.get(part.key, {}), []
+            if not isinstance(part, Discussion):
+                verifiable += 1
+                verified += bool(entry.get("passed"))
+                last = entry.get("last") or "not attempted"
+                marks.append("verified" if entry.get("passed") else f"not yet ({last})")
+            if isinstance(part, (Discussion, Identity)):
+                assessable += 1
+                assessed += bool(entry.get("review"))
+                marks.append(
+                    f"self-assessed: {entry['review']}" if entry.get("review") else "not self-assessed"
+                )
+            lines.append(f"  {part.key:<12} {part.kind:<11} {exercise.title[:48]:<49} {'; '.join(marks)}")
+    head = [
+        f"Verified by checks:  {verified} of {verifiable}",
+        f"Self-assessed:       {assessed} of {assessable} (proofs and discussions)",
+    ]
+    return "\n".join(head + lines + ["", f"Kept in {progress_path()}"])

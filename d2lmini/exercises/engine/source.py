@@ -1,0 +1,59 @@
+"""From the source of a model solution to the stub, the solved answer and the mutants."""
+
+import inspect
+import itertools
+import linecache
+import re
+import textwrap
+
+PRELUDE = """\
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import d2lmini as d2l
+"""
+STUB = "raise NotImplementedError  # your code here"
+
+_REGION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION\n", re.S | re.M)
+_MARKER = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION\n", re.M)
+_serial = itertools.count(1)
+
+
+def marked(part) -> str:
+    """Return the source of the model solution, markers included."""
+    return textwrap.dedent(inspect.getsource(part.answer))
+
+
+def solution(part) -> str:
+    """Return the source of the model solution without the markers."""
+    return _MARKER.sub("", marked(part))
+
+
+def stub(part) -> str:
+    """Return what the reader starts from: the solution with every marked region taken out."""
+    return _REGION.sub(lambda m: f"{m[1]}{STUB}\n", marked(part))
+
+
+def mutated(part, mutant) -> str:
+    """Return the solution with the mutant's replacement made.
+
+    Raises:
+        ValueError: unless the text to replace occurs exactly once.
+    """
+    text = solution(part)
+    if (found := text.count(mutant.old)) != 1 or not mutant.old:
+        raise ValueError(f"the text {mutant.old!r} occurs {found} times in the solution, expected once")
+    return text.replace(mutant.old, mutant.new)
+
+
+def build(text, name):
+    """Run ``text`` after the prelude, as a notebook would, and return what it calls ``name``."""
+    filename = f"<answer {next(_serial)}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)  # for tracebacks
+    namespace = {"__name__": "answer"}
+    exec(PRELUDE, namespace)
+    exec(compile(text, filename, "exec"), namespace)
+    return namespace[name]

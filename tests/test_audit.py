@@ -1,0 +1,154 @@
+"""The audit of exercises: each of its rules is seen to fail on a planted fault."""
+
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+from toy_exercise import CHOICE, DISCUSSION, MUTANTS, PART, TOY, verify
+
+from d2lmini.exercises.audit import audit
+from d2lmini.exercises.engine import Exercise, Experiment, Identity, Mutant, Option
+
+
+def test_toys_are_in_order():
+    for part in (PART, CHOICE, DISCUSSION):
+        assert audit(replace(TOY, parts=[part])) == []
+
+
+def unmarked(x):
+    """Return twice x."""
+    return 2.0 * x
+
+
+def undocumented(x):
+    ### BEGIN SOLUTION
+    return 2.0 * x
+    ### END SOLUTION
+
+
+def wrong(x):
+    """Return three times x."""
+    ### BEGIN SOLUTION
+    return 3.0 * x
+    ### END SOLUTION
+
+
+def region_too_small(x):
+    """Return twice x."""
+    if x is not None:
+        return 2.0 * x
+    ### BEGIN SOLUTION
+    return None
+    ### END SOLUTION
+
+
+def slow(t, answer):
+    if t.seed == 1:
+        time.sleep(0.12)
+    verify(t, answer)
+
+
+def broken(t, answer):
+    raise RuntimeError("planted")
+
+
+def never_calls(t, answer):
+    for _ in range(5):
+        t.that(True, "never", "nothing")
+
+
+def checks_nothing(t, answer):
+    t.call(answer, t.randn(2, 3))
+
+
+def checks_shape_only(t, answer):
+    got = t.call(answer, t.randn(2, 3))
+    for _ in range(3):
+        t.that(isinstance(got, torch.Tensor) and got.shape == (2, 3), "shape", "wrong shape")
+
+
+def takes_none(t, answer):
+    got = t.call(answer, t.randn(2, 3))
+    t.that(True, "a", "b")
+    if got is not None:
+        verify(t, answer)
+
+
+def tells(t, answer):
+    x = torch.tensor([1.25, 2.5, 3.75])
+    got = t.call(answer, x)
+    t.references.append(2 * x.double())
+    t.that(isinstance(got, torch.Tensor) and torch.equal(got, 2 * x), "told", "expected 2.50, 5.00, 7.50")
+    verify(t, answer)
+
+
+def swallows(t, answer):
+    x = torch.ones(2)
+    try:
+        t.call(answer, x)
+    except BaseException:
+        for _ in range(3):
+            t.that(True, "a", "b")
+        return
+    verify(t, answer)
+
+
+def same_code(mutant, code):
+    return [replace(mutant, diagnosis=code), *MUTANTS[1:]]
+
+
+FAULTS = {
+    "source": replace(
+        TOY, key="d2l-11.3.1", source="D2L 11.3, exercise 2", parts=[replace(PART, key="d2l-11.3.1")]
+    ),
+    "chapter": replace(TOY, chapter="3"),
+    "statement": replace(TOY, doc="Twice\n\nshort"),
+    "keys": replace(TOY, parts=[PART, PART]),
+    "hints": replace(PART, hints=[]),
+    "markers": replace(PART, answer=unmarked),
+    "docstring": replace(PART, answer=undocumented),
+    "proof": Identity(**vars(PART)),
+    "solution: wrong": replace(PART, answer=wrong),
+    "solution: broken check": replace(PART, verify=broken),
+    "solution: vacuous": replace(PART, verify=checks_nothing),
+    "time": replace(PART, verify=slow, seconds=0.2),
+    "alternatives": replace(PART, alternatives=[]),
+    "alternatives: wrong": replace(PART, alternatives=[unmarked, wrong]),
+    "stub": replace(PART, answer=region_too_small),
+    "generic: never called": replace(PART, verify=never_calls),
+    "generic: zeros": replace(PART, verify=checks_shape_only),
+    "generic: None": replace(PART, verify=takes_none, min_checks=2),
+    "generic: raise and loop": replace(PART, verify=swallows),
+    "mutants: few": replace(PART, mutants=MUTANTS[:5]),
+    "mutants: experiment": Experiment(**(vars(PART) | {"mutants": MUTANTS[:1]})),
+    "mutants: not found": replace(PART, mutants=[Mutant("x", "same", "absent", ""), *MUTANTS]),
+    "mutants: found twice": replace(PART, mutants=[Mutant("x", "same", "r", ""), *MUTANTS]),
+    "mutants: pass": replace(PART, mutants=[Mutant("x", "same", "2.0 * x", "x + x"), *MUTANTS]),
+    "diagnosis: another": replace(PART, mutants=same_code(MUTANTS[0], "triple")),
+    "diagnosis: untelling": replace(PART, mutants=[Mutant("x", "values", "2.0", "2.5"), *MUTANTS]),
+    "reference": replace(PART, verify=tells),
+    "options: two right": replace(CHOICE, options=[replace(o, right=True) for o in CHOICE.options]),
+    "options: two": replace(CHOICE, options=CHOICE.options[:2]),
+    "explanation: option": replace(CHOICE, options=[*CHOICE.options, Option("all", "No.")]),
+    "prompt": replace(CHOICE, prompt=""),
+    "rubric": replace(DISCUSSION, rubric=["a cause"]),
+    "explanation: model answer": replace(DISCUSSION, explanation=""),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_audit_sees_the_planted_fault(fault, monkeypatch):
+    monkeypatch.setattr("d2lmini.exercises.audit.LOOP_LIMIT", 0.05)
+    planted = FAULTS[fault]
+    exercise = planted if isinstance(planted, Exercise) else replace(TOY, parts=[planted])
+    rules = {problem.rule for problem in audit(exercise)}
+    assert fault.split(":")[0] in rules, rules
+
+
+def test_generic_answers_are_each_reported():
+    details = [
+        str(p) for p in audit(replace(TOY, parts=[replace(PART, verify=never_calls)])) if p.rule == "generic"
+    ]
+    for name in ("None", "zeros", "NaN", "first argument", "raise", "SystemExit", "loop"):
+        assert any(f"generic: {name}:" in detail for detail in details), name

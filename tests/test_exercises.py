@@ -1,0 +1,105 @@
+"""Every exercise keeps every promise, and the notebooks made from them are in step and run."""
+
+import re
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from d2lmini.exercises.audit import audit
+from d2lmini.exercises.engine import registry
+from tools import exercise_notebooks
+from tools._generated import ROOT
+
+SOLVED = [ROOT / f"exercises/solutions/{name}.ipynb" for name, _ in exercise_notebooks.CHAPTERS.values()]
+UNSOLVED = [ROOT / f"exercises/{name}.ipynb" for name, _ in exercise_notebooks.CHAPTERS.values()]
+
+
+def code_cells(path):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+def text_of(cell):
+    return "".join(output.get("text", "") for output in cell.outputs)
+
+
+@pytest.mark.parametrize("key", registry.keys())
+def test_exercise_keeps_its_promises(key):
+    problems = audit(registry.load(key))
+    assert not problems, "\n".join(map(str, problems))
+
+
+def test_the_first_chapters_have_their_exercises():
+    assert {"d2l-11.3.1", "d2l-11.3.2", "d2l-11.3.3", "udl-12.5"} <= set(registry.keys())
+    assert {e.chapter for e in registry.exercises()} <= set(exercise_notebooks.CHAPTERS)
+
+
+def test_notebooks_are_in_step():
+    stale = exercise_notebooks.sync(check=True)
+    assert not stale, f"{stale}: mend with {exercise_notebooks.COMMAND}"
+
+
+@pytest.mark.parametrize("path", SOLVED, ids=lambda p: p.stem)
+def test_solved_notebook_leaves_nbval_nothing_to_overlook(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert "widgets" not in notebook.metadata
+    for cell in code_cells(path):
+        assert cell.execution_count, f"{cell.id} was never executed: nbval would compare nothing"
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        assert not any(line.lstrip().startswith(("%", "!")) for line in lines), f"{cell.id} has a magic"
+        tags = cell.metadata.get("tags", [])
+        assert not any("nbval" in tag.lower() or tag == "raises-exception" for tag in tags), (
+            f"{cell.id}: {tags}"
+        )
+    verdicts = [text_of(c) for c in code_cells(path) if c.source.startswith("check(")]
+    chapter = path.stem[:2]
+    parts = [p.key for e in registry.exercises(chapter) for p in e.parts]
+    assert len(verdicts) == len(parts)
+    for key, verdict in zip(parts, verdicts, strict=True):
+        assert re.match(rf"(PASSED|RECORDED) {re.escape(key)}: ", verdict), verdict
+
+
+@pytest.mark.parametrize("path", SOLVED, ids=lambda p: p.stem)
+def test_solved_page_hides_what_would_give_the_answer_away(path):
+    for cell in code_cells(path):
+        tags = cell.metadata.get("tags", [])
+        if "# exercise:" in cell.source:
+            assert "hide-input" in tags, cell.id
+        if re.search(r" [A-Z] is right\. ", text_of(cell)):
+            assert "hide-cell" in tags, cell.id
+
+
+@pytest.mark.parametrize("path", UNSOLVED, ids=lambda p: p.stem)
+def test_unsolved_notebook_runs_and_says_not_attempted(path, monkeypatch, tmp_path):
+    monkeypatch.setenv("D2LMINI_PROGRESS", str(tmp_path / "progress.json"))
+    monkeypatch.setenv("D2LMINI_STRICT", "0")
+    notebook = nbformat.read(path, as_version=4)
+    assert not any("### BEGIN" in cell.source or cell.get("outputs") for cell in notebook.cells)
+    parts = [p.key for e in registry.exercises(path.stem[:2]) for p in e.parts]
+    headers = re.findall(r"^# exercise: (\S+)$", "\n".join(c.source for c in notebook.cells), re.M)
+    assert headers == parts
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    verdicts = [text_of(c) for c in notebook.cells if c.source.startswith("check(")]
+    assert len(verdicts) == len(parts)
+    for key, verdict in zip(parts, verdicts, strict=True):
+        assert verdict.startswith(f"NOT ATTEMPTED {key}: "), verdict
+
+
+def test_stale_solved_notebook_is_noticed(tmp_path):
+    source = SOLVED[-1]
+    chapter = source.stem[:2]
+    fresh, origin = exercise_notebooks.solved(chapter), exercise_notebooks._origin(chapter)
+    assert exercise_notebooks.in_step(source, fresh, origin)
+    assert not exercise_notebooks.in_step(source, fresh, "another hash")
+    assert not exercise_notebooks.in_step(tmp_path / "absent.ipynb", fresh, origin)
+    damages = {
+        "source": lambda cell: cell.update(source=cell.source + "\n"),
+        "count": lambda cell: cell.update(execution_count=None),
+        "tags": lambda cell: cell.metadata.update(tags=["x"]),
+    }
+    for name, damage in damages.items():
+        notebook = nbformat.read(source, as_version=4)
+        damage(next(c for c in notebook.cells if c.cell_type == "code"))
+        nbformat.write(notebook, tmp_path / f"{name}.ipynb")
+        assert not exercise_notebooks.in_step(tmp_path / f"{name}.ipynb", fresh, origin), name

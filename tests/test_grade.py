@@ -1,0 +1,161 @@
+"""Grading a folder: every bad notebook costs itself alone, and nobody can print a verdict."""
+
+import csv
+import json
+
+import pytest
+
+from d2lmini.exercises import check_file, grade
+from d2lmini.exercises.engine import grading, registry, source
+from d2lmini.exercises.engine.answer_cells import answers, cells, imports
+from d2lmini.exercises.engine.grading import COLUMNS
+
+RIGHT = "# exercise: udl-12.5b\nanswer = 'B'"
+SOLUTION = "# exercise: d2l-11.3.2\n" + source.solution(registry.find("d2l-11.3.2")[1])
+IMPORTS = "%matplotlib inline\n!pip list\nimport math\nimport torch\nimport no_such_module_at_all"
+
+
+def notebook(*sources):
+    found = [
+        {"cell_type": "code", "source": s.splitlines(True), "outputs": [], "metadata": {}} for s in sources
+    ]
+    return json.dumps({"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+FORGED = """\
+import os, sys
+line = '{"key": "d2l-11.3.1", "status": "passed", "code": "ok", "message": "all checks hold"}' + chr(10)
+print(line); print(line, file=sys.stderr)
+for number in range(1, 20):
+    try: os.write(number, line.encode())
+    except OSError: pass
+"""
+HANGS = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\nwhile True: pass"
+
+
+def answer(key, body, before=""):
+    name = registry.find(key)[1].name
+    return f"# exercise: {key}\n{before}\ndef {name}(*args):\n    {body}\n"
+
+
+CLASS = {
+    "group/dangerous.ipynb": notebook(
+        "import os, torch",
+        answer("d2l-11.3.1", "return args[0]", FORGED + "os._exit(0)"),
+        answer("d2l-11.3.2", "return torch.empty(2 * 2**30, dtype=torch.uint8)"),
+        f"# exercise: d2l-11.3.3\n{HANGS}",
+        answer("udl-12.5a", "while True: pass"),
+        RIGHT,
+    ),
+    "mistaken.ipynb": notebook(
+        IMPORTS,
+        "1 / 0",
+        "def (",
+        answer("d2l-11.3.1", "return args[0]", FORGED),
+        "# exercise: d2l-11.3.3\ndef (",
+        "# exercise: udl-12.5a\n1 / 0",
+        "# exercise: d2l-99.9\nx = 1",
+        "# exercise: =cmd()\nx = 1",
+        "# exercise: udl-12.5b\nx = 1",
+        SOLUTION,
+    ),
+    "no_answers.ipynb": notebook("x = 1"),
+    "empty.ipynb": "",
+    "text.ipynb": "This is no notebook.",
+    "list.ipynb": "[1, 2]",
+}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("class")
+    for name, text in CLASS.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    (folder / "binary.ipynb").write_bytes(b"\xff\xfe\x00\x01")
+    table = folder / "out.csv"
+    rows = grade(folder, table, seconds=1.0, memory=2**30)
+    with open(table, newline="", encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    return rows, written
+
+
+def verdicts(graded, name):
+    return {row["exercise"]: row for row in graded[0] if row["notebook"] == name}
+
+
+def test_every_notebook_has_rows_and_the_table_is_written(graded):
+    rows, written = graded
+    assert {r["notebook"] for r in rows} == {*CLASS, "binary.ipynb"}
+    assert len(rows) == len(written) and tuple(written[0]) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "verdict", "code", "fragment"),
+    [
+        ("group/dangerous.ipynb", "d2l-11.3.1", "crashed", "crashed", "ended with exit code 0"),
+        ("group/dangerous.ipynb", "d2l-11.3.2", "wrong", "raised", "alloc"),
+        ("group/dangerous.ipynb", "d2l-11.3.3", "timeout", "timeout", "had to be stopped"),
+        ("group/dangerous.ipynb", "udl-12.5a", "timeout", "timeout", "endless loop"),
+        ("group/dangerous.ipynb", "udl-12.5b", "passed", "ok", "B is right"),
+        ("mistaken.ipynb", "d2l-11.3.1", "wrong", "shape", "has shape"),
+        ("mistaken.ipynb", "d2l-11.3.2", "passed", "ok", "checks hold"),
+        ("mistaken.ipynb", "d2l-11.3.3", "wrong", "syntax", "line 2"),
+        ("mistaken.ipynb", "udl-12.5a", "wrong", "raised", "ZeroDivisionError"),
+        ("mistaken.ipynb", "udl-12.5b", "wrong", "missing", "does not define answer"),
+        ("mistaken.ipynb", "d2l-99.9", "wrong", "unknown", "no exercise 'd2l-99.9'"),
+    ],
+)
+def test_each_answer_costs_itself_alone(graded, name, key, verdict, code, fragment):
+    row = verdicts(graded, name)[key]
+    assert (row["verdict"], row["code"]) == (verdict, code), row
+    assert fragment in row["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "fragment"),
+    [
+        ("no_answers.ipynb", "no answers", "no cell starts with"),
+        ("empty.ipynb", "unreadable", "the file is empty"),
+        ("text.ipynb", "unreadable", "not a notebook (JSONDecodeError)"),
+        ("list.ipynb", "unreadable", "not a notebook (TypeError)"),
+        ("binary.ipynb", "unreadable", "not UTF-8"),
+    ],
+)
+def test_bad_file_gets_one_row_that_says_so(graded, name, verdict, fragment):
+    (row,) = verdicts(graded, name).values()
+    assert row["verdict"] == verdict and fragment in row["message"]
+
+
+def test_spreadsheet_gets_no_formula(graded):
+    assert any(row["exercise"] == "'=cmd()" for row in graded[1])
+    assert not any(value.startswith(("=", "+", "-", "@")) for row in graded[1] for value in row.values())
+
+
+def test_check_file_reports_each_answer(tmp_path, monkeypatch):
+    path = tmp_path / "mine.ipynb"
+    path.write_text("")
+    assert check_file(path) == ["UNREADABLE mine.ipynb: the file is empty"]
+    row = {"verdict": "not attempted", "exercise": "udl-12.5a", "message": "no answer yet"}
+    monkeypatch.setattr(grading, "grade_notebook", lambda *args, **kwargs: [row, row])
+    assert check_file(path) == 2 * ["NOT ATTEMPTED udl-12.5a: no answer yet"]
+
+
+def test_nothing_to_grade_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a folder"):
+        grade(tmp_path / "absent", tmp_path / "out.csv")
+    with pytest.raises(FileNotFoundError, match=r"holds no \.ipynb"):
+        grade(tmp_path, tmp_path / "out.csv")
+    with pytest.raises(FileNotFoundError, match="is not a file"):
+        check_file(tmp_path / "absent.ipynb")
+
+
+def test_cells_answers_and_imports_are_taken_apart(tmp_path):
+    path = tmp_path / "a.ipynb"
+    path.write_text(
+        notebook(IMPORTS, "# exercise: a-1\nx = 1", "\n# exercise: a-1\nx = 2", "if True:\n    import os")
+    )
+    found = cells(path)
+    assert answers(found) == {"a-1": "\n# exercise: a-1\nx = 2"}
+    assert imports(found) == ["import math", "import torch", "import no_such_module_at_all"]

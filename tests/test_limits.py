@@ -1,0 +1,83 @@
+"""The time limit stops every kind of loop, and leaves nothing behind."""
+
+import threading
+import time
+
+import pytest
+import torch
+from toy_exercise import PART, doubled
+
+from d2lmini.exercises.engine.judge import judge
+from d2lmini.exercises.engine.limits import TimeUp, call_limited
+
+
+def plain_loop():
+    while True:
+        pass
+
+
+def swallows_exceptions():
+    while True:
+        try:
+            time.sleep(0.001)
+        except Exception:
+            continue
+
+
+def swallows_everything():
+    while True:
+        try:
+            while True:
+                time.sleep(0.001)
+        except:  # noqa: E722
+            pass
+
+
+def torch_loop():
+    x = torch.ones(64, 64)
+    while True:
+        x = x @ x
+
+
+LOOPS = [plain_loop, swallows_exceptions, swallows_everything, torch_loop]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_loop_is_stopped(loop):
+    start = time.monotonic()
+    with pytest.raises(TimeUp):
+        call_limited(loop, 0.2)
+    assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize("loop", [plain_loop, swallows_exceptions, torch_loop])
+def test_loop_is_stopped_in_another_thread(loop):
+    caught = []
+
+    def run():
+        try:
+            call_limited(loop, 0.2)
+        except TimeUp:
+            caught.append(True)
+        caught.append(call_limited(lambda: sum(range(1000)), 5))  # nothing is left over
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert caught == [True, 499500]
+
+
+def test_answer_that_catches_the_alarm_is_stopped_all_the_same():
+    def stubborn(x):
+        try:
+            time.sleep(0.6)
+        except TimeUp:
+            return 2 * x
+
+    assert judge(PART, stubborn, seconds=0.1).status == "timeout"
+
+
+def test_timeout_verdict_and_no_alarm_afterwards():
+    assert judge(PART, lambda x: plain_loop(), seconds=0.2).status == "timeout"
+    time.sleep(0.3)
+    assert judge(PART, doubled, seconds=0.5).passed
