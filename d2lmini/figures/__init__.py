@@ -1,0 +1,10 @@
+"""Interactive figures: computed by the package, moved in the browser, with no kernel behind them.
+
+Each figure is one Python file (what it shows, as data) and one JavaScript file of the same name (how it moves).
+"""
+
+from d2lmini.figures.kernel_pooling import KernelPooling
+from d2lmini.figures.query_plane import QueryPlane
+from d2lmini.figures.score_matrix import ScoreMatrix
+
+__all__ = ["KernelPooling", "QueryPlane", "ScoreMatrix"]

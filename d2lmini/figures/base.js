@@ -1,0 +1,118 @@
+// Shared by all figures: a few helpers over the DOM, and softmax.
+const SVG = "http://www.w3.org/2000/svg";
+
+function add(parent, tag, attributes = {}, text) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text !== undefined) node.textContent = text;
+  parent.append(node);
+  return node;
+}
+
+function draw(parent, tag, attributes = {}, text) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text !== undefined) node.textContent = text;
+  parent.append(node);
+  return node;
+}
+
+const place = (node, attributes) => {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+};
+
+// Tell the model what the reader did; as an anywidget that reaches Python.
+function keep(model, key, value) {
+  model.set(key, value);
+  model.save_changes();
+}
+
+// A labelled range input with its value beside it. `scale: "log"` walks powers of ten.
+function slider(parent, { label, min, max, step, value, scale, digits = 2 }, onInput) {
+  const log = scale === "log";
+  const inner = log ? Math.log10 : (x) => x, outer = log ? (x) => 10 ** x : (x) => x;
+  const row = add(parent, "label", { class: "d2lmini-control" });
+  add(row, "span", {}, label);
+  const input = add(row, "input", { type: "range", min: inner(min), max: inner(max), step, "aria-label": label });
+  const shown = add(row, "output");
+  const show = () => {
+    const x = outer(Number(input.value));
+    shown.textContent = x.toFixed(digits);
+    input.setAttribute("aria-valuetext", shown.textContent);
+    return x;
+  };
+  input.value = inner(value);
+  show();
+  input.addEventListener("input", () => onInput(show()));
+  return input;
+}
+
+function choice(parent, { label, options, value }, onInput) {
+  const row = add(parent, "label", { class: "d2lmini-control" });
+  add(row, "span", {}, label);
+  const select = add(row, "select", { "aria-label": label });
+  for (const [key, text] of Object.entries(options)) add(select, "option", { value: key }, text);
+  select.value = value;
+  select.addEventListener("input", () => onInput(select.value));
+  return select;
+}
+
+function tick(parent, { label, value }, onInput) {
+  const row = add(parent, "label", { class: "d2lmini-control" });
+  const input = add(row, "input", { type: "checkbox" });
+  add(row, "span", {}, label);
+  input.checked = value;
+  input.addEventListener("input", () => onInput(input.checked));
+  return input;
+}
+
+// An SVG panel of the given size whose units are the data's: x to the right, y up.
+function panel(parent, { label, width, height, x: [x0, x1], y: [y0, y1] }) {
+  const svg = draw(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label });
+  svg.style.maxWidth = `${width}px`;
+  return {
+    svg, width, height,
+    x: (value) => ((value - x0) / (x1 - x0)) * width,
+    y: (value) => ((y1 - value) / (y1 - y0)) * height,
+    invert(event) {
+      const box = svg.getBoundingClientRect();
+      const within = (t, low, high) => Math.min(high, Math.max(low, low + t * (high - low)));
+      return [within((event.clientX - box.left) / box.width, x0, x1),
+        within((box.bottom - event.clientY) / box.height, y0, y1)];
+    },
+    clamp: ([x, y]) => [Math.min(x1, Math.max(x0, x)), Math.min(y1, Math.max(y0, y))],
+    step: [(x1 - x0) / 40, (y1 - y0) / 40],
+  };
+}
+
+// Let `node` be moved by pointer and by arrow keys; `get` and `set` speak the panel's units.
+function draggable(node, space, label, get, set) {
+  place(node, { tabindex: 0, role: "button", "aria-label": `${label}: drag, or use the arrow keys` });
+  node.classList.add("d2lmini-handle");
+  node.addEventListener("pointerdown", (event) => {
+    node.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    node.focus();
+  });
+  node.addEventListener("pointermove", (event) => {
+    if (node.hasPointerCapture(event.pointerId)) set(space.clamp(space.invert(event)));
+  });
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+  node.addEventListener("keydown", (event) => {
+    const way = arrows[event.key];
+    if (!way) return;
+    event.preventDefault();
+    const [x, y] = get();
+    set(space.clamp([x + way[0] * space.step[0], y + way[1] * space.step[1]]));
+  });
+}
+
+// Softmax of scores / temperature; minus infinity marks a masked score, a row of nothing else gives zeros.
+function softmax(scores, temperature = 1) {
+  const top = Math.max(...scores);
+  if (top === -Infinity) return scores.map(() => 0);
+  const powers = scores.map((score) => Math.exp((score - top) / temperature));
+  const total = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / total);
+}
+

@@ -1,0 +1,106 @@
+"""What every interactive figure shares: one front-end module, shown as a custom element or as an anywidget."""
+
+import html
+import json
+from functools import cache
+from importlib.resources import files
+
+_EXPORT = "export default { render };"
+
+
+@cache
+def _asset(name):
+    return files("d2lmini.figures").joinpath(name).read_text(encoding="utf-8")
+
+
+def _numbers(value):
+    """Tensors and arrays as nested lists, floats cut to 6 significant digits: a page holds a few KB."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_numbers(item) for item in value]
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError(f"a figure shows finite numbers only, one of them is {value}")
+        return float(f"{value:.6g}")
+    return value
+
+
+def table(header, rows, caption):
+    """An HTML table, first column as row headers: what a reader without JavaScript sees. Returns: str."""
+    head = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in header)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(str(first))}</th>'
+        + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in rows
+    )
+    caption = html.escape(caption)
+    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Figure:
+    """A figure whose work is done in the page.
+
+    A subclass names its front-end module (``name``: ``figures/<name>.js``, which ends in ``export default { render };``),
+    passes its data to ``Figure.__init__`` and writes ``fallback``, the static form. In a notebook or in the built book
+    the object shows itself; ``widget()`` gives the same module as an anywidget whose ``state`` Python can read.
+
+    Args:
+        label: what the figure shows, in a sentence, for readers who cannot see it.
+        state: JSON-like data (numbers, strings, lists, dicts, tensors); every float must be finite. ``keys`` is not a
+            name to use: the widget form has an attribute of that name.
+
+    Raises:
+        ValueError: a number in ``state`` is NaN or infinite.
+    """
+
+    name = ""
+
+    def __init__(self, label, **state):
+        self.label = label
+        self.state = _numbers(state)
+
+    def fallback(self):
+        """HTML that says the same without JavaScript. Returns: str."""
+        raise NotImplementedError
+
+    @classmethod
+    def module(cls):
+        """The front-end module in the anywidget form. Returns: str, JavaScript."""
+        source = _asset(f"{cls.name}.js")
+        if source.count(_EXPORT) != 1:
+            raise ValueError(f"{cls.name}.js must hold the line {_EXPORT!r} once")
+        return _asset("base.js") + source
+
+    def _repr_html_(self):
+        tag = f"d2lmini-{self.name.replace('_', '-')}"
+        state = html.escape(json.dumps(self.state, separators=(",", ":")))
+        script = self.module().replace(_EXPORT, "") + _asset("element.js")
+        script = script.replace("TAG", json.dumps(tag)).replace("STYLE", json.dumps(_asset("base.css")))
+        label = html.escape(self.label)
+        return (
+            f'<{tag} role="group" aria-label="{label}" data-state="{state}">{self.fallback()}</{tag}>'
+            f'<script type="module">{script}</script>'
+        )
+
+    def __repr__(self):
+        return f"{type(self).__name__}: {self.label}"
+
+    def widget(self):
+        """The same figure as an anywidget: its ``state`` trait follows what the reader does. Returns: AnyWidget.
+
+        Raises:
+            ImportError: anywidget is not installed.
+        """
+        try:
+            import anywidget
+            import traitlets
+        except ImportError as error:
+            raise ImportError("the widget form needs anywidget: pip install 'd2lmini[widgets]'") from error
+
+        traits = {key: traitlets.Any().tag(sync=True) for key in self.state}
+        body = {"_esm": self.module(), "_css": _asset("base.css"), **traits}
+        return type(type(self).__name__, (anywidget.AnyWidget,), body)(**self.state)

@@ -1,0 +1,32 @@
+
+// The element form: a plain object plays the widget model, and the children stay if anything fails.
+class PageModel {
+  #state; #handlers = {};
+  constructor(state) { this.#state = state; }
+  get(key) { return this.#state[key]; }
+  set(key, value) {
+    this.#state[key] = value;
+    for (const handler of this.#handlers["change:" + key] ?? []) handler();
+  }
+  save_changes() {}
+  on(event, handler) { (this.#handlers[event] ??= []).push(handler); }
+}
+if (!customElements.get(TAG)) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  customElements.define(TAG, class extends HTMLElement {
+    connectedCallback() {
+      if (this.dataset.ready) return;
+      const live = document.createElement("div");
+      try {
+        render({ model: new PageModel(JSON.parse(this.dataset.state)), el: live });
+        this.replaceChildren(live);
+        this.dataset.ready = "yes";
+      } catch (error) {
+        this.dataset.ready = "failed";
+        console.error(TAG, error);
+      }
+    }
+  });
+}

@@ -1,0 +1,132 @@
+"""Figures: what they say without JavaScript, and that bad input is refused. The live side is in test_book.py."""
+
+import html
+import json
+import re
+
+import pytest
+import torch
+
+import d2lmini.figures as figures
+from d2lmini.figures.base import Figure, table
+
+
+def query_plane(**changes):
+    settings = dict(query=[0.9, 0.6], keys=[[1.5, 0.2], [0.3, 1.4]], values=[[1.0, 0.0], [0.0, 1.0]], temperature=0.5)
+    return figures.QueryPlane(**{**settings, **changes})
+
+
+def test_query_plane_computes_attention():
+    figure = query_plane()
+    keys, query = torch.tensor(figure.state["key_points"]), torch.tensor(figure.state["query"])
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        query[None, None], keys[None], torch.tensor(figure.state["values"])[None], scale=1 / 0.5
+    )
+    torch.testing.assert_close(figure.output.float(), expected[0, 0])
+
+
+@pytest.mark.parametrize("name", figures.__all__)
+def test_every_figure_has_a_module_and_a_fallback(name):
+    kind = getattr(figures, name)
+    assert issubclass(kind, Figure)
+    assert kind.module().count("export default { render };") == 1
+    assert kind.fallback is not Figure.fallback
+
+
+def test_the_element_carries_state_fallback_and_label():
+    shown = query_plane()._repr_html_()
+    state = json.loads(html.unescape(re.search(r'data-state="([^"]*)"', shown)[1]))
+    assert state["temperature"] == 0.5 and state["key_points"] == [[1.5, 0.2], [0.3, 1.4]]
+    assert "<table>" in shown.split("<script")[0] and 'aria-label="A query among 2 keys' in shown
+    assert "export default" not in shown
+    assert len(shown) < 20_000
+
+
+def test_the_state_cannot_break_out_of_the_page():
+    shown = table(["<b>"], [["</td><script>alert(1)</script>"]], "a & b")
+    assert "<script>" not in shown and "<b>" not in shown and "a &amp; b" in shown
+
+
+def test_the_widget_form_holds_the_same_state():
+    pytest.importorskip("anywidget")
+    widget = query_plane().widget()
+    assert widget.temperature == 0.5 and widget.score == "dot" and "export default { render };" in widget._esm
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"query": [1.0, 2.0, 3.0]}, "expected query"),
+        ({"values": [[1.0, 2.0]]}, "expected query"),
+        ({"score": "cosine"}, "score is"),
+        ({"temperature": 0.0}, "positive"),
+        ({"keys": [[float("nan"), 0.0], [0.0, 0.0]]}, "finite"),
+    ],
+)
+def test_bad_input_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        query_plane(**changes)
+
+
+def kernel_pooling(**changes):
+    settings = dict(x=[0.0, 1.0, 2.0, 4.5], y=[1.0, 3.0, 2.0, 7.0], query=0.5, width=0.7, kernel="gaussian")
+    return figures.KernelPooling(**{**settings, **changes})
+
+
+def test_kernel_pooling_shows_weights_output_and_both_errors():
+    figure = kernel_pooling()
+    x, y = torch.tensor(figure.state["x"]).double(), torch.tensor(figure.state["y"]).double()
+    weights = torch.softmax(-((x - 0.5) ** 2) / (2 * 0.7**2), dim=0)
+    torch.testing.assert_close(figure.weights, weights)
+    assert figure.output == pytest.approx((weights @ y).item())
+    scores = -((x[:, None] - x[None]) ** 2) / (2 * 0.7**2)
+    error = ((torch.softmax(scores, dim=1) @ y - y) ** 2).mean().item()
+    scores.fill_diagonal_(-torch.inf)
+    left_out_error = ((torch.softmax(scores, dim=1) @ y - y) ** 2).mean().item()
+    assert figure.training_error == pytest.approx(error)
+    assert figure.left_out_error == pytest.approx(left_out_error)
+    assert f"the output is {figure.output:.2f}" in figure.fallback()
+    assert f"{figure.training_error:.3f}, leaving each out {figure.left_out_error:.3f}" in figure.fallback()
+
+
+@pytest.mark.parametrize("kernel", ["boxcar", "epanechnikov"])
+def test_kernel_pooling_says_when_nothing_is_in_reach(kernel):
+    figure = kernel_pooling(kernel=kernel, query=3.2, width=1.1)
+    assert figure.output is None and "nothing is in reach" in figure.fallback()
+    assert figure.alone == 1  # the point at 4.5 sees no other one
+    figure = kernel_pooling(kernel=kernel, width=0.5)
+    assert figure.alone == 4 and figure.left_out_error is None and "undefined" in figure.fallback()
+    assert figure.training_error == 0
+
+
+def test_kernel_pooling_carries_its_state():
+    shown = kernel_pooling(kernel="boxcar")._repr_html_()
+    state = json.loads(html.unescape(re.search(r'data-state="([^"]*)"', shown)[1]))
+    assert state == {
+        "x": [0, 1, 2, 4.5], "y": [1, 3, 2, 7], "query": 0.5, "width": 0.7, "kernel": "boxcar"
+    }  # fmt: skip
+    assert "<table>" in shown.split("<script")[0] and len(shown) < 25_000
+
+
+def test_kernel_pooling_as_a_widget():
+    pytest.importorskip("anywidget")
+    widget = kernel_pooling().widget()
+    assert widget.x == [0, 1, 2, 4.5] and widget.width == 0.7 and widget.kernel == "gaussian"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": [1.0, 2.0]}, "expected x"),
+        ({"x": [[0.0], [1.0]], "y": [[0.0], [1.0]]}, "expected x"),
+        ({"x": [1.0] * 4}, "with 1 different x"),
+        ({"kernel": "cosine"}, "kernel is one of"),
+        ({"width": 0.0}, "between 0.01 and 10"),
+        ({"width": float("nan")}, "between 0.01 and 10"),
+        ({"y": [float("inf"), 0.0, 0.0, 0.0]}, "finite"),
+        ({"query": float("nan")}, "finite"),
+    ],
+)
+def test_kernel_pooling_refuses_bad_input(changes, message):
+    with pytest.raises(ValueError, match=message):
+        kernel_pooling(**changes)
