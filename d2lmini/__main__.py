@@ -1,0 +1,97 @@
+"""The command line: ``python -m d2lmini check | progress | data | run | grade``."""
+
+import argparse
+import sys
+
+
+def _check(args):
+    from d2lmini.selfcheck import report
+
+    if args.notebook:
+        from d2lmini.exercises import check_file
+
+        for line in check_file(args.notebook):
+            print(line)
+        return 0
+    text, healthy = report()
+    print(text)
+    return 0 if healthy else 1
+
+
+def _progress(args):
+    from d2lmini.exercises import progress_report
+
+    print(progress_report())
+    return 0
+
+
+def _data(args):
+    from d2lmini.data import registry
+
+    if args.fetch:
+        registry.fetch(args.fetch)
+    print(registry.status())
+    return 0
+
+
+def _run(args):
+    from d2lmini.experiments import runner
+
+    if args.name is None:
+        for name in runner.list_experiments():
+            print(name)
+        return 0
+    path = runner.run(args.name, args.preset, device=args.device, out=args.out)
+    print(f"written: {path}")
+    return 0
+
+
+def _grade(args):
+    from d2lmini.exercises import grade
+
+    grade(args.folder, args.csv)
+    print(f"written: {args.csv}")
+    return 0
+
+
+def main(argv=None):
+    """Run one command.
+
+    Returns:
+        the exit status: 0, or 1 with a message on stderr where something the user gave or has is wrong.
+    """
+    parser = argparse.ArgumentParser(prog="python -m d2lmini", description="Tools of the book, from the shell.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    check = commands.add_parser("check", help="is everything here that the book needs? or: check one notebook")
+    check.add_argument("notebook", nargs="?", help="check the answers of this notebook instead")
+    check.set_defaults(run=_check)
+
+    commands.add_parser("progress", help="which exercises are solved").set_defaults(run=_progress)
+
+    data = commands.add_parser("data", help="data sets: where they are, or how to get them")
+    data.add_argument("--fetch", metavar="NAME", help="download this set into the cache and verify it")
+    data.set_defaults(run=_data)
+
+    run = commands.add_parser("run", help="run an experiment and record it; without a name, list them")
+    run.add_argument("name", nargs="?")
+    run.add_argument("--preset", default="cpu", choices=["smoke", "cpu", "full"])
+    run.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
+    run.add_argument("--out", help="folder of the record; default: the results of the package")
+    run.set_defaults(run=_run)
+
+    grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a process of its own")
+    grade.add_argument("folder")
+    grade.add_argument("--csv", required=True, help="where to write the table of verdicts")
+    grade.set_defaults(run=_grade)
+
+    args = parser.parse_args(argv)
+    try:
+        return args.run(args)
+    except (ValueError, OSError, ImportError, LookupError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

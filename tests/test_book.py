@@ -1,0 +1,139 @@
+"""The built book in a real browser: alive, self-contained, readable in both themes and without JavaScript."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import BOOK, ROOT
+
+PAGES = sorted(
+    [f"chapters/{path.stem}.html" for path in (ROOT / "chapters").glob("*.ipynb")]
+    + [f"exercises/solutions/{path.stem}.html" for path in (ROOT / "exercises" / "solutions").glob("*.ipynb")]
+    + ["intro.html", "notation.html", "api.html", "troubleshooting.html", "bibliography.html"]
+)
+pytestmark = pytest.mark.browser
+PLANE = "chapters/01_queries_keys_values.html"
+
+
+def weights(page):
+    return [float(cell) for cell in page.locator("d2lmini-query-plane td.shade").all_inner_texts()]
+
+
+def set_range(page, label, value):
+    slider = page.get_by_role("slider", name=label)
+    slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_asks_only_its_own_host_and_logs_no_error(open_page, book_url, name):
+    page = open_page(f"{book_url}/{name}")
+    page.wait_for_load_state("networkidle")
+    outside = [u for u in page.log["requests"] if not u.startswith((book_url, "data:", "blob:"))]
+    assert outside == [] and page.log["errors"] == []
+    assert page.locator("mjx-container").count() > 0 or "$" not in page.locator("article").inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_the_screen(open_page, book_url, name, width):
+    page = open_page(f"{book_url}/{name}", width=width)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_picture_has_a_text(open_page, book_url, name):
+    page = open_page(f"{book_url}/{name}")
+    texts = page.locator("article .cell_output img").evaluate_all("nodes => nodes.map(n => n.alt)")
+    assert [alt for alt in texts if len(alt) < 20 or re.search(r"\.(png|svg)$", alt)] == []
+
+
+@pytest.mark.parametrize("where", ["http", "file"])
+def test_a_slider_changes_the_numbers(open_page, book_url, where):
+    base = book_url if where == "http" else BOOK.as_uri()
+    page = open_page(f"{base}/{PLANE}")
+    page.wait_for_selector("d2lmini-query-plane[data-ready=yes]")
+    before = weights(page)
+    assert sum(before) == pytest.approx(1, abs=0.002)
+    set_range(page, "temperature", -1.7)  # the slider walks powers of ten: 0.02
+    assert max(weights(page)) > 0.99 > max(before)
+    set_range(page, "temperature", 1.3)
+    assert max(weights(page)) - min(weights(page)) < 0.06
+
+
+def test_the_page_computes_what_the_package_computes(open_page, book_url):
+    from d2lmini.figures import QueryPlane
+
+    page = open_page(f"{book_url}/{PLANE}")
+    page.wait_for_selector("d2lmini-query-plane[data-ready=yes]")
+    state = page.evaluate("JSON.parse(document.querySelector('d2lmini-query-plane').dataset.state)")
+    state["keys"] = state.pop("key_points")
+    for score in ("dot", "distance"):
+        page.get_by_role("combobox", name="score").select_option(score)
+        expected = QueryPlane(**{**state, "score": score})
+        assert weights(page) == pytest.approx(expected.weights.tolist(), abs=6e-4)
+
+
+def test_a_query_moves_by_keyboard_and_by_pointer(open_page, book_url):
+    page = open_page(f"{book_url}/{PLANE}")
+    query = page.get_by_role("button", name=re.compile("^query"))
+    query.scroll_into_view_if_needed()
+    before = weights(page)
+    query.press("ArrowLeft")
+    after = weights(page)
+    assert after != before
+    box = query.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 60, box["y"] + 40)
+    page.mouse.up()
+    assert weights(page) != after
+
+
+def test_without_javascript_the_figure_is_a_table(open_page, book_url):
+    page = open_page(f"{book_url}/{PLANE}", java_script_enabled=False)
+    table = page.locator("d2lmini-query-plane table")
+    assert table.is_visible() and "the output is" in table.inner_text()
+
+
+def test_dark_mode_leaves_no_white_box_behind_a_figure(open_page, book_url):
+    page = open_page(f"{book_url}/{PLANE}", theme="dark")
+    page.wait_for_selector("d2lmini-query-plane[data-ready=yes]")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    box = page.locator(".text_html", has=page.locator("d2lmini-query-plane"))
+    assert box.evaluate("node => getComputedStyle(node).backgroundColor") == "rgba(0, 0, 0, 0)"
+
+
+def test_search_finds_a_chapter(open_page, book_url):
+    page = open_page(f"{book_url}/search.html?q=hypernetwork")
+    page.wait_for_selector("ul.search li a")
+    assert any("01_queries" in a.get_attribute("href") for a in page.locator("ul.search li a").all())
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith(("chapters", "exercises", "notation"))])
+def test_axe_finds_nothing_serious_in_our_content(open_page, book_url, name, theme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_page(f"{book_url}/{name}", theme=theme)
+    page.wait_for_load_state("networkidle")
+    found = Axe().run(page, context="article").response["violations"]
+    serious = [
+        (rule["id"], node["html"][:120]) for rule in found if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+    assert serious == []
+
+
+def test_colab_opens_the_notebook(open_page, book_url):
+    from tools.site import colab
+
+    page = open_page(f"{book_url}/{PLANE}")
+    links = page.locator("a[href*='colab.research.google.com']").evaluate_all("nodes => nodes.map(n => n.href)")
+    assert colab("chapters/01_queries_keys_values.ipynb") in links
+
+
+def test_the_pages_are_those_of_the_table_of_contents():
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert sorted(f"{Path(name)}.html" for name in re.findall(r"(?:file|root): (\S+)", toc)) == PAGES

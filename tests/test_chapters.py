@@ -1,0 +1,89 @@
+"""Every chapter keeps the contract: what it opens and closes with, what it shows, and that it defines nothing twice."""
+
+import ast
+import re
+
+import nbformat
+import pytest
+
+import d2lmini
+from conftest import ROOT
+from tools import chapters, setup_cell
+
+CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+DRAWS = re.compile(r"\b(show_heatmaps|d2l\.plot|plt\.|\.imshow|\.scatter|\.bar)\(")
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+def chapter(request):
+    notebook = nbformat.read(request.param, as_version=4)
+    notebook.name = request.param.stem
+    return notebook
+
+
+def prose(notebook):
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def code(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_there_are_chapters():
+    assert len(CHAPTERS) >= 3
+
+
+def test_sources_only_and_in_step():
+    assert chapters.sync(check=True) == [], "mend with: python -m tools.chapters"
+
+
+def test_opening(chapter):
+    first = chapter.cells[0].source
+    assert re.match(r"# \S", first) and "After this chapter you can" in first
+    assert "*Dive into Deep\nLearning*" in first or "*Dive into Deep Learning*" in first
+    assert "Understanding" in first and "](../notation.md)" in first
+    assert code(chapter)[0].source == setup_cell.source()
+    assert f'd2l.run_time("{chapter.name}")' in code(chapter)[1].source
+
+
+def test_closing(chapter):
+    text = prose(chapter)
+    for heading in ("## What goes wrong in practice", "## Summary"):
+        assert heading in text
+    assert f"(../exercises/solutions/{chapter.name}.ipynb)" in text and f"(../exercises/{chapter.name}.ipynb)" in text
+
+
+def test_substance(chapter):
+    sources = "\n".join(cell.source for cell in code(chapter))
+    assert "show_source(" in sources and "assert_close(" in sources
+    assert "from d2lmini.figures import" in sources and "from d2lmini.experiments import" in sources
+    assert "results.load(" in sources and '"full"' in sources
+    assert prose(chapter).count("**Predict") + prose(chapter).count("**Before you touch") >= 3
+    claims = len(re.findall(r"^\s*assert |assert_close\(", sources, re.M))
+    assert claims >= 8, f"only {claims} claims are cells that can fail"
+
+
+def test_no_class_that_the_package_has(chapter):
+    names = {
+        node.name for cell in code(chapter) for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.ClassDef)
+    }
+    assert names.isdisjoint(d2lmini.__all__)
+
+
+def test_every_drawing_has_a_text(chapter):
+    for cell in code(chapter):
+        if DRAWS.search(cell.source):
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            assert len(alt) >= 20, f"no alt text for:\n{cell.source}"
+
+
+def test_nothing_that_a_build_stalls_on(chapter):
+    for cell in code(chapter):
+        assert not re.search(r"\b(interact|interactive|widgets\.Output|%matplotlib)\b", cell.source)
+        assert not cell.source.lstrip().startswith(("!", "%"))
+    assert "widgets" not in chapter.metadata
+
+
+def test_no_number_with_a_percent_sign_in_prose(chapter):
+    """Measured numbers are printed by a cell, not typed."""
+    assert re.findall(r"\d(?:\.\d+)? ?%", prose(chapter)) == []

@@ -1,0 +1,69 @@
+"""The parts of README.md, intro.md and CITATION.cff that follow from the chapters, the results and the address."""
+
+import json
+import re
+
+import nbformat
+import yaml
+
+from tools import site
+from tools._generated import ROOT, between, main, put
+
+
+def _chapters():
+    """(name, title) of each chapter, in the order of _toc.yml."""
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    names = [entry["file"] for part in parts for entry in part["chapters"] if entry["file"].startswith("chapters/")]
+    for name in names:
+        first = nbformat.read(ROOT / f"{name}.ipynb", as_version=4).cells[0].source
+        yield name.removeprefix("chapters/"), re.search(r"^# (.+)$", first, re.M)[1]
+
+
+def _badge(notebook):
+    return f"[Colab]({site.colab(notebook)})"
+
+
+def chapter_table(in_book):
+    """Markdown: a row for each chapter, with its exercises and where to run both."""
+    rows = ["| chapter | run | exercises | solve |", "|---|---|---|---|"]
+    for name, title in _chapters():
+        solved = f"exercises/solutions/{name}.ipynb"
+        rows.append(
+            f"| [{title}](chapters/{name}.ipynb) | {_badge(f'chapters/{name}.ipynb')} "
+            f"| [statements, hints, solutions]({solved}) | {_badge(f'exercises/{name}.ipynb')} |"
+        )
+    if not in_book:
+        rows += ["", f"The repository is <{site.repository()['url']}>."]
+    return "\n".join(rows)
+
+
+def results_table():
+    """Markdown: the headline of every recorded full run, each experiment saying which number that is."""
+    rows = ["| experiment | result | device | wall time |", "|---|---|---|---|"]
+    for path in sorted((ROOT / "d2lmini" / "results").glob("*.full.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        device = record["device"] if isinstance(record["device"], str) else record["device"]["name"]
+        rows.append(
+            f"| `{record['experiment']}` | {record['metrics']['headline']} | {device} | {record['wall_s'] / 60:.1f} min |"
+        )
+    return "\n".join(rows)
+
+
+def sync(check):
+    """Returns: list of the files that were out of step."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = between(between(readme, "chapters", chapter_table(False)), "results", results_table())
+    intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    citation = re.sub(r"^version: .*\n", f"version: {site.VERSION}\n", citation, flags=re.M)
+    citation = re.sub(r"^repository-code: .*\n", "", citation, flags=re.M).rstrip("\n")
+    citation += f"\nrepository-code: {site.repository()['url']}\n"
+    return [
+        *put(ROOT / "README.md", readme, check),
+        *put(ROOT / "intro.md", intro, check),
+        *put(ROOT / "CITATION.cff", citation, check),
+    ]
+
+
+if __name__ == "__main__":
+    main(sync, command="python -m tools.pages")

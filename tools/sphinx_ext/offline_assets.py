@@ -1,0 +1,49 @@
+"""Serve everything that a page loads from the book itself.
+
+MathJax comes out of the Python package sphinx-mathjax-offline, of which only what these pages use is copied. The
+kernel-in-a-page tools (require.js, the ipywidgets manager, Thebe) are left out: no figure of the book needs them.
+"""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y", "sre")
+
+
+def _configure(app, config):
+    config.mathjax_path = "mathjax/tex-chtml.js"
+    config.nb_ipywidgets_js = {}
+    config.thebe_config = {}
+
+
+def _copy_mathjax(app):
+    if app.builder.format != "html":
+        return
+    source = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
+    target = Path(app.outdir, "_static", "mathjax")
+    for name in MATHJAX:
+        if not (source / name).exists() or (target / name).exists():
+            continue
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (source / name).is_dir() else shutil.copy)(source / name, target / name)
+
+
+def _drop_scripts(app, pagename, templatename, context, doctree):
+    """Keep each inline script once and none of Thebe's: Sphinx 7 and the theme's extensions add them repeatedly."""
+    seen, kept = set(), []
+    for script in context.get("script_files", []):
+        name, body = str(getattr(script, "filename", script) or ""), getattr(script, "attributes", {}).get("body")
+        if "thebe" in name.lower() or "thebe" in (body or "").lower():
+            continue
+        if body is None or body not in seen:
+            kept.append(script)
+        seen.add(body)
+    context["script_files"][:] = kept
+
+
+def setup(app):
+    app.connect("config-inited", _configure)
+    app.connect("builder-inited", _copy_mathjax)
+    app.connect("html-page-context", _drop_scripts, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
