@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-
 from conftest import BOOK, ROOT
 
 PAGES = sorted(
     [f"chapters/{path.stem}.html" for path in (ROOT / "chapters").glob("*.ipynb")]
+    + [f"exercises/{path.stem}.html" for path in (ROOT / "exercises").glob("*.ipynb")]
     + [f"exercises/solutions/{path.stem}.html" for path in (ROOT / "exercises" / "solutions").glob("*.ipynb")]
     + ["intro.html", "notation.html", "api.html", "troubleshooting.html", "bibliography.html"]
 )

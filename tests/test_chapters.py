@@ -5,9 +5,9 @@ import re
 
 import nbformat
 import pytest
+from conftest import ROOT
 
 import d2lmini
-from conftest import ROOT
 from tools import chapters, setup_cell
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
@@ -65,7 +65,10 @@ def test_substance(chapter):
 
 def test_no_class_that_the_package_has(chapter):
     names = {
-        node.name for cell in code(chapter) for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.ClassDef)
+        node.name
+        for cell in code(chapter)
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.ClassDef)
     }
     assert names.isdisjoint(d2lmini.__all__)
 

@@ -20,7 +20,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Discussion, Identity
-from tools import setup_cell, site
+from tools import setup_cell
 from tools._generated import ROOT, put
 from tools.chapters import METADATA
 
@@ -55,12 +55,11 @@ def solved(chapter):
     """Returns: the notebook with solutions, not executed; it is the exercise page of the book."""
     name, title = CHAPTERS[chapter]
     intro = f"""\
-# Exercises {chapter}: {title}
+# Solutions {chapter}: {title}
 
 They belong to [the chapter](../../chapters/{name}.ipynb). This page shows every exercise with its hints and
 its solution folded away: try first, then unfold. To have your own answers checked, open
-[the notebook without solutions]({site.colab(f"exercises/{name}.ipynb")}) on Colab, or
-`exercises/{name}.ipynb` in your copy."""
+[the notebook without solutions](../{name}.ipynb), on Colab or in your copy."""
     return _notebook(chapter, intro, solved=True)
 
 

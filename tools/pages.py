@@ -25,12 +25,12 @@ def _badge(notebook):
 
 def chapter_table(in_book):
     """Markdown: a row for each chapter, with its exercises and where to run both."""
-    rows = ["| chapter | run | exercises | solve |", "|---|---|---|---|"]
+    rows = ["| chapter | run | exercises | solve | |", "|---|---|---|---|---|"]
     for name, title in _chapters():
-        solved = f"exercises/solutions/{name}.ipynb"
+        solve = f"exercises/{name}.ipynb"
         rows.append(
-            f"| [{title}](chapters/{name}.ipynb) | {_badge(f'chapters/{name}.ipynb')} "
-            f"| [statements, hints, solutions]({solved}) | {_badge(f'exercises/{name}.ipynb')} |"
+            f"| [{title}](chapters/{name}.ipynb) | {_badge(f'chapters/{name}.ipynb')} | [exercises]({solve}) "
+            f"| {_badge(solve)} | [solutions](exercises/solutions/{name}.ipynb) |"
         )
     if not in_book:
         rows += ["", f"The repository is <{site.repository()['url']}>."]
@@ -42,10 +42,8 @@ def results_table():
     rows = ["| experiment | result | device | wall time |", "|---|---|---|---|"]
     for path in sorted((ROOT / "d2lmini" / "results").glob("*.full.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        device = record["device"] if isinstance(record["device"], str) else record["device"]["name"]
-        rows.append(
-            f"| `{record['experiment']}` | {record['metrics']['headline']} | {device} | {record['wall_s'] / 60:.1f} min |"
-        )
+        cost = f"{record['device']['name']} | {record['wall_s'] / 60:.1f} min"
+        rows.append(f"| `{record['experiment']}` | {record['metrics']['headline']} | {cost} |")
     return "\n".join(rows)
 
 

@@ -1,7 +1,8 @@
-"""Measure how long each chapter runs, for its opening: `python -m tools.run_times` (a minute or two; not part of sync)."""
+"""Measure how long each chapter runs, for its opening: `python -m tools.run_times [NAME ...]`; not part of sync."""
 
 import json
 import platform
+import sys
 import time
 
 import nbformat
@@ -26,7 +27,8 @@ def main():
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     kind = "gpu" if torch.cuda.is_available() else "cpu"
     device = torch.cuda.get_device_name(0) if kind == "gpu" else f"{torch.get_num_threads()} CPU cores"
-    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+    names = sys.argv[1:] or [path.stem for path in sorted((ROOT / "chapters").glob("*.ipynb"))]
+    for path in (ROOT / "chapters" / f"{name}.ipynb" for name in names):
         record.setdefault(path.stem, {})[kind] = {
             "seconds": round(measure(path), 1),
             "device": device,

@@ -283,7 +283,7 @@ for D in (1, 2, 3):
             answer=width_exponent,
             verify=verify,
             alternatives=[with_least_squares],
-            seconds=30.0,
+            seconds=60.0,
             mutants=[
                 Mutant("average first", "average-first", ".square().mean()", ".mean().square()"),
                 Mutant(

@@ -2,8 +2,8 @@
 
 A task shows ``num_pairs`` keys with their values and a query, a noisy copy of one key; the answer is that key's value.
 Keys and values are drawn anew in every example, so nothing can be memorised: only the *operation* can be learned. Both
-learners see the same examples for the same number of steps; both are scored on unseen ones, and the attention layer also
-on more pairs than it was trained on, which the fully connected network cannot even read.
+learners see the same examples for the same number of steps; both are scored on unseen ones, and the attention layer
+also on more pairs than it was trained on, which the fully connected network cannot even read.
 """
 
 from dataclasses import dataclass, replace
@@ -109,8 +109,8 @@ def run(config, device):
     """Train both learners for each seed.
 
     Returns:
-        dict with ``metrics`` (accuracies as lists over seeds, parameter counts) and ``curves`` (training losses, each the mean of
-        ``steps // 200`` steps).
+        dict with ``metrics`` (accuracies as lists over seeds, parameter counts) and ``curves``
+        (training losses, each the mean of ``steps // 200`` steps).
     """
     metrics, curves = {"parameters": {}, "accuracy": {}, "accuracy_by_pairs": {}}, {}
     for name, kind in (("attention", Lookup), ("fully_connected", FullyConnected)):

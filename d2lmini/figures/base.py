@@ -44,7 +44,7 @@ def table(header, rows, caption):
 class Figure:
     """A figure whose work is done in the page.
 
-    A subclass names its front-end module (``name``: ``figures/<name>.js``, which ends in ``export default { render };``),
+    A subclass names its front-end module (``name``: ``figures/<name>.js``, ending in ``export default { render };``),
     passes its data to ``Figure.__init__`` and writes ``fallback``, the static form. In a notebook or in the built book
     the object shows itself; ``widget()`` gives the same module as an anywidget whose ``state`` Python can read.
 
