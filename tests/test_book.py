@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from conftest import BOOK, ROOT
 
 PAGES = sorted(
@@ -73,6 +74,33 @@ def test_the_page_computes_what_the_package_computes(open_page, book_url):
         page.get_by_role("combobox", name="score").select_option(score)
         expected = QueryPlane(**{**state, "score": score})
         assert weights(page) == pytest.approx(expected.weights.tolist(), abs=6e-4)
+
+
+def test_the_width_slider_trades_the_two_errors(open_page, book_url):
+    page = open_page(f"{book_url}/chapters/02_attention_pooling.html")
+    figure = page.locator("d2lmini-kernel-pooling[data-ready=yes]")
+
+    def errors():
+        rows = figure.locator("tr").all_inner_texts()
+        return [float(row.split()[-1]) for row in rows if "error" in row or "leaving" in row]
+
+    slider = figure.get_by_role("slider", name="width")
+    for bound, better in (("min", lambda now, then: now[0] < then[0]), ("max", lambda now, then: now[0] > then[0])):
+        before = errors()
+        slider.evaluate(f"node => {{ node.value = node.{bound}; node.dispatchEvent(new Event('input')); }}")
+        assert better(errors(), before) and errors()[1] > 0
+
+
+def test_the_score_matrix_shows_the_weights_of_the_package(open_page, book_url):
+    from d2lmini.attention import masked_softmax
+
+    page = open_page(f"{book_url}/chapters/03_attention_scoring.html")
+    figure = page.locator("d2lmini-score-matrix[data-ready=yes]")
+    figure.get_by_label("causal mask").check()
+    cells = figure.locator("tbody td").all_inner_texts()
+    first = [float(cell or 0) for cell in cells[:6]]
+    expected = masked_softmax(torch.zeros(1, 1, 6), torch.tensor([1]))
+    assert first == pytest.approx(expected[0, 0].tolist(), abs=0.01)
 
 
 def test_a_query_moves_by_keyboard_and_by_pointer(open_page, book_url):

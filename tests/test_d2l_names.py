@@ -47,7 +47,11 @@ def test_11_2_kernels_plotted():
     assert peaks == pytest.approx([1] * 4, abs=1e-5)
 
 
-@pytest.mark.parametrize("kernel", [*KERNELS, *map(d2l.gaussian_with_width, (0.1, 0.2, 0.5, 1))], ids=str)
+@pytest.mark.parametrize(
+    "kernel",
+    [*KERNELS, *map(d2l.gaussian_with_width, (0.1, 0.2, 0.5, 1))],
+    ids=lambda kernel: getattr(kernel, "__name__", repr(kernel)),
+)
 def test_11_2_regression_on_40_points(kernel):
     x_train, y_train, x_val, y_val = samples()
     y_hat, attention_w = d2l.nadaraya_watson(x_train, y_train, x_val, kernel)

@@ -239,6 +239,9 @@ def by_plain_descent(keys, values, new_keys, new_values):
     return found
 
 
+VALLEY = 1.15  # the leave-one-out loss may end this far above its least: room for a neighbouring valley
+
+
 def verify_widths(t, answer):
     direct_errors, left_out_errors = [], []
     for _ in range(3):
@@ -257,13 +260,13 @@ def verify_widths(t, answer):
         )
         left_out_loss = _error(stored, stored, left_out, True)
         t.that(
-            left_out_loss <= 1.05 * least or trained[left_out] > least / 4,
+            left_out_loss <= VALLEY * least or trained[left_out] > least / 4,
             "left-out-collapsed",
             "the width under 'left_out' has shrunk until every example just repeats its own value: does the "
             "loss that you minimise really leave the example out?",
         )
         t.that(
-            left_out_loss <= 1.05 * least,
+            left_out_loss <= VALLEY * least,
             "left-out-unfinished",
             "the width under 'left_out' is not where the leave-one-out loss is least: "
             f"a {'narrower' if _error(stored, stored, 0.9 * left_out, True) < left_out_loss else 'wider'} "
@@ -309,7 +312,8 @@ def verify_widths(t, answer):
 def _draw(t):
     """Draw data whose leave-one-out loss is least at a sensible width, downhill all the way from width 1.
 
-    Fewer than one draw in ten is otherwise: there a narrow kernel suits some close neighbours by chance.
+    A few draws in a hundred are otherwise: another valley is on the way, or a far too narrow kernel suits some
+    close neighbours by chance.
 
     Returns:
         keys, values, new_keys, new_values, and the least leave-one-out loss.
@@ -442,8 +446,9 @@ steps of Adam with learning rate 0.1 will do. It returns a dict with four number
 Before you run it, predict: where does each width go? The check draws data three times: 60 stored examples,
 with keys (60, 1) uniform between 0 and 4, and values that are a wave plus noise of standard deviation 0.5;
 200 new examples from the same wave, without noise, so that a perfect prediction has error 0. All are float64.
-(Now and then close neighbours agree by chance and a far too narrow width looks good; the check does not use
-such data.) To look at it yourself:
+(A few draws in a hundred have another valley on the way, or their least leave-one-out loss at a far too
+narrow width, because close neighbours agree by chance. The check does not use such data.) To look at it
+yourself:
 
 ```python
 keys, new_keys = 4 * torch.rand(60, 1, dtype=torch.float64), 4 * torch.rand(200, 1, dtype=torch.float64)
@@ -514,8 +519,8 @@ wide enough to average noise away, narrow enough to follow the wave.
 
 Do you still overfit? Rarely. For any fixed width the leave-one-out loss estimates the error on new examples
 (noise included) without bias, if for one stored example fewer. But you take the width where that estimate is
-*least*, and now and then it is low by chance: those are the draws that the check does not use. With many
-parameters, such as a width for every feature, chance would have many more openings.
+*least*, and now and then it is low by chance: some of the draws that the check does not use are of that kind.
+With many parameters, such as a width for every feature, chance would have many more openings.
 
 What to take from it: a model that can look up the answer will. Attention is a look-up, so whenever its keys
 contain the target, mask the target: in a language model the future, in BERT the masked words, here the
