@@ -471,6 +471,8 @@ The answer cell must stand alone, so it needs the loss of the first part once mo
                 "nonfinite": "If the loss has become NaN: put the infinity into the finished scores. An "
                 "infinite distance that is *then* divided by the width has an infinite derivative in the "
                 "width.",
+                "values": "The errors are compared with those of your own widths. Predict the new examples "
+                "from the stored ones alone, from all of them, and leave nothing out.",
                 "raised": "The data are float64: make the width float64 as well, or let it be a tensor without axes.",
             },
             answer=learn_widths,
