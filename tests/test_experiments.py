@@ -74,6 +74,13 @@ def test_the_record_holds_everything(toy, tmp_path):
     assert runner.execute("toy", "smoke", device="cpu")["command"].endswith("--preset smoke --device cpu")
 
 
+def test_the_commit_is_that_of_the_start(toy, monkeypatch):
+    module = toy()
+    seen = {"commit": "before", "dirty": False}
+    monkeypatch.setattr(runner, "_source", lambda: seen | {"dirty": hasattr(module, "drawn")})
+    assert runner.execute("toy", "smoke")["source"] == seen
+
+
 def test_seeded(toy):
     module, drawn = toy(), []
     for _ in range(2):

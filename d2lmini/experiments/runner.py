@@ -62,6 +62,7 @@ def execute(name, preset="cpu", device=None):
     random.seed(seeds[0])
     numpy.random.seed(seeds[0])
     torch.manual_seed(seeds[0])
+    source = _source()  # of the code that was loaded: by the end of a long run the files may be others
     start = time.perf_counter()
     outcome = module.run(config, chosen)
     wall_s = time.perf_counter() - start
@@ -75,7 +76,7 @@ def execute(name, preset="cpu", device=None):
         "metrics": outcome["metrics"],
         "curves": outcome["curves"],
         "data": outcome.get("data", {}),
-        "source": _source(),
+        "source": source,
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
