@@ -1,6 +1,7 @@
 """The command line: ``python -m d2lmini check | progress | data | run | grade``."""
 
 import argparse
+import signal
 import sys
 
 
@@ -41,6 +42,7 @@ def _run(args):
         for name in runner.list_experiments():
             print(name)
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
     path = runner.run(args.name, args.preset, device=args.device, out=args.out)
     print(f"written: {path}")
     return 0

@@ -1,4 +1,4 @@
-"""Attention: masked softmax, scaled dot products, and three ways to score a query against a key.
+"""Attention: scaled dot products, and three ways to score a query against a key as modules.
 
 All of it takes queries (B, T, D), keys (B, S, D) and values (B, S, E), the functions also with heads (B, H,
 T, D), ... Masks and ``valid_lens`` are those of `d2lmini.masks`. A query that may attend to nothing gets zero
@@ -9,43 +9,15 @@ attend to nothing) its content has no effect, not even NaN. A NaN in a key that 
 attend to may reach the others too, since 0 * NaN is NaN.
 """
 
-import math
-from contextlib import contextmanager
 from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
+from .capture import Attention
 from .masks import as_mask
-
-# the largest block of additive features made at once, in elements: 16 MiB in float32
-_BLOCK = 2**22
-
-
-def masked_softmax(X, valid_lens=None, *, mask=None):
-    """Softmax over the keys that may be attended to; the others weigh exactly 0, whatever their score.
-
-    Args:
-        X: scores of shape (B, T, S) or (B, H, T, S); not changed. (T, S) without ``valid_lens``.
-        valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count.
-        mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
-
-    Returns:
-        Weights of the shape and dtype of ``X``. Rows sum to 1, or are 0 where nothing may be attended to.
-
-    Raises:
-        TypeError: ``X`` is not floating-point, or ``valid_lens`` or ``mask`` is of the wrong type.
-        ValueError: ``valid_lens`` or ``mask`` does not fit ``X``.
-
-    Source: D2L section 11.3.2.1.
-    """
-    if not isinstance(X, torch.Tensor) or not X.is_floating_point():
-        raise TypeError(
-            f"scores are {getattr(X, 'dtype', type(X).__name__)}, expected a floating-point tensor"
-        )
-    return _softmax(X, as_mask(X.shape, valid_lens, mask, device=X.device))
+from .scoring import additive_scores, dot_product_weights, softmax_where, weighted_average
 
 
 def scaled_dot_product_attention(
@@ -90,49 +62,6 @@ def scaled_dot_product_attention(
     mask = as_mask(shape, valid_lens, mask, device=queries.device)
     queries, keys, values = _without_idle(queries, keys, values, mask)
     return _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights)
-
-
-class Attention(nn.Module):
-    """What the scoring modules share: dropout on the weights, and the weights of the last call on request.
-
-    No weights are kept. A call remembers the queries and keys that its scores came from, detached, which grow
-    with T + S where weights grow with T * S; reading `attention_weights` computes the weights from them. They
-    are forgotten at the next call, in copies and pickles and, in training, as soon as the backward pass has
-    gone through the output; until then autograd holds the same tensors anyway. To see several calls or a
-    whole model: `capture_attention`.
-    """
-
-    def __init__(self, dropout=0.0):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self._last = None
-
-    @property
-    def attention_weights(self):
-        """Weights of the last call before dropout, (B, T, S), detached.
-
-        Raises:
-            RuntimeError: there was no call, its backward pass is over, or its inputs were changed in place.
-        """
-        if self._last is None:
-            raise RuntimeError(
-                f"{type(self).__name__} has no weights to show: call it first (a copy starts afresh)"
-            )
-        return self._last.weights()
-
-    @property
-    def _dropout_p(self):
-        return self.dropout.p if self.dropout.training else 0.0
-
-    def _remember(self, output, weights, *inputs):
-        """Lets `attention_weights` be ``weights(*inputs)`` until the backward pass reaches ``output``."""
-        self._last = _LastCall(weights, inputs)
-        if output.requires_grad:
-            output.register_hook(self._last.forget)
-        return output
-
-    def __getstate__(self):
-        return {**self.__dict__, "_last": None}
 
 
 class DotProductAttention(Attention):
@@ -219,124 +148,25 @@ class AdditiveAttention(Attention):
         queries = _project(self.W_q, "queries", queries)  # (B, T, h)
         keys = _project(self.W_k, "keys", keys)  # (B, S, h)
         w_v = self.w_v.weight[0]  # (h,)
-        output = _average(_additive_weights(queries, keys, w_v, mask), values, self._dropout_p)
+        output = weighted_average(_additive_weights(queries, keys, w_v, mask), values, self._dropout_p)
         # a copy of w_v: the optimizer's next step changes the parameter in place
         return self._remember(output, _additive_weights, queries, keys, w_v.detach().clone(), mask)
 
 
-@contextmanager
-def capture_attention(module):
-    """Records the weights of every attention module inside ``module``, call by call, while it is open.
-
-    For example::
-
-        with capture_attention(model) as weights:
-            model(X)
-        weights["decoder.attention"][0]  # (B, T, S): first call of that module
-
-    Args:
-        module: any module; an attention module itself goes by the name "".
-
-    Yields:
-        Dict from the name of each attention module to the list of its weights, detached, before dropout.
-
-    Raises:
-        ValueError: ``module`` holds no attention module.
-    """
-    sources = {name: m for name, m in module.named_modules() if isinstance(m, Attention)}
-    if not sources:
-        raise ValueError(f"{type(module).__name__} holds no attention module to capture")
-    record = {name: [] for name in sources}
-
-    def append(name, source, inputs, output):
-        record[name].append(source.attention_weights)
-
-    hooks = [source.register_forward_hook(partial(append, name)) for name, source in sources.items()]
-    try:
-        yield record
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-class _LastCall:
-    """The detached inputs of a call, and how to get its weights from them."""
-
-    def __init__(self, compute, inputs):
-        self.compute = compute
-        self.inputs = [x if x is None else x.detach() for x in inputs]
-        self.versions = self._versions()
-
-    def _versions(self):
-        # a tensor and its detached alias count changes in place together; inference tensors do not count
-        return [None if x is None or x.is_inference() else x._version for x in self.inputs]
-
-    @torch.no_grad()
-    def weights(self):
-        if self.compute is None:
-            raise RuntimeError(
-                "the weights of the last call were let go in its backward pass: read them before it, call "
-                "the module again, or use `with capture_attention(module)`"
-            )
-        if self._versions() != self.versions:
-            raise RuntimeError(
-                "the inputs of the last call were changed in place since: its weights are lost"
-            )
-        return self.compute(*self.inputs).to(self.inputs[0].dtype)
-
-    def forget(self, grad=None):
-        self.compute, self.inputs, self.versions = None, [], []
-
-
-def _softmax(scores, mask):
-    if mask is None:
-        return scores.softmax(-1)
-    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1)
-    # rows of -inf would give NaN in value and gradient: empty rows are computed from zeros, then cleared
-    blocked = torch.zeros_like(empty, dtype=scores.dtype).masked_fill(~empty, -torch.inf)
-    return torch.where(mask, scores, blocked).softmax(-1).masked_fill(empty, 0)
-
-
-def _dot_weights(queries, keys, mask, *, scale=None):
-    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
-    queries, keys = _widen(queries), _widen(keys)
-    return _softmax(queries * scale @ keys.mT, mask)  # (..., T, S)
-
-
 def _weights_of_call(queries, keys, valid_lens, mask, *, scale=None):
     shape = (*queries.shape[:-1], keys.shape[-2])
-    return _dot_weights(queries, keys, as_mask(shape, valid_lens, mask), scale=scale)
+    return dot_product_weights(queries, keys, as_mask(shape, valid_lens, mask), scale=scale)
 
 
 def _additive_weights(queries, keys, w_v, mask):
-    return _softmax(_additive_scores(queries, keys, w_v), mask)
-
-
-def _additive_scores(queries, keys, w_v):
-    def scores(block):
-        return torch.tanh(block[:, :, None] + keys[:, None]) @ w_v  # (B, t, S, h) to (B, t, S)
-
-    batch, num_queries, num_hiddens = queries.shape
-    per_query = batch * keys.shape[1] * num_hiddens
-    if num_queries * per_query <= _BLOCK:
-        return scores(queries)
-    blocks = queries.split(max(1, _BLOCK // per_query), dim=1)
-    # checkpointed, for otherwise autograd keeps the features of every block
-    return torch.cat(
-        [checkpoint(scores, b, use_reentrant=False, preserve_rng_state=False) for b in blocks], dim=1
-    )
-
-
-def _average(weights, values, dropout_p):
-    output = F.dropout(weights, dropout_p) @ values.to(weights.dtype)
-    return output.to(values.dtype)
+    return softmax_where(additive_scores(queries, keys, w_v), mask)
 
 
 def _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights=False):
     """`scaled_dot_product_attention` of inputs that are checked and rid of idle content."""
     if return_weights or 0 in (*queries.shape, *values.shape):  # kernels differ on what they make of nothing
-        weights = _dot_weights(queries, keys, mask, scale=scale)
-        output = _average(weights, values, dropout_p)
+        weights = dot_product_weights(queries, keys, mask, scale=scale)
+        output = weighted_average(weights, values, dropout_p)
         return (output, weights.to(queries.dtype)) if return_weights else output
     empty = allowed = None
     if mask is not None:
@@ -359,11 +189,6 @@ def _without_idle(queries, keys, values, mask):
     query_idle = ~mask.any(-1, keepdim=True)  # (..., T, 1)
     key_idle = ~mask.any(-2).unsqueeze(-1)  # (..., S, 1)
     return queries.masked_fill(query_idle, 0), keys.masked_fill(key_idle, 0), values.masked_fill(key_idle, 0)
-
-
-def _widen(x):
-    # half precision is scored in float32, as the fused kernels do
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def _linear(in_features, out_features):

@@ -17,16 +17,16 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from d2lmini import attention as module_under_test
+from d2lmini import scoring
 from d2lmini.attention import (
     AdditiveAttention,
     BilinearAttention,
     DotProductAttention,
-    capture_attention,
-    masked_softmax,
     scaled_dot_product_attention,
 )
+from d2lmini.capture import capture_attention
 from d2lmini.masks import causal_mask
+from d2lmini.scoring import masked_softmax
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 TOLERANCE = {
@@ -403,7 +403,7 @@ def test_additive_attention_never_makes_all_features(train, monkeypatch):
     """At B 128, T 64, h 256 the direct formula makes 512 MiB; here the same in small."""
     B, T, S, h = 4, 64, 48, 32
     features = B * T * S * h
-    monkeypatch.setattr(module_under_test, "_BLOCK", features // 16)
+    monkeypatch.setattr(scoring, "ADDITIVE_BLOCK", features // 16)
     torch.manual_seed(0)
     module = AdditiveAttention(h, query_size=5, key_size=3).train(train)
     inputs = [torch.randn(B, T, 5), torch.randn(B, S, 3), torch.randn(B, S, 7)]
@@ -418,7 +418,7 @@ def test_additive_attention_never_makes_all_features(train, monkeypatch):
         step()
     assert spy.largest <= features // 16
     assert spy.peak < 4 * features / 3  # bytes: a third of what the features alone would take in float32
-    monkeypatch.setattr(module_under_test, "_BLOCK", features)
+    monkeypatch.setattr(scoring, "ADDITIVE_BLOCK", features)
     with Spy() as spy:
         step()
     assert spy.largest == features  # the spy sees them when they are made
@@ -437,7 +437,7 @@ def test_additive_attention_in_blocks_equals_the_direct_formula(block, monkeypat
         return [output, *torch.autograd.grad(output.square().sum(), [*leaves, *module.parameters()])]
 
     direct = run()
-    monkeypatch.setattr(module_under_test, "_BLOCK", block)
+    monkeypatch.setattr(scoring, "ADDITIVE_BLOCK", block)
     for one, other in zip(run(), direct, strict=True):
         torch.testing.assert_close(one, other)
 

@@ -92,7 +92,7 @@ def test_the_width_slider_trades_the_two_errors(open_page, book_url):
 
 
 def test_the_score_matrix_shows_the_weights_of_the_package(open_page, book_url):
-    from d2lmini.attention import masked_softmax
+    from d2lmini.scoring import masked_softmax
 
     page = open_page(f"{book_url}/chapters/03_attention_scoring.html")
     figure = page.locator("d2lmini-score-matrix[data-ready=yes]")

@@ -20,15 +20,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Discussion, Identity
-from tools import setup_cell
+from tools import setup_cell, site
 from tools._generated import ROOT, put
 from tools.chapters import METADATA
 
-CHAPTERS = {
-    "01": ("01_queries_keys_values", "Queries, keys and values"),
-    "02": ("02_attention_pooling", "Attention pooling"),
-    "03": ("03_attention_scoring", "Attention scoring"),
-}
+CHAPTERS = {name[:2]: (name, title) for name, title in site.chapters()}
 COMMAND = "python -m tools.exercise_notebooks"
 CELL_TIMEOUT = 120  # seconds
 IMPORTS = source.PRELUDE.rstrip() + "\nfrom d2lmini import check, hint, review"

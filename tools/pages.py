@@ -3,20 +3,8 @@
 import json
 import re
 
-import nbformat
-import yaml
-
 from tools import site
 from tools._generated import ROOT, between, main, put
-
-
-def _chapters():
-    """(name, title) of each chapter, in the order of _toc.yml."""
-    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
-    names = [entry["file"] for part in parts for entry in part["chapters"] if entry["file"].startswith("chapters/")]
-    for name in names:
-        first = nbformat.read(ROOT / f"{name}.ipynb", as_version=4).cells[0].source
-        yield name.removeprefix("chapters/"), re.search(r"^# (.+)$", first, re.M)[1]
 
 
 def _badge(notebook):
@@ -26,7 +14,7 @@ def _badge(notebook):
 def chapter_table(in_book):
     """Markdown: a row for each chapter, with its exercises and where to run both."""
     rows = ["| chapter | run | exercises | solve | |", "|---|---|---|---|---|"]
-    for name, title in _chapters():
+    for name, title in site.chapters():
         solve = f"exercises/{name}.ipynb"
         rows.append(
             f"| [{title}](chapters/{name}.ipynb) | {_badge(f'chapters/{name}.ipynb')} | [exercises]({solve}) "

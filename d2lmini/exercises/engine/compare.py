@@ -65,7 +65,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mi
         missing = ~torch.isfinite(got) & torch.isfinite(want)
         if missing.any():
             raise Rejected(
-                "nonfinite", f"{name} has {_count(missing)} that are NaN or infinite{_first(missing)}"
+                "nonfinite", f"{name} is not finite: {_count(missing)} NaN or infinite{_first(missing)}"
             )
     rtol, atol = tolerance or TOLERANCE.get(dtype, LOOSE)
     wrong = _differ(got, want, rtol, atol)
@@ -75,7 +75,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mi
         alternative = alternative.detach().cpu().to(want.dtype)
         if alternative.shape == got.shape and not _differ(got, alternative, rtol, atol).any():
             raise Rejected(code, f"{name}: {message}")
-    raise Rejected("values", f"{name} has the right shape, but {_count(wrong)} are wrong{_first(wrong)}")
+    raise Rejected("values", f"{name} has the right shape, but {_count(wrong)} wrong{_first(wrong)}")
 
 
 def compare_number(got, want, *, name="the result", mistakes=None, rtol=1e-9):
@@ -112,7 +112,7 @@ def _differ(got, want, rtol, atol):
 
 
 def _count(flags):
-    return f"{int(flags.sum())} of {flags.numel()} entries" if flags.dim() else "the one entry"
+    return f"{int(flags.sum())} of {flags.numel()} entries are" if flags.dim() else "its one entry is"
 
 
 def _first(flags):
