@@ -42,6 +42,41 @@ _MODULES = {
         "DotProductAttention",
         "scaled_dot_product_attention",
     ],
+    "multi_head": ["KeyValueCache", "MultiHeadAttention", "head_masks"],
+    "position": [
+        "LearnedPositionalEncoding",
+        "PositionalEncoding",
+        "RelativePositionBias",
+        "RelativePositionEmbedding",
+        "RotaryEmbedding",
+        "rotary",
+        "sinusoidal",
+    ],
+    "transformer": [
+        "AddNorm",
+        "DecoderState",
+        "PositionWiseFFN",
+        "TransformerDecoderBlock",
+        "TransformerEncoderBlock",
+    ],
+    "models.seq2seq": ["AttentionDecoder", "Decoder", "Encoder", "EncoderDecoder", "Seq2Seq", "init_seq2seq"],
+    "models.bahdanau": ["Seq2SeqAttentionDecoder", "Seq2SeqDecoder", "Seq2SeqEncoder"],
+    "models.transformer_seq2seq": ["Transformer", "TransformerConfig", "TransformerDecoder", "TransformerEncoder"],
+    "decoding": ["Decoded", "beam_search", "greedy_search", "reorder"],
+    "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "tokenised_bleu"],
+    "training": [
+        "Classifier",
+        "DataModule",
+        "Module",
+        "ProgressBoard",
+        "Trainer",
+        "WarmupCosine",
+        "WarmupInverseSqrt",
+    ],
+    "tokenization": ["BPETokenizer"],
+    "data.vocabulary": ["Vocab"],
+    "data.fra_eng": ["MTFraEng"],
+    "data.translation": ["GrammarCorpus", "Multi30k", "Tatoeba"],
     "plotting": ["plot", "plt", "set_axes", "set_figsize", "show_heatmaps", "use_svg_display"],
     "utils": [
         "HyperParameters",
@@ -57,7 +92,7 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-_PACKAGES = {"data", "exercises", "experiments", "figures", "results"}
+_PACKAGES = {"data", "exercises", "experiments", "figures", "models", "results", "training"}
 
 __all__ = sorted(_HOME)
 

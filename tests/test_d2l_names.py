@@ -99,3 +99,134 @@ def test_11_3_dot_product_by_hand():
     scores = torch.bmm(queries, KEYS.transpose(1, 2)) / math.sqrt(2)
     expected = torch.bmm(d2l.masked_softmax(scores, LENS), VALUES)
     torch.testing.assert_close(d2l.DotProductAttention(0.5).eval()(queries, KEYS, VALUES, LENS), expected)
+
+
+class MiniFraEng(d2l.MTFraEng):
+    """D2L's data module on a few lines of our own, so that the walk needs no file."""
+
+    def _download(self):
+        words = [("go", "va"), ("run", "cours"), ("stop", "arrête"), ("i", "je"), ("we", "nous"), ("home", "maison")]
+        pairs = [(f"{a} {b}.", f"{x} {y} .") for a, x in words for b, y in words]
+        return "\n".join(f"{english}\t{french}" for english, french in pairs) + "\n"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return MiniFraEng(batch_size=16, num_train=28, num_val=7)
+
+
+def fit(model, data, epochs=2):
+    trainer = d2l.Trainer(max_epochs=epochs, gradient_clip_val=1)
+    trainer.fit(model, data)
+    assert trainer.history["val_loss"][-1] < trainer.history["train_loss"][0]
+
+
+def predictions(model, data):
+    """The last steps of 11.4 and 11.7: translate, score, and keep the attention of one sentence."""
+    engs, fras = ["go home .", "we run ."], ["va maison .", "nous cours ."]
+    preds, _ = model.predict_step(data.build(engs, fras), d2l.try_gpu(), data.num_steps)
+    for fra, p in zip(fras, preds, strict=True):
+        translation = []
+        for token in data.tgt_vocab.to_tokens(p):
+            if token == "<eos>":
+                break
+            translation.append(token)
+        assert 0 <= d2l.bleu(" ".join(translation), fra, k=2) <= 1
+    batch = data.build([engs[-1]], [fras[-1]])
+    _, weights = model.predict_step(batch, d2l.try_gpu(), data.num_steps, True)
+    assert len(weights) == data.num_steps
+    return weights
+
+
+def test_11_4_a_decoder_of_ones_own(data):
+    """A decoder written as D2L's is: time first, hidden state (layers, B, h), lazy layer, a list of weights."""
+
+    class OwnDecoder(d2l.AttentionDecoder):
+        def __init__(self, vocab_size, embed_size, num_hiddens, num_layers):
+            super().__init__()
+            self.attention = d2l.AdditiveAttention(num_hiddens, 0.1)
+            self.embedding = torch.nn.Embedding(vocab_size, embed_size)
+            self.rnn = torch.nn.GRU(embed_size + num_hiddens, num_hiddens, num_layers)
+            self.dense = torch.nn.LazyLinear(vocab_size)
+            self.apply(d2l.init_seq2seq)
+
+        def init_state(self, enc_outputs, enc_valid_lens):
+            outputs, hidden = enc_outputs
+            return outputs.permute(1, 0, 2), hidden, enc_valid_lens
+
+        def forward(self, X, state):
+            memory, hidden, lens = state
+            outputs, self.kept = [], []
+            for x in self.embedding(X).permute(1, 0, 2):
+                context = self.attention(hidden[-1].unsqueeze(1), memory, memory, lens)
+                self.kept.append(self.attention.attention_weights)
+                out, hidden = self.rnn(torch.cat((context, x.unsqueeze(1)), dim=-1).permute(1, 0, 2), hidden)
+                outputs.append(out)
+            return self.dense(torch.cat(outputs)).permute(1, 0, 2), [memory, hidden, lens]
+
+        @property
+        def attention_weights(self):
+            return self.kept
+
+    encoder = d2l.Seq2SeqEncoder(len(data.src_vocab), 8, 16, 2)
+    decoder = OwnDecoder(len(data.tgt_vocab), 8, 16, 2)
+    state = decoder.init_state(encoder(torch.zeros((4, 7), dtype=torch.long)), None)
+    output, state = decoder(torch.zeros((4, 7), dtype=torch.long), state)
+    d2l.check_shape(output, (4, 7, len(data.tgt_vocab)))
+    d2l.check_shape(state[0], (4, 7, 16))
+    d2l.check_shape(state[1][0], (4, 16))
+    model = d2l.Seq2Seq(encoder, decoder, tgt_pad=data.tgt_vocab["<pad>"], lr=0.01)
+    fit(model, data)
+    weights = predictions(model, data)
+    stacked = torch.cat([step[0][0][0] for step in weights], 0).reshape((1, 1, -1, data.num_steps))
+    d2l.show_heatmaps(stacked[:, :, :, :4].cpu(), xlabel="Key positions", ylabel="Query positions")
+    assert image().shape == (data.num_steps, 4)
+
+
+def test_11_5_multi_head_attention():
+    attention = d2l.MultiHeadAttention(100, 5, 0.5)
+    X, Y, valid_lens = torch.ones((2, 4, 100)), torch.ones((2, 6, 100)), torch.tensor([3, 2])
+    d2l.check_shape(attention(X, Y, Y, valid_lens), (2, 4, 100))
+    d2l.check_shape(attention.transpose_qkv(X), (10, 4, 20))
+    d2l.check_shape(attention.transpose_output(attention.transpose_qkv(X)), (2, 4, 100))
+
+
+def test_11_6_positional_encoding():
+    pos_encoding = d2l.PositionalEncoding(32, 0)
+    X = pos_encoding(torch.zeros((1, 60, 32)))
+    P = pos_encoding.P[:, : X.shape[1], :]
+    torch.testing.assert_close(X, P)
+    d2l.plot(torch.arange(60), P[0, :, 6:10].T, xlabel="Row (position)", figsize=(6, 2.5), legend=list("abcd"))
+    d2l.show_heatmaps(P[0].unsqueeze(0).unsqueeze(0), xlabel="Column", ylabel="Row", figsize=(3.5, 4), cmap="Blues")
+    assert image().shape == (60, 32)
+
+
+def test_11_7_transformer(data):
+    ffn = d2l.PositionWiseFFN(4, 8)
+    ffn.eval()
+    d2l.check_shape(ffn(torch.ones((2, 3, 4))), (2, 3, 8))
+    d2l.check_shape(d2l.AddNorm(4, 0.5)(torch.ones((2, 3, 4)), torch.ones((2, 3, 4))), (2, 3, 4))
+    X, valid_lens = torch.ones((2, 100, 24)), torch.tensor([3, 2])
+    encoder_blk = d2l.TransformerEncoderBlock(24, 48, 8, 0.5)
+    d2l.check_shape(encoder_blk.eval()(X, valid_lens), X.shape)
+    encoder = d2l.TransformerEncoder(200, 24, 48, 8, 2, 0.5)
+    d2l.check_shape(encoder(torch.ones((2, 100), dtype=torch.long), valid_lens), (2, 100, 24))
+    decoder_blk = d2l.TransformerDecoderBlock(24, 48, 8, 0.5, 0)
+    d2l.check_shape(decoder_blk(X, [encoder_blk(X, valid_lens), valid_lens, [None]])[0], X.shape)
+
+    size = {"num_hiddens": 16, "ffn_num_hiddens": 24, "num_heads": 4, "num_blks": 2, "dropout": 0.1}
+    encoder = d2l.TransformerEncoder(len(data.src_vocab), **size)
+    decoder = d2l.TransformerDecoder(len(data.tgt_vocab), **size)
+    model = d2l.Seq2Seq(encoder, decoder, tgt_pad=data.tgt_vocab["<pad>"], lr=0.005)
+    fit(model, data)
+    dec_attention_weights = predictions(model, data)
+    heads, steps = 4, data.num_steps
+    enc_attention_weights = torch.cat(model.encoder.attention_weights, 0).reshape((2, heads, -1, steps))
+    d2l.check_shape(enc_attention_weights, (2, heads, steps, steps))
+    rows = [head[0].tolist() for step in dec_attention_weights for attn in step for blk in attn for head in blk]
+    filled = torch.tensor([row + [0.0] * (steps - len(row)) for row in rows]).reshape((-1, 2, 2, heads, steps))
+    own, between = filled.permute(1, 2, 3, 0, 4)
+    d2l.check_shape(own, (2, heads, steps, steps))
+    d2l.check_shape(between, (2, heads, steps, steps))
+    assert not own.triu(1).any(), "a token attended to its future"
+    d2l.show_heatmaps(own, xlabel="Key positions", ylabel="Query positions", titles=["a", "b", "c", "d"])

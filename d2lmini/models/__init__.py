@@ -1,0 +1,6 @@
+"""Whole models, one file each: a configuration and an ``nn.Module`` built from the parts of the package.
+
+seq2seq.py              Encoder, Decoder, EncoderDecoder, Seq2Seq: what models of translation share
+bahdanau.py             recurrent encoder and decoders, without attention and with it
+transformer_seq2seq.py  the Transformer of encoder and decoder
+"""

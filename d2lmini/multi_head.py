@@ -1,0 +1,239 @@
+"""Multi-head attention: H attentions side by side, each in h / H features, for the price of one in h.
+
+Queries, keys and values are projected to h = ``num_hiddens`` features and cut into H heads of d = h / H. Masks and
+``valid_lens`` are those of `d2lmini.masks`.
+"""
+
+import math
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .attention import DotProductAttention, _without_idle
+from .masks import as_mask
+from .scoring import softmax_where
+
+
+class KeyValueCache(NamedTuple):
+    """Projected keys and values of what was already seen, each (B, H, S, d). Nothing changes one: `append` makes anew.
+
+    It is a tuple of tensors with the batch first, so that ``torch.utils._pytree.tree_map`` reorders or repeats it.
+    """
+
+    keys: torch.Tensor
+    values: torch.Tensor
+
+    @property
+    def length(self):
+        """S, how many positions are in it."""
+        return self.keys.shape[2]
+
+    def append(self, new):
+        """This cache and after it another, (B, H, S + n, d).
+
+        Raises:
+            ValueError: batches, heads or sizes differ.
+        """
+        if self.keys.shape[:2] != new.keys.shape[:2] or self.keys.shape[3] != new.keys.shape[3]:
+            raise ValueError(
+                f"the cache holds {tuple(self.keys.shape)}, to which {tuple(new.keys.shape)} cannot be appended: "
+                "expected (B, H, S, d) that differ in S alone"
+            )
+        return KeyValueCache(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
+
+
+class HeadsAttention(DotProductAttention):
+    """Scaled dot-product attention of heads (B, H, n, d). Its output, before W_o, is what each head contributes.
+
+    `d2lmini.capture_attention` records (B, H, T, S); the attribute has D2L's shape.
+    """
+
+    @property
+    def attention_weights(self):
+        """Weights of the last call before dropout, (B * H, T, S), detached; raises as `DotProductAttention` does."""
+        return self._weights().flatten(0, 1)
+
+    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, score_bias=None):
+        """Queries (B, H, T, d), keys and values (B, H, S, d), bias (B or 1, H or 1, T, S) to (B, H, T, d)."""
+        if score_bias is None:
+            return super().forward(queries, keys, values, valid_lens, mask=mask)
+        shape = (*queries.shape[:-1], keys.shape[-2])
+        fits = score_bias.dim() == 4 and all(n in (1, m) for n, m in zip(score_bias.shape, shape, strict=True))
+        if not fits:
+            raise ValueError(f"score_bias has shape {tuple(score_bias.shape)}, which does not broadcast to {shape}")
+        mask = as_mask(shape, valid_lens, mask, device=queries.device)
+        queries, keys, values = _without_idle(queries, keys, values, mask)
+        added, empty = score_bias.to(queries.dtype).expand(shape), None
+        if mask is not None:
+            empty = ~mask.any(-1, keepdim=True)  # (B, H, T, 1)
+            added = added.masked_fill(~(mask | empty), -torch.inf)  # a row of -inf alone would be NaN
+        output = F.scaled_dot_product_attention(queries, keys, values, added, self._dropout_p)
+        output = output if mask is None else output.masked_fill(empty, 0)
+        return self._remember(output, _biased_weights, queries, keys, score_bias, mask)
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention, with the parameters of D2L: ``W_q``, ``W_k``, ``W_v`` and ``W_o``.
+
+    ``attention`` is where the heads attend: `capture_attention` and ``attention.attention_weights`` show its weights.
+    Runs through torch's fused kernel; asking for weights changes nothing.
+
+    Args:
+        num_hiddens: h, features of the output and of all heads together.
+        num_heads: H, a divisor of h. Parameters and cost do not depend on it.
+        dropout: probability of dropping a weight in training.
+        bias: whether the four projections add a bias.
+        query_size, key_size, value_size: features of the inputs; None: h.
+
+    Raises:
+        ValueError: ``num_heads`` does not divide ``num_hiddens``.
+
+    Source: D2L section 11.5; UDL section 12.3.3; Vaswani et al. 2017, section 3.2.2.
+    """
+
+    def __init__(
+        self, num_hiddens, num_heads, dropout=0.0, bias=False, *, query_size=None, key_size=None, value_size=None
+    ):
+        super().__init__()
+        if num_heads < 1 or num_hiddens % num_heads:
+            raise ValueError(f"num_hiddens is {num_hiddens}, expected a multiple of num_heads, {num_heads}")
+        self.num_heads = num_heads
+        self.attention = HeadsAttention(dropout)
+        self.W_q = nn.Linear(query_size or num_hiddens, num_hiddens, bias=bias)
+        self.W_k = nn.Linear(key_size or num_hiddens, num_hiddens, bias=bias)
+        self.W_v = nn.Linear(value_size or num_hiddens, num_hiddens, bias=bias)
+        self.W_o = nn.Linear(num_hiddens, num_hiddens, bias=bias)
+
+    def forward(
+        self,
+        queries,
+        keys,
+        values,
+        valid_lens=None,
+        *,
+        mask=None,
+        cache=None,
+        score_bias=None,
+        rotary=None,
+        head_mask=None,
+    ):
+        """Every query's heads attend to the keys, and W_o mixes what they bring.
+
+        Args:
+            queries: (B, T, query_size).
+            keys: (B, S, key_size); None with ``values``: attend to what is in ``cache`` alone.
+            values: (B, S, value_size).
+            valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count, cached ones first.
+            mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
+            cache: None, or a `KeyValueCache` that goes before ``keys``; S below counts both.
+            score_bias: None, or what is added to the scores: a tensor (B or 1, H or 1, T, S), or a function of the
+                projected queries (B, H, T, d) and of S that returns one (`RelativePositionEmbedding.scores`).
+            rotary: None, or a function of heads (B, H, n, d) and the position of the first that returns the same shape
+                (`d2lmini.rotary`); queries and keys are aligned at their ends.
+            head_mask: None, or factors of the heads' outputs, (H,) or (B, H): 0 switches a head off, and the
+                gradient says how much the loss depends on it.
+
+        Returns:
+            Output (B, T, h); with ``cache`` a pair of it and the `KeyValueCache` of all S keys and values.
+
+        Raises:
+            TypeError: ``valid_lens`` or ``mask`` is of a wrong type.
+            ValueError: shapes, sizes or devices do not fit, or there is nothing to attend to.
+        """
+        if (keys is None) != (values is None) or (keys is None and cache is None):
+            raise ValueError("expected keys and values, or neither and a cache")
+        if keys is None and rotary is not None:
+            raise ValueError("rotary needs the keys as they are projected, but they are all in the cache: pass None")
+        heads = self._heads("W_q", queries)  # (B, H, T, d)
+        seen = cache
+        if keys is not None:
+            past = 0 if cache is None else cache.length
+            new = self.project(keys, values, rotary=rotary, offset=past)
+            seen = cache.append(new) if past else new
+        if rotary is not None:
+            heads = rotary(heads, seen.length - queries.shape[1])
+        if callable(score_bias):
+            score_bias = score_bias(heads, seen.length)
+        output = self.attention(heads, *seen, valid_lens, mask=mask, score_bias=score_bias)  # (B, H, T, d)
+        if head_mask is not None:
+            output = output * self._check_head_mask(head_mask, len(queries))[..., None, None]
+        output = self.W_o(output.transpose(1, 2).flatten(2))  # (B, T, h)
+        return output if cache is None else (output, seen)
+
+    def project(self, keys, values, *, rotary=None, offset=0):
+        """Keys (B, S, key_size) and values (B, S, value_size) as a `KeyValueCache`, the first at position ``offset``.
+
+        For keys that stay the same, as the decoder's are of the encoder's output, call this once and pass the result
+        as ``cache`` with neither keys nor values.
+        """
+        projected = self._heads("W_k", keys)  # (B, H, S, d)
+        return KeyValueCache(
+            projected if rotary is None else rotary(projected, offset), self._heads("W_v", values)
+        )
+
+    def empty_cache(self, batch):
+        """A `KeyValueCache` of no positions, (batch, H, 0, d), to start from."""
+        weight = self.W_k.weight
+        empty = weight.new_empty(batch, self.num_heads, 0, weight.shape[0] // self.num_heads)
+        return KeyValueCache(empty, empty)
+
+    def transpose_qkv(self, X):
+        """Projected X (B, n, h) with the heads as further examples, (B * H, n, h / H), as in D2L section 11.5.2."""
+        return X.unflatten(-1, (self.num_heads, -1)).transpose(1, 2).flatten(0, 1)
+
+    def transpose_output(self, X):
+        """The way back from `transpose_qkv`: (B * H, n, h / H) to (B, n, h)."""
+        return X.unflatten(0, (-1, self.num_heads)).transpose(1, 2).flatten(2)
+
+    def _heads(self, name, X):
+        linear = getattr(self, name)
+        if X.dim() != 3 or X.shape[-1] != linear.in_features:
+            raise ValueError(f"the input of {name} has shape {tuple(X.shape)}, expected (B, n, {linear.in_features})")
+        return linear(X).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, n, h) to (B, H, n, d)
+
+    def _check_head_mask(self, head_mask, batch):
+        if tuple(head_mask.shape) not in ((self.num_heads,), (batch, self.num_heads)):
+            raise ValueError(
+                f"head_mask has shape {tuple(head_mask.shape)}, expected ({self.num_heads},) or "
+                f"({batch}, {self.num_heads})"
+            )
+        return head_mask
+
+
+@contextmanager
+def head_masks(module, masks):
+    """Inside a model, multiplies the outputs of heads by factors while it is open, as ``head_mask`` does for one call.
+
+    Args:
+        module: any module.
+        masks: dict from names of `MultiHeadAttention` modules in it to factors, (H,) or (B, H).
+
+    Raises:
+        ValueError: a name is not that of a `MultiHeadAttention`.
+
+    Source: Michel et al. 2019, "Are sixteen heads really better than one?", for heads switched off and gradients.
+    """
+    found = {name: m for name, m in module.named_modules() if isinstance(m, MultiHeadAttention)}
+    for name in masks:
+        if name not in found:
+            raise ValueError(f"there is no multi-head attention {name!r}, expected one of {', '.join(found) or 'none'}")
+
+    def add(head_mask, source, args, kwargs):
+        return args, {**kwargs, "head_mask": head_mask}
+
+    hooks = [found[n].register_forward_pre_hook(partial(add, m), with_kwargs=True) for n, m in masks.items()]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _biased_weights(queries, keys, score_bias, mask):
+    wide = torch.promote_types(queries.dtype, torch.float32)
+    scores = queries.to(wide) @ keys.to(wide).mT / math.sqrt(queries.shape[-1]) + score_bias  # (B, H, T, S)
+    return softmax_where(scores, mask)

@@ -1,0 +1,181 @@
+"""A trained byte-pair encoding, fast, that gives back every text exactly."""
+
+import json
+from itertools import chain
+from pathlib import Path
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")  # their ids are 0, 1, 2, 3
+
+# Merges stay inside a word with the space before it. An apostrophe closes its word: l'homme is l' and homme.
+_WORD = r" ?\p{L}+['’]?| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+class BPETokenizer:
+    """Byte-pair encoding over UTF-8 bytes, so that no text is unknown and ``decode(encode(text)) == text``.
+
+    It stands wherever a `Vocab` does: ``len(t)``, ``t["<pad>"]``, ``t.to_tokens(ids)``. No text is ever taken for
+    one of the four special tokens: ``encode("<eos>")`` is five characters.
+
+    Args:
+        tokenizer: a ``tokenizers.Tokenizer``, as `train` and `load` make it.
+
+    Source: Sennrich, Haddow, Birch 2016, arXiv:1508.07909; over bytes: Radford et al. 2019.
+    """
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+        self._tokenizer.encode_special_tokens = True  # as ordinary text
+
+    @classmethod
+    def train(cls, sentences, vocab_size):
+        """Learns the merges. The same sentences give the same merges, whatever their order.
+
+        Args:
+            sentences: iterable of str; for a joint encoding, those of both languages.
+            vocab_size: tokens in all, special ones and the 256 bytes among them. Fewer come out of a text that has
+                no more pairs occurring twice; ``len`` tells.
+
+        Returns:
+            A `BPETokenizer`.
+
+        Raises:
+            ValueError: ``vocab_size`` has no room for the bytes and the special tokens, or there is no text.
+            TypeError: ``sentences`` is one str.
+        """
+        smallest = len(SPECIAL_TOKENS) + 256
+        if vocab_size < smallest:
+            raise ValueError(
+                f"vocab_size is {vocab_size}, expected at least {smallest}: 256 bytes and {len(SPECIAL_TOKENS)} special"
+                " tokens"
+            )
+        sentences = _texts(sentences)
+        if not any(sentences):
+            raise ValueError("there is no text to learn from: every sentence is empty")
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(_WORD), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            min_frequency=2,
+            special_tokens=list(SPECIAL_TOKENS),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator((" " + text for text in sentences), trainer, len(sentences))
+        return cls(tokenizer)
+
+    def encode(self, text):
+        """The ids of a text, a list of int, without ``<bos>`` and ``<eos>``."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts):
+        """The ids of several texts, a list of lists; much faster than one by one.
+
+        Raises:
+            TypeError: ``texts`` is one str, or holds something else than str.
+        """
+        # No token reaches over a space, so equal words need be encoded only once. The first word gets a space too: it
+        # is then the same token as inside a sentence.
+        cut = [text.split(" ") if text else [] for text in _texts(texts)]
+        words = list(set(chain.from_iterable(cut)))
+        encodings = self._tokenizer.encode_batch_fast([" " + word for word in words])
+        ids = {word: encoding.ids for word, encoding in zip(words, encodings, strict=True)}
+        return [list(chain.from_iterable(map(ids.__getitem__, sentence))) for sentence in cut]
+
+    def decode(self, ids):
+        """The text of ids; special tokens are left out. Bytes that are no UTF-8 become ``\\ufffd``.
+
+        Args:
+            ids: list or tensor (T,) of integers from 0 to V - 1.
+
+        Returns:
+            str.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+        ids = [self._check(index) for index in ids]
+        text = self._tokenizer.decode([i for i in ids if i >= len(SPECIAL_TOKENS)], skip_special_tokens=False)
+        return text.removeprefix(" ")
+
+    def to_tokens(self, ids):
+        """The tokens of ids as a reader sees them: ``▁`` marks where a word begins.
+
+        Args:
+            ids: one integer, or a list or tensor (T,) of them.
+
+        Returns:
+            str, or list of str.
+        """
+        if hasattr(ids, "__len__") and getattr(ids, "ndim", 1):
+            return [self.to_tokens(index) for index in ids]
+        index = self._check(ids)
+        if index < len(SPECIAL_TOKENS):
+            return SPECIAL_TOKENS[index]
+        return self._tokenizer.decode([index]).replace(" ", "▁")
+
+    def __len__(self):
+        return self._tokenizer.get_vocab_size()
+
+    def __getitem__(self, tokens):
+        """The id of a token in the form that `to_tokens` gives, or a list of ids; `unk` where there is none."""
+        if isinstance(tokens, (list, tuple)):
+            return [self[token] for token in tokens]
+        if tokens in SPECIAL_TOKENS:
+            return SPECIAL_TOKENS.index(tokens)
+        ids = self._tokenizer.encode(tokens.replace("▁", " ")).ids
+        return ids[0] if len(ids) == 1 else self.unk
+
+    @property
+    def unk(self):
+        """The id that stands for what is no token. No text encodes to it."""
+        return SPECIAL_TOKENS.index("<unk>")
+
+    def save(self, path):
+        """Writes a JSON file that `load` reads."""
+        Path(path).write_text(self._tokenizer.to_str(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path):
+        """Reads what `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is no tokenizer, or has other special tokens than ours.
+        """
+        text = Path(path).read_text(encoding="utf-8")
+        try:
+            json.loads(text)
+            tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # tokenizers raises a plain Exception
+            raise ValueError(f"{path} is no saved tokenizer: {error}") from error
+        found = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
+        if found != list(range(len(SPECIAL_TOKENS))):
+            raise ValueError(
+                f"{path} gives {', '.join(SPECIAL_TOKENS)} the ids {found}, expected 0 to {len(SPECIAL_TOKENS) - 1}: "
+                "BPETokenizer.save did not write it"
+            )
+        return cls(tokenizer)
+
+    def _check(self, index):
+        index = int(index)
+        if not 0 <= index < len(self):
+            raise ValueError(f"id {index} is outside the vocabulary of {len(self)} tokens")
+        return index
+
+
+def _texts(texts):
+    if isinstance(texts, str):
+        raise TypeError("expected a list of sentences, got one str: put it into a list")
+    texts = list(texts)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"sentence {position} is a {type(text).__name__}, expected str")
+    return texts

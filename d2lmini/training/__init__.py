@@ -1,0 +1,31 @@
+"""Training: D2L's `Module`, `DataModule` and `Trainer`, over Hugging Face accelerate.
+
+The loop knows no model, the model knows no data. What belongs to which file:
+
+    module.py       Module, Classifier      what a model is to the loop
+    data_module.py  DataModule              what data are to it
+    trainer.py      Trainer                 the loop
+    schedules.py    the learning rate over the steps
+    batches.py      the order of the batches, the same after a restart and shared among processes
+    checkpoint.py   to write the state whole or not at all, and to read it back
+    diagnosis.py    why a loss is not finite
+    board.py        ProgressBoard           the live curve
+"""
+
+from .board import ProgressBoard
+from .checkpoint import CheckpointError
+from .data_module import DataModule
+from .module import Classifier, Module
+from .schedules import WarmupCosine, WarmupInverseSqrt
+from .trainer import Trainer
+
+__all__ = [
+    "CheckpointError",
+    "Classifier",
+    "DataModule",
+    "Module",
+    "ProgressBoard",
+    "Trainer",
+    "WarmupCosine",
+    "WarmupInverseSqrt",
+]

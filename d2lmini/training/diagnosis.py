@@ -1,0 +1,56 @@
+"""Why a loss or a gradient is not finite: what was looked at, from the most certain cause to the least."""
+
+import statistics
+
+import torch
+
+
+def explain(batches, model, history, precision, lr, weight):
+    """The likely cause of a loss or a gradient that is not finite.
+
+    Args:
+        batches: the batches of the step.
+        model: a module whose parameters have not been changed since.
+        history: of the trainer; its gradient norms of the steps before are read.
+        precision: "float32", "bf16" or "fp16".
+        lr: learning rate of the step.
+        weight: number of terms that the loss is the mean of.
+
+    Returns:
+        str, a clause.
+    """
+    for number, batch in enumerate(batches):
+        for path, tensor in _tensors(batch, "batch"):
+            if tensor.is_floating_point() and not tensor.isfinite().all():
+                bad = (~tensor.isfinite()).sum().item()
+                which = f" of batch {number + 1} of {len(batches)}" if len(batches) > 1 else ""
+                return f"the inputs are not finite, {bad} of {tensor.numel()} values in {path}{which}: look at the data"
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            return f"the parameter {name} was not finite before this step: look at what initialised or set it"
+    if not weight:
+        return "the batch has nothing to take the mean over (its weight is 0, as where all labels are padding)"
+    norms = [norm for norm in history["grad_norm"] if norm is not None]
+    grown = norms[-1] / statistics.median(norms) if len(norms) > 1 and statistics.median(norms) else 1.0
+    if norms and (grown > 10 or norms[-1] > 1e4):
+        return (
+            f"training diverged, the gradient norm was {norms[-1]:.3g} in the step before, {grown:.3g} times its "
+            f"median: the learning rate {lr:.3g} is probably too high (lower it, warm up, or clip gradients)"
+        )
+    if precision == "fp16":
+        return "fp16 holds nothing above 65504, and something overflowed: use precision='bf16' or 'float32'"
+    return (
+        "inputs and parameters are finite and the gradient norm had not grown: look for log(0), 0/0 or the square root "
+        f"of 0 in the model and its loss, or lower the learning rate ({lr:.3g})"
+    )
+
+
+def _tensors(batch, path):
+    if isinstance(batch, torch.Tensor):
+        yield path, batch
+    elif isinstance(batch, dict):
+        for key, part in batch.items():
+            yield from _tensors(part, f"{path}[{key!r}]")
+    elif isinstance(batch, (list, tuple)):
+        for index, part in enumerate(batch):
+            yield from _tensors(part, f"{path}[{index}]")

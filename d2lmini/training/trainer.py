@@ -1,0 +1,316 @@
+"""The loop: it knows no model and no data, only `Module` and `DataModule`."""
+
+import sys
+import time
+from contextlib import nullcontext
+from itertools import islice
+
+import torch
+from torch import nn
+from tqdm import tqdm
+
+from ..utils import HyperParameters
+from . import state
+from .batches import epoch_batches, is_repeat, share
+from .board import in_notebook
+from .curves import Curves
+from .device import PRECISIONS, Steps, make_accelerator
+from .diagnosis import explain
+from .module import Module
+
+_MOST_SKIPPED = 25  # steps in a row that fp16 may leave out while it looks for a scale
+_PER_STEP = ("step", "epoch", "train_loss", "lr", "grad_norm", "seconds")
+
+
+class Trainer(HyperParameters):
+    """Trains a `Module` on a `DataModule`: on the CPU, on a GPU, or on many with ``accelerate launch script.py``.
+
+    The options after the star are by keyword. Several processes make one step of a batch each, which together are one
+    batch. A step's loss and gradient are means over all of its batches, weighted by ``Module.batch_weight``: what one
+    large batch would give.
+
+    ``history`` has lists that are ready for JSON. One value for each step: ``step``, ``epoch`` (both from 1),
+    ``train_loss``, ``lr``, ``grad_norm`` (before clipping; None where fp16 left out the step), ``seconds`` (since the
+    start, those before a restart included). One value for each validation: ``val_step``, ``val_epoch`` (epochs trained,
+    a fraction where training stopped inside of one), and ``val_<key>``, the weighted mean of what the module plots.
+
+    Args:
+        max_epochs: passes over the training data.
+        num_gpus: 0: train on the CPU; else on the GPU of this process, or on the CPU where there is none.
+        gradient_clip_val: largest norm of the gradient; 0: any.
+        precision: "float32", "bf16" or "fp16" (on a GPU) by autocast; "auto": bf16 on GPUs that have it, else float32.
+        accumulate: batches in a step.
+        schedule: function from the step, counted from 1, to a factor on the optimizer's learning rates.
+        compile: whether to call ``torch.compile`` on the model; or a dict of arguments for it.
+        seed: of all random numbers; None: they go on from where they are.
+        checkpoint: folder for checkpoints; None: none.
+        resume: whether to go on from the checkpoint in the folder, if there is one.
+        checkpoint_every: steps from one checkpoint to the next; None: one at the end of each epoch. The end of an
+            epoch and the end of the run always have one.
+        max_steps: stop after so many steps.
+        max_seconds: stop after the step in which so much time of this call of ``fit`` is over.
+        callbacks: functions called with the trainer at the end of each epoch, in every process. One that sets
+            ``trainer.should_stop = True`` ends the run.
+
+    Raises:
+        ValueError: an option is outside of its range.
+
+    Source: D2L section 3.2.4.
+    """
+
+    def __init__(
+        self,
+        max_epochs,
+        num_gpus=0,
+        gradient_clip_val=0,
+        *,
+        precision="auto",
+        accumulate=1,
+        schedule=None,
+        compile=False,
+        seed=None,
+        checkpoint=None,
+        resume=False,
+        checkpoint_every=None,
+        max_steps=None,
+        max_seconds=None,
+        callbacks=(),
+    ):
+        self.save_hyperparameters()
+        for name in ("max_epochs", "accumulate", "checkpoint_every", "max_steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}, expected at least 1")
+        if precision not in ("auto", *PRECISIONS):
+            raise ValueError(f"precision is {precision!r}, expected 'auto', {', '.join(map(repr, PRECISIONS))}")
+        if checkpoint is None and (resume or checkpoint_every):
+            raise ValueError("resume and checkpoint_every need a folder: checkpoint='...'")
+        self.accelerator = None
+
+    def fit(self, model, data):
+        """Trains the model; it stays on the device that it was trained on, in evaluation mode.
+
+        Args:
+            model: a `Module`; its ``configure_optimizers`` says which optimizer.
+            data: a `DataModule`; its ``val_dataloader()`` may give None.
+
+        Raises:
+            ValueError: a loader has no batches, or the folder holds a checkpoint and ``resume`` is not given.
+            TypeError: the model, its loss or its optimizer are not what they have to be.
+            FloatingPointError: a loss or gradient is not finite; parameters and checkpoints stay as they were.
+            CheckpointError: the checkpoint is damaged, foreign, or of another model, data or configuration.
+        """
+        from accelerate.utils import broadcast_object_list, set_seed
+
+        if not isinstance(model, Module):
+            raise TypeError(f"the model is a {type(model).__name__}, expected a d2lmini.Module")
+        self.model, self.data = model, data
+        self.accelerator, self.used_precision = make_accelerator(self.num_gpus, self.precision)
+        if self.seed is not None:
+            set_seed(self.seed)
+        self.data_seed = broadcast_object_list([int(torch.randint(2**62, ()))])[0]
+        self.epoch = self.step = self.batch = self.train_batch_idx = self.val_batch_idx = 0
+        self.should_stop = self._late = False
+        self.history = {name: [] for name in (*_PER_STEP, "val_step", "val_epoch")}
+        self.prepare_data(data)
+        self.prepare_model(model)
+        if self.seed is not None:
+            set_seed(self.seed, device_specific=True)  # dropout differs from process to process
+        now = time.perf_counter()
+        self._start = now - state.restore(self)
+        self._deadline = now + (self.max_seconds or float("inf"))
+        self._curves.start(self.train_batch_idx)
+        self._bar = self._make_bar()
+        try:
+            while self.epoch < self.max_epochs and (self.batch or not self._must_stop()) and self.fit_epoch():
+                pass
+        finally:
+            self._bar.close()
+            model.eval()
+
+    def prepare_data(self, data):
+        """Gets the loaders, and of each the part that this process works on."""
+
+        def prepare(kind, loader):
+            if loader is None:
+                return None
+            if len(loader) == 0:
+                raise ValueError(
+                    f"the {kind} data have no batches: no examples, or fewer than a batch with drop_last=True?"
+                )
+            return share(loader, self.accelerator.process_index, self.accelerator.num_processes)
+
+        self.train_dataloader = prepare("training", data.train_dataloader())
+        self.val_dataloader = prepare("validation", data.val_dataloader())
+        self.num_train_batches = len(self.train_dataloader)
+        self.num_val_batches = 0 if self.val_dataloader is None else len(self.val_dataloader)
+
+    def prepare_model(self, model):
+        """Brings the model to the device, and makes its optimizer."""
+        model.trainer = self
+        model.board.clear()
+        model.board.xlabel = model.board.xlabel or "epoch"
+        self._curves = Curves(model, self.num_train_batches, self._take, self.accelerator.is_main_process)
+        model.to(self.accelerator.device)
+        if any(isinstance(parameter, nn.parameter.UninitializedParameter) for parameter in model.parameters()):
+            self._size_lazy_layers()
+        optimizer = model.configure_optimizers()
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise TypeError(
+                f"{type(model).__name__}.configure_optimizers returned a {type(optimizer).__name__}, "
+                "expected a torch.optim.Optimizer"
+            )
+        self.config = state.configuration(self, optimizer)
+        schedule = self.schedule or (lambda step: 1.0)
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: schedule(done + 1))
+        if self.compile:
+            model.compile(**(self.compile if isinstance(self.compile, dict) else {}))
+        self._steps, self.optim = self.accelerator.prepare(Steps(model), optimizer)
+
+    def prepare_batch(self, batch):
+        """The batch, on the device."""
+        from accelerate.utils import send_to_device
+
+        return send_to_device(batch, self.accelerator.device, non_blocking=True)
+
+    def clip_gradients(self, grad_clip_val, model):
+        """Scales the gradients of a model so that their norm is at most ``grad_clip_val``.
+
+        Parameters without a gradient take no part.
+
+        Returns:
+            The norm before, a scalar tensor.
+
+        Source: D2L section 9.5.3.
+        """
+        clip = nn.utils.clip_grad_norm_ if self.accelerator is None else self.accelerator.clip_grad_norm_
+        norm = clip(model.parameters(), grad_clip_val)
+        return norm.full_tensor() if hasattr(norm, "full_tensor") else norm  # of sharded parameters
+
+    def record(self, key, value, train):
+        """Takes a value of the current batch; `Module.plot` calls it."""
+        (self._curves.train if train else self._curves.val).add(key, value, self._weight)
+
+    def fit_epoch(self):
+        """Trains to the end of the epoch, or until the run has to stop, and validates.
+
+        Returns:
+            Whether the epoch came to its end.
+        """
+        self.model.train()
+        stream = epoch_batches(self.train_dataloader, self.data_seed, self.epoch, skip=self.batch)
+        group = list(islice(stream, self.accumulate))
+        while group and not self._must_stop():
+            self._step(group)
+            group = list(islice(stream, self.accumulate))
+            if group and self.checkpoint_every and self.step % self.checkpoint_every == 0:
+                self.save()
+        if group:
+            # saved before it validates: a run that goes on from here has no validation too many
+            self.save()
+            self._validate(self.epoch + self.batch / self.num_train_batches)
+            return False
+        self._validate(self.epoch + 1)
+        self.epoch, self.batch = self.epoch + 1, 0
+        for callback in self.callbacks:
+            callback(self)
+        self.save()
+        return True
+
+    def save(self):
+        """Writes a checkpoint, where there is a folder for it."""
+        state.save(self)
+
+    def _step(self, group):
+        """One update of the parameters by a group of batches."""
+        weights = [self._weigh(batch, self.train_dataloader, self.batch + i) for i, batch in enumerate(group)]
+        group = [self.prepare_batch(batch) for batch in group]
+        lr, processes = self.scheduler.get_last_lr()[0], self.accelerator.num_processes
+        total = torch.as_tensor(self._over_processes(sum(weights)))
+        loss = 0.0
+        for i, (batch, weight) in enumerate(zip(group, weights, strict=True), start=1):
+            self._weight = weight
+            with nullcontext() if i == len(group) else self.accelerator.no_sync(self._steps):
+                part = self._loss(batch)
+                if len(group) * processes > 1:  # backward passes add up, and processes take their mean
+                    part = part * (weight * processes / total).to(part)
+                self.accelerator.backward(part)
+            loss = loss + part.detach().double() / processes
+        norm = self.clip_gradients(self.gradient_clip_val or float("inf"), self._steps)
+        # here alone the loop waits for the device
+        loss, norm = torch.stack([self._over_processes(loss), norm.to(loss)]).tolist()
+        self._check(loss, norm, group, lr, total)
+        self.optim.step()
+        self.optim.zero_grad()
+        self.scheduler.step()
+        self.step += 1
+        self.batch += len(group)
+        self.train_batch_idx += len(group)
+        now = time.perf_counter()
+        self._late = bool(self.max_seconds and self._over_processes(int(now >= self._deadline)))
+        norm = norm if norm < float("inf") else None
+        for name, value in zip(_PER_STEP, (self.step, self.epoch + 1, loss, lr, norm, now - self._start), strict=True):
+            self.history[name].append(value)
+        self._curves.trained(self.train_batch_idx)
+        self._bar.set_description(f"epoch {self.epoch + 1}/{self.max_epochs}", refresh=False)
+        self._bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+        self._bar.update()
+
+    def _loss(self, batch):
+        loss = self._steps(batch, train=True)
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            what = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else repr(loss)
+            raise TypeError(f"{type(self.model).__name__}.training_step returned {what}, expected a scalar loss")
+        return loss.reshape(())
+
+    def _check(self, loss, norm, group, lr, weight):
+        """Raises where the parameters would be spoilt by the step."""
+        finite_loss, finite_norm = torch.tensor([loss, norm]).isfinite().tolist()
+        # fp16 leaves out a step with too large gradients by itself, and scales the next one less
+        before = self.history["grad_norm"][-_MOST_SKIPPED:]
+        skips = self.used_precision == "fp16" and before.count(None) < _MOST_SKIPPED
+        if finite_loss and (finite_norm or skips):
+            return
+        self.optim.zero_grad()
+        what = f"the norm of the gradient is {norm}" if finite_loss else f"the loss is {loss}"
+        cause = explain(group, self.model, self.history, self.used_precision, lr, weight)
+        raise FloatingPointError(f"{what} in step {self.step + 1} (epoch {self.epoch + 1}): {cause}")
+
+    def _validate(self, epochs):
+        if self.val_dataloader is None:
+            return
+        self.model.eval()
+        for i, batch in enumerate(epoch_batches(self.val_dataloader, self.data_seed, self.epoch)):
+            self._weight = self._weigh(batch, self.val_dataloader, i)
+            with torch.no_grad():
+                self._steps(self.prepare_batch(batch), train=False)
+            self.val_batch_idx += 1
+        values = {f"val_{key}": value for key, value in self._curves.validated(epochs).items()}
+        for name, value in {"val_step": self.step, "val_epoch": epochs, **values}.items():
+            self.history.setdefault(name, []).append(value)
+
+    def _weigh(self, batch, loader, index):
+        return 0 if is_repeat(loader, index) else self.model.batch_weight(batch)
+
+    def _over_processes(self, value):
+        """The sum of a number or tensor over the processes."""
+        if self.accelerator.num_processes == 1:
+            return value
+        return self.accelerator.reduce(torch.as_tensor(value, device=self.accelerator.device), "sum")
+
+    def _take(self, means):
+        return means.take(self.accelerator.device, self._over_processes)
+
+    def _must_stop(self):
+        return self.should_stop or self._late or self.step >= (self.max_steps or float("inf"))
+
+    def _size_lazy_layers(self):
+        self.model.eval()
+        batch = next(epoch_batches(self.train_dataloader, self.data_seed, 0))
+        with torch.no_grad():
+            self.model(*self.prepare_batch(batch)[:-1])
+
+    def _make_bar(self):
+        total = self.max_epochs * -(-self.num_train_batches // self.accumulate)
+        quiet = in_notebook() or not sys.stderr.isatty() or not self.accelerator.is_main_process
+        return tqdm(total=min(total, self.max_steps or total), initial=self.step, disable=quiet, unit="step")

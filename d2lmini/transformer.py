@@ -1,0 +1,231 @@
+"""The blocks of the Transformer: feed-forward network, residual connection with layer norm, encoder, decoder.
+
+Blocks take (B, T, h) to (B, T, h), h being ``num_hiddens``. As published the norm comes after each residual
+connection. With ``norm_first`` it comes before each sublayer, inside the branch: deep stacks train more easily, and
+want one more LayerNorm at their end.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from .masks import causal_mask, padding_mask
+from .multi_head import KeyValueCache, MultiHeadAttention
+
+
+class PositionWiseFFN(nn.Module):
+    """A network of one hidden layer, applied to each position by itself.
+
+    Args:
+        ffn_num_hiddens: size of the hidden layer.
+        ffn_num_outputs: features of the output.
+        num_inputs: features of the input; None: taken from the first call (until then ``dense1`` has no size).
+        activation: makes the module between the layers.
+
+    Source: D2L section 11.7.2; UDL section 12.4; Vaswani et al. 2017, equation 2.
+    """
+
+    def __init__(self, ffn_num_hiddens, ffn_num_outputs, *, num_inputs=None, activation=nn.ReLU):
+        super().__init__()
+        if num_inputs is None:
+            self.dense1 = nn.LazyLinear(ffn_num_hiddens)
+        else:
+            self.dense1 = nn.Linear(num_inputs, ffn_num_hiddens)
+        self.activation = activation()
+        self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs)
+
+    def forward(self, X):
+        """(B, T, num_inputs) to (B, T, ffn_num_outputs)."""
+        return self.dense2(self.activation(self.dense1(X)))
+
+
+class AddNorm(nn.Module):
+    """LayerNorm(X + dropout(Y)): a residual connection, then layer normalisation.
+
+    Args:
+        norm_shape: the last dimensions, over which is normalised; an integer for one.
+        dropout: probability of dropping an element of Y in training.
+
+    Source: D2L section 11.7.3; UDL section 12.4; Ba et al. 2016.
+    """
+
+    def __init__(self, norm_shape, dropout=0.0):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.ln = nn.LayerNorm(norm_shape)
+
+    def forward(self, X, Y):
+        """X and Y of one shape, the last dimensions being norm_shape; returns that shape.
+
+        Raises:
+            ValueError: the shapes differ.
+        """
+        if X.shape != Y.shape:
+            raise ValueError(f"X has shape {tuple(X.shape)} but Y has {tuple(Y.shape)}: a sum needs the same")
+        return self.ln(X + self.dropout(Y))
+
+
+class _Block(nn.Module):
+    """Where the norms of a block stand: after each residual connection, or before each sublayer."""
+
+    def __init__(self, norm_first):
+        super().__init__()
+        self.norm_first = norm_first
+
+    def _input(self, addnorm, X):
+        return addnorm.ln(X) if self.norm_first else X
+
+    def _add(self, addnorm, X, Y):
+        return X + addnorm.dropout(Y) if self.norm_first else addnorm(X, Y)
+
+
+class TransformerEncoderBlock(_Block):
+    """Self-attention, then the feed-forward network, each with a residual connection and layer normalisation.
+
+    With a causal mask it is also the block of a decoder without encoder, as in GPT.
+
+    Args:
+        num_hiddens: h, features of every token.
+        ffn_num_hiddens: size of the hidden layer of the feed-forward network.
+        num_heads: H.
+        dropout: probability of dropping attention weights, and elements of what each sublayer adds, in training.
+        use_bias: whether the projections of attention have a bias.
+        norm_first: whether to normalise before each sublayer; else after each residual connection.
+        activation: makes the module between the layers of the feed-forward network.
+
+    Source: D2L section 11.7.4; UDL section 12.4; Xiong et al. 2020 for ``norm_first``.
+    """
+
+    def __init__(
+        self,
+        num_hiddens,
+        ffn_num_hiddens,
+        num_heads,
+        dropout=0.0,
+        use_bias=False,
+        *,
+        norm_first=False,
+        activation=nn.ReLU,
+    ):
+        super().__init__(norm_first)
+        self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
+        self.addnorm1 = AddNorm(num_hiddens, dropout)
+        self.ffn = PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
+        self.addnorm2 = AddNorm(num_hiddens, dropout)
+
+    def forward(self, X, valid_lens=None, *, mask=None, score_bias=None, rotary=None):
+        """X (B, T, h) to (B, T, h); the other arguments and errors are those of `MultiHeadAttention`."""
+        Q = self._input(self.addnorm1, X)
+        Y = self.attention(Q, Q, Q, valid_lens, mask=mask, score_bias=score_bias, rotary=rotary)
+        X = self._add(self.addnorm1, X, Y)
+        return self._add(self.addnorm2, X, self.ffn(self._input(self.addnorm2, X)))
+
+
+class BlockCache(NamedTuple):
+    """What one decoder block has projected: its own earlier positions, (B, H, t, d), and the memory, (B, H, S, d)."""
+
+    self_attention: KeyValueCache
+    cross_attention: KeyValueCache
+
+
+class DecoderState(NamedTuple):
+    """All that a decoder carries from token to token. Nothing changes one: every block returns a new one.
+
+    The three parts are those of D2L's list ``[enc_outputs, enc_valid_lens, [None] * num_blks]``, which blocks take in
+    its place. ``memory``, (B, S, h), is the encoder's output and ``memory_mask``, (B, 1, S), says what of it counts;
+    None: all. ``caches`` has a `BlockCache` for each block, None before its first call.
+    """
+
+    memory: torch.Tensor
+    memory_mask: torch.Tensor | None
+    caches: tuple[BlockCache | None, ...]
+
+    @classmethod
+    def start(cls, memory, valid_lens, num_blks):
+        """The state before the first token; ``valid_lens`` is None or integers (B,), checked against S."""
+        mask = None if valid_lens is None else padding_mask(valid_lens, memory.shape[1])
+        return cls(memory, mask, (None,) * num_blks)
+
+    @property
+    def length(self):
+        """How many tokens were decoded: the position of the next one."""
+        return 0 if self.caches[0] is None else self.caches[0].self_attention.length
+
+
+class TransformerDecoderBlock(_Block):
+    """Causal self-attention, attention to the memory, then the feed-forward network, each with residual and norm.
+
+    It takes a whole sequence, a token, or any number of tokens that continue those in the state: the result is the
+    same, in training and in evaluation, because a token attends to itself and to those before it and to no other.
+
+    Args:
+        num_hiddens: h, features of every token, the memory's too.
+        ffn_num_hiddens: size of the hidden layer of the feed-forward network.
+        num_heads: H.
+        dropout: probability of dropping attention weights, and elements of what each sublayer adds, in training.
+        i: the place of this block in ``state.caches``.
+        use_bias, norm_first, activation: as in `TransformerEncoderBlock`.
+
+    Source: D2L section 11.7.5; UDL sections 12.7.2 and 12.8; Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(
+        self,
+        num_hiddens,
+        ffn_num_hiddens,
+        num_heads,
+        dropout=0.0,
+        i=0,
+        *,
+        use_bias=False,
+        norm_first=False,
+        activation=nn.ReLU,
+    ):
+        super().__init__(norm_first)
+        self.i = i
+        self.attention1 = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
+        self.addnorm1 = AddNorm(num_hiddens, dropout)
+        self.attention2 = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
+        self.addnorm2 = AddNorm(num_hiddens, dropout)
+        self.ffn = PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
+        self.addnorm3 = AddNorm(num_hiddens, dropout)
+
+    def forward(self, X, state, *, score_bias=None, rotary=None):
+        """Decodes T tokens that follow those in the state.
+
+        Args:
+            X: (B, T, h).
+            state: a `DecoderState`, or D2L's list; not changed.
+            score_bias, rotary: of the self-attention, as in `MultiHeadAttention`.
+
+        Returns:
+            Output (B, T, h), and the `DecoderState` with this block's cache grown by T.
+
+        Raises:
+            ValueError: shapes do not fit, or the state has no place for this block.
+        """
+        memory, memory_mask, caches = state
+        if self.i >= len(caches):
+            raise ValueError(f"the state has {len(caches)} caches but this is block {self.i}: was it made for a model?")
+        if memory_mask is not None and memory_mask.dtype != torch.bool:
+            memory_mask = padding_mask(memory_mask, memory.shape[1])  # D2L's enc_valid_lens
+        cache = caches[self.i]
+        if cache is None:
+            cache = BlockCache(self.attention1.empty_cache(len(X)), self.attention2.project(memory, memory))
+        num_queries, num_keys = X.shape[1], cache.self_attention.length + X.shape[1]
+        # one token, the last, may attend to all
+        causal = None if num_queries == 1 else causal_mask(num_queries, num_keys, device=X.device)
+
+        Q = self._input(self.addnorm1, X)
+        Y, grown = self.attention1(
+            Q, Q, Q, mask=causal, cache=cache.self_attention, score_bias=score_bias, rotary=rotary
+        )
+        X = self._add(self.addnorm1, X, Y)
+        Q = self._input(self.addnorm2, X)
+        Y, fixed = self.attention2(Q, None, None, mask=memory_mask, cache=cache.cross_attention)
+        X = self._add(self.addnorm2, X, Y)
+        X = self._add(self.addnorm3, X, self.ffn(self._input(self.addnorm3, X)))
+
+        caches = (*caches[: self.i], BlockCache(grown, fixed), *caches[self.i + 1 :])
+        return X, DecoderState(memory, memory_mask, caches)

@@ -1,0 +1,293 @@
+"""Greedy and beam search against each other, a search by hand in plain Python, and all sequences there are."""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import nn
+
+from d2lmini.decoding import beam_search, greedy_search, reorder
+
+BOS, EOS = 0, 1
+
+
+class State(NamedTuple):
+    prefix: torch.Tensor  # (B, t)
+    example: torch.Tensor  # (B,)
+    more: dict
+
+
+def start(B):
+    return State(torch.zeros(B, 0).long(), torch.arange(B), {"twice": [2 * torch.arange(B)], "nothing": None})
+
+
+class Model:
+    """Logits drawn at random for every example and prefix; the state is checked at each step."""
+
+    def __init__(self, V, seed, sharpness=2.0):
+        self.V, self.seed, self.sharpness, self.calls = V, seed, sharpness, 0
+
+    def logits(self, example, prefix):
+        draw = torch.Generator().manual_seed(hash((self.seed, example, *prefix)) % 2**31)
+        return self.sharpness * torch.randn(self.V, generator=draw, dtype=torch.float64)
+
+    def __call__(self, tokens, state):
+        self.calls += 1
+        assert torch.equal(state.more["twice"][0], 2 * state.example)  # the whole state is of the same row
+        prefix = torch.cat([state.prefix, tokens[:, None]], 1)
+        rows = zip(state.example.tolist(), prefix.tolist(), strict=True)
+        return torch.stack([self.logits(e, p) for e, p in rows]), state._replace(prefix=prefix)
+
+
+def log_prob(model, example, tokens):
+    total, prefix = 0.0, [BOS]
+    for token in tokens:
+        total += model.logits(example, prefix).log_softmax(-1)[token].item()
+        prefix.append(token)
+    return total
+
+
+def penalised(total, length, alpha):
+    return total / ((5 + length) / 6) ** alpha
+
+
+def cut(found, b):
+    """The tokens of one example, with its <eos> where it has one."""
+    tokens = found.tokens[b].tolist()
+    return tokens[: tokens.index(EOS) + 1] if EOS in tokens else tokens
+
+
+def check_form(found, B, max_len):
+    L = found.tokens.shape[1]
+    assert found.tokens.shape == (B, L) and 1 <= L <= max_len
+    assert max(len(cut(found, b)) for b in range(B)) == L
+    for b in range(B):
+        length = found.lengths[b].item()
+        assert EOS not in found.tokens[b, :length] and (found.tokens[b, length:] == EOS).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_takes_the_likeliest_token_until_the_end(seed):
+    model, B, max_len = Model(5, seed), 6, 7
+    found = greedy_search(model, start(B), BOS, EOS, max_len)
+    check_form(found, B, max_len)
+    for b in range(B):
+        tokens = []
+        while len(tokens) < max_len and EOS not in tokens:
+            tokens.append(model.logits(b, [BOS, *tokens]).argmax().item())
+        assert cut(found, b) == tokens
+        assert found.scores[b].item() == pytest.approx(log_prob(model, b, tokens))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_beam_of_one_is_greedy(seed, alpha):
+    model, B, max_len = Model(5, seed), 6, 7
+    greedy = greedy_search(model, start(B), BOS, EOS, max_len)
+    beam = beam_search(model, start(B), BOS, EOS, max_len, beam_size=1, length_penalty=alpha)
+    assert torch.equal(beam.tokens, greedy.tokens) and torch.equal(beam.lengths, greedy.lengths)
+    for b in range(B):
+        expected = penalised(greedy.scores[b].item(), len(cut(greedy, b)), alpha)
+        assert beam.scores[b].item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
+@pytest.mark.parametrize(("V", "max_len"), [(2, 5), (3, 3), (4, 3), (3, 1)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_of_all_sequences_is_exhaustive(V, max_len, alpha, seed):
+    model, B = Model(V, seed), 4
+    found = beam_search(model, start(B), BOS, EOS, max_len, beam_size=V**max_len, length_penalty=alpha)
+    check_form(found, B, max_len)
+    others = [v for v in range(V) if v != EOS]
+    for b in range(B):
+        all_of_them = [list(p) for p in itertools.product(others, repeat=max_len)]
+        for n in range(max_len):
+            all_of_them += [[*p, EOS] for p in itertools.product(others, repeat=n)]
+        ranked = sorted((penalised(log_prob(model, b, y), len(y), alpha), y) for y in all_of_them)
+        assert found.scores[b].item() == pytest.approx(ranked[-1][0])
+        assert cut(found, b) == ranked[-1][1]
+
+
+def beam_by_hand(model, example, max_len, K, alpha):
+    """The rules of `beam_search` for one example with lists; it goes on even where nothing can win any more."""
+    live, ended = [(0.0, [])], []
+    for t in range(1, max_len + 1):
+        candidates = []
+        for total, tokens in live:
+            log_probs = model.logits(example, [BOS, *tokens]).log_softmax(-1).tolist()
+            candidates += [(total + p, [*tokens, v]) for v, p in enumerate(log_probs)]
+        candidates.sort(reverse=True)
+        ended += [(penalised(total, t, alpha), y) for total, y in candidates[:K] if y[-1] == EOS]
+        live = [(total, y) for total, y in candidates if y[-1] != EOS][:K]
+        if len(ended) >= K and sorted(ended)[-K][0] >= penalised(live[0][0], t, alpha):
+            return max(ended)
+    return max(ended + [(penalised(total, max_len, alpha), y) for total, y in live])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.8, 2.0])
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_beam_search_equals_the_search_by_hand(K, alpha):
+    model, B, max_len = Model(6, seed=K), 12, 8
+    found = beam_search(model, start(B), BOS, EOS, max_len, K, alpha)
+    check_form(found, B, max_len)
+    for b in range(B):
+        score, tokens = beam_by_hand(model, b, max_len, K, alpha)
+        assert cut(found, b) == tokens
+        assert found.scores[b].item() == pytest.approx(score)
+
+
+class Table:
+    """Logits from a table: probabilities after each token, whatever came before it."""
+
+    def __init__(self, *rows):
+        self.rows = torch.tensor(rows).log()
+
+    def __call__(self, tokens, state):
+        return self.rows[tokens], state
+
+
+#               <bos> <eos>   a    b
+TRAP = Table([0.0, 0.0, 0.6, 0.4], [1, 0, 0, 0], [0.0, 0.5, 0.25, 0.25], [0.0, 0.99, 0.005, 0.005])
+
+
+def test_a_beam_finds_what_greedy_misses():
+    greedy = greedy_search(TRAP, torch.zeros(1), BOS, EOS, 5)
+    beam = beam_search(TRAP, torch.zeros(1), BOS, EOS, 5, beam_size=2)
+    assert greedy.tokens.tolist() == [[2, EOS]] and beam.tokens.tolist() == [[3, EOS]]
+    assert math.exp(greedy.scores) == pytest.approx(0.3) and math.exp(beam.scores) == pytest.approx(0.396)
+
+
+def test_what_has_ended_is_kept_though_others_go_on():
+    """<eos> comes first with 0.4, then every continuation is worse: 0.6 is spread over many."""
+    model = Table([0.0, 0.4, 0.3, 0.3], [1, 0, 0, 0], [0.0, 0.1, 0.45, 0.45], [0.0, 0.1, 0.45, 0.45])
+    calls = []
+
+    def step(tokens, state):
+        calls.append(len(tokens))
+        return model(tokens, state)
+
+    found = beam_search(step, torch.zeros(2), BOS, EOS, 6, beam_size=3)
+    assert found.tokens.tolist() == [[EOS], [EOS]] and found.lengths.tolist() == [0, 0]
+    assert calls == [6]  # 0.3 cannot grow to 0.4
+
+
+def test_the_length_penalty_favours_longer_sequences():
+    model = Table([0.0, 0.4, 0.6, 0.0], [1, 0, 0, 0], [0.0, 0.35, 0.0, 0.65], [0.0, 1.0, 0.0, 0.0])
+    lengths = [
+        beam_search(model, torch.zeros(1), BOS, EOS, 9, 4, length_penalty=alpha).lengths.item() for alpha in (0, 3)
+    ]
+    assert lengths == [0, 2]
+
+
+def test_it_stops_when_all_have_ended_and_when_nothing_can_win():
+    model = Model(4, 0)
+    forced = torch.full((4,), -50.0).index_fill(0, torch.tensor(EOS), 50.0).double()
+    model.logits = lambda example, prefix: forced if len(prefix) >= 2 + example else forced.flip(0)
+    found = greedy_search(model, start(3), BOS, EOS, 100)
+    assert model.calls == 4 and found.lengths.tolist() == [1, 2, 3]
+    model.calls = 0
+    assert beam_search(model, start(3), BOS, EOS, 100, 3, 1.0).lengths.tolist() == [1, 2, 3]
+    assert model.calls <= 5
+
+
+def test_an_empty_batch_is_never_stepped():
+    for search in (greedy_search, beam_search):
+        found = search(None, torch.zeros(0, 3), BOS, EOS, 5)
+        assert found.tokens.shape == (0, 0) and found.lengths.shape == found.scores.shape == (0,)
+
+
+def test_a_first_token_per_example():
+    bos = torch.tensor([2, 3, 0])
+    for search in (greedy_search, beam_search):
+        found = search(TRAP, None, bos, EOS, 5)
+        assert found.tokens[:2].tolist() == [[EOS, EOS]] * 2 and found.lengths[2] == 1
+
+
+def test_states_are_not_changed_and_no_graph_is_built():
+    layer, given = nn.Linear(3, 4), []
+
+    def step(tokens, state):
+        given.append((state["h"], state["h"].clone()))
+        logits = layer(state["h"]) + nn.functional.one_hot(tokens, 4)
+        assert not logits.requires_grad
+        return logits, {"h": torch.tanh(state["h"] + tokens[:, None])}
+
+    first = torch.randn(2, 3)
+    for search in (greedy_search, beam_search):
+        search(step, {"h": first}, BOS, EOS, 6)
+    assert given and all(torch.equal(now, then) for now, then in given)
+
+
+def test_reorder_makes_a_new_state():
+    state = start(3)
+    new = reorder(state, torch.tensor([2, 0, 0, 1]))
+    assert isinstance(new, State) and new.example.tolist() == [2, 0, 0, 1]
+    assert new.more["twice"][0].tolist() == [4, 0, 0, 2] and new.more["nothing"] is None
+    assert state.example.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_scored_in_float32(dtype):
+    def step(tokens, state):
+        return TRAP(tokens, state)[0].clamp(min=-20).to(dtype).to(state.dtype), state
+
+    for search in (greedy_search, beam_search):
+        found = search(step, torch.zeros(2, dtype=dtype), BOS, EOS, 5)
+        wide = search(step, torch.zeros(2), BOS, EOS, 5)  # the same logits in float32
+        assert found.scores.dtype == torch.float32 and torch.equal(found.scores, wide.scores)
+        assert found.lengths.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+@pytest.mark.parametrize("poison", [torch.nan, torch.inf])
+def test_logits_that_are_no_numbers_give_a_clear_error(search, poison):
+    def step(tokens, state):
+        logits = torch.tensor([0.0, -20, 0, 0]).repeat(len(tokens), 1)
+        if state.shape[1] == 2:
+            logits[-1] = poison
+        return logits, torch.cat([state, torch.zeros(len(tokens), 1)], 1)
+
+    with pytest.raises(ValueError, match=r"step 2 gave logits that are NaN or infinite in rows \[\d+\]"):
+        search(step, torch.zeros(3, 0), BOS, EOS, 9)
+
+
+def test_what_an_ended_example_is_fed_does_not_matter():
+    """The first example ends at once, and its logits are NaN from then on; the second takes three tokens."""
+
+    def step(tokens, state):
+        example, t = state.unbind(1)
+        logits = torch.full((len(tokens), 4), -30.0)
+        ends = (example == 0) | (t == 3)
+        logits[ends, EOS] = logits[~ends, 2] = 0
+        logits[(example == 0) & (t > 0)] = torch.nan
+        return logits, state + torch.tensor([0.0, 1.0])
+
+    for search in (greedy_search, beam_search):
+        found = search(step, torch.tensor([[0.0, 0.0], [1.0, 0.0]]), BOS, EOS, 9)
+        assert found.tokens.tolist() == [[EOS] * 4, [2, 2, 2, EOS]]
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_len": 0}, "max_len is 0, expected at least 1"),
+        ({"state": None}, "no tensor to tell the batch from"),
+        ({"eos": 4}, "eos is 4 but there are 4 tokens"),
+        ({"step": lambda tokens, state: (torch.zeros(len(tokens), 1, 4), state)}, "step 0 gave logits of shape"),
+        ({"step": lambda tokens, state: (torch.zeros(1, 4), state)}, r"step 0 gave logits of shape \(1, 4\)"),
+    ],
+)
+def test_bad_input(search, change, message):
+    arguments = {"step": TRAP, "state": torch.zeros(3), "bos": BOS, "eos": EOS, "max_len": 5}
+    with pytest.raises(ValueError, match=message):
+        search(**(arguments | change))
+
+
+def test_bad_input_of_beam_search():
+    with pytest.raises(ValueError, match="beam_size is 0"):
+        beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 0)
+    with pytest.raises(ValueError, match="length_penalty is -1"):
+        beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 2, -1)

@@ -1,0 +1,142 @@
+"""Scores of translations, against values worked out by hand and an independent BLEU."""
+
+import math
+from collections import Counter
+
+import pytest
+
+from d2lmini.metrics import bleu, corpus_bleu, corpus_chrf, split_words, tokenised_bleu
+
+# ---- D2L's
+
+
+@pytest.mark.parametrize(
+    ("predicted", "label", "k", "score"),
+    [
+        ("va !", "va !", 2, 1.0),
+        ("j'ai perdu .", "j'ai perdu .", 2, 1.0),
+        ("il est mouillé .", "il est calme .", 2, (3 / 4) ** 0.5 * (1 / 3) ** 0.25),  # D2L prints 0.658
+        ("je suis chez moi bien .", "je suis chez moi .", 2, (5 / 6) ** 0.5 * (3 / 5) ** 0.25),
+        ("A B B C D", "A B C D E F", 2, math.exp(1 - 6 / 5) * (4 / 5) ** 0.5 * (3 / 4) ** 0.25),  # D2L's p1, p2
+        ("le le le", "le chat", 1, (1 / 3) ** 0.5),  # a word of the label counts once
+        ("a b", "b a", 2, 0.0),
+        ("x", "le chat dort", 2, 0.0),
+    ],
+)
+def test_bleu(predicted, label, k, score):
+    assert bleu(predicted, label, k) == pytest.approx(score, abs=1e-12)
+
+
+def test_bleu_of_one_word():
+    # the two-word matches it cannot have are left out: only its length counts against it
+    assert bleu("le", "le chat dort", 2) == pytest.approx(math.exp(1 - 3)) == bleu("le", "le chat dort", 1) ** 1
+    assert bleu("le", "le", 4) == 1.0
+    assert bleu("le dort", "le chat dort", 2) == 0.0, "with two words the missing pair does count"
+
+
+def test_bleu_of_nothing():
+    assert bleu("", "le chat", 2) == 0.0 and bleu(" ", "le", 2) == 0.0
+    with pytest.raises(ValueError, match="label_seq has no words"):
+        bleu("le", " ", 2)
+    with pytest.raises(ValueError, match="k is 0, expected at least 1"):
+        bleu("le", "le", 0)
+
+
+# ---- of a test set
+
+HYPOTHESES = ["Le chat noir dort sur le lit.", "Deux hommes marchent dans la rue.", "Elle lit un livre."]
+REFERENCES = ["Le chat noir dort sur un lit.", "Deux hommes marchent le long de la rue.", "Elle lit un gros livre."]
+
+
+def plain_bleu(hypotheses, references):
+    """Papineni et al. 2002, without smoothing, of words separated by spaces; references as lists."""
+    found, there, length, wanted = Counter(), Counter(), 0, 0
+    for hypothesis, several in zip(hypotheses, references, strict=True):
+        words, several = hypothesis.split(), [reference.split() for reference in several]
+        length += len(words)
+        wanted += min((abs(len(r) - len(words)), len(r)) for r in several)[1]
+        for n in range(1, 5):
+            grams = Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+            most = Counter()
+            for r in several:
+                most |= Counter(tuple(r[i : i + n]) for i in range(len(r) - n + 1))
+            found[n] += sum((grams & most).values())
+            there[n] += sum(grams.values())
+    mean = sum(math.log(found[n] / there[n]) for n in range(1, 5)) / 4
+    return 100 * math.exp(min(0, 1 - wanted / length) + mean)
+
+
+def full_stops_apart(texts):
+    return [text.replace(".", " .") for text in texts]
+
+
+def test_corpus_bleu_equals_the_formula():
+    expected = plain_bleu(full_stops_apart(HYPOTHESES), [[r] for r in full_stops_apart(REFERENCES)])
+    score = corpus_bleu(HYPOTHESES, REFERENCES)
+    assert 10 < expected < 90 and score.value == pytest.approx(expected, abs=1e-6)
+    assert score.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert str(score) == f"{score.value:.2f} ({score.signature})"
+
+
+def test_several_references_and_not_the_same_number_for_all():
+    references = [[REFERENCES[0], HYPOTHESES[0]], [REFERENCES[1]], [REFERENCES[2], "Elle lit.", "Un livre."]]
+    expected = plain_bleu(full_stops_apart(HYPOTHESES), [full_stops_apart(several) for several in references])
+    score = corpus_bleu(HYPOTHESES, references)
+    assert score.value == pytest.approx(expected, abs=1e-6)
+    assert score.value > corpus_bleu(HYPOTHESES, REFERENCES).value + 1
+    assert corpus_chrf(HYPOTHESES, references).value > corpus_chrf(HYPOTHESES, REFERENCES).value
+
+
+def test_case_counts_in_one_and_not_in_the_other():
+    lower = [text.lower() for text in REFERENCES]
+    assert corpus_bleu(REFERENCES, REFERENCES).value == pytest.approx(100)
+    assert corpus_bleu(lower, REFERENCES).value < 90
+    assert tokenised_bleu(lower, REFERENCES).value == pytest.approx(100)
+
+
+def test_tokenised_bleu_splits_elision():
+    hypotheses, references = ["L'homme regarde l'eau d'un lac."], ["L'homme voit l'eau d'un étang."]
+    score = tokenised_bleu(hypotheses, references)
+    apart = ["l' homme regarde l' eau d' un lac ."], [["l' homme voit l' eau d' un étang ."]]
+    assert score.value == pytest.approx(plain_bleu(*apart), abs=1e-6)
+    assert score.value > corpus_bleu(hypotheses, references).value
+    assert "|case:lc|" in score.signature and "|tok:none|" in score.signature
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("L'homme, là-bas.", "L' homme , là-bas ."),
+        ("Est-ce qu'il dort ?", "Est-ce qu' il dort ?"),
+        ("«Non!» dit-elle (deux fois).", "« Non ! » dit-elle ( deux fois ) ."),
+        ("1,5 m, 3.2 kg", "1,5 m , 3.2 kg"),
+        ("Attends...", "Attends ..."),
+        ("un panneau 'stop' rouge", "un panneau ' stop ' rouge"),
+        ("  a   b  ", "a b"),
+        ("", ""),
+    ],
+)
+def test_split_words(text, words):
+    assert split_words(text) == words
+
+
+def test_chrf():
+    assert corpus_chrf(REFERENCES, REFERENCES).value == pytest.approx(100)
+    score = corpus_chrf(HYPOTHESES, REFERENCES)
+    assert 50 < score.value < 95 and "nc:6|nw:0" in score.signature
+    assert corpus_chrf(["xyz"], ["abc"]).value == 0
+
+
+@pytest.mark.parametrize("score", [corpus_bleu, tokenised_bleu, corpus_chrf])
+def test_bad_input(score):
+    with pytest.raises(ValueError, match="there are 2 hypotheses but 1 references"):
+        score(["a", "b"], ["a"])
+    with pytest.raises(ValueError, match="no hypotheses"):
+        score([], [])
+    with pytest.raises(ValueError, match="sentence 1 has no reference"):
+        score(["a", "b"], [["a"], []])
+    with pytest.raises(TypeError, match="got one str: put it into a list"):
+        score("a", ["a"])
+    with pytest.raises(TypeError, match="sentence 0 has a NoneType, expected str"):
+        score([None], ["a"])
+    assert score(["", "a b c d e"], ["a", "a b c d e"]).value > 0, "an empty translation is bad, not an error"

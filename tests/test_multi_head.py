@@ -1,0 +1,387 @@
+"""Multi-head attention against torch's module and a loop over heads; its cache, biases, rotations and head masks.
+
+Sizes of queries, keys and values, and numbers of them, all differ.
+"""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map
+from torch.utils.flop_counter import FlopCounterMode
+
+from d2lmini.attention import scaled_dot_product_attention
+from d2lmini.capture import capture_attention
+from d2lmini.masks import causal_mask
+from d2lmini.multi_head import KeyValueCache, MultiHeadAttention, head_masks
+from d2lmini.position import RelativePositionBias, RelativePositionEmbedding, RotaryEmbedding, rotary
+
+B, T, S, H, h = 2, 3, 5, 2, 6
+FORMS = ["none", "lens (B,)", "lens (B, T)", "(T, S)", "(B, 1, S)", "(B, T, S)", "(B, H, T, S)", "lens and mask"]
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+def draw_mask(form):
+    """Arguments of the call, and the mask as (B, H, T, S); no row is empty, for torch gives NaN there."""
+    lens = {"lens (B,)": torch.tensor([1, 4]), "lens (B, T)": torch.randint(1, S + 1, (B, T))}
+    bits = torch.rand(B, H, T, S) < 0.5
+    bits[..., 0] = True
+    full = torch.ones(B, H, T, S, dtype=torch.bool)
+    if form == "none":
+        return {}, full
+    if form == "lens and mask":
+        allowed = torch.arange(S) < torch.tensor([3, 4])[:, None, None, None]
+        return {"valid_lens": torch.tensor([3, 4]), "mask": bits[0, 0]}, full & allowed & bits[0, 0]
+    if form in lens:
+        return {"valid_lens": lens[form]}, full & (torch.arange(S) < lens[form].reshape(B, 1, -1, 1))
+    mask = {"(T, S)": bits[0, 0], "(B, 1, S)": bits[:, 0, :1], "(B, T, S)": bits[:, 0], "(B, H, T, S)": bits}[form]
+    dense = mask if mask.dim() < 3 else mask[:, None] if mask.dim() == 3 else mask
+    return {"mask": mask}, full & dense
+
+
+def torchs(ours, key_size, value_size, bias):
+    """torch's module with the weights of ours."""
+    theirs = nn.MultiheadAttention(
+        h, H, bias=bias, kdim=key_size, vdim=value_size, batch_first=True, dtype=torch.float64
+    )
+    projections = [ours.W_q, ours.W_k, ours.W_v]
+    with torch.no_grad():
+        if theirs.in_proj_weight is not None:
+            theirs.in_proj_weight.copy_(torch.cat([w.weight for w in projections]))
+        else:
+            for name, w in zip("qkv", projections, strict=True):
+                getattr(theirs, f"{name}_proj_weight").copy_(w.weight)
+        theirs.out_proj.weight.copy_(ours.W_o.weight)
+        if bias:
+            theirs.in_proj_bias.copy_(torch.cat([w.bias for w in projections]))
+            theirs.out_proj.bias.copy_(ours.W_o.bias)
+    return theirs
+
+
+def gradients(module, bias):
+    """Gradients of the parameters in one order for torch's module and ours."""
+    if isinstance(module, MultiHeadAttention):
+        grads = [w.weight.grad for w in (module.W_q, module.W_k, module.W_v, module.W_o)]
+        return grads + ([w.bias.grad for w in (module.W_q, module.W_k, module.W_v, module.W_o)] if bias else [])
+    if module.in_proj_weight is not None:
+        grads = [*module.in_proj_weight.grad.split(h), module.out_proj.weight.grad]
+    else:
+        grads = [getattr(module, f"{n}_proj_weight").grad for n in "qkv"] + [module.out_proj.weight.grad]
+    return grads + ([*module.in_proj_bias.grad.split(h), module.out_proj.bias.grad] if bias else [])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("key_size", "value_size"), [(None, None), (4, 7)])
+@pytest.mark.parametrize("form", FORMS)
+def test_cross_attention_equals_torch_in_value_and_gradient(form, key_size, value_size, bias):
+    ours = MultiHeadAttention(h, H, 0.0, bias, key_size=key_size, value_size=value_size).double()
+    for p in ours.parameters():
+        nn.init.normal_(p)
+    theirs = torchs(ours, key_size, value_size, bias)
+    arguments, allowed = draw_mask(form)
+    results = []
+    sizes = (T, h), (S, key_size or h), (S, value_size or h)
+    given, upstream = [torch.randn(B, *size).double() for size in sizes], torch.randn(B, T, h).double()
+    for module in (ours, theirs):
+        inputs = [x.clone().requires_grad_() for x in given]
+        if module is ours:
+            output = ours(*inputs, **arguments)
+        else:
+            output = theirs(*inputs, attn_mask=~allowed.flatten(0, 1), need_weights=False)[0]
+        output.backward(upstream)
+        results.append([output, *(x.grad for x in inputs), *gradients(module, bias)])
+    assert len(results[0]) == len(results[1]) == (12 if bias else 8)
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_self_attention_equals_torch_and_so_do_its_weights(causal, bias):
+    ours = MultiHeadAttention(h, H, 0.0, bias).double()
+    theirs = torchs(ours, None, None, bias)
+    mask = causal_mask(S) if causal else None
+    results = []
+    given = torch.randn(B, S, h).double()
+    for module in (ours, theirs):
+        X = given.clone().requires_grad_()
+        if module is ours:
+            with capture_attention(ours) as record:
+                output = ours(X, X, X, mask=mask)
+            (weights,) = record["attention"]
+        else:
+            blocked = None if mask is None else ~mask
+            output, weights = theirs(X, X, X, attn_mask=blocked, average_attn_weights=False)
+        output.square().sum().backward()
+        results.append([output, weights, X.grad, *gradients(module, bias)])
+    assert results[0][1].shape == (B, H, S, S)
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_it_is_a_loop_over_heads_with_sizes_that_all_differ():
+    ours = MultiHeadAttention(h, 3, query_size=8, key_size=4, value_size=7).double()
+    queries, keys, values = (torch.randn(B, n, d).double() for n, d in ((T, 8), (S, 4), (S, 7)))
+    lens = torch.tensor([[0, 5, 2], [1, 1, 3]])
+    parts = []
+    for rows in torch.arange(h).split(h // 3):
+        q, k, v = (
+            x @ w.weight[rows].T
+            for x, w in ((queries, ours.W_q), (keys, ours.W_k), (values, ours.W_v))
+        )
+        parts.append(scaled_dot_product_attention(q, k, v, lens))
+    output = ours(queries, keys, values, lens)
+    torch.testing.assert_close(output, torch.cat(parts, -1) @ ours.W_o.weight.T)
+    assert not output[0, 0].any()  # it may attend to nothing
+
+
+# --- the shapes and names of D2L ---
+
+
+def test_transposes_are_d2ls_and_each_others_inverse():
+    ours = MultiHeadAttention(100, 5, 0.5)
+    X = torch.randn(2, 4, 100)
+    heads = ours.transpose_qkv(X)
+    assert heads.shape == (10, 4, 20)
+    for b in range(2):
+        for head in range(5):
+            assert torch.equal(heads[5 * b + head], X[b, :, 20 * head : 20 * (head + 1)])
+    assert torch.equal(ours.transpose_output(heads), X)
+
+
+def test_the_attribute_has_d2ls_shape_and_a_capture_has_heads():
+    ours = MultiHeadAttention(100, 5, 0.5).eval()
+    X, Y = torch.randn(2, 4, 100), torch.randn(2, 6, 100)
+    with capture_attention(ours) as record:
+        assert ours(X, Y, Y, torch.tensor([3, 2])).shape == (2, 4, 100)
+    (weights,) = record["attention"]
+    assert weights.shape == (2, 5, 4, 6)
+    assert (weights[0, ..., :3] > 0).all() and not weights[0, ..., 3:].any() and not weights[1, ..., 2:].any()
+    assert torch.equal(ours.attention.attention_weights, weights.flatten(0, 1))
+    assert set(ours.state_dict()) == {f"W_{w}.weight" for w in "qkvo"}
+
+
+def test_parameters_and_cost_do_not_depend_on_the_number_of_heads():
+    X, counts, flops = torch.randn(2, 20, 24), set(), set()
+    for heads in (1, 2, 4, 12):
+        ours = MultiHeadAttention(24, heads)
+        counts.add(sum(p.numel() for p in ours.parameters()))
+        with FlopCounterMode(display=False) as counter, capture_attention(ours):  # the weights by hand are counted too
+            ours(X, X, X)
+        flops.add(counter.get_total_flops())
+    assert counts == {4 * 24 * 24} and len(flops) == 1 and flops.pop() > 0
+
+
+# --- the cache ---
+
+
+@pytest.mark.parametrize("encoding", ["none", "rotary", "table", "T5", "Shaw"])
+@pytest.mark.parametrize("chunks", [[1] * 7, [4, 1, 2], [7]])
+def test_step_by_step_equals_the_whole_sequence(chunks, encoding):
+    ours = MultiHeadAttention(8, H, bias=True)
+    t5, shaw, table = RelativePositionBias(H), RelativePositionEmbedding(4, 2), RotaryEmbedding(4)
+    nn.init.normal_(t5.weight)
+    turn = {"rotary": rotary, "table": table}.get(encoding)
+
+    def bias(num_queries, num_keys):
+        return {"T5": lambda: t5(num_queries, num_keys), "Shaw": lambda: shaw.scores}.get(encoding, lambda: None)()
+
+    X, lens = torch.randn(B, 7, 8), torch.tensor([7, 7])
+    whole = ours(X, X, X, lens, mask=causal_mask(7), score_bias=bias(7, 7), rotary=turn)
+    outputs, cache = [], ours.empty_cache(B)
+    for x in X.split(chunks, 1):
+        n, past = x.shape[1], cache.length
+        mask = causal_mask(n, past + n)
+        y, cache = ours(x, x, x, mask=mask, cache=cache, score_bias=bias(n, past + n), rotary=turn)
+        outputs.append(y)
+    torch.testing.assert_close(torch.cat(outputs, 1), whole)
+    assert cache.length == 7 and cache.keys.shape == cache.values.shape == (B, H, 7, 4)
+    if encoding != "none":
+        plain = ours(X, X, X, lens, mask=causal_mask(7))
+        assert not torch.allclose(plain, whole, atol=1e-3)
+
+
+def test_a_cache_is_never_changed_and_its_rows_can_be_reordered():
+    ours = MultiHeadAttention(h, H)
+    X = torch.randn(B, 4, h)
+    first = ours(X, X, X, cache=ours.empty_cache(B))[1]
+    before = [x.clone() for x in first]
+    one, other = (ours(*[torch.randn(B, 1, h)] * 3, cache=first)[1] for _ in range(2))
+    assert all(torch.equal(x, y) for x, y in zip(first, before, strict=True))
+    assert not torch.equal(one.keys, other.keys) and torch.equal(one.keys[:, :, :4], first.keys)
+    index = torch.tensor([1, 1, 0])
+    again = tree_map(lambda t: t.index_select(0, index), {"state": [one]})["state"][0]
+    assert isinstance(again, KeyValueCache) and torch.equal(again.values[2], one.values[0]) and again.length == 5
+    with pytest.raises(AttributeError):
+        one.keys = other.keys
+
+
+def test_keys_that_stay_are_projected_once():
+    ours = MultiHeadAttention(h, H, key_size=4, value_size=7)
+    keys, values, lens = torch.randn(B, S, 4), torch.randn(B, S, 7), torch.tensor([2, 5])
+    calls = []
+    ours.W_k.register_forward_hook(lambda *_: calls.append("k"))
+    ours.W_v.register_forward_hook(lambda *_: calls.append("v"))
+    memory = ours.project(keys, values)
+    for _ in range(3):
+        queries = torch.randn(B, T, h)
+        output, same = ours(queries, None, None, lens, cache=memory)
+        assert same is memory and calls == ["k", "v"]
+        copied = copy.deepcopy(ours)
+        copied.W_k._forward_hooks.clear(), copied.W_v._forward_hooks.clear()
+        torch.testing.assert_close(output, copied(queries, keys, values, lens))
+
+
+# --- biases of the scores, rotations, masks of heads ---
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", [(B, H, T, S), (1, H, T, S), (B, 1, 1, S)])
+def test_a_score_bias_in_value_and_gradient(form, shape):
+    ours = MultiHeadAttention(h, H).double()
+    arguments, allowed = draw_mask(form)
+    allowed = allowed.clone()
+    if form == "(B, H, T, S)":  # here a row may be empty: the reference knows what comes of it
+        arguments["mask"][1, 1, 2] = allowed[1, 1, 2] = False
+    given = [torch.randn(B, n, h).double() for n in (T, S, S)] + [torch.randn(shape).double()]
+    results = []
+    for fused in (True, False):
+        queries, keys, values, bias = inputs = [x.clone().requires_grad_() for x in given]
+        ours.zero_grad()
+        if fused:
+            output = ours(queries, keys, values, **arguments, score_bias=bias)
+            weights = ours.attention.attention_weights.unflatten(0, (B, H))
+        else:
+            q, k, v = (w(x).unflatten(-1, (H, -1)).transpose(1, 2) for w, x in zip(
+                (ours.W_q, ours.W_k, ours.W_v), (queries, keys, values), strict=True
+            ))
+            scores = (q @ k.mT / (h // H) ** 0.5 + bias).exp() * allowed
+            weights = scores / scores.sum(-1, keepdim=True).clamp(min=1e-300)
+            output = ours.W_o((weights @ v).transpose(1, 2).flatten(2))
+        output.square().sum().backward()
+        grads = [x.grad for x in inputs] + [p.grad.clone() for p in ours.parameters()]
+        results.append([output, weights.detach(), *grads])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_what_is_in_padding_has_no_effect_with_a_bias_either():
+    ours, queries, keys = MultiHeadAttention(h, H), torch.randn(B, T, h), torch.randn(B, S, h)
+    lens, bias = torch.tensor([2, 5]), torch.randn(1, H, T, S)
+    expected = ours(queries, keys, keys, lens, score_bias=bias)
+    keys[0, 2:] = torch.nan
+    assert torch.equal(ours(queries, keys, keys, lens, score_bias=bias), expected)
+
+
+def test_a_bias_is_captured_and_fused_attention_makes_no_weights():
+    ours, X = MultiHeadAttention(h, H).bfloat16(), torch.randn(B, S, h).bfloat16()
+    bias = torch.zeros(1, 1, 1, S)
+    bias[..., 3] = 100.0
+    with capture_attention(ours) as record:
+        output = ours(X, X, X, score_bias=bias)
+    assert output.dtype == record["attention"][0].dtype == torch.bfloat16
+    assert (record["attention"][0][..., 3] == 1).all()
+    torch.testing.assert_close(output, ours.W_o(ours.W_v(X[:, 3:4])).expand(B, S, h), rtol=2e-2, atol=2e-2)
+
+
+def test_a_bias_may_come_from_the_queries():
+    ours, shaw = MultiHeadAttention(8, H), RelativePositionEmbedding(4, 1)
+    X = torch.randn(B, S, 8)
+    heads = ours.W_q(X).unflatten(-1, (H, -1)).transpose(1, 2)
+    expected = ours(X, X, X, score_bias=shaw.scores(heads, S))
+    torch.testing.assert_close(ours(X, X, X, score_bias=shaw.scores), expected)
+
+
+def test_rotary_makes_scores_depend_on_the_offset_alone():
+    ours = MultiHeadAttention(8, H)
+    X = torch.randn(B, 1, 8).expand(B, 6, 8)  # one token again and again
+    with capture_attention(ours) as record:
+        ours(X, X, X, rotary=rotary)
+    logs = record["attention"][0].log()
+    ratios = logs - logs.diagonal(dim1=-2, dim2=-1)[..., None]  # log-weight against the one at offset 0
+    for offset in range(-5, 6):
+        line = ratios.diagonal(offset, -2, -1)
+        torch.testing.assert_close(line, line[..., :1].expand_as(line), rtol=1e-4, atol=1e-5)
+    assert logs[0, 0].std() > 1e-3
+
+
+def test_heads_that_are_off_bring_nothing_and_the_gradient_says_what_they_are_worth():
+    ours, X = MultiHeadAttention(h, 3).double(), torch.randn(B, S, h).double()
+    brought = []
+    handle = ours.attention.register_forward_hook(lambda module, inputs, output: brought.append(output.detach()))
+    full = ours(X, X, X)
+    handle.remove()
+    assert brought[0].shape == (B, 3, S, 2)
+    each = [brought[0][:, i] @ ours.W_o.weight[:, 2 * i : 2 * i + 2].T for i in range(3)]
+    torch.testing.assert_close(sum(each), full)
+    without = ours(X, X, X, head_mask=torch.tensor([1.0, 0.0, 1.0]))
+    torch.testing.assert_close(without, each[0] + each[2])
+    mixed = ours(X, X, X, head_mask=torch.tensor([[1, 1, 1], [0, 0.5, 0]]))
+    torch.testing.assert_close(mixed, torch.stack([full[0], 0.5 * each[1][1]]))
+    mask = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    ours(X, X, X, head_mask=mask).sum().backward()
+    torch.testing.assert_close(mask.grad, torch.stack([x.detach().sum() for x in each]))
+
+
+def test_heads_inside_a_model_are_masked_while_open():
+    model = nn.ModuleDict({"a": MultiHeadAttention(h, H), "b": MultiHeadAttention(h, H)})
+    X, mask = torch.randn(B, S, h), torch.tensor([0.0, 1.0])
+    plain = {name: m(X, X, X) for name, m in model.items()}
+    with head_masks(model, {"b": mask}):
+        assert torch.equal(model["a"](X, X, X), plain["a"])
+        torch.testing.assert_close(model["b"](X, X, X), model["b"].forward(X, X, X, head_mask=mask))
+        assert not torch.allclose(model["b"](X, X, X), plain["b"])
+    assert torch.equal(model["b"](X, X, X), plain["b"]) and not model["b"]._forward_pre_hooks
+    missing = pytest.raises(ValueError, match="no multi-head attention 'c', expected one of a, b")
+    with missing, head_masks(model, {"c": mask}):
+        pass
+
+
+def test_dropout_acts_in_training_alone():
+    ours = MultiHeadAttention(h, H, dropout=0.5)
+    X = torch.randn(B, S, h)
+    for bias in (None, torch.zeros(1, 1, S, S)):
+        ours.train()
+        assert not torch.allclose(ours(X, X, X, score_bias=bias), ours(X, X, X, score_bias=bias))
+        ours.eval()
+        assert torch.equal(ours(X, X, X, score_bias=bias), ours(X, X, X, score_bias=bias))
+
+
+def call(queries=(B, T, h), keys=(B, S, h), values=(B, S, h), **options):
+    queries, keys, values = (None if n is None else torch.ones(n) for n in (queries, keys, values))
+    return MultiHeadAttention(h, H)(queries, keys, values, **options)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: MultiHeadAttention(10, 3), "num_hiddens is 10, expected a multiple of num_heads, 3"),
+        (lambda: MultiHeadAttention(10, 0), "num_heads, 0"),
+        (lambda: call((B, T, 5)), r"the input of W_q has shape \(2, 3, 5\), expected \(B, n, 6\)"),
+        (lambda: call(values=(B, S, 7)), r"the input of W_v has shape \(2, 5, 7\)"),
+        (lambda: call(keys=(B, 4, h)), "there are 4 keys but 5 values"),
+        (lambda: call(values=None), "expected keys and values, or neither and a cache"),
+        (lambda: call(keys=None, values=None), "expected keys and values, or neither and a cache"),
+        (
+            lambda: call(keys=None, values=None, cache=MultiHeadAttention(h, H).empty_cache(B), rotary=rotary),
+            "rotary needs the keys as they are projected",
+        ),
+        (
+            lambda: call(cache=MultiHeadAttention(h, H).project(torch.ones(3, 1, h), torch.ones(3, 1, h))),
+            r"the cache holds \(3, 2, 1, 3\), to which \(2, 2, 5, 3\) cannot be appended",
+        ),
+        (lambda: call(valid_lens=torch.tensor([1, 2, 3])), "valid_lens has length 3 but the batch is 2"),
+        (lambda: call(mask=torch.ones(B, S, dtype=torch.bool)), "mask has shape"),
+        (lambda: call(score_bias=torch.ones(H, T, S)), r"score_bias has shape \(2, 3, 5\), which does not"),
+        (lambda: call(score_bias=torch.ones(1, H, T, 4)), "score_bias has shape"),
+        (lambda: call(head_mask=torch.ones(3)), r"head_mask has shape \(3,\), expected \(2,\) or \(2, 2\)"),
+    ],
+)
+def test_bad_input(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        wrong()
