@@ -44,6 +44,7 @@ def test_opening(chapter):
     assert "Understanding" in first and "](../notation.md)" in first
     assert code(chapter)[0].source == setup_cell.source()
     assert f'd2l.run_time("{chapter.name}")' in code(chapter)[1].source
+    assert "Measured run time" in d2lmini.run_time(chapter.name), d2lmini.run_time(chapter.name)
 
 
 def test_closing(chapter):

@@ -3,8 +3,20 @@
 Each figure is one Python file (what it shows, as data) and one JavaScript file of the same name (how it moves).
 """
 
+from d2lmini.figures.alignment_explorer import AlignmentExplorer
+from d2lmini.figures.head_explorer import HeadExplorer
 from d2lmini.figures.kernel_pooling import KernelPooling
+from d2lmini.figures.layer_walk import LayerWalk
+from d2lmini.figures.position_explorer import PositionExplorer
 from d2lmini.figures.query_plane import QueryPlane
 from d2lmini.figures.score_matrix import ScoreMatrix
 
-__all__ = ["KernelPooling", "QueryPlane", "ScoreMatrix"]
+__all__ = [
+    "AlignmentExplorer",
+    "HeadExplorer",
+    "KernelPooling",
+    "LayerWalk",
+    "PositionExplorer",
+    "QueryPlane",
+    "ScoreMatrix",
+]

@@ -1,0 +1,414 @@
+r"""An LSTM in place of the GRU
+
+The decoder of section 11.4 carries one vector for each layer, the state of its GRU. An LSTM carries two: the
+*hidden* state, which it shows, and the *cell*, which it keeps to itself. Both must be handed from step to step, and
+only one of them can be the query. First write the decoder, then find out whether it was worth it.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import d2lmini as d2l
+from d2lmini.exercises.engine import Code, Exercise, Experiment, Mutant
+
+
+def decode(decoder, X, memory, state, valid_lens):
+    """Run the decoder over all tokens of X, step by step.
+
+    Args:
+        decoder: a module with ``embedding`` (nn.Embedding), ``attention`` (d2l.AdditiveAttention), ``rnn`` (nn.LSTM of
+            several layers, time first) and ``dense`` (nn.Linear).
+        X: (B, T), tokens.
+        memory: (B, S, h), the encoder's outputs: keys and values.
+        state: a pair (hidden, cell), each (layers, B, h).
+        valid_lens: (B,), how many of the S keys count.
+
+    Returns:
+        Logits (B, T, V), and the pair (hidden, cell) after the last step.
+    """
+    ### BEGIN SOLUTION
+    hidden, cell = state
+    outputs = []
+    for x in decoder.embedding(X.t()):  # (B, embed_size)
+        query = hidden[-1].unsqueeze(1)  # (B, 1, h): of the top layer
+        context = decoder.attention(query, memory, memory, valid_lens)  # (B, 1, h)
+        step = torch.cat([x, context.squeeze(1)], dim=-1)
+        output, (hidden, cell) = decoder.rnn(step.unsqueeze(0), (hidden, cell))
+        outputs.append(decoder.dense(output.squeeze(0)))
+    return torch.stack(outputs, dim=1), (hidden, cell)
+    ### END SOLUTION
+
+
+def by_the_gates(decoder, X, memory, state, valid_lens):
+    """The LSTM from its equations."""
+    hidden, cell = (list(part) for part in state)
+    logits = []
+    for word in X.T:
+        context = decoder.attention(hidden[-1][:, None], memory, memory, valid_lens)[:, 0]
+        x = torch.cat([decoder.embedding(word), context], -1)
+        for i in range(len(hidden)):
+            weights = [
+                getattr(decoder.rnn, f"{name}_l{i}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            ]
+            gates = F.linear(x, weights[0], weights[2]) + F.linear(hidden[i], weights[1], weights[3])
+            enter, forget, new, out = gates.chunk(4, -1)
+            cell[i] = forget.sigmoid() * cell[i] + enter.sigmoid() * new.tanh()
+            x = hidden[i] = out.sigmoid() * cell[i].tanh()
+        logits.append(decoder.dense(x))
+    return torch.stack(logits, 1), (torch.stack(hidden), torch.stack(cell))
+
+
+class _Decoder(nn.Module):
+    """What the learner gets: the parts, without a forward."""
+
+    def __init__(self, vocab_size, embed_size, num_hiddens, num_layers):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, embed_size)
+        self.attention = d2l.AdditiveAttention(num_hiddens, query_size=num_hiddens, key_size=num_hiddens)
+        self.rnn = nn.LSTM(embed_size + num_hiddens, num_hiddens, num_layers)
+        self.dense = nn.Linear(num_hiddens, vocab_size)
+
+
+def _reference(decoder, X, memory, state, valid_lens, fault=None):
+    """Logits, hidden and cell in the dtype of the decoder, right or with a known fault."""
+    (hidden, cell), first, logits = state, state[0], []
+    for x in decoder.embedding(X.T):
+        _, (after, _) = decoder.rnn(torch.cat([x, torch.zeros_like(hidden[0])], -1)[None], (hidden, cell))
+        query = {"query-cell": cell[-1], "query-layer": hidden[0], "stale-query": first[-1], "late-query": after[-1]}
+        query = query.get(fault, hidden[-1])
+        layer = decoder.attention
+        scores = layer.w_v(torch.tanh(layer.W_q(query)[:, None] + layer.W_k(memory)))[..., 0]  # (B, S)
+        if fault != "unmasked":
+            scores = scores.masked_fill(torch.arange(memory.shape[1]) >= valid_lens[:, None], -torch.inf)
+        context = (torch.softmax(scores, -1)[..., None] * memory).sum(1)
+        carried = cell
+        if fault == "cell-lost":
+            carried = torch.zeros_like(cell)
+        if fault == "cell-kept":
+            carried = state[1]
+        parts = [context, x] if fault == "order" else [x, context]
+        pair = (carried, hidden) if fault == "pair-swapped" else (hidden, carried)
+        output, (hidden, cell) = decoder.rnn(torch.cat(parts, -1)[None], pair)
+        logits.append(decoder.dense(output[0]))
+    return torch.stack(logits, 1), hidden, cell
+
+
+FAULTS = {
+    "query-cell": "the query is the cell; the LSTM shows its *hidden* state, and that is what may ask",
+    "query-layer": "the query is the state of the first layer, not of the last",
+    "stale-query": "the query is the same at every step: take the state that the last step left",
+    "late-query": "the query is the state *after* this step's token was read; it must be the one before",
+    "unmasked": "the decoder attends to padding: where are the valid lengths?",
+    "cell-lost": "the cell starts from zero at every step: it has to be carried along with the hidden state",
+    "cell-kept": "the cell is the one from the beginning at every step: carry on the new one",
+    "pair-swapped": "hidden state and cell have changed places in the pair that goes into the LSTM",
+    "order": "the token's embedding comes first, the context second, as D2L has them",
+}
+
+
+def verify_decode(t, answer):
+    B, S, T, h, embed, V = t.sizes(6, 3, 10)
+    torch.manual_seed(t.seed)
+    decoder = _Decoder(V, embed, h, num_layers=2)
+    with torch.no_grad():
+        for parameter in decoder.parameters():  # large enough that every fault shows
+            parameter.copy_(t.randn(*parameter.shape, scale=0.5))
+    X, memory = t.integers(0, V, B, T), t.randn(B, S, h)
+    state = t.randn(2, B, h), t.randn(2, B, h)
+    valid_lens = t.integers(1, S, B)  # all of them leave some padding
+    memory.requires_grad_()
+
+    exact = _Decoder(V, embed, h, num_layers=2).double()
+    exact.load_state_dict(decoder.state_dict())
+    inputs = X, memory.detach().double().requires_grad_(), tuple(part.double() for part in state), valid_lens
+    logits, hidden, cell = _reference(exact, *inputs)
+    (slope,) = torch.autograd.grad(logits.sum(), inputs[1])
+    with torch.no_grad():
+        mistakes = {fault: (_reference(exact, *inputs, fault)[0], message) for fault, message in FAULTS.items()}
+    t.dtype = torch.float32
+    got = t.call(answer, decoder, X, memory, state, valid_lens)
+    got_logits, pair = t.unpack(got, "logits", "(hidden, cell)")
+    got_hidden, got_cell = t.unpack(pair, "hidden", "cell")
+    t.same(got_logits, logits.detach(), "the logits", mistakes=mistakes)
+    swapped = "hidden state and cell are returned in the wrong order"
+    t.same(got_hidden, hidden.detach(), "the hidden state", mistakes={"returned-swapped": (cell.detach(), swapped)})
+    t.same(
+        got_cell, cell.detach(), "the cell", mistakes={"returned-twice": (hidden.detach(), "this is the hidden state")}
+    )
+    t.same(t.gradient(got_logits, 2, "the logits"), slope, "the gradient in the memory", tolerance=(1e-3, 1e-4))
+
+    # two calls of one token each must be one call of two: the state holds all that is needed
+    both, _ = t.unpack(t.call(answer, decoder, X[:, :2], memory, state, valid_lens), "logits", "(hidden, cell)")
+    one, kept = t.unpack(t.call(answer, decoder, X[:, :1], memory, state, valid_lens), "logits", "(hidden, cell)")
+    two, _ = t.unpack(t.call(answer, decoder, X[:, 1:2], memory, kept, valid_lens), "logits", "(hidden, cell)")
+    t.same(torch.cat([one, two], 1), both.detach().double(), "token by token from the returned pair, the logits")
+
+
+def compare(make, train, valid, seed):
+    """Train a GRU and an LSTM on one budget.
+
+    Args:
+        make: dict from "gru" and "lstm" to a function without arguments that makes an untrained d2l.Seq2Seq.
+        train: the one batch to train on, D2L's tuple (src, tgt_in, src_valid_len, tgt_out).
+        valid: the batch to be judged on.
+        seed: for torch.manual_seed, before each model is made.
+
+    Returns:
+        dict: "gru" and "lstm", the losses on ``valid`` after training; "gru_start" and "lstm_start", before;
+        "ratio", parameters of the decoder's ``rnn``, those of the LSTM over those of the GRU.
+    """
+    ### BEGIN SOLUTION
+    result, sizes = {}, {}
+    for kind in ("gru", "lstm"):
+        torch.manual_seed(seed)
+        model = make[kind]()
+
+        def judge(model=model):
+            model.eval()
+            with torch.no_grad():
+                return model.loss(model(*valid[:-1]), valid[-1]).item()
+
+        result[kind + "_start"] = judge()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+        model.train()
+        for _ in range(16):
+            loss = model.loss(model(*train[:-1]), train[-1])
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1)
+            optimizer.step()
+        result[kind] = judge()
+        sizes[kind] = sum(p.numel() for p in model.decoder.rnn.parameters())
+    result["ratio"] = sizes["lstm"] / sizes["gru"]
+    return result
+    ### END SOLUTION
+
+
+def by_sgd_with_momentum(make, train, valid, seed):
+    found = {"ratio": 4 / 3}
+    for kind, build in make.items():
+        torch.manual_seed(seed)
+        model = build()
+        with torch.no_grad():
+            found[f"{kind}_start"] = float(model.eval().loss(model(*valid[:-1]), valid[-1]))
+        optimizer = torch.optim.AdamW(model.train().parameters(), lr=0.04)
+        for _ in range(16):
+            optimizer.zero_grad()
+            model.loss(model(*train[:-1]), train[-1]).backward()
+            optimizer.step()
+        with torch.no_grad():
+            found[kind] = float(model.eval().loss(model(*valid[:-1]), valid[-1]))
+    return found
+
+
+class _LSTMEncoder(d2l.Encoder):
+    def __init__(self, vocab_size, size):
+        super().__init__()
+        self.embedding, self.rnn = nn.Embedding(vocab_size, size), nn.LSTM(size, size)
+
+    def forward(self, X, valid_lens):
+        return self.rnn(self.embedding(X.t()))  # every sentence of the toy corpus fills its row
+
+
+class _LSTMDecoder(d2l.Decoder):
+    def __init__(self, vocab_size, size):
+        super().__init__()
+        self.parts = _Decoder(vocab_size, size, size, 1)
+        self.rnn = self.parts.rnn
+
+    def init_state(self, enc_all_outputs, valid_lens):
+        outputs, state = enc_all_outputs
+        return outputs.transpose(0, 1), state, valid_lens
+
+    def forward(self, X, state):
+        memory, pair, valid_lens = state
+        logits, pair = decode(self.parts, X, memory, pair, valid_lens)
+        return logits, (memory, pair, valid_lens)
+
+
+def _toy(t, B, S=3, V=8):
+    """Sentences of S tokens, to be 'translated' by adding one to each and writing them backwards. 0: pad, 1: bos."""
+    src = t.integers(2, V - 1, B, S)
+    tgt = src.flip(1) + 1
+    tgt_in = torch.cat([torch.ones(B, 1, dtype=torch.long), tgt[:, :-1]], 1)
+    return src, tgt_in, torch.full((B,), S), tgt
+
+
+def verify_compare(t, answer):
+    V, size = 8, 16
+    made, steps = {}, {}
+
+    def record(kind, model):
+        made[kind], steps[kind] = model, 0
+
+        def count(module, args):
+            if module.training:
+                steps[kind] += len(args[0])
+
+        model.register_forward_pre_hook(count)
+        return model
+
+    def gru():
+        sizes = V, size, size, 1
+        return record("gru", d2l.Seq2Seq(d2l.Seq2SeqEncoder(*sizes), d2l.Seq2SeqAttentionDecoder(*sizes), 0, 0.02))
+
+    def lstm():
+        return record("lstm", d2l.Seq2Seq(_LSTMEncoder(V, size), _LSTMDecoder(V, size), 0, 0.02))
+
+    def losses(batches):
+        with torch.no_grad():
+            return {
+                kind: {name: float(model.eval().loss(model(*batch[:-1]), batch[-1])) for name, batch in batches.items()}
+                for kind, model in made.items()
+            }
+
+    reports = []
+    for seed in (t.seed % 1000, t.seed % 1000 + 1):
+        train, valid = _toy(t, 64), _toy(t, 40)
+        both = {"train": train, "valid": valid}
+        torch.manual_seed(seed)
+        gru(), lstm()  # the LSTM after the GRU, with no seed of its own
+        unseeded = losses(both)
+        for build in (gru, lstm):
+            torch.manual_seed(seed)
+            build()
+        start = losses(both)
+        made.clear()
+        got = t.call(answer, {"gru": gru, "lstm": lstm}, train, valid, seed)
+        names = "gru", "lstm", "gru_start", "lstm_start", "ratio"
+        report = dict(zip(names, t.fields(got, *names), strict=True))
+        for name, value in report.items():
+            t.that(isinstance(value, (int, float)), "type", f"{name!r} is a {type(value).__name__}, expected a number")
+        t.that(set(made) == {"gru", "lstm"}, "not-made", "both models must be made with the functions in `make`")
+        t.number(report["ratio"], 4 / 3, "'ratio'", mistakes={"upside-down": (3 / 4, "the ratio is upside down")})
+        t.that(steps["gru"] == steps["lstm"], "budget", "the two models were not trained on equally many sentences")
+        end = losses(both)
+        for kind, other in (("gru", "lstm"), ("lstm", "gru")):
+            for name, when in ((f"{kind}_start", start), (kind, end)):
+                mistakes = {
+                    "swapped": (when[other]["valid"], f"{name!r} holds the loss of the other model"),
+                    "train-loss": (when[kind]["train"], f"{name!r} is the loss on `train`, not on `valid`"),
+                    "one-seed": (unseeded[kind]["valid"], "the second model was made without seeding torch again"),
+                }
+                t.number(report[name], when[kind]["valid"], repr(name), mistakes=mistakes, rtol=1e-3)
+        reports.append(report)
+    for kind in ("gru", "lstm"):
+        message = (
+            f"the model {kind!r} has hardly learned: its validation loss did not fall by a third. Are all parameters "
+            "given to the optimizer, in enough steps?"
+        )
+        bounds = [report[f"{kind}_start"] * 2 / 3 for report in reports]
+        t.below([report[kind] for report in reports], bounds, 0.0, "not-learned", message)
+
+
+EXERCISE = Exercise(
+    key="d2l-11.4.1",
+    doc=__doc__,
+    source="D2L 11.4, exercise 1",
+    chapter="04",
+    parts=[
+        Code(
+            key="d2l-11.4.1a",
+            prompt="""
+Write `decode(decoder, X, memory, state, valid_lens)`: Bahdanau's decoder over all T tokens of `X` with an LSTM.
+`decoder` holds the layers; `state` is the pair (hidden, cell). As with the GRU, the query of a step is the state
+*before* it reads its token, that of the top layer, and the token's embedding stands before the context in what the
+LSTM reads.
+""",
+            hints=[
+                "Start from the forward of d2l.Seq2SeqAttentionDecoder (chapter 04 shows it). What does nn.LSTM take"
+                " and give where nn.GRU has one tensor?",
+                "`output, (hidden, cell) = decoder.rnn(inputs, (hidden, cell))`, with inputs (1, B, embed_size + h).",
+                "The query is `hidden[-1]`, with an axis for T = 1. The cell is never shown to the attention.",
+            ],
+            answer=decode,
+            verify=verify_decode,
+            alternatives=[by_the_gates],
+            mutants=[
+                Mutant("the cell asks", "query-cell", "hidden[-1].unsqueeze", "cell[-1].unsqueeze"),
+                Mutant("first layer asks", "query-layer", "hidden[-1].unsqueeze", "hidden[0].unsqueeze"),
+                Mutant("first state asks", "stale-query", "hidden[-1].unsqueeze", "state[0][-1].unsqueeze"),
+                Mutant("no mask", "unmasked", "memory, memory, valid_lens", "memory, memory"),
+                Mutant(
+                    "cell thrown away", "cell-lost", "unsqueeze(0), (hidden, cell)", "unsqueeze(0), (hidden, 0 * cell)"
+                ),
+                Mutant(
+                    "cell of the beginning",
+                    "cell-kept",
+                    "unsqueeze(0), (hidden, cell)",
+                    "unsqueeze(0), (hidden, state[1])",
+                ),
+                Mutant("pair swapped", "pair-swapped", "unsqueeze(0), (hidden, cell)", "unsqueeze(0), (cell, hidden)"),
+                Mutant("context first", "order", "[x, context.squeeze(1)]", "[context.squeeze(1), x]"),
+                Mutant("returned swapped", "returned-swapped", "dim=1), (hidden, cell)", "dim=1), (cell, hidden)"),
+                Mutant("hidden twice", "returned-twice", "dim=1), (hidden, cell)", "dim=1), (hidden, hidden)"),
+                Mutant("time first", "shape", "torch.stack(outputs, dim=1)", "torch.stack(outputs)"),
+                Mutant("only logits", "type", "dim=1), (hidden, cell)", "dim=1)"),
+                Mutant(
+                    "memory detached",
+                    "grad",
+                    "memory, memory, valid_lens",
+                    "memory.detach(), memory.detach(), valid_lens",
+                ),
+                Mutant("a GRU's call", "raised", "unsqueeze(0), (hidden, cell)", "unsqueeze(0), hidden"),
+            ],
+            explanation="""
+One line of the loop changes, and it changes twice: a pair goes in, a pair comes out. Everything else in the program
+that touches the state has to know as well. The encoder must be an LSTM, or the cell begins from nothing; a beam
+search must reorder both halves. That is why the decoders of this book keep their state in one object that nobody
+else looks into.
+
+Why is the query the hidden state and not the cell? The hidden state has passed the output gate: it is what the LSTM has
+decided to show, and bounded. The cell may grow without limit, and large queries saturate the tanh of an additive score.
+""",
+        ),
+        Experiment(
+            key="d2l-11.4.1b",
+            prompt="""
+Is it better? Write `compare(make, train, valid, seed)`. It trains both models on one budget: the same batch for the
+same number of steps (16 steps of Adam with learning rate 0.03 will do), each from the same seed, and returns five
+numbers in a dict. The toy corpus has sentences of three tokens, to be written backwards, each token raised by one.
+
+Predict first: an LSTM has four sets of weights where a GRU has three. What is the ratio of their parameters? And
+will the larger one have the smaller loss?
+""",
+            hints=[
+                "Loss of a model on a batch: `model.loss(model(*batch[:-1]), batch[-1])`.",
+                "Before and after training: `model.eval()` and `torch.no_grad()`; for training `model.train()`.",
+                "The parameters: `sum(p.numel() for p in model.decoder.rnn.parameters())`.",
+            ],
+            answer=compare,
+            verify=verify_compare,
+            alternatives=[by_sgd_with_momentum],
+            seconds=60.0,
+            mutants=[
+                Mutant("more steps for one", "budget", "range(16)", "range(16 if kind == 'gru' else 19)"),
+                Mutant(
+                    "seeded once", "one-seed", "torch.manual_seed(seed)", "kind == 'gru' and torch.manual_seed(seed)"
+                ),
+                Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
+                Mutant("uphill", "not-learned", "loss.backward()", "(-loss).backward()"),
+                Mutant(
+                    "ratio upside down", "upside-down", 'sizes["lstm"] / sizes["gru"]', 'sizes["gru"] / sizes["lstm"]'
+                ),
+                Mutant(
+                    "names swapped",
+                    "swapped",
+                    'result["ratio"] =',
+                    'result["gru"], result["lstm"] = result["lstm"], result["gru"]\n    result["ratio"] =',
+                ),
+                Mutant("training loss", "train-loss", "model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]"),
+                Mutant("one model only", "shape", '("gru", "lstm"):', '("gru",):\n        sizes["lstm"] = 4\n       '),
+            ],
+            explanation="""
+A GRU has three sets of weights (reset, update, candidate), an LSTM four (input, forget, output, candidate), so the
+ratio is 4/3 whatever the sizes. On a budget this small the order of the two losses changes with seed and learning
+rate, and you should not conclude from one run. Look at your numbers for several seeds: if the difference between
+kinds is not larger than the difference between seeds, the honest answer is *no difference found*. What a cell is
+good for, carrying something unchanged over many steps, is what attention does better: it need not be carried at
+all.
+""",
+        ),
+    ],
+)

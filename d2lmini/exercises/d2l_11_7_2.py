@@ -1,0 +1,283 @@
+r"""Additive attention inside a Transformer?
+
+Bahdanau's decoder scored a query against a key with a small network,
+
+$$a(\mathbf q, \mathbf k) = \mathbf w_v^\top \tanh(\mathbf W_q \mathbf q + \mathbf W_k \mathbf k),$$
+
+and chapter 04 was happy with it. A Transformer scores with a scaled dot product. Should one swap the two? Decide
+first, then measure what it would cost.
+"""
+
+import math
+import time
+
+import torch
+from torch import nn
+
+from d2lmini.exercises.engine import Choice, Exercise, Experiment, LargestTensor, Mutant, Option
+
+
+def price_of_additive(inputs, W_q, W_k, w_v, clock, largest):
+    """Compare additive scores with dot-product scores at several lengths.
+
+    Args:
+        inputs: list of pairs (queries, keys), both (B, T, h); T grows along the list and is larger than h.
+        W_q, W_k: (h, h), to be applied to queries and keys as ``queries @ W_q.T``.
+        w_v: (h,).
+        clock: function without arguments that gives the time in seconds.
+        largest: ``largest(function)`` runs the function and gives the number of elements of the largest tensor that
+            was made on the way.
+
+    Returns:
+        A dict of three lists with one entry for each pair: ``"scores"``, the additive scores (B, T, T); ``"time"``,
+        the time of the additive scores divided by that of the dot-product scores; ``"memory"``, the same for the
+        largest tensor.
+    """
+    ### BEGIN SOLUTION
+    result = {"scores": [], "time": [], "memory": []}
+    for queries, keys in inputs:
+
+        def additive(queries=queries, keys=keys):
+            q, k = queries @ W_q.T, keys @ W_k.T  # (B, T, h)
+            features = torch.tanh(q.unsqueeze(2) + k.unsqueeze(1))  # (B, T, 1, h) + (B, 1, T, h): all pairs
+            return features @ w_v  # (B, T, T)
+
+        def dot(queries=queries, keys=keys):
+            q, k = queries @ W_q.T, keys @ W_k.T
+            return q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])  # (B, T, T)
+
+        times = {additive: [], dot: []}
+        for _ in range(7):
+            for score in times:  # in turn, so that a disturbance meets both
+                start = clock()
+                score()
+                times[score].append(clock() - start)
+        slow, fast = (sorted(times[score])[3] for score in (additive, dot))  # medians
+        result["scores"].append(additive())
+        result["time"].append(slow / fast)
+        result["memory"].append(largest(additive) / largest(dot))
+    return result
+    ### END SOLUTION
+
+
+def with_the_module(inputs, W_q, W_k, w_v, clock, largest):
+    def timed(score):
+        readings = [clock()]
+        for _ in range(6):
+            score()
+            readings.append(clock())
+        return torch.tensor(readings, dtype=torch.float64).diff().median()
+
+    scores, times, sizes = [], [], []
+    for queries, keys in inputs:
+        additive = lambda q=queries, k=keys: nn.functional.linear(  # noqa: E731
+            torch.tanh((q @ W_q.mT)[:, :, None] + (k @ W_k.mT)[:, None]), w_v[None]
+        )[..., 0]
+        dot = lambda q=queries, k=keys: torch.einsum("btd,bsd->bts", q @ W_q.mT, k @ W_k.mT)  # noqa: E731
+        scores.append(additive())
+        times.append(timed(additive) / timed(dot))
+        sizes.append(largest(additive) / largest(dot))
+    return {"scores": scores, "time": times, "memory": sizes}
+
+
+LENGTHS = (48, 192)
+
+
+def verify(t, answer):
+    B, h = 2, t.random.choice((24, 28, 32))
+    inputs = [(t.randn(B, T, h), t.randn(B, T, h)) for T in LENGTHS]
+    W_q, W_k, w_v = t.randn(h, h, scale=h**-0.5), t.randn(h, h, scale=h**-0.5), t.randn(h)
+    exact = W_q.cpu().double(), W_k.cpu().double(), w_v.cpu().double()
+    references = [_scores(q.cpu().double(), k.cpu().double(), *exact) for q, k in inputs]
+    readings = []
+
+    def clock():
+        readings.append(time.perf_counter() if t.device.type == "cuda" else time.process_time())
+        return readings[-1]
+
+    def largest(function):
+        with LargestTensor() as seen:
+            function()
+        return seen.numel
+
+    got = t.call(answer, inputs, W_q, W_k, w_v, clock, largest)
+    scores, times, sizes = t.fields(got, "scores", "time", "memory")
+    for name, values in (("scores", scores), ("time", times), ("memory", sizes)):
+        t.that(
+            isinstance(values, (list, tuple)) and len(values) == len(inputs),
+            "shape",
+            f"`{name}` must be a list of {len(inputs)}, one for each pair of queries and keys",
+        )
+    for T, found, (want, mistakes) in zip(LENGTHS, scores, references, strict=True):
+        t.same(found, want, f"the scores for T={T}", dtype=torch.float32, mistakes=mistakes, tolerance=(1e-3, 1e-4))
+    for T, ratio in zip(LENGTHS, sizes, strict=True):
+        pairs, features = B * T * T, B * T * T * h
+        t.number(
+            ratio,
+            h,
+            f"memory for T={T}",
+            mistakes={
+                "upside-down": (1 / h, "this is dot product by additive; turn it round"),
+                "difference": (features - pairs, "this is a difference; divide the one by the other"),
+                "not-a-ratio": (features, "this is the number of elements alone; divide by that of the dot product"),
+            },
+        )
+    t.that(len(readings) >= 4 * len(inputs), "no-clock", "the times must come from `clock`, read around each scoring")
+    for T, ratio in zip(LENGTHS, times, strict=True):
+        value = ratio.item() if isinstance(ratio, torch.Tensor) and ratio.numel() == 1 else ratio
+        t.that(isinstance(value, (int, float)), "type", f"`time` for T={T} must be a number")
+        t.that(value == value and abs(value) < 1e6, "nonfinite", f"`time` for T={T} is no finite number")
+        t.that(
+            value > 1.0,
+            "time",
+            f"`time` for T={T}: additive scores, which make h numbers for each pair, cannot be cheaper. Is it additive "
+            "divided by dot product, as a quotient of two times of the same length?",
+        )
+    t.that(
+        float(times[-1]) > 2.5,
+        "time",
+        f"`time` for T={LENGTHS[-1]} is far too small: divide the median time of one additive scoring by that of one "
+        "dot-product scoring",
+    )
+
+
+def _scores(q, k, W_q, W_k, w_v):
+    """The additive scores, pair by pair of feature, and what known mistakes make of them."""
+    q_, k_ = q @ W_q.mT, k @ W_k.mT
+    total = q_[:, :, None, :] + k_[:, None, :, :]
+    swapped = (q @ W_k.mT)[:, :, None, :] + (k @ W_q.mT)[:, None, :, :]
+    turned = (q @ W_q)[:, :, None, :] + (k @ W_k)[:, None, :, :]
+    return torch.tanh(total) @ w_v, {
+        "no-tanh": (
+            total @ w_v,
+            "without tanh the score is a sum of one number for the query and one for the key, and the softmax over "
+            "keys "
+            "no longer knows the query",
+        ),
+        "relu": (total.relu() @ w_v, "tanh, not ReLU"),
+        "product": (torch.tanh(q_[:, :, None, :] * k_[:, None, :, :]) @ w_v, "query and key are added, not multiplied"),
+        "axes": ((torch.tanh(total) @ w_v).mT, "rows are keys and columns queries: swap what you unsqueeze"),
+        "swapped": (torch.tanh(swapped) @ w_v, "W_q belongs to the queries and W_k to the keys"),
+        "transposed": (torch.tanh(turned) @ w_v, "the matrices are applied transposed: `queries @ W_q.T`"),
+        "dot": (q_ @ k_.mT / q.shape[-1] ** 0.5, "these are the dot-product scores"),
+    }
+
+
+EXERCISE = Exercise(
+    key="d2l-11.7.2",
+    doc=__doc__,
+    source="D2L 11.7, exercise 2",
+    chapter="07",
+    parts=[
+        Choice(
+            key="d2l-11.7.2a",
+            prompt="In all attentions of a Transformer, the scaled dot product is replaced by additive scoring. Is "
+            "that "
+            "a good idea?",
+            hints=["How many numbers does each form make for one pair of a query and a key?"],
+            options=[
+                Option(
+                    "Yes: a network with a hidden layer can express more than a dot product, so quality must rise.",
+                    "Per head it can express other scores, but W_q and W_k in front of the dot product already learn "
+                    "what should match what, and many heads and layers do the rest. On translation the two were about "
+                    "equal in quality, given the scaling; the price is not.",
+                ),
+                Option(
+                    "No: it computes h numbers and h hyperbolic tangents for each pair of positions, where the dot "
+                    "product is one matrix product, and no fused kernel helps.",
+                    "The features are a tensor (B, T, S, h): h times the scores. A dot product never makes them: it "
+                    "goes straight to (B, T, S), on the units of the machine that are built for matrix products. In "
+                    "a decoder that scores one query a step the difference was bearable; a Transformer scores all "
+                    "pairs, in each layer.",
+                    right=True,
+                ),
+                Option(
+                    "No: additive attention cannot be masked, so the decoder would see the future.",
+                    "A mask acts on scores, wherever they come from. Additive scores are masked in the same way: "
+                    "chapter "
+                    "03 did it.",
+                ),
+                Option(
+                    "Yes: it needs no softmax, because tanh is bounded already.",
+                    "The bounded features are summed up with the weights w_v to a score of any size. Weights that are "
+                    "positive and sum to one still take a softmax.",
+                ),
+            ],
+        ),
+        Experiment(
+            key="d2l-11.7.2b",
+            prompt=r"""
+Now put numbers on it. Write `price_of_additive(inputs, W_q, W_k, w_v, clock, largest)`. For each pair of queries and
+keys, all (B, T, h), it computes the additive scores as they stand in the formula, with the features of all pairs in
+one tensor, and compares them with the scores of a scaled dot product of the same projections: time divided by time,
+and largest tensor divided by largest tensor. Take the median of several times (five or more), and let the two take
+turns. **Predict** both ratios for h = 32 before you run it:
+
+```python
+import time
+from d2lmini.exercises.engine import LargestTensor
+
+def largest(function):
+    with LargestTensor() as seen:
+        function()
+    return seen.numel
+
+inputs = [(torch.randn(2, T, 32), torch.randn(2, T, 32)) for T in (64, 256)]
+W_q, W_k, w_v = torch.randn(32, 32) / 6, torch.randn(32, 32) / 6, torch.randn(32)
+found = price_of_additive(inputs, W_q, W_k, w_v, time.perf_counter, largest)
+print(found["time"], found["memory"])
+```
+""",
+            hints=[
+                "`q.unsqueeze(2) + k.unsqueeze(1)` has shape (B, T, T, h): every query with every key.",
+                "Write both scorings as functions without arguments; then timing and measuring are the same for both.",
+                "`features @ w_v` takes (B, T, T, h) to (B, T, T). The ratio of the largest tensors is exact.",
+            ],
+            answer=price_of_additive,
+            verify=verify,
+            alternatives=[with_the_module],
+            seconds=30.0,
+            mutants=[
+                Mutant(
+                    "no tanh",
+                    "no-tanh",
+                    "torch.tanh(q.unsqueeze(2) + k.unsqueeze(1))",
+                    "q.unsqueeze(2) + k.unsqueeze(1)",
+                ),
+                Mutant("ReLU", "relu", "torch.tanh(", "torch.relu("),
+                Mutant("product", "product", "q.unsqueeze(2) + k", "q.unsqueeze(2) * k"),
+                Mutant("axes swapped", "axes", "q.unsqueeze(2) + k.unsqueeze(1)", "q.unsqueeze(1) + k.unsqueeze(2)"),
+                Mutant("dot product only", "dot", '["scores"].append(additive())', '["scores"].append(dot())'),
+                Mutant(
+                    "memory upside down",
+                    "upside-down",
+                    "largest(additive) / largest(dot)",
+                    "largest(dot) / largest(additive)",
+                ),
+                Mutant(
+                    "memory as a difference",
+                    "difference",
+                    "largest(additive) / largest(dot)",
+                    "largest(additive) - largest(dot)",
+                ),
+                Mutant("memory of one", "not-a-ratio", " / largest(dot)", ""),
+                Mutant("time upside down", "time", "slow / fast", "fast / slow"),
+                Mutant("time as a difference", "time", "slow / fast", "slow - fast"),
+                Mutant("one number", "shape", "return result", 'return {**result, "time": result["time"][-1:]}'),
+            ],
+            explanation=r"""
+Memory: the features hold h numbers for each pair, the scores one. The ratio is h, at every length; both grow with the
+square of T. At batch 128, 64 tokens and 256 features, the features alone are 512 MiB, in *each* layer, and the
+backward pass needs them.
+
+Time: the matrix product costs h multiplications and additions a pair, and the additive form costs about as many
+operations. Counting operations would call it a draw. The clock does not: hyperbolic tangents are dear, the large tensor
+goes to memory and back, and processors multiply matrices many times faster than they do anything else. The ratio grows
+with the length while fixed costs fade.
+
+The package's `AdditiveAttention` works through blocks of queries and so never holds all features. That mends the
+memory, and the time is as it was.
+""",
+        ),
+    ],
+)

@@ -1,0 +1,317 @@
+r"""Encoder, decoder, or both: which one is a language model?
+
+A language model gives, for every position of a text, the probabilities of the *next* token given those up to here,
+
+$$P(x_{t+1} \mid x_1, \dots, x_t) .$$
+
+A translation Transformer has two halves. Which of them does one need, and what has to be changed? Decide first, then
+build one.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+import d2lmini as d2l
+from d2lmini.exercises.engine import Choice, Code, Exercise, Mutant, Option
+
+
+class LanguageModel(nn.Module):
+    """A language model of causal Transformer blocks.
+
+    Args:
+        vocab_size: V.
+        num_hiddens: h.
+        ffn_num_hiddens: hidden size of the network in each block.
+        num_heads: H, a divisor of h.
+        num_blks: how many blocks.
+    """
+
+    def __init__(self, vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.num_hiddens = num_hiddens
+        self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        self.positions = d2l.PositionalEncoding(num_hiddens)
+        self.blks = nn.ModuleList(
+            d2l.TransformerEncoderBlock(num_hiddens, ffn_num_hiddens, num_heads) for _ in range(num_blks)
+        )
+        self.dense = nn.Linear(num_hiddens, vocab_size)
+        ### END SOLUTION
+
+    def forward(self, tokens):
+        """Tokens (B, T) to logits (B, T, V): those at position t are for the token that follows it."""
+        ### BEGIN SOLUTION
+        X = self.positions(self.embedding(tokens) * math.sqrt(self.num_hiddens))  # (B, T, h)
+        mask = d2l.causal_mask(tokens.shape[1], device=tokens.device)  # (T, T), in training and in evaluation
+        for blk in self.blks:
+            X = blk(X, mask=mask)
+        return self.dense(X)
+        ### END SOLUTION
+
+
+class WithLengths(nn.Module):
+    """Learned positions, the norm first, and the mask as a length for each query."""
+
+    def __init__(self, vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        self.positions = nn.Embedding(64, num_hiddens)
+        self.blks = nn.ModuleList(
+            d2l.TransformerEncoderBlock(num_hiddens, ffn_num_hiddens, num_heads, norm_first=True)
+            for _ in range(num_blks)
+        )
+        self.dense = nn.Sequential(nn.LayerNorm(num_hiddens), nn.Linear(num_hiddens, vocab_size, bias=False))
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        X = self.embedding(tokens) + self.positions(places)
+        for blk in self.blks:
+            X = blk(X, (places + 1).expand(tokens.shape))
+        return self.dense(X)
+
+
+class WithTorch(nn.Module):
+    def __init__(self, vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(num_hiddens, num_heads, ffn_num_hiddens, 0.0, batch_first=True)
+        self.body = nn.TransformerEncoder(layer, num_blks, enable_nested_tensor=False)
+        self.embedding, self.positions = nn.Embedding(vocab_size, num_hiddens), d2l.PositionalEncoding(num_hiddens)
+        self.dense = nn.Linear(num_hiddens, vocab_size)
+
+    def forward(self, tokens):
+        hidden = torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool, device=tokens.device).triu(1)
+        return self.dense(self.body(self.positions(self.embedding(tokens)), mask=hidden))
+
+
+def verify(t, answer):
+    torch.manual_seed(t.seed)
+    B, T, V = t.random.randrange(2, 5), t.random.randrange(7, 10), t.random.randrange(17, 24)
+    h, ffn, H, L = 16, 24, t.random.choice((2, 4)), 2
+    model = _make(t, answer, V, h, ffn, H, L)
+    tokens = t.integers(0, V, B, T)
+    forward = {"training": lambda x: t.call(model.train(), x), "evaluation": lambda x: t.call(model.eval(), x)}
+    for mode, run in forward.items():
+        logits = run(tokens)
+        t.that(isinstance(logits, torch.Tensor), "type", f"the model must return a tensor, not {type(logits).__name__}")
+        t.that(
+            logits.shape == (B, T, V),
+            "shape",
+            f"the logits have shape {tuple(logits.shape)}, expected {(B, T, V)}: for every position one for each word",
+        )
+        t.that(logits.is_floating_point(), "dtype", f"the logits have dtype {logits.dtype}, expected floating point")
+        t.that(bool(torch.isfinite(logits).all()), "nonfinite", "the logits are not finite")
+        for place in range(1, T):
+            changed = tokens.clone()
+            changed[:, place:] = (changed[:, place:] + t.integers(1, V, B, T - place)) % V
+            moved = _moved(run(changed), logits)
+            t.that(
+                not bool(moved[:, :place].any()),
+                f"leak-{mode}",
+                f"in {mode} mode, other words from position {place} on change the logits before it: the model sees the "
+                "future. The same mask belongs into every block, in training and in evaluation",
+            )
+            t.that(
+                bool(moved[:, place].all()),
+                "blind",
+                f"other words from position {place} on leave the logits at {place} as they were: the word there must "
+                "count, as the one that has just been read",
+            )
+        changed = tokens.clone()
+        changed[:, 0] = (changed[:, 0] + 1) % V
+        t.that(
+            bool(_moved(run(changed), logits)[:, -1].all()),
+            "no-context",
+            f"in {mode} mode another first word leaves the logits at the last position as they were: words must reach "
+            "all that follow them",
+        )
+        changed = tokens.clone()
+        changed[0] = (changed[0] + 1) % V
+        t.that(
+            not bool(_moved(run(changed), logits)[1:].any()),
+            "batch",
+            f"in {mode} mode, another first sentence changes the logits of the others",
+        )
+        alone = run(tokens[:, : T - 3])
+        t.that(
+            not bool(_moved(alone, logits[:, : T - 3]).any()),
+            "length",
+            "the first words of a text get other logits when nothing follows them: what belongs to the length of the "
+            "text must not enter",
+        )
+    t.that(
+        not torch.allclose(logits.logsumexp(-1), torch.zeros(B, T, device=t.device), atol=1e-4)
+        and not torch.allclose(logits.sum(-1), torch.ones(B, T, device=t.device), atol=1e-4),
+        "not-logits",
+        "these are probabilities, or their logarithms; return what goes into the softmax",
+    )
+    single = _make(t, answer, V, h, ffn, H, 1).eval()
+    text = (t.random.randrange(V) + torch.arange(6, device=t.device)[None]) % V  # all different
+    swapped = text[:, [1, 0, 2, 3, 4, 5]]
+    t.that(
+        bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].all()),
+        "no-positions",
+        "with one block, the last logits do not depend on the order of the words before: add positions to the "
+        "embeddings",
+    )
+    deep = _make(t, answer, V, h, ffn, H, 3)
+    sizes = [sum(p.numel() for p in m.parameters()) for m in (single, model, deep)]
+    t.that(
+        sizes[2] - sizes[1] == sizes[1] - sizes[0] > h * h,
+        "blocks",
+        "each further block must bring its own parameters: are there `num_blks` blocks of their own?",
+    )
+    t.call(deep, tokens).square().mean().backward()
+    idle = [name for name, p in deep.named_parameters() if p.grad is None or not bool(p.grad.abs().sum() > 0)]
+    t.that(not idle, "grad", f"no gradient reaches {', '.join(idle[:3])}: is it used, and is nothing detached?")
+
+
+def _make(t, answer, *sizes):
+    model = t.call(answer, *sizes)
+    t.that(isinstance(model, nn.Module), "type", f"expected an nn.Module, got a {type(model).__name__}")
+    t.that(any(True for _ in model.parameters()), "type", "the model has no parameters")
+    return model.to(t.device)
+
+
+def _moved(a, b):
+    """Where logits (B, T, V) differ by more than rounding: (B, T)."""
+    return (a - b).detach().abs().amax(-1) > 1e-4
+
+
+EXERCISE = Exercise(
+    key="d2l-11.7.3",
+    doc=__doc__,
+    source="D2L 11.7, exercise 3",
+    chapter="07",
+    parts=[
+        Choice(
+            key="d2l-11.7.3a",
+            prompt="For language modelling, with no source text beside the one that is written: encoder, decoder, or "
+            "both?",
+            hints=["What may position t see? And what is there for cross-attention to look at?"],
+            options=[
+                Option(
+                    "The encoder as it is: every position sees the whole text, so it knows most.",
+                    "It would see the very token that it should predict, learn to copy it, and have nothing to copy "
+                    "when "
+                    "it writes. (BERT uses an encoder, but hides the words that it asks for; that gives no probability "
+                    "of a next word.)",
+                ),
+                Option(
+                    "The decoder without its cross-attention, which is the encoder's block with a causal mask.",
+                    "Position t may use x_1 ... x_t and no more: that is the causal mask. There is no other text, so "
+                    "nothing for cross-attention to attend to, and it goes. All positions train at once, and the same "
+                    "weights write word by word.",
+                    right=True,
+                ),
+                Option(
+                    "Both: the encoder reads the text so far, the decoder writes the next word.",
+                    "It can be done, with a text cut into a given part and a part to write (T5 does so). But training "
+                    "then uses the predictions of the second part only, and the parameters are split between two "
+                    "stacks. "
+                    "Nothing in the task asks for a second text.",
+                ),
+                Option(
+                    "Neither: without a source text one needs a recurrent network.",
+                    "The text so far is what the model is conditioned on, and masked self-attention reads it.",
+                ),
+            ],
+        ),
+        Code(
+            key="d2l-11.7.3b",
+            prompt=r"""
+Build it: a class `LanguageModel(vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks)`, an `nn.Module` whose
+`forward(tokens)` takes integers (B, T) to logits (B, T, V). Use `d2l.TransformerEncoderBlock`, which takes a `mask`,
+and no dropout. The check looks at no names and no weights. It changes words and looks which logits move: no word may
+move the logits before it, in training *and* in evaluation; every word must move those at its place and at all later
+ones; and the order of words must matter.
+""",
+            hints=[
+                "Embedding, positions, blocks, and a linear layer to V numbers at the end.",
+                "`d2l.causal_mask(T)` is (T, T), True where a position may attend. Pass it as `mask=` to every block.",
+                "Do not ask `self.training` anything: a language model is causal all its life.",
+            ],
+            advice={
+                "raised": "The blocks live in an `nn.ModuleList`; each takes (B, T, h) and `mask=` and returns (B, T, "
+                "h).",
+            },
+            answer=LanguageModel,
+            verify=verify,
+            alternatives=[WithLengths, WithTorch],
+            min_checks=40,
+            seconds=30.0,
+            mutants=[
+                Mutant("no mask", "leak-training", "blk(X, mask=mask)", "blk(X)"),
+                Mutant(
+                    "mask in training only",
+                    "leak-evaluation",
+                    "blk(X, mask=mask)",
+                    "blk(X, mask=mask if self.training else None)",
+                ),
+                Mutant(
+                    "mask in evaluation only",
+                    "leak-training",
+                    "blk(X, mask=mask)",
+                    "blk(X, mask=None if self.training else mask)",
+                ),
+                Mutant("polarity", "leak-training", "blk(X, mask=mask)", "blk(X, mask=~mask)"),
+                Mutant("transposed", "leak-training", "blk(X, mask=mask)", "blk(X, mask=mask.T)"),
+                Mutant(
+                    "one ahead",
+                    "leak-training",
+                    "blk(X, mask=mask)",
+                    "blk(X, mask=torch.ones_like(mask).tril(1))",
+                ),
+                Mutant("only itself", "no-context", "blk(X, mask=mask)", "blk(X, mask=torch.eye(len(mask)).bool())"),
+                Mutant(
+                    "shifted once more",
+                    "blind",
+                    "self.embedding(tokens)",
+                    "self.embedding(F.pad(tokens, (1, -1)))",
+                ),
+                Mutant(
+                    "no positions",
+                    "no-positions",
+                    "self.positions(self.embedding(tokens) * math.sqrt(self.num_hiddens))",
+                    "self.embedding(tokens)",
+                ),
+                Mutant("probabilities", "not-logits", "return self.dense(X)", "return self.dense(X).softmax(-1)"),
+                Mutant("last position only", "shape", "return self.dense(X)", "return self.dense(X[:, -1])"),
+                Mutant("one block", "blocks", "range(num_blks)", "range(1)"),
+                Mutant(
+                    "mean of the text",
+                    "leak-training",
+                    "return self.dense(X)",
+                    "return self.dense(X + X.mean(1, keepdim=True))",
+                ),
+                Mutant(
+                    "centred over the batch",
+                    "batch",
+                    "return self.dense(X)",
+                    "return self.dense(X - X.mean(0, keepdim=True))",
+                ),
+                Mutant(
+                    "position from the end",
+                    "length",
+                    "        mask =",
+                    "        X = X + tokens.shape[1]\n        mask =",
+                ),
+                Mutant("detached", "grad", "for blk in self.blks:", "X = X.detach()\n        for blk in self.blks:"),
+            ],
+            explanation=r"""
+The encoder's block with a causal mask *is* the decoder's block without cross-attention: GPT is a stack of these. The
+only thing that makes it a language model is the mask, and so the mask is what one tests. Three tests are worth
+keeping for any model that writes:
+
+- change the future: nothing before may move, in **both** modes;
+- change the past: everything after must move, or the mask hides too much;
+- cut the text short: what is left must get the same logits as before, or writing word by word will differ from what
+  was trained.
+
+That a mask alone can carry order is a curiosity: position 1 sees one word and position 2 sees two, so a *stack* of
+causal blocks can count. One block cannot tell the order of what it sees, and the check asks one block.
+""",
+        ),
+    ],
+)

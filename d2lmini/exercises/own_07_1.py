@@ -1,0 +1,305 @@
+r"""Find the bugs in a decoder
+
+This function runs the blocks of a `d2l.TransformerDecoder` on T new tokens that follow those in the caches. It was
+written in a hurry. It runs, it raises nothing, a model can be trained with it, and it has **three faults**.
+
+```python
+def decode(decoder, tokens, memory, memory_mask, caches):
+    X = decoder.embedding(tokens) * math.sqrt(decoder.num_hiddens)
+    X = decoder.pos_encoding(X)
+    for i, blk in enumerate(decoder.blks):
+        mask = None
+        if decoder.training:
+            mask = d2l.causal_mask(tokens.shape[1], caches[i].length + tokens.shape[1])
+        Y, caches[i] = blk.attention1(X, X, X, mask=mask, cache=caches[i])
+        X = blk.addnorm1(X, Y)
+        X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
+        X = blk.addnorm3(X, blk.ffn(X))
+    return decoder.dense(X), caches
+```
+
+Copy it into your answer and repair it. `memory` is the encoder's output (B, S, h) and `memory_mask` says what of it is
+real; `caches` is a list with one `KeyValueCache` for each block, empty ones at the beginning. The
+function returns logits (B, T, V) and the list of the grown caches.
+
+Do not search by staring. Find each fault with an experiment that it fails:
+
+1. in training *and* in evaluation mode, change the words from some position on. Which logits may move?
+2. decode word by word, and compare with all words at once;
+3. go on from one and the same state twice, with two different words, as a beam search does.
+
+To try it:
+
+```python
+decoder = d2l.TransformerDecoder(vocab_size=20, num_hiddens=16, ffn_num_hiddens=32, num_heads=2, num_blks=2)
+memory, memory_mask = torch.randn(3, 5, 16), torch.ones(3, 1, 5, dtype=torch.bool)
+start = [blk.attention1.empty_cache(3) for blk in decoder.blks]
+logits, caches = decode(decoder, torch.randint(20, (3, 7)), memory, memory_mask, start)
+```
+"""
+
+import copy
+import math
+
+import torch
+
+import d2lmini as d2l
+from d2lmini.exercises.engine import Code, Exercise, Mutant
+from d2lmini.multi_head import KeyValueCache
+from d2lmini.transformer import BlockCache, DecoderState
+
+
+def decode(decoder, tokens, memory, memory_mask, caches):
+    """Run a decoder on tokens that follow those in the caches.
+
+    Args:
+        decoder: a ``d2l.TransformerDecoder``; its parts are ``embedding``, ``pos_encoding``, ``num_hiddens``, ``blks``
+            and ``dense``, those of a block ``attention1``, ``addnorm1``, ``attention2``, ``addnorm2``, ``ffn`` and
+            ``addnorm3``.
+        tokens: (B, T), integers.
+        memory: (B, S, h), what the encoder made of the source.
+        memory_mask: (B, 1, S), True where the source is no padding.
+        caches: list, for each block the keys and values of earlier positions.
+
+    Returns:
+        Logits (B, T, V), and a list with the caches grown by T positions.
+    """
+    ### BEGIN SOLUTION
+    num_new, past = tokens.shape[1], caches[0].length
+    X = decoder.embedding(tokens) * math.sqrt(decoder.num_hiddens)
+    X = decoder.pos_encoding(X, offset=past)  # the first new token stands at position `past`
+    mask = d2l.causal_mask(num_new, past + num_new, device=tokens.device)  # in training and in evaluation
+    grown = []  # a new list: the old state may be needed once more
+    for blk, cache in zip(decoder.blks, caches, strict=True):
+        Y, cache = blk.attention1(X, X, X, mask=mask, cache=cache)
+        grown.append(cache)
+        X = blk.addnorm1(X, Y)
+        X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
+        X = blk.addnorm3(X, blk.ffn(X))
+    return decoder.dense(X), grown
+    ### END SOLUTION
+
+
+def with_the_blocks(decoder, tokens, memory, memory_mask, caches):
+    """The blocks do it all by themselves, given a state."""
+    projected = [blk.attention2.project(memory, memory) for blk in decoder.blks]
+    state = DecoderState(memory, memory_mask, tuple(map(BlockCache, caches, projected)))
+    logits, state = decoder(tokens, state)
+    return logits, [cache.self_attention for cache in state.caches]
+
+
+def word_by_word(decoder, tokens, memory, memory_mask, caches):
+    """One token after the other: then no mask is needed."""
+    caches, logits = list(caches), []
+    for t in range(tokens.shape[1]):
+        X = decoder.embedding(tokens[:, t : t + 1]) * math.sqrt(decoder.num_hiddens)
+        X = decoder.pos_encoding(X, caches[0].length)
+        for i, blk in enumerate(decoder.blks):
+            Y, caches[i] = blk.attention1(X, X, X, cache=caches[i])
+            X = blk.addnorm1(X, Y)
+            X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
+            X = blk.addnorm3(X, blk.ffn(X))
+        logits.append(decoder.dense(X))
+    return torch.cat(logits, 1), caches
+
+
+def as_given(decoder, tokens, memory, memory_mask, caches, *, mask=False, position=False, state=False):
+    """The broken function; each keyword repairs one of its faults."""
+    caches = list(caches) if state else caches
+    X = decoder.embedding(tokens) * math.sqrt(decoder.num_hiddens)
+    X = decoder.pos_encoding(X, caches[0].length if position else 0)
+    for i, blk in enumerate(decoder.blks):
+        causal = None
+        if decoder.training or mask:
+            causal = d2l.causal_mask(tokens.shape[1], caches[i].length + tokens.shape[1])
+        Y, caches[i] = blk.attention1(X, X, X, mask=causal, cache=caches[i])
+        X = blk.addnorm1(X, Y)
+        X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
+        X = blk.addnorm3(X, blk.ffn(X))
+    return decoder.dense(X), caches
+
+
+def repaired(**which):
+    return lambda *args: as_given(*args, **which)
+
+
+def verify(t, answer):
+    torch.manual_seed(t.seed)
+    B, S, T, V = t.sizes(4, 4, 9)
+    h, L = 16, 2
+    V = V + 12
+    decoder = d2l.TransformerDecoder(V, h, 24, t.random.choice((2, 4)), L).to(t.device)
+    memory, tokens = t.randn(B, S, h), t.integers(0, V, B, T)
+    memory_mask = torch.arange(S, device=t.device) < t.integers(1, S, B)[:, None, None]  # (B, 1, S): some padding each
+
+    exact = copy.deepcopy(decoder).cpu().double().eval()
+    with torch.no_grad():
+        state = DecoderState(memory.cpu().double(), memory_mask.cpu(), (None,) * L)
+        want = exact(tokens.cpu(), state)[0]
+        padded = exact(tokens.cpu(), state._replace(memory_mask=None))[0]
+        at_zero = torch.cat(_steps(exact, tokens.cpu(), state, offset=False), 1)
+        ahead = torch.cat(_steps(exact, tokens.cpu(), state, offset=True), 1)
+
+    def start():
+        return [blk.attention1.empty_cache(B) for blk in decoder.blks]
+
+    def run(words, caches):
+        logits, grown = t.unpack(t.call(answer, decoder, words, memory, memory_mask, caches), "logits", "caches")
+        fits = isinstance(grown, (list, tuple)) and len(grown) == L
+        fits = fits and all(isinstance(cache, tuple) and len(cache) == 2 for cache in grown)
+        t.that(fits, "type", f"the second result must be a list of {L} caches, one for each block")
+        return logits, [KeyValueCache(*cache) for cache in grown]
+
+    # 1. change the future
+    padding = {"padding": (padded, "words of the source that are padding count: `memory_mask` must reach `attention2`")}
+    for mode in ("training", "evaluation"):
+        decoder.train(mode == "training")
+        logits, _ = run(tokens, start())
+        t.that(isinstance(logits, torch.Tensor), "type", f"the logits are a {type(logits).__name__}, expected a tensor")
+        t.that(logits.shape == (B, T, V), "shape", f"the logits have shape {tuple(logits.shape)}, expected {(B, T, V)}")
+        place = t.random.randrange(1, T)
+        changed = tokens.clone()
+        changed[:, place:] = (changed[:, place:] + t.integers(1, V, B, T - place)) % V
+        other, _ = run(changed, start())
+        t.that(
+            bool(torch.allclose(other[:, :place], logits[:, :place], atol=1e-4)),
+            f"leak-{mode}",
+            f"in {mode} mode, other words from position {place} on change the logits before it: the decoder sees the "
+            "future",
+        )
+        t.same(logits, want, f"the logits for all words at once, in {mode} mode", mistakes=padding)
+
+    # 2. word by word, and in pieces
+    cuts = {"word by word": [1] * T, "in two pieces": [T - 2, 2]}
+    mistakes = {
+        **padding,
+        "position": (
+            at_zero,
+            "word by word, every word gets the position encoding of position 0: how many are in the cache already?",
+        ),
+        "position-ahead": (ahead, "word by word, every word gets the position encoding of the position after its own"),
+    }
+    for name, lengths in cuts.items():
+        caches, found = start(), []
+        for piece in tokens.split(lengths, 1):
+            logits, grown = run(piece, caches)
+            have, expected = [cache.length for cache in grown], caches[0].length + piece.shape[1]
+            t.that(
+                have == [expected] * L,
+                "cache",
+                f"after {expected} words the caches hold {have} positions: each block's must grow by the new ones",
+            )
+            found.append(logits)
+            caches = grown
+        t.that(all(piece.shape[0] == B for piece in found), "shape", "the batch has changed its size")
+        stepped = torch.cat(found, 1)
+        if lengths[0] > 1:
+            first = stepped[:, : lengths[0]]
+            t.same(first, want[:, : lengths[0]], f"the logits of the first words, {name}")
+            t.that(
+                bool(torch.allclose(stepped.detach().cpu().double(), want, atol=1e-3)),
+                "pieces",
+                f"{name}, the later words get other logits than all at once: mind the mask when there are both a past "
+                "and several new words, and their positions",
+            )
+        else:
+            t.same(stepped, want, f"the logits {name}", mistakes=mistakes)
+
+    # 3. twice from one state
+    _, middle = run(tokens[:, :3], start())
+    for words in (tokens[:, 3:4], (tokens[:, 3:4] + 1) % V):
+        run(words, middle)
+        intact = all(now is then for now, then in zip(t.given[4], middle, strict=True))
+        t.that(
+            intact and [cache.length for cache in t.given[4]] == [3] * L,
+            "state",
+            "your code changes the list `caches` that it was given: a second hypothesis of a beam search that goes on "
+            "from the same state would read the first one's word. Return a new list",
+        )
+
+
+def _steps(exact, tokens, state, offset):
+    """Stepping with a wrong position: 0 for every word, or one too many."""
+    encode, logits = exact.pos_encoding, []
+    for t in range(tokens.shape[1]):
+        Y = encode(exact.embedding(tokens[:, t : t + 1]) * math.sqrt(exact.num_hiddens), offset=t + 1 if offset else 0)
+        for blk in exact.blks:
+            Y, state = blk(Y, state)
+        logits.append(exact.dense(Y))
+    return logits
+
+
+EXERCISE = Exercise(
+    key="own-07.1",
+    doc=__doc__,
+    source="own",
+    chapter="07",
+    parts=[
+        Code(
+            key="own-07.1",
+            hints=[
+                "Read the three experiments again. The first fails in one mode only, the second from the second word "
+                "on, "
+                "and the third even when all logits are right.",
+                "What does `decoder.training` have to do with what a word may see? And at which position does the "
+                "first "
+                "new word stand?",
+                "The mask is made always, `pos_encoding` takes `offset=caches[0].length`, and grown caches go into a "
+                "new "
+                "list.",
+            ],
+            advice={
+                "leak-training": "The function as given is right here: what has changed?",
+                "leak-evaluation": "Look at where the mask is made.",
+            },
+            answer=decode,
+            verify=verify,
+            alternatives=[with_the_blocks, word_by_word, repaired(mask=True, position=True, state=True)],
+            min_checks=40,
+            seconds=30.0,
+            mutants=[
+                Mutant("as given", "leak-evaluation", function=as_given),
+                Mutant("mask not repaired", "leak-evaluation", function=repaired(position=True, state=True)),
+                Mutant("position not repaired", "position", function=repaired(mask=True, state=True)),
+                Mutant("state not repaired", "state", function=repaired(mask=True, position=True)),
+                Mutant("mask alone repaired", "position", function=repaired(mask=True)),
+                Mutant("no mask at all", "leak-training", "mask=mask, cache", "mask=None, cache"),
+                Mutant(
+                    "one position too far",
+                    "position-ahead",
+                    "offset=past)",
+                    "offset=past + 1 if past or num_new == 1 else 0)",
+                ),
+                Mutant(
+                    "caches forgotten",
+                    "cache",
+                    "return decoder.dense(X), grown",
+                    "return decoder.dense(X), list(caches)",
+                ),
+                Mutant("one cache for all", "cache", "grown.append(cache)", "grown.append(caches[0])"),
+                Mutant("padding seen", "padding", "mask=memory_mask", "mask=None"),
+                Mutant(
+                    "mask turned at the past",
+                    "pieces",
+                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
+                    "torch.ones(num_new, past + num_new).tril().bool() if num_new > 1 else None",
+                ),
+                Mutant("logits alone", "type", "return decoder.dense(X), grown", "return decoder.dense(X)"),
+                Mutant(
+                    "last word only", "shape", "return decoder.dense(X), grown", "return decoder.dense(X[:, -1]), grown"
+                ),
+            ],
+            explanation=r"""
+- **The mask** was made in training mode only. In training nothing is wrong, and the loss falls as it should. In
+  evaluation every position sees the words that it is asked for.
+- **The position** restarts at zero with every call. With all words in one call that is right, so teacher forcing never
+  shows it. Word by word, every word claims to be the first.
+- **The state** was changed in place. Greedy search never notices. A beam search that goes on from one state twice, or a
+  retry after an error, finds the words of the first try in its past.
+
+None of the three raises an error, and each is invisible to the usual look at a training curve. The tests that find
+them need no trained model and no data, only random words. Keep them beside every decoder that you write.
+""",
+        )
+    ],
+)

@@ -1,0 +1,139 @@
+"""What the experiments on translation share: data by name, training with the best epochs averaged, scores, samples."""
+
+import torch
+
+from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
+from d2lmini.metrics import corpus_bleu, corpus_chrf, tokenised_bleu
+from d2lmini.training import Trainer
+
+DATA = {"multi30k": Multi30k, "tatoeba": Tatoeba, "grammar": GrammarCorpus}
+CHECKSUMS = {"multi30k": "multi30k", "tatoeba": "tatoeba_enfr"}
+
+
+def load_data(config):
+    """The data module that ``config.data`` names; ``config.vocab_size`` counts where the tokens are not words."""
+    sizes = {"max_tokens": config.max_tokens, "seed": config.seeds[0]}
+    if config.data == "grammar":
+        return GrammarCorpus(config.num_pairs, **sizes)
+    return DATA[config.data](vocab_size=config.vocab_size, **sizes)
+
+
+def translate(model, data, sentences, beam_size=1, batch_size=128):
+    """Translations of sentences, in their order.
+
+    Args:
+        model: a `Seq2Seq`.
+        data: its `TranslationData`.
+        sentences: list of str.
+        beam_size: 1: greedily.
+        batch_size: sentences at a time; those of about one length go together.
+
+    Returns:
+        list of str.
+    """
+    device = next(model.parameters()).device
+    bos, eos = data.tgt_vocab["<bos>"], data.tgt_vocab["<eos>"]
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+    translations = [None] * len(sentences)
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        src, lens = data.encode_source([sentences[i] for i in rows])
+        longest = 2 * int(lens.max()) + 10
+        decoded = model.translate(src.to(device), lens.to(device), bos, eos, longest, beam_size=beam_size)
+        for i, text in zip(rows, data.decode(decoded.tokens), strict=True):
+            translations[i] = text
+    return translations
+
+
+def score(model, data, split, beam_size=1, limit=None):
+    """Scores of a split, and its translations.
+
+    Returns:
+        dict with ``bleu`` (cased, detokenised), ``bleu_tokenised`` (lower case, as in papers on Multi30k), ``chrf``,
+        their sacrebleu signatures, and how many sentences; then the list of translations.
+    """
+    sources, references = data.references(split)
+    sources, references = sources[:limit], references[:limit]
+    translations = translate(model, data, sources, beam_size)
+    metrics = {"sentences": len(sources), "beam_size": beam_size}
+    for name, metric in (("bleu", corpus_bleu), ("bleu_tokenised", tokenised_bleu), ("chrf", corpus_chrf)):
+        result = metric(translations, references)
+        metrics[name], metrics[f"{name}_signature"] = round(result.value, 2), result.signature
+    return metrics, translations
+
+
+def train(model, data, config, device, schedule):
+    """Trains, scoring the validation split after every epoch; in the end the model is the mean of its last epochs.
+
+    Returns:
+        dict of curves.
+    """
+    bleu, recent = [], []
+
+    def after_epoch(trainer):
+        if trainer.epoch + 1 > config.max_epochs - config.averaged:
+            recent.append({name: x.detach().clone() for name, x in model.state_dict().items()})
+        if config.val_sentences:
+            bleu.append(score(model, data, "val", limit=config.val_sentences)[0]["bleu"])
+            print(f"epoch {trainer.epoch}: validation BLEU {bleu[-1]}", flush=True)
+
+    trainer = Trainer(
+        config.max_epochs,
+        num_gpus=int(device.type == "cuda"),
+        gradient_clip_val=1,
+        schedule=schedule,
+        seed=config.seeds[0],
+        max_steps=config.max_steps,
+        callbacks=[after_epoch],
+    )
+    trainer.fit(model, data)
+    if len(recent) > 1:
+        model.load_state_dict({name: sum(x[name] for x in recent) / len(recent) for name in recent[0]})
+    history = trainer.history
+    return {
+        "step": _means(history["step"], int),
+        "train_loss": _means(history["train_loss"]),
+        "lr": _means(history["lr"]),
+        "val_epoch": history["val_epoch"],
+        "val_loss": history["val_loss"],
+        "val_bleu": bleu,
+    }
+
+
+def samples(data, split, translations, number=50):
+    """The best and the worst translations of a split by sentence chrF, and some between: dicts of four entries."""
+    from sacrebleu.metrics import CHRF
+
+    sources, references = data.references(split)
+    chrf = CHRF()
+    scored = [
+        (chrf.sentence_score(text, several).score, source, several[0], text)
+        for text, source, several in zip(translations, sources, references, strict=False)
+    ]
+    scored.sort(key=lambda row: -row[0])
+    picked = [scored[round(i * (len(scored) - 1) / (number - 1))] for i in range(min(number, len(scored)))]
+    return [
+        dict(zip(("chrf", "source", "reference", "translation"), (round(a, 1), *b), strict=True)) for a, *b in picked
+    ]
+
+
+def checksums(config):
+    """SHA-256 of the files of the data, for the record; what ships with the package has none."""
+    from d2lmini.data import registry
+
+    if config.data not in CHECKSUMS:
+        return {}
+    name = CHECKSUMS[config.data]
+    return registry.checksums(name, [file.name for file in registry.get(name).files])
+
+
+def _means(values, kind=float, points=200):
+    """At most ``points`` means of consecutive values (the last value where ``kind`` is int)."""
+    width = max(1, -(-len(values) // points))
+    groups = [values[i : i + width] for i in range(0, len(values), width)]
+    return [group[-1] if kind is int else round(sum(group) / len(group), 6) for group in groups]
+
+
+def seconds_per_step(history):
+    """Median seconds of a step."""
+    return float(torch.tensor(history["seconds"]).diff().median())

@@ -1,0 +1,137 @@
+// Heads on real sentences: lines between words for one head, small maps for all heads of a layer.
+function render({ model, el }) {
+  const titles = model.get("titles"), names = model.get("names");
+  const cards = model.get("cards").map((row) => row.map((card) => {
+    const bytes = Uint8Array.from(atob(card.data), (letter) => letter.charCodeAt(0)), [, H, T, S] = card.size;
+    return { ...card, weight: (layer, head, t, s) => bytes[(((layer - 1) * H + head - 1) * T + t) * S + s] / 255 };
+  }));
+  const now = Object.fromEntries(["sentence", "attention", "layer", "head"].map((key) => [key, model.get(key)]));
+  const card = () => cards[now.sentence][now.attention];
+  const short = (token) => (token.length > 14 ? token.slice(0, 13) + "…" : token);
+  const counted = (word, n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [i + 1, `${word} ${i + 1}`]));
+  const change = (key) => (value) => {
+    now[key] = Number(value);
+    const [layers, heads] = card().size;
+    now.layer = Math.min(now.layer, layers);
+    now.head = Math.min(now.head, heads);
+    for (const name of Object.keys(now)) if (now[name] !== model.get(name)) keep(model, name, now[name]);
+    build();
+  };
+
+  el.classList.add("d2lmini-figure");
+  const controls = add(el, "div", { class: "d2lmini-controls" });
+  if (titles.length > 1) {
+    const select = choice(controls, { label: "sentence", options: { ...titles }, value: now.sentence }, change("sentence"));
+    select.style.maxWidth = "16rem"; // a phone has no room for a whole sentence
+  }
+  if (names.length > 1) choice(controls, { label: "attention", options: { ...names }, value: now.attention }, change("attention"));
+  const layerBox = add(controls, "span");
+  const panels = add(el, "div", { class: "d2lmini-panels" });
+  const box = add(panels, "figure"), maps = add(panels, "div", { role: "group", "aria-label": "all heads of the layer",
+    style: "display: flex; flex-wrap: wrap; gap: 0.5rem; flex: 1 1 16rem; max-width: 30rem" });
+  const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
+
+  // What the reader points at: {side: 0 for queries, 1 for keys, index}; focus stays when the pointer has left.
+  let chosen = null, focused = null, tokens, lines, thumbs, entry;
+
+  function build() {
+    const { queries, keys, size: [layers, heads] } = card();
+    chosen = focused = null;
+    entry = [0, 0];
+    layerBox.replaceChildren();
+    if (layers > 1) choice(layerBox, { label: "layer", options: counted("layer", layers), value: now.layer }, change("layer"));
+    box.replaceChildren();
+    const rows = Math.max(queries.length, keys.length), height = 24 * (rows + 1), width = 400;
+    const space = panel(box, { width, height, x: [0, width], y: [rows + 0.5, -0.5], label: "words; lines show where they look" });
+    const y = (i) => 24 * (i + 1.5);
+    draw(space.svg, "text", { x: 130, y: 16, "text-anchor": "end", opacity: 0.75 }, "looking");
+    draw(space.svg, "text", { x: 270, y: 16, opacity: 0.75 }, "looked at");
+    lines = queries.map((_, t) => keys.map((_, s) =>
+      draw(space.svg, "line", { x1: 138, x2: 262, y1: y(t), y2: y(s), "pointer-events": "none" })));
+    tokens = [queries, keys].map((words, side) => words.map((word, i) => token(space.svg, side, i, word, y(i))));
+    space.svg.addEventListener("pointerleave", () => { chosen = focused; paint(); });
+
+    maps.replaceChildren();
+    thumbs = Array.from({ length: heads }, (_, h) => thumb(h + 1));
+    paint();
+  }
+
+  function token(svg, side, i, word, y) {
+    const node = draw(svg, "g", { role: "button", tabindex: -1, style: "cursor: pointer",
+      "aria-label": side ? `${word}: who looks at it` : `${word}: where it looks` });
+    const shade = draw(node, "rect", { x: side ? 264 : 38, y: y - 11, width: 98, height: 22, rx: 4, fill: "transparent" });
+    draw(node, "text", side ? { x: 270, y: y + 4 } : { x: 130, y: y + 4, "text-anchor": "end" }, short(word));
+    const number = draw(svg, "text", side ? { x: 366, y: y + 4 } : { x: 8, y: y + 4 });
+    const point = () => { chosen = { side, i }; paint(); };
+    node.addEventListener("pointerenter", point);
+    node.addEventListener("click", () => node.focus());
+    node.addEventListener("focus", () => { focused = { side, i }; entry = [side, i]; point(); });
+    node.addEventListener("blur", () => { focused = chosen = null; paint(); });
+    node.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
+      if (event.key === "Escape") node.blur();
+      if (!step) return;
+      event.preventDefault();
+      const column = tokens[side + step[0]];
+      column?.[step[0] ? Math.min(i, column.length - 1) : i + step[1]]?.node.focus();
+    });
+    return { node, shade, number };
+  }
+
+  function thumb(head) {
+    const { size: [, , T, S], weight } = card(), cell = Math.max(4, Math.min(9, Math.floor(130 / Math.max(T, S))));
+    const button = add(maps, "button", { type: "button", "aria-label": `head ${head}`,
+      style: "font: inherit; color: inherit; background: none; padding: 3px; border-radius: 5px; cursor: pointer" });
+    const svg = draw(button, "svg", { viewBox: `0 0 ${S * cell} ${T * cell}`, "aria-hidden": "true" });
+    svg.style.cssText = `width: ${S * cell}px; max-width: 100%`;
+    for (let t = 0; t < T; t++) for (let s = 0; s < S; s++) {
+      const w = weight(now.layer, head, t, s);
+      if (w > 0.02) draw(svg, "rect", { x: s * cell, y: t * cell, width: cell, height: cell, fill: "var(--blue)", opacity: w });
+    }
+    const mark = draw(svg, "rect", { fill: "none", stroke: "var(--orange)", "stroke-width": 1.5 });
+    add(button, "span", { style: "display: block" }, `head ${head}`);
+    button.addEventListener("click", () => {
+      now.head = head;
+      keep(model, "head", head);
+      paint();
+    });
+    return { button, mark, cell };
+  }
+
+  function paint() {
+    const { queries, keys, size: [, , T, S], weight } = card(), of = (t, s) => weight(now.layer, now.head, t, s);
+    const involved = (t, s) => !chosen || (chosen.side ? s === chosen.i : t === chosen.i);
+    const colour = chosen?.side ? "var(--orange)" : "var(--blue)";
+    lines.forEach((row, t) => row.forEach((line, s) => {
+      const w = of(t, s), shown = involved(t, s) && w > 0.01;
+      place(line, { stroke: colour, "stroke-width": 1 + 4 * w, opacity: shown ? Math.max(w, 0.1) : 0 });
+    }));
+    tokens.forEach((column, side) => column.forEach(({ node, shade, number }, i) => {
+      const self = chosen?.side === side && chosen.i === i, other = chosen && chosen.side !== side;
+      const w = other ? (side ? of(chosen.i, i) : of(i, chosen.i)) : 0;
+      place(shade, { fill: self ? "#8885" : colour, "fill-opacity": self ? 1 : 0.6 * w });
+      place(node, { tabindex: entry[0] === side && entry[1] === i ? 0 : -1, "aria-pressed": self });
+      number.textContent = other ? w.toFixed(2) : "";
+    }));
+    thumbs.forEach(({ button, mark, cell }, h) => {
+      button.setAttribute("aria-pressed", h + 1 === now.head);
+      button.style.border = h + 1 === now.head ? "2px solid var(--orange)" : "2px solid #8886";
+      if (chosen?.side) place(mark, { x: chosen.i * cell, y: 0, width: cell, height: T * cell });
+      else place(mark, { x: 0, y: (chosen?.i ?? 0) * cell, width: S * cell, height: chosen ? cell : 0 });
+      mark.style.display = chosen ? "" : "none";
+    });
+    note.textContent = chosen ? sentence(queries, keys, of) : `Head ${now.head}. Point at a word, or move among them with Tab and the arrow keys.`;
+  }
+
+  function sentence(queries, keys, of) {
+    const { side, i } = chosen, others = side ? queries : keys;
+    const best = others.map((word, j) => [word, side ? of(j, i) : of(i, j)]).filter((pair) => pair[1] >= 0.005)
+      .sort((a, b) => b[1] - a[1]).slice(0, 3).map(([word, w]) => `${word} ${w.toFixed(2)}`).join(", ");
+    if (side) return `Head ${now.head}: “${keys[i]}” is looked at by ${best || "nobody"}.`;
+    return `Head ${now.head}: “${queries[i]}” looks at ${best || "nothing"}.`;
+  }
+
+  build();
+}
+
+export default { render };

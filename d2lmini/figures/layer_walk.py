@@ -1,0 +1,134 @@
+"""Figure of chapter 07: a walk through one Transformer encoder layer, with real numbers."""
+
+import copy
+import math
+
+import torch
+
+from d2lmini.figures.base import Figure, table
+from d2lmini.transformer import TransformerEncoderBlock
+
+
+class LayerWalk(Figure):
+    """Every stage of an encoder block as a small shaded table, a row for each token.
+
+    The stages are computed with the block's own parts, and the last one is checked against the block itself. The
+    reader goes back and forth, chooses a head, and follows a token by its row.
+
+    Args:
+        block: a small `TransformerEncoderBlock`, the norm after each sublayer; used as in evaluation, not changed.
+        tokens: N different words.
+        X: (N, h) or (1, N, h), what goes into the block.
+        stage: which stage is shown first, from 1.
+        head: which head, from 1.
+
+    Raises:
+        TypeError: ``block`` is no `TransformerEncoderBlock`.
+        ValueError: the block normalises first, shapes do not fit, words repeat, there is no such stage or head, a
+            number is not finite, or the parts do not give what the block gives.
+    """
+
+    name = "layer_walk"
+
+    def __init__(self, block, tokens, X, stage=1, head=1):
+        if not isinstance(block, TransformerEncoderBlock):
+            raise TypeError(f"block is a {type(block).__name__}, expected a TransformerEncoderBlock")
+        if block.norm_first:
+            raise ValueError("this block normalises before each sublayer: the walk is through one that does after")
+        tokens, X = [str(token) for token in tokens], torch.as_tensor(X).detach()
+        if len(set(tokens)) != len(tokens):
+            raise ValueError(f"tokens name the rows, so they must differ: {tokens}")
+        N, h, H = len(tokens), block.attention.W_o.in_features, block.attention.num_heads
+        if tuple(X.shape) not in ((N, h), (1, N, h)):
+            raise ValueError(f"X has shape {tuple(X.shape)}, expected ({N}, {h}): {N} tokens, and num_hiddens is {h}")
+        if not torch.isfinite(X).all():
+            raise ValueError("X holds numbers that are not finite")
+        block = copy.deepcopy(block).eval()  # no dropout
+        with torch.no_grad():
+            X = X.reshape(1, N, h).to(block.attention.W_o.weight)
+            stages = _stages(block, X)
+            difference = (stages[-1][2] - block(X)).abs().max().item()
+        if not difference < 1e-4:
+            raise ValueError(f"the parts of the block miss its output by {difference:.2g}: is it a class of its own?")
+        if not (1 <= stage <= len(stages) and 1 <= head <= H):
+            raise ValueError(f"stage {stage} and head {head}: expected 1 to {len(stages)} and 1 to {H}")
+        super().__init__(
+            f"The {len(stages)} stages of one encoder layer, for {N} tokens: choose stage, head and token.",
+            tokens=tokens,
+            num_heads=H,
+            stages=[
+                {
+                    "title": title,
+                    "text": text,
+                    "shape": shape,
+                    "among": among,
+                    "numbers": numbers[0].double().round(decimals=3),
+                }
+                for title, text, numbers, shape, among in stages
+            ],
+            stage=stage,
+            head=head,
+        )
+
+    def numbers(self, stage, head=1):
+        """What the page shows.
+
+        Args:
+            stage: from 1.
+            head: from 1; of no effect on stages that all heads share.
+
+        Returns:
+            (N, features), or (N, N) for scores and weights, to three decimals.
+        """
+        numbers = torch.tensor(self.state["stages"][stage - 1]["numbers"])
+        return numbers[head - 1] if numbers.dim() == 3 else numbers
+
+    def fallback(self):
+        state = self.state
+        rows = []
+        for i, stage in enumerate(state["stages"], start=1):
+            row = ", ".join(f"{x:.2f}" for x in self.numbers(i, state["head"])[0].tolist())
+            rows.append([f"{i}. {stage['title']}", stage["text"], stage["shape"], row])
+        caption = f"One encoder layer, stage by stage; where a stage has heads, head {state['head']}."
+        return table(["stage", "what happens", "shape", f"row of “{state['tokens'][0]}”"], rows, caption)
+
+
+def _stages(block, X):
+    """Title, a sentence, numbers (1, N, m) or (1, H, N, m), their shape in words, and whether columns are tokens."""
+    attention, ffn = block.attention, block.ffn
+    (_, N, h), H = X.shape, attention.num_heads
+    d, f = h // H, ffn.dense1.out_features
+
+    def heads(projected):
+        return projected.unflatten(-1, (H, d)).transpose(1, 2)  # (1, H, N, d)
+
+    queries, keys, values = (heads(W(X)) for W in (attention.W_q, attention.W_k, attention.W_v))
+    scores = queries @ keys.mT / math.sqrt(d)  # (1, H, N, N)
+    weights = scores.softmax(-1)
+    brought = weights @ values  # (1, H, N, d)
+    mixed = attention.W_o(brought.transpose(1, 2).flatten(2))  # (1, N, h)
+    first = X + mixed
+    fetched = block.addnorm1.ln(first)
+    hidden = ffn.activation(ffn.dense1(fetched))  # (1, N, f)
+    thought = ffn.dense2(hidden)
+    second = fetched + thought
+    whole, head = f"(T, h) = ({N}, {h})", f"(T, h / H) = ({N}, {d})"
+    square, wide = f"(T, T) = ({N}, {N})", f"(T, f) = ({N}, {f})"
+    final = block.addnorm2.ln(second)
+    activation = type(ffn.activation).__name__
+    return [
+        ("input", "Each token comes as a row of h numbers: its embedding and its position.", X, whole, False),
+        ("queries", "Each row times the head's part of W_q: what the token looks for.", queries, head, False),
+        ("keys", "Each row times the head's part of W_k: what the token is found by.", keys, head, False),
+        ("values", "Each row times the head's part of W_v: what the token gives when found.", values, head, False),
+        ("scores", f"Each query with each key, divided by the root of {d}: a row for a query.", scores, square, True),
+        ("weights", "A softmax over each row of scores: positive numbers that sum to one.", weights, square, True),
+        ("what the head brings", "Each row of weights averages the rows of the values.", brought, head, False),
+        ("after W_o", "The heads side by side again, h numbers a row, mixed by W_o.", mixed, whole, False),
+        ("first residual", "What was fetched is added to the input: nothing is lost.", first, whole, False),
+        ("first norm", "Each row gets mean zero and variance one, then learned factors.", fetched, whole, False),
+        ("hidden layer", f"The network reads each row by itself; {activation} behind it.", hidden, wide, False),
+        ("network's output", "Back to h numbers for each token.", thought, whole, False),
+        ("second residual", "What the network computed is added to what went into it.", second, whole, False),
+        ("second norm", "Normalised row by row: the layer's output, shaped as its input.", final, whole, False),
+    ]

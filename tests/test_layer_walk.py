@@ -1,0 +1,177 @@
+"""The walk through an encoder layer: what Python computes and refuses, and that the page shows it."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+import d2lmini as d2l
+from d2lmini.figures import LayerWalk
+
+TOKENS = ["the", "black", "cat", "sleeps"]
+TITLES = ["input", "queries", "keys", "values", "scores", "weights", "what the head brings", "after W_o"]
+TITLES += ["first residual", "first norm", "hidden layer", "network's output", "second residual", "second norm"]
+PER_HEAD = range(2, 8)  # stages that every head has of its own
+
+
+def make(**options):
+    torch.manual_seed(0)
+    block = d2l.TransformerEncoderBlock(8, 12, 2, dropout=0.5, use_bias=True, **options)
+    for ln in (block.addnorm1.ln, block.addnorm2.ln):  # learned, so that they matter
+        nn.init.normal_(ln.weight, 1, 0.3)
+        nn.init.normal_(ln.bias, 0, 0.3)
+    return block, torch.randn(4, 8)
+
+
+def figure(**changes):
+    block, X = make()
+    return LayerWalk(**{**dict(block=block, tokens=TOKENS, X=X), **changes}), block.eval(), X
+
+
+def near(got, want):
+    torch.testing.assert_close(got, want.detach(), rtol=0, atol=6e-4)  # the page has three decimals
+
+
+def test_the_first_stage_is_the_input_and_the_last_is_the_output_of_the_block():
+    shown, block, X = figure()
+    assert [stage["title"] for stage in shown.state["stages"]] == TITLES
+    near(shown.numbers(1), X)
+    near(shown.numbers(14), block(X[None])[0])
+
+
+def test_the_weights_are_those_that_the_block_uses():
+    shown, block, X = figure()
+    with d2l.capture_attention(block) as weights:
+        block(X[None])
+    (used,) = weights.values()
+    for head in (1, 2):
+        near(shown.numbers(6, head), used[0][0, head - 1])
+        near(shown.numbers(5, head).softmax(-1), used[0][0, head - 1])
+
+
+def test_the_stages_between_are_those_of_torch():
+    shown, block, X = figure()
+    outputs = {}
+    for name in ("attention", "attention.attention", "addnorm1", "ffn.activation", "ffn"):
+        block.get_submodule(name).register_forward_hook(lambda m, a, out, name=name: outputs.update({name: out[0]}))
+    block(X[None])
+    fetched, thought = outputs["addnorm1"], outputs["ffn"]
+    near(shown.numbers(8), outputs["attention"])
+    near(shown.numbers(9), X + outputs["attention"])
+    near(shown.numbers(10), fetched)
+    near(shown.numbers(11), outputs["ffn.activation"])
+    near(shown.numbers(12), thought)
+    near(shown.numbers(13), fetched + thought)
+    for head, own in ((1, slice(0, 4)), (2, slice(4, 8))):
+        for stage, W in ((2, block.attention.W_q), (3, block.attention.W_k), (4, block.attention.W_v)):
+            near(shown.numbers(stage, head), W(X)[:, own])
+        near(shown.numbers(7, head), outputs["attention.attention"][head - 1])
+
+
+def test_the_shapes_said_are_the_shapes_shown():
+    shown = figure()[0]
+    for i, stage in enumerate(shown.state["stages"], start=1):
+        said = tuple(map(int, re.search(r"= \((\d+), (\d+)\)$", stage["shape"]).groups()))
+        assert tuple(shown.numbers(i).shape) == said
+        assert (torch.tensor(stage["numbers"]).dim() == 3) == (i in PER_HEAD)
+
+
+def test_the_block_stays_as_it_was():
+    block, X = make()
+    before = {name: value.clone() for name, value in block.state_dict().items()}
+    LayerWalk(block.train(), TOKENS, X[None].requires_grad_())
+    assert block.training and all(torch.equal(before[name], value) for name, value in block.state_dict().items())
+
+
+def test_it_is_small():
+    assert len(figure()[0]._repr_html_()) < 28_000
+
+
+def test_the_fallback_walks_too():
+    shown = figure(head=2)[0]
+    text = shown.fallback()
+    assert text.count("<tr>") == 15 and "6. weights" in text and "head 2" in text
+    row = ", ".join(f"{x:.2f}" for x in shown.numbers(6, 2)[0].tolist())
+    assert f"<td>(T, T) = (4, 4)</td><td>{row}</td>" in text
+
+
+class Other(d2l.TransformerEncoderBlock):
+    def forward(self, X, *args, **kwargs):
+        return 2 * super().forward(X, *args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"block": nn.Linear(8, 8)}, TypeError, "is a Linear"),
+        ({"block": d2l.TransformerEncoderBlock(8, 12, 2, norm_first=True)}, ValueError, "normalises before"),
+        ({"block": Other(8, 12, 2)}, ValueError, "miss its output"),
+        ({"tokens": TOKENS[:3]}, ValueError, r"X has shape \(4, 8\), expected \(3, 8\)"),
+        ({"X": torch.zeros(2, 4, 8)}, ValueError, r"expected \(4, 8\)"),
+        ({"X": torch.full((4, 8), torch.nan)}, ValueError, "not finite"),
+        ({"tokens": ["a", "a", "b", "c"]}, ValueError, "must differ"),
+        ({"stage": 15}, ValueError, "expected 1 to 14 and 1 to 2"),
+        ({"head": 0}, ValueError, "stage 1 and head 0"),
+    ],
+)
+def test_bad_input_is_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        figure(**changes)
+
+
+@pytest.mark.browser
+def test_the_page_walks_by_mouse_and_by_keyboard(chromium, tmp_path):
+    shown = figure()[0]
+    path = tmp_path / "figure.html"
+    path.write_text(f'<!doctype html><meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 390, "height": 800})
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector("d2lmini-layer-walk[data-ready=yes]")
+
+    def cells():
+        return [float(text.replace("−", "-")) for text in page.locator("tbody td").all_inner_texts()]
+
+    def sees(stage, head=1):
+        assert cells() == pytest.approx(shown.numbers(stage, head).flatten().tolist(), abs=6e-3)
+        assert page.locator(".d2lmini-note").inner_text().startswith(f"{stage} of 14: {TITLES[stage - 1]}")
+
+    following = page.get_by_role("button", name="next")
+    page.get_by_role("combobox", name="head").select_option("2")
+    for stage in range(1, 14):
+        sees(stage, 2 if stage in PER_HEAD else 1)
+        following.click()
+    assert following.get_attribute("aria-disabled") == "true"
+    following.focus()
+    page.keyboard.press("Enter")
+    sees(14)  # there is no further one
+    page.get_by_role("button", name="previous").click()
+    sees(13)
+    page.get_by_role("combobox", name="stage").select_option("6")
+    sees(6, 2)
+    assert page.locator("thead th").all_inner_texts() == ["token", *TOKENS]
+    page.get_by_role("combobox", name="head").select_option("1")
+    sees(6, 1)
+
+    # a token is followed through the stages, by keyboard and by mouse
+    page.get_by_role("button", name="follow black").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("tr.chosen th").inner_text() == "cat"
+    following.focus()
+    for _ in range(10):
+        page.keyboard.press("Enter")
+    sees(14)
+    assert page.locator("tr.chosen th").inner_text() == "cat"
+    page.get_by_role("button", name="previous").focus()
+    page.keyboard.press("Enter")
+    sees(13)
+    page.locator("tbody td").first.hover()
+    assert page.locator("tr.chosen th").inner_text() == "the"
+
+    # a phone: the widest table scrolls in its box, the page does not
+    page.get_by_role("combobox", name="stage").select_option("11")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert errors == []
+    page.close()
