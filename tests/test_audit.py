@@ -62,6 +62,11 @@ def checks_nothing(t, answer):
     t.call(answer, t.randn(2, 3))
 
 
+def checks_by_chance(t, answer):
+    for _ in range(4 + t.seed):
+        verify(t, answer)
+
+
 def checks_shape_only(t, answer):
     got = t.call(answer, t.randn(2, 3))
     for _ in range(3):
@@ -112,6 +117,7 @@ FAULTS = {
     "solution: wrong": replace(PART, answer=wrong),
     "solution: broken check": replace(PART, verify=broken),
     "solution: vacuous": replace(PART, verify=checks_nothing),
+    "count": replace(PART, verify=checks_by_chance),
     "time": replace(PART, verify=slow, seconds=0.2),
     "alternatives": replace(PART, alternatives=[]),
     "alternatives: wrong": replace(PART, alternatives=[unmarked, wrong]),

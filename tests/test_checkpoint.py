@@ -31,9 +31,12 @@ def processes():
     return forkserver()
 
 
-def continue_and_kill(processes, folder, result, after=None, at=None):
-    """Goes on with a run in a process that is killed after some seconds, or at some call; returns its exit code."""
-    process = processes.Process(target=run_on, args=(folder, result, at))
+def continue_and_kill(processes, folder, result, after=None, at=None, pause=0.0):
+    """Goes on with a run in a process that is killed after some seconds, or at some call; returns its exit code.
+
+    With ``pause`` it rests so many seconds after every step, so that a fast machine does not get to the end first.
+    """
+    process = processes.Process(target=run_on, args=(folder, result, at, pause))
     process.start()
     if after is not None:
         deadline = time.monotonic() + 60
@@ -49,8 +52,9 @@ def test_a_run_killed_at_random_moments_reaches_the_same_losses(processes, whole
     chance = random.Random(0)
     codes = []
     while not codes or codes[-1] != 0:
-        after = chance.uniform(0, 0.4) if len(codes) < 4 else None
-        codes.append(continue_and_kill(processes, tmp_path / "run", tmp_path / "result.json", after=after))
+        after = chance.uniform(0, 0.3) if len(codes) < 4 else None
+        result = tmp_path / "result.json"
+        codes.append(continue_and_kill(processes, tmp_path / "run", result, after=after, pause=0.05))
         assert codes[-1] in (0, -9)
     assert codes.count(-9) >= 3
     assert outcome(json.loads((tmp_path / "result.json").read_text())) == whole

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+import time
 from pathlib import Path
 
 import accelerate
@@ -26,28 +27,29 @@ PAD = 0
 class Tokens(DataModule):
     """Sequences with padding, whose batches differ in the number of their tokens; each is changed at random."""
 
-    def __init__(self, num_examples=40, batch_size=4, num_val=10, shuffle=True, noise=True):
+    def __init__(self, num_examples=40, batch_size=4, num_val=10, shuffle=True, noise=True, pause=0.0):
         super().__init__(num_workers=0)
         self.save_hyperparameters()
 
     def get_dataloader(self, train):
         count = self.num_examples if train else self.num_val
-        examples = _Sequences(count, seed=int(train), noise=self.noise and train)
+        examples = _Sequences(count, int(train), self.noise and train, self.pause / self.batch_size)
         return torch.utils.data.DataLoader(examples, self.batch_size, shuffle=self.shuffle and train)
 
 
 class _Sequences(torch.utils.data.Dataset):
-    def __init__(self, count, seed, noise):
+    def __init__(self, count, seed, noise, pause):
         generator = torch.Generator().manual_seed(seed)
         self.X = torch.randint(1, 11, (count, 6), generator=generator)
         lens = torch.randint(1, 7, (count, 1), generator=generator)
         self.Y = torch.where(torch.arange(6) < lens, (self.X + 1) % 11, PAD)
-        self.noise = noise
+        self.noise, self.pause = noise, pause
 
     def __len__(self):
         return len(self.X)
 
     def __getitem__(self, i):
+        time.sleep(self.pause)
         X = self.X[i].clone()
         if self.noise:  # drawn by the data, from all three sources
             X[random.randrange(6)] = np.random.randint(1, 11)
@@ -83,8 +85,8 @@ def train(folder, data=None, model=None, **options):
     return trainer
 
 
-def run_on(folder, result, kill_at=None):
-    """Goes on with the run of a folder to its end.
+def run_on(folder, result, kill_at=None, pause=0.0):
+    """Goes on with the run of a folder to its end, resting ``pause`` seconds before every batch.
 
     ``kill_at`` is the name of a function in `os` and a number: at that call, in writing a checkpoint, it kills itself.
     """
@@ -100,7 +102,7 @@ def run_on(folder, result, kill_at=None):
             return function(*args, **kwargs)
 
         setattr(os, name, call)
-    trainer = train(folder, resume=True, checkpoint_every=2)
+    trainer = train(folder, Tokens(pause=pause), resume=True, checkpoint_every=2)
     Path(result).write_text(json.dumps(trainer.history))
 
 

@@ -86,6 +86,7 @@ def _coded(part):
 
 
 def _right_answers(part, solution):
+    checks = set()
     for seed in SEEDS[:1] if isinstance(part, Experiment) else SEEDS:
         start = time.perf_counter()
         verdict = judge(part, solution, seed=seed)
@@ -96,6 +97,9 @@ def _right_answers(part, solution):
             return
         if seed and seconds > part.seconds / 2:  # the first may load libraries
             yield "time", f"the solution takes {seconds:.1f} s of the {part.seconds:g} s that an answer has"
+        checks.add(verdict.checks)
+    if len(checks) > 1:  # it is printed, and the solved notebooks are compared with what they printed before
+        yield "count", f"the number of checks depends on the seed: {sorted(checks)}"
     if not part.alternatives:
         yield "alternatives", "there is none: a second right answer shows that the check is not too narrow"
     for alternative in part.alternatives:

@@ -1,0 +1,384 @@
+r"""Scaled dot products in Bahdanau's decoder
+
+Bahdanau scores a state against an encoder output with a small network. Both are vectors of the same size h here, so
+a scaled dot product would do as well, and it needs no parameters at all. Replace the one by the other. Then measure
+what that changes: parameters, time, and what is learned.
+"""
+
+import math
+import time
+
+import torch
+from torch import nn
+
+import d2lmini as d2l
+from d2lmini.exercises.engine import Code, Exercise, Experiment, Mutant
+
+
+def decode(decoder, X, memory, hidden, valid_lens):
+    """Run the decoder over all tokens of X with scaled dot-product attention.
+
+    Args:
+        decoder: a module with ``embedding`` (nn.Embedding), ``rnn`` (nn.GRU of several layers, time first) and
+            ``dense`` (nn.Linear).
+        X: (B, T), tokens.
+        memory: (B, S, h), the encoder's outputs: keys and values.
+        hidden: (layers, B, h), the state of the GRU.
+        valid_lens: (B,), how many of the S keys count, at least 1.
+
+    Returns:
+        Logits (B, T, V), and the attention weights (B, T, S).
+    """
+    ### BEGIN SOLUTION
+    S, h = memory.shape[1:]
+    padding = torch.arange(S, device=memory.device) >= valid_lens[:, None]  # (B, S)
+    logits, weights = [], []
+    for x in decoder.embedding(X.t()):  # (B, embed_size)
+        query = hidden[-1]  # (B, h)
+        scores = (memory @ query[:, :, None]).squeeze(-1) / math.sqrt(h)  # (B, S)
+        scores = scores.masked_fill(padding, -torch.inf)
+        row = torch.softmax(scores, dim=-1)
+        context = (row[:, :, None] * memory).sum(dim=1)  # (B, h)
+        output, hidden = decoder.rnn(torch.cat([x, context], dim=-1)[None], hidden)
+        logits.append(decoder.dense(output[0]))
+        weights.append(row)
+    return torch.stack(logits, dim=1), torch.stack(weights, dim=1)
+    ### END SOLUTION
+
+
+def with_the_package(decoder, X, memory, hidden, valid_lens):
+    """The package's decoder with another module for its attention."""
+    vocab_size, embed_size = decoder.embedding.weight.shape
+    sizes = vocab_size, embed_size, memory.shape[-1], decoder.rnn.num_layers
+    model = d2l.Seq2SeqAttentionDecoder(*sizes, attention=d2l.DotProductAttention()).eval()
+    for name in ("embedding", "rnn", "dense"):
+        setattr(model, name, getattr(decoder, name))
+    logits, _ = model(X, (memory, hidden.transpose(0, 1), valid_lens))
+    return logits, torch.cat(model.attention_weights, 1)
+
+
+class _Decoder(nn.Module):
+    """What the learner gets: the parts, without a forward."""
+
+    def __init__(self, vocab_size, embed_size, num_hiddens, num_layers):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, embed_size)
+        self.rnn = nn.GRU(embed_size + num_hiddens, num_hiddens, num_layers)
+        self.dense = nn.Linear(num_hiddens, vocab_size)
+
+
+def _reference(decoder, X, memory, hidden, valid_lens, fault=None):
+    """Logits and weights in the dtype of the decoder, right or with a known fault."""
+    h, first, logits, weights = memory.shape[-1], hidden, [], []
+    real = torch.arange(memory.shape[1]) < valid_lens[:, None]
+    for x in decoder.embedding(X.T):
+        _, after = decoder.rnn(torch.cat([x, torch.zeros_like(hidden[0])], -1)[None], hidden)
+        query = {"query-layer": hidden[0], "stale-query": first[-1], "late-query": after[-1]}.get(fault, hidden[-1])
+        scale = {"unscaled": 1.0, "by-h": 1 / h, "by-keys": memory.shape[1] ** -0.5}.get(fault, h**-0.5)
+        scores = torch.einsum("bh,bsh->bs", query, memory) * scale
+        if fault == "mask-zero":
+            scores = scores.masked_fill(~real, 0.0)
+        elif fault not in ("unmasked", "mask-late"):
+            scores = scores.masked_fill(~real, -torch.inf)
+        row = torch.softmax(scores, 0 if fault == "over-batch" else -1).nan_to_num()
+        row = row * real if fault == "mask-late" else row
+        context = torch.einsum("bs,bsh->bh", row, memory)
+        parts = [context, x] if fault == "order" else [x, context]
+        output, hidden = decoder.rnn(torch.cat(parts, -1)[None], hidden)
+        logits.append(decoder.dense(output[0]))
+        weights.append(row)
+    return torch.stack(logits, 1), torch.stack(weights, 1)
+
+
+FAULTS = {
+    "unscaled": "the scores are not divided by the root of h",
+    "by-h": "the scores are divided by h, not by its root",
+    "by-keys": "the scores are divided by the root of the number of keys; it is the number of features h that counts",
+    "unmasked": "padding gets weight: where are the valid lengths?",
+    "mask-zero": "padding gets weight: a score of zero is an ordinary score, it takes minus infinity to say no",
+    "mask-late": "the mask comes after the softmax, so that the weights of a short sentence do not sum to one",
+    "over-batch": "the weights sum to one over the batch, not over the keys",
+    "query-layer": "the query is the state of the first layer, not of the last",
+    "stale-query": "the query is the same at every step: take the state that the last step left",
+    "late-query": "the query is the state *after* this step's token was read; it must be the one before",
+    "order": "the token's embedding comes first, the context second, as D2L has them",
+}
+
+
+def verify_decode(t, answer):
+    B, S, T, h, embed, V = t.sizes(6, 3, 10)
+    torch.manual_seed(t.seed)
+    decoder = _Decoder(V, embed, h, num_layers=2)
+    with torch.no_grad():
+        for parameter in decoder.parameters():  # large enough that every fault shows
+            parameter.copy_(t.randn(*parameter.shape, scale=0.6))
+    X, memory, hidden = t.integers(0, V, B, T), t.randn(B, S, h), t.randn(2, B, h)
+    valid_lens = t.integers(1, S, B)  # all of them leave some padding
+    valid_lens[0] = 2
+    memory.requires_grad_()
+
+    exact = _Decoder(V, embed, h, num_layers=2).double()
+    exact.load_state_dict(decoder.state_dict())
+    inputs = X, memory.detach().double().requires_grad_(), hidden.double(), valid_lens
+    logits, weights = _reference(exact, *inputs)
+    (slope,) = torch.autograd.grad(logits.sum(), inputs[1])
+    with torch.no_grad():
+        wrong = {fault: (_reference(exact, *inputs, fault), message) for fault, message in FAULTS.items()}
+    of_weights, of_logits = ({f: (pair[i], text) for f, (pair, text) in wrong.items()} for i in (1, 0))
+    of_weights.pop("order")  # right in the first row, and of the rest the logits tell
+    got = t.call(answer, decoder, X, memory, hidden, valid_lens)
+    got_logits, got_weights = t.unpack(got, "logits", "weights")
+    t.same(got_logits, logits.detach(), "the logits", mistakes=of_logits)
+    t.same(got_weights, weights.detach(), "the weights", mistakes=of_weights)
+    t.same(t.gradient(got_logits, 2, "the logits"), slope, "the gradient in the memory", tolerance=(1e-3, 1e-4))
+
+    # whatever stands in the padding makes no difference
+    padding = torch.arange(S) >= valid_lens[:, None]
+    other = memory.detach().masked_fill(padding[..., None], 30.0)
+    got_logits, got_weights = t.unpack(t.call(answer, decoder, X, other, hidden, valid_lens), "logits", "weights")
+    t.same(got_logits, logits.detach(), "the logits with other numbers in the padding")
+    t.same(got_weights, weights.detach(), "the weights with other numbers in the padding")
+
+
+def compare(make, train, valid, long, seed):
+    """Train with both scores on one budget, and time them.
+
+    Args:
+        make: dict from "additive" and "dot" to a function without arguments that makes an untrained d2l.Seq2Seq.
+        train: the one batch to train on, D2L's tuple (src, tgt_in, src_valid_len, tgt_out).
+        valid: the batch to be judged on.
+        long: a batch of long sources, for timing only.
+        seed: for torch.manual_seed, before each model is made.
+
+    Returns:
+        dict: "additive" and "dot", the losses on ``valid`` after training; "additive_seconds" and "dot_seconds", the
+        median CPU time of a loss on ``long`` with its backward pass; "more_parameters", how many the additive model has
+        more.
+    """
+    ### BEGIN SOLUTION
+    import time
+
+    models, result = {}, {}
+    for kind in ("additive", "dot"):
+        torch.manual_seed(seed)
+        model = models[kind] = make[kind]()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+        model.train()
+        for _ in range(16):
+            loss = model.loss(model(*train[:-1]), train[-1])
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1)
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            result[kind] = model.loss(model(*valid[:-1]), valid[-1]).item()
+
+    times = {"additive": [], "dot": []}
+    for _ in range(4):
+        for kind, model in models.items():  # in turns: whatever slows the machine down slows both
+            start = time.process_time()
+            model.loss(model(*long[:-1]), long[-1]).backward()
+            times[kind].append(time.process_time() - start)
+    for kind, seconds in times.items():
+        result[kind + "_seconds"] = sorted(seconds[1:])[1]  # the first is a warm-up
+    count = {kind: sum(p.numel() for p in model.parameters()) for kind, model in models.items()}
+    result["more_parameters"] = count["additive"] - count["dot"]
+    return result
+    ### END SOLUTION
+
+
+def with_another_optimizer(make, train, valid, long, seed):
+    found, seconds, models = {"more_parameters": 0}, {}, {}
+    for kind, build in make.items():
+        torch.manual_seed(seed)
+        model = models[kind] = build().train()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.04)
+        for _ in range(16):
+            optimizer.zero_grad()
+            model.loss(model(*train[:-1]), train[-1]).backward()
+            optimizer.step()
+        found[kind] = model.eval().loss(model(*valid[:-1]), valid[-1]).item()
+    found["more_parameters"] = sum(p.numel() for p in models["additive"].decoder.attention.parameters())
+    for kind in [*models] * 4:
+        start = time.process_time()
+        models[kind].loss(models[kind](*long[:-1]), long[-1]).backward()
+        seconds.setdefault(kind, []).append(time.process_time() - start)
+    return {**found, **{f"{kind}_seconds": min(values) for kind, values in seconds.items()}}
+
+
+def _toy(t, B, S=3, T=3, V=8):
+    """Sentences to be 'translated' by adding one to each token and writing them backwards. 0: pad, 1: bos."""
+    src = t.integers(2, V - 1, B, S)
+    tgt = src.flip(1)[:, :T] + 1
+    tgt_in = torch.cat([torch.ones(B, 1, dtype=torch.long), tgt[:, :-1]], 1)
+    return src, tgt_in, torch.full((B,), S), tgt
+
+
+def verify_compare(t, answer):
+    V, size = 8, 16
+    made, steps = {}, {}
+
+    def build(kind, attention=None):
+        sizes = V, size, size, 1
+        decoder = d2l.Seq2SeqAttentionDecoder(*sizes, attention=attention)
+        model = made[kind] = d2l.Seq2Seq(d2l.Seq2SeqEncoder(*sizes), decoder, 0, 0.02)
+        steps[kind] = 0
+
+        def count(module, args):
+            if module.training:
+                steps[kind] += len(args[0])
+
+        model.register_forward_pre_hook(count)
+        return model
+
+    make = {"additive": lambda: build("additive"), "dot": lambda: build("dot", d2l.DotProductAttention())}
+    more = 2 * size**2 + size
+    reports = []
+    for seed in (t.seed % 1000, t.seed % 1000 + 1):
+        train, valid, long = _toy(t, 64), _toy(t, 40), _toy(t, 24, 40, 6)
+        made.clear()
+        begin = time.perf_counter()
+        got = t.call(answer, make, train, valid, long, seed)
+        wall = time.perf_counter() - begin
+        names = "additive", "dot", "additive_seconds", "dot_seconds", "more_parameters"
+        report = dict(zip(names, t.fields(got, *names), strict=True))
+        for name, value in report.items():
+            t.that(isinstance(value, (int, float)), "type", f"{name!r} is a {type(value).__name__}, expected a number")
+        t.that(set(made) == {"additive", "dot"}, "not-made", "both models must be made with the functions in `make`")
+        negative = {"fewer": (-more, "it is the additive model that has more: turn the difference around")}
+        t.number(report["more_parameters"], more, "'more_parameters'", mistakes=negative)
+        t.that(steps["additive"] == steps["dot"], "budget", "the two models were not trained on equally many sentences")
+        with torch.no_grad():
+            losses = {
+                kind: [float(model.eval().loss(model(*batch[:-1]), batch[-1])) for batch in (valid, train, long)]
+                for kind, model in made.items()
+            }
+        for kind, other in (("additive", "dot"), ("dot", "additive")):
+            mistakes = {
+                "swapped": (losses[other][0], f"{kind!r} holds the loss of the other model"),
+                "train-loss": (losses[kind][1], f"{kind!r} is the loss on `train`, not on `valid`"),
+                "long-loss": (losses[kind][2], f"{kind!r} is the loss on `long`, which is for timing only"),
+            }
+            t.number(report[kind], losses[kind][0], repr(kind), mistakes=mistakes, rtol=1e-3)
+            seconds = report[f"{kind}_seconds"]
+            message = f"'{kind}_seconds' cannot be: it is not positive, or longer than the whole call took"
+            t.that(0 < seconds < wall, "seconds", message)
+        reports.append(report)
+    for kind in ("additive", "dot"):
+        message = (
+            f"the model {kind!r} has hardly learned: its validation loss is still near that of guessing. Are all "
+            "parameters given to the optimizer, in enough steps?"
+        )
+        bounds = [0.75 * math.log(V - 2)] * 2
+        t.below([report[kind] for report in reports], bounds, 0.0, "not-learned", message)
+
+
+EXERCISE = Exercise(
+    key="d2l-11.4.2",
+    doc=__doc__,
+    source="D2L 11.4, exercise 2",
+    chapter="04",
+    parts=[
+        Code(
+            key="d2l-11.4.2a",
+            prompt="""
+Write `decode(decoder, X, memory, hidden, valid_lens)`: the decoder of section 11.4 over all T tokens, with softmax of
+$\\mathbf q^\\top \\mathbf k_i / \\sqrt h$ for its weights. Keys beyond the valid length get none. As before, the
+query of a step is the state of the top layer *before* the step reads its token. Return the weights, too: you will
+want to look at them.
+""",
+            hints=[
+                "Keys and values are the same tensor, `memory`. The query of a step is one vector for each example.",
+                "Scores of shape (B, S); minus infinity where `torch.arange(S) >= valid_lens[:, None]`, then softmax.",
+                "`d2l.Seq2SeqAttentionDecoder` takes any attention: see its argument `attention`, and "
+                "`d2l.DotProductAttention`. Or write the loop of chapter 04 with three lines changed.",
+            ],
+            answer=decode,
+            verify=verify_decode,
+            alternatives=[with_the_package],
+            mutants=[
+                Mutant("unscaled", "unscaled", " / math.sqrt(h)", ""),
+                Mutant("divided by h", "by-h", " / math.sqrt(h)", " / h"),
+                Mutant("root of S", "by-keys", "math.sqrt(h)", "math.sqrt(S)"),
+                Mutant("no mask", "unmasked", "masked_fill(padding, -torch.inf)", "clone()"),
+                Mutant("zero for no", "mask-zero", "-torch.inf", "0.0"),
+                Mutant(
+                    "mask after the softmax",
+                    "mask-late",
+                    "scores = scores.masked_fill(padding, -torch.inf)\n        row = torch.softmax(scores, dim=-1)",
+                    "row = torch.softmax(scores, dim=-1).masked_fill(padding, 0)",
+                ),
+                Mutant("first layer asks", "query-layer", "query = hidden[-1]", "query = hidden[0]"),
+                Mutant("context first", "order", "torch.cat([x, context]", "torch.cat([context, x]"),
+                Mutant(
+                    "over the batch",
+                    "over-batch",
+                    "torch.softmax(scores, dim=-1)",
+                    "torch.softmax(scores, 0).nan_to_num()",
+                ),
+                Mutant("weights time first", "shape", "torch.stack(weights, dim=1)", "torch.stack(weights)"),
+                Mutant("only logits", "type", "dim=1), torch.stack(weights, dim=1)", "dim=1)"),
+                Mutant(
+                    "context detached",
+                    "grad",
+                    "context = (row[:, :, None] * memory)",
+                    "memory = memory.detach()\n        context = (row.detach()[:, :, None] * memory)",
+                ),
+            ],
+            explanation="""
+Three lines changed and a layer less. What was lost? The additive score has two matrices of its own, so that it may
+compare any direction of the state with any other of the outputs. The dot product compares number with number, and
+leaves it to the two GRUs to put matching things at matching places. They are trained together, so they can.
+""",
+        ),
+        Experiment(
+            key="d2l-11.4.2b",
+            prompt="""
+Write `compare(make, train, valid, long, seed)`. Train both models on one budget (16 steps of Adam with learning
+rate 0.03 will do) and report their losses on `valid`. Then time both, forward and backward on `long`, in turns, and
+report medians. The toy corpus has sentences of three tokens, to be written backwards, each token raised by one;
+`long` has sources of forty.
+
+Predict first: how many parameters does the additive score have with vectors of h numbers? At h = 256? And which
+model takes longer?
+""",
+            hints=[
+                "Loss of a model on a batch: `model.loss(model(*batch[:-1]), batch[-1])`.",
+                "`time.process_time()` counts no other program (`import time` in your function). Drop the first value.",
+                "Parameters: the difference of two sums of `p.numel()`. By hand: two matrices and a vector.",
+            ],
+            answer=compare,
+            verify=verify_compare,
+            alternatives=[with_another_optimizer],
+            seconds=60.0,
+            mutants=[
+                Mutant("more steps for one", "budget", "range(16)", "range(16 if kind == 'dot' else 19)"),
+                Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
+                Mutant(
+                    "difference turned", "fewer", 'count["additive"] - count["dot"]', 'count["dot"] - count["additive"]'
+                ),
+                Mutant("training loss", "train-loss", "model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]"),
+                Mutant(
+                    "names swapped",
+                    "swapped",
+                    "return result",
+                    'return {**result, "dot": result["additive"], "additive": result["dot"]}',
+                ),
+                Mutant("no time", "seconds", "time.process_time() - start", "start - start"),
+                Mutant("a list", "type", "return result", "return list(result.values())"),
+            ],
+            explanation="""
+The additive score has $2 h^2 + h$ parameters: 131,328 at $h = 256$. For each pair of query and key it computes h
+tangents where the dot product has one sum of h products, and the backward pass needs all of them. So it is slower. By
+how much, in a decoder this small? Look at your two times: most of them goes into what both share, the recurrences. It
+is in a model *without* recurrence that the score dominates, and there speed decided: chapter 07's model has dot
+products. It gets the two matrices back as projections of queries and keys, where they cost one matrix product for the
+whole sentence and not a network for each pair.
+
+In quality the two can hardly be told apart here. What a score can express matters less when queries and keys are
+learned anyway.
+""",
+        ),
+    ],
+)
