@@ -21,9 +21,18 @@ from .scoring import additive_scores, dot_product_weights, softmax_where, weight
 
 
 def scaled_dot_product_attention(
-    queries, keys, values, valid_lens=None, *, mask=None, scale=None, dropout_p=0.0, return_weights=False
+    queries,
+    keys,
+    values,
+    valid_lens=None,
+    *,
+    mask=None,
+    scale=None,
+    score_bias=None,
+    dropout_p=0.0,
+    return_weights=False,
 ):
-    """Averages of the values, weighted by softmax(scale * queries . keys).
+    """Averages of the values, weighted by softmax(scale * queries . keys + score_bias).
 
     Runs through torch's fused kernel, which never makes the (T, S) weights, unless they are asked for. Asking
     changes the output by no more than rounding, except that dropout draws other random numbers. The fused
@@ -36,6 +45,7 @@ def scaled_dot_product_attention(
         valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count.
         mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
         scale: factor on the dot products; None: 1/sqrt(D).
+        score_bias: None, or what is added to the scores, (B or 1, T, S) or (B or 1, H or 1, T, S).
         dropout_p: probability of dropping a weight, applied always: pass 0 in evaluation.
         return_weights: whether to return the weights too.
 
@@ -59,9 +69,11 @@ def scaled_dot_product_attention(
         raise ValueError("queries and keys have 0 features, expected at least 1")
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p is {dropout_p}, expected a probability")
+    if score_bias is not None:
+        _check_bias(score_bias, shape)
     mask = as_mask(shape, valid_lens, mask, device=queries.device)
     queries, keys, values = _without_idle(queries, keys, values, mask)
-    return _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights)
+    return _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights, score_bias)
 
 
 class DotProductAttention(Attention):
@@ -73,12 +85,13 @@ class DotProductAttention(Attention):
     Source: D2L section 11.3.3.
     """
 
-    def forward(self, queries, keys, values, valid_lens=None, *, mask=None):
+    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, score_bias=None):
         """As `scaled_dot_product_attention`: (B, T, D), (B, S, D), (B, S, E) to (B, T, E), or with heads."""
         output = scaled_dot_product_attention(
-            queries, keys, values, valid_lens, mask=mask, dropout_p=self._dropout_p
+            queries, keys, values, valid_lens, mask=mask, score_bias=score_bias, dropout_p=self._dropout_p
         )
-        return self._remember(output, _weights_of_call, queries, keys, valid_lens, mask)
+        weights = partial(_weights_of_call, score_bias=score_bias)
+        return self._remember(output, weights, queries, keys, valid_lens, mask)
 
 
 class BilinearAttention(Attention):
@@ -153,19 +166,20 @@ class AdditiveAttention(Attention):
         return self._remember(output, _additive_weights, queries, keys, w_v.detach().clone(), mask)
 
 
-def _weights_of_call(queries, keys, valid_lens, mask, *, scale=None):
+def _weights_of_call(queries, keys, valid_lens, mask, *, scale=None, score_bias=None):
     shape = (*queries.shape[:-1], keys.shape[-2])
-    return dot_product_weights(queries, keys, as_mask(shape, valid_lens, mask), scale=scale)
+    mask = as_mask(shape, valid_lens, mask)
+    return dot_product_weights(queries, keys, mask, scale=scale, score_bias=score_bias)
 
 
 def _additive_weights(queries, keys, w_v, mask):
     return softmax_where(additive_scores(queries, keys, w_v), mask)
 
 
-def _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights=False):
+def _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights=False, score_bias=None):
     """`scaled_dot_product_attention` of inputs that are checked and rid of idle content."""
     if return_weights or 0 in (*queries.shape, *values.shape):  # kernels differ on what they make of nothing
-        weights = dot_product_weights(queries, keys, mask, scale=scale)
+        weights = dot_product_weights(queries, keys, mask, scale=scale, score_bias=score_bias)
         output = weighted_average(weights, values, dropout_p)
         return (output, weights.to(queries.dtype)) if return_weights else output
     empty = allowed = None
@@ -173,9 +187,12 @@ def _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights
         empty = ~mask.any(-1, keepdim=True)  # (..., T, 1)
         # for a row without keys some kernels give NaN (torch 2.4), for a full row none does
         allowed = mask | empty
+    if score_bias is not None:
+        added = score_bias.to(queries.dtype).expand(*queries.shape[:-1], keys.shape[-2])
+        allowed = added if mask is None else added.masked_fill(~allowed, -torch.inf)
     if queries.dim() == 3:  # the fast kernels want heads
         queries, keys, values = queries[:, None], keys[:, None], values[:, None]  # (B, 1, T, D), ...
-        allowed = allowed if mask is None else allowed[:, None]  # (B, 1, T, S)
+        allowed = None if allowed is None else allowed[:, None]  # (B, 1, T, S)
         output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p, scale=scale)[:, 0]
     else:
         output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p, scale=scale)
@@ -206,6 +223,12 @@ def _project(linear, name, x):
 def _check_size(name, x, size, origin):
     if x.shape[-1] != size:
         raise ValueError(f"{name} have {x.shape[-1]} features, expected {size} ({origin})")
+
+
+def _check_bias(score_bias, shape):
+    fits = score_bias.dim() == len(shape) and all(n in (1, m) for n, m in zip(score_bias.shape, shape, strict=True))
+    if not fits:
+        raise ValueError(f"score_bias has shape {tuple(score_bias.shape)}, which does not broadcast to {shape}")
 
 
 def _check_inputs(queries, keys, values):

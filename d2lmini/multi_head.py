@@ -4,18 +4,14 @@ Queries, keys and values are projected to h = ``num_hiddens`` features and cut i
 ``valid_lens`` are those of `d2lmini.masks`.
 """
 
-import math
 from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from .attention import DotProductAttention, _without_idle
-from .masks import as_mask
-from .scoring import softmax_where
+from .attention import DotProductAttention
 
 
 class KeyValueCache(NamedTuple):
@@ -56,24 +52,6 @@ class HeadsAttention(DotProductAttention):
     def attention_weights(self):
         """Weights of the last call before dropout, (B * H, T, S), detached; raises as `DotProductAttention` does."""
         return self._weights().flatten(0, 1)
-
-    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, score_bias=None):
-        """Queries (B, H, T, d), keys and values (B, H, S, d), bias (B or 1, H or 1, T, S) to (B, H, T, d)."""
-        if score_bias is None:
-            return super().forward(queries, keys, values, valid_lens, mask=mask)
-        shape = (*queries.shape[:-1], keys.shape[-2])
-        fits = score_bias.dim() == 4 and all(n in (1, m) for n, m in zip(score_bias.shape, shape, strict=True))
-        if not fits:
-            raise ValueError(f"score_bias has shape {tuple(score_bias.shape)}, which does not broadcast to {shape}")
-        mask = as_mask(shape, valid_lens, mask, device=queries.device)
-        queries, keys, values = _without_idle(queries, keys, values, mask)
-        added, empty = score_bias.to(queries.dtype).expand(shape), None
-        if mask is not None:
-            empty = ~mask.any(-1, keepdim=True)  # (B, H, T, 1)
-            added = added.masked_fill(~(mask | empty), -torch.inf)  # a row of -inf alone would be NaN
-        output = F.scaled_dot_product_attention(queries, keys, values, added, self._dropout_p)
-        output = output if mask is None else output.masked_fill(empty, 0)
-        return self._remember(output, _biased_weights, queries, keys, score_bias, mask)
 
 
 class MultiHeadAttention(nn.Module):
@@ -231,9 +209,3 @@ def head_masks(module, masks):
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _biased_weights(queries, keys, score_bias, mask):
-    wide = torch.promote_types(queries.dtype, torch.float32)
-    scores = queries.to(wide) @ keys.to(wide).mT / math.sqrt(queries.shape[-1]) + score_bias  # (B, H, T, S)
-    return softmax_where(scores, mask)

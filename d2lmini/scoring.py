@@ -50,11 +50,12 @@ def softmax_where(scores, mask):
     return torch.where(mask, scores, blocked).softmax(-1).masked_fill(empty, 0)
 
 
-def dot_product_weights(queries, keys, mask=None, *, scale=None):
-    """Weights (..., T, S) of scores scale * q . k, with scale 1/sqrt(D) unless given. D2L equation 11.3.6."""
+def dot_product_weights(queries, keys, mask=None, *, scale=None, score_bias=None):
+    """Weights (..., T, S) of scores scale * q . k, plus a bias; the scale is 1/sqrt(D) unless given. D2L 11.3.6."""
     scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
     queries, keys = _widen(queries), _widen(keys)
-    return softmax_where(queries * scale @ keys.mT, mask)  # (..., T, S)
+    scores = queries * scale @ keys.mT  # (..., T, S)
+    return softmax_where(scores if score_bias is None else scores + score_bias, mask)
 
 
 def additive_scores(queries, keys, w_v):

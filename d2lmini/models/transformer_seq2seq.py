@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from ..masks import as_mask
 from ..position import PositionalEncoding
 from ..transformer import DecoderState, TransformerDecoderBlock, TransformerEncoderBlock
 from .seq2seq import AttentionDecoder, Encoder, Seq2Seq
@@ -52,8 +53,9 @@ class TransformerEncoder(Encoder):
         """Tokens (B, S) and lengths (B,) to (B, S, h)."""
         # sines are of size one, and so are embeddings after this factor
         X = self.pos_encoding(self.embedding(X) * math.sqrt(self.num_hiddens))
+        mask = as_mask((*X.shape[:2], X.shape[1]), valid_lens, None, device=X.device)  # one for all blocks
         for blk in self.blks:
-            X = blk(X, valid_lens)
+            X = blk(X, mask=mask)
         return self.norm(X)
 
     @property
