@@ -230,3 +230,34 @@ def test_11_7_transformer(data):
     d2l.check_shape(between, (2, heads, steps, steps))
     assert not own.triu(1).any(), "a token attended to its future"
     d2l.show_heatmaps(own, xlabel="Key positions", ylabel="Query positions", titles=["a", "b", "c", "d"])
+
+
+def test_11_8_vision_transformer():
+    img_size, patch_size, num_hiddens, batch_size = 96, 16, 512, 4
+    patch_emb = d2l.PatchEmbedding(img_size, patch_size, num_hiddens)
+    X = torch.zeros(batch_size, 3, img_size, img_size)
+    d2l.check_shape(patch_emb(X), (batch_size, (img_size // patch_size) ** 2, num_hiddens))
+    assert d2l.PatchEmbedding().num_patches == 36
+    d2l.check_shape(d2l.ViTMLP(48, 24)(torch.ones((2, 100, 12))), (2, 100, 24))
+    X = torch.ones((2, 100, 24))
+    encoder_blk = d2l.ViTBlock(24, 24, 48, 8, 0.5)
+    encoder_blk.eval()
+    d2l.check_shape(encoder_blk(X), X.shape)
+
+    # the published sizes take hours on a processor
+    img_size, patch_size = 32, 16
+    num_hiddens, mlp_num_hiddens, num_heads, num_blks = 32, 64, 8, 2
+    emb_dropout, blk_dropout, lr = 0.1, 0.1, 0.1
+    model = d2l.ViT(
+        img_size, patch_size, num_hiddens, mlp_num_hiddens, num_heads, num_blks, emb_dropout, blk_dropout, lr
+    )
+    data = d2l.FashionMNIST(batch_size=128, resize=(img_size, img_size), subset="shipped")
+    fit(model, data)
+    d2l.check_shape(model.pos_embedding, (1, 5, num_hiddens))
+    d2l.check_shape(model.cls_token, (1, 1, num_hiddens))
+    d2l.check_shape(model.attention_weights[1], (104 * num_heads, 5, 5))  # 1,000 images: 104 in the last batch
+    X, y = batch = next(iter(data.get_dataloader(train=False)))
+    d2l.check_shape(X, (128, 1, img_size, img_size))
+    assert model.accuracy(model(X), y) > 0.3
+    axes = data.visualize(batch)
+    assert [ax.get_title() for ax in axes] == data.text_labels(y[:8])

@@ -16,6 +16,8 @@ BASE = {
     "masks",
     "pooling",
     "position",
+    "patches",
+    "stochastic_depth",
     "metrics",
     "objectives",
     "tokenization",
@@ -30,7 +32,11 @@ MAY_IMPORT = {
     "attention": {"scoring", "capture", "masks"},
     "multi_head": {"attention", "capture", "scoring", "masks"},
     "transformer": {"multi_head", "position", "masks"},
-    "models": {"transformer", "multi_head", "attention", "position", "masks", "decoding", "training"},
+    "grid_position": {"position"},
+    "models": {
+        *("transformer", "multi_head", "attention", "position", "masks", "decoding", "training"),
+        *("patches", "stochastic_depth", "grid_position"),
+    },
     "training": {"metrics", "plotting", "utils"},
 }
 # these may import everything, and only each other (and the command line) may import them

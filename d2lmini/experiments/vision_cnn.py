@@ -1,0 +1,57 @@
+"""Chapter 10: a residual network with as many parameters as the Vision Transformer of `vision_vit`, trained alike.
+
+How far do convolutions lead at this size? Images, steps, batches and augmentation of each preset are those of the
+Transformer's preset; the learning rate is one that suits this network.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+
+from d2lmini.experiments import _vision, vision_vit
+from d2lmini.models.resnet import ResNet, arch_for
+
+
+@dataclass(frozen=True)
+class Config(_vision.Recipe):
+    """Settings of `ResNet` beside those of the recipe: its widths follow from the ``parameters`` that it shall have."""
+
+    parameters: int = 0
+    blocks: tuple = (2, 2, 2)
+    multiple: int = 1
+    dropout: float = 0.1
+
+
+def like(preset, **changes):
+    """The recipe of a preset of `vision_vit`, and the size of its network."""
+    other = vision_vit.PRESETS[preset]
+    with torch.device("meta"):  # sizes without numbers
+        parameters = _vision.parameters(vision_vit.make(other))
+    recipe = {field.name: getattr(other, field.name) for field in fields(_vision.Recipe)}
+    return replace(Config(**recipe, parameters=parameters), **changes)
+
+
+PRESETS = {
+    "smoke": like("smoke", blocks=(1, 1)),
+    # a step takes longer than the small Transformer's, which has few patches: about as much time, not as many steps
+    "cpu": like("cpu", blocks=(1, 1, 1), lr=3e-3, steps=400),
+    "hour": like("hour", blocks=(1, 1, 1), lr=4e-3, steps=6_000),
+    "full": like("full", multiple=8, lr=3e-3),
+}
+
+
+def arch(config):
+    """The stages of a configuration."""
+    return arch_for(config.parameters, config.blocks, multiple=config.multiple)
+
+
+def make(config):
+    """The network of a configuration, its channels last in memory: so convolutions are quicker."""
+    return ResNet(arch(config), dropout=config.dropout).to(memory_format=torch.channels_last)
+
+
+def run(config, device):
+    """Train with every seed; see `_vision.run`. ``arch`` has a pair (blocks, channels) for each stage."""
+    outcome = _vision.run(make, config, device)
+    outcome["metrics"]["arch"] = arch(config)
+    return outcome
