@@ -77,7 +77,7 @@ def main(argv=None):
 
     run = commands.add_parser("run", help="run an experiment and record it; without a name, list them")
     run.add_argument("name", nargs="?")
-    run.add_argument("--preset", default="cpu", choices=["smoke", "cpu", "full"])
+    run.add_argument("--preset", default="cpu", help="smoke, cpu, full, or another one of the experiment's")
     run.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
     run.add_argument("--out", help="folder of the record; default: the results of the package")
     run.set_defaults(run=_run)

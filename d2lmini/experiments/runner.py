@@ -42,7 +42,7 @@ def execute(name, preset="cpu", device=None):
 
     Args:
         name: of the experiment.
-        preset: ``"smoke"``, ``"cpu"`` or ``"full"``.
+        preset: ``"smoke"``, ``"cpu"``, ``"full"``, or what else its ``PRESETS`` have.
         device: name of a torch device; None for the best there is.
 
     Returns:
@@ -95,7 +95,7 @@ def run(name, preset="cpu", device=None, out=None):
 
     Args:
         name: of the experiment.
-        preset: ``"smoke"``, ``"cpu"`` or ``"full"``.
+        preset: ``"smoke"``, ``"cpu"``, ``"full"``, or what else its ``PRESETS`` have.
         device: name of a torch device; None for the best there is.
         out: folder of the record; None for the results of the package.
 
