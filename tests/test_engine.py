@@ -2,6 +2,8 @@
 
 import os
 import random
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -226,3 +228,18 @@ def test_memory_is_seen():
     with Traffic() as traffic:
         x @ y.reshape(1, 7)
     assert traffic.bytes == 4 * (5 + 7 + 35)
+
+
+def test_a_short_limit_cuts_no_import_in_two():
+    program = """
+import sys
+from d2lmini.exercises.engine import registry
+from d2lmini.exercises.engine.judge import judge
+part = registry.load("d2l-11.4.2").parts[1]
+assert "torch._dynamo" not in sys.modules
+judge(part, part.answer, seconds=0.01)
+assert "torch._dynamo" in sys.modules
+print(judge(part, part.answer).status)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert found.stdout.strip() == "passed", found.stderr
