@@ -120,5 +120,6 @@ def test_the_experiment_compares_networks_of_one_size():
         other = vision_vit.PRESETS[preset]
         sizes = [_vision.parameters(module.make(c)) for module, c in ((vision_cnn, config), (vision_vit, other))]
         assert abs(sizes[0] - sizes[1]) < 0.05 * sizes[1] and max(sizes) <= 3_000_000
-        assert (config.batch_size, config.num_train, config.seeds) == (other.batch_size, other.num_train, other.seeds)
-    assert vision_cnn.PRESETS["full"].steps == vision_vit.PRESETS["full"].steps
+        assert (config.num_train, config.shift, config.seeds) == (other.num_train, other.shift, other.seeds)
+    full, other = vision_cnn.PRESETS["full"], vision_vit.PRESETS["full"]
+    assert (full.steps, full.batch_size) == (other.steps, other.batch_size)
