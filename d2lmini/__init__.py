@@ -68,6 +68,11 @@ _MODULES = {
     "models.vit": ["ViT", "ViTBlock", "ViTMLP"],
     "models.vit_transformers": ["from_transformers", "load_transformers_vit"],
     "models.rollout": ["attention_rollout"],
+    "models.windows": ["WindowAttention", "shifted_window_mask", "window_partition", "window_reverse"],
+    "models.swin": ["PatchMerging", "Swin", "SwinBlock"],
+    "models.davit": ["ChannelAttention", "DaViT", "DaViTBlock"],
+    "models.image_gpt": ["ImageGPT"],
+    "models.resnet": ["Residual", "ResNet"],
     "decoding": ["Decoded", "beam_search", "greedy_search", "reorder"],
     "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "tokenised_bleu"],
     "training": [

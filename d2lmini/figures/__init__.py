@@ -7,16 +7,24 @@ from d2lmini.figures.alignment_explorer import AlignmentExplorer
 from d2lmini.figures.head_explorer import HeadExplorer
 from d2lmini.figures.kernel_pooling import KernelPooling
 from d2lmini.figures.layer_walk import LayerWalk
+from d2lmini.figures.patch_attention import PatchAttention
+from d2lmini.figures.patch_size import PatchSize
+from d2lmini.figures.pixel_completion import PixelCompletion
 from d2lmini.figures.position_explorer import PositionExplorer
 from d2lmini.figures.query_plane import QueryPlane
 from d2lmini.figures.score_matrix import ScoreMatrix
+from d2lmini.figures.swin_explorer import SwinExplorer
 
 __all__ = [
     "AlignmentExplorer",
     "HeadExplorer",
     "KernelPooling",
     "LayerWalk",
+    "PatchAttention",
+    "PatchSize",
+    "PixelCompletion",
     "PositionExplorer",
     "QueryPlane",
     "ScoreMatrix",
+    "SwinExplorer",
 ]

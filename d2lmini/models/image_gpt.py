@@ -1,0 +1,270 @@
+"""ImageGPT: a picture as a text of grey values, written pixel by pixel.
+
+Grey is cut into K levels (`GreyQuantizer`), pixels stand in raster order (row by row, from the left), and a causal
+Transformer predicts each from those before. It can then draw pictures, or finish one whose top is given.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..masks import causal_mask
+from ..patches import as_pair, check_images
+from ..training import Module
+from ..transformer import TransformerEncoderBlock
+
+
+class GreyQuantizer:
+    """Grey values as integers: each becomes the nearest of K levels.
+
+    Args:
+        levels: K different grey values, in rising order; see `even` and `fit`.
+
+    Raises:
+        ValueError: there are fewer than two levels, or they do not rise.
+
+    Source: Chen et al. 2020, whose 512 colours come from k-means.
+    """
+
+    def __init__(self, levels):
+        self.levels = torch.as_tensor(levels, dtype=torch.float32)
+        if self.levels.dim() != 1 or len(self.levels) < 2 or not (self.levels.diff() > 0).all():
+            raise ValueError(f"levels are {self.levels.tolist()}, expected at least two in rising order")
+
+    def __len__(self):
+        """K."""
+        return len(self.levels)
+
+    @classmethod
+    def even(cls, num_levels):
+        """Levels at equal distances from 0 to 1."""
+        return cls(torch.linspace(0, 1, num_levels))
+
+    @classmethod
+    def fit(cls, images, num_levels, num_steps=50):
+        """Levels by k-means: where the pixels are, so that less is lost.
+
+        Args:
+            images: floats of any shape, with at least ``num_levels`` different values.
+            num_levels: K.
+            num_steps: rounds of assigning every pixel and moving every level, at most.
+
+        Raises:
+            ValueError: there are too few different values.
+        """
+        values, counts = images.flatten().double().unique(return_counts=True)
+        if len(values) < num_levels:
+            raise ValueError(f"the images have {len(values)} different values, which cannot make {num_levels} levels")
+        levels = values[torch.linspace(0, len(values) - 1, num_levels).round().long()]
+        for _ in range(num_steps):
+            nearest = torch.bucketize(values, (levels[1:] + levels[:-1]) / 2)
+            total = torch.zeros_like(levels).index_add(0, nearest, counts.double())
+            moved = torch.zeros_like(levels).index_add(0, nearest, counts * values) / total
+            moved = torch.where(total > 0, moved, levels)  # a level that is nearest to nothing stays
+            if torch.equal(moved, levels):
+                break
+            levels = moved
+        return cls(levels)
+
+    def encode(self, images):
+        """Images (N, 1, height, width), floats, to integers (N, height, width) below K.
+
+        Raises:
+            TypeError: the images are not floating point.
+            ValueError: they have another number of dimensions or channels.
+        """
+        check_images(images, num_channels=1)
+        levels = self.levels.to(images)
+        return torch.bucketize(images[:, 0].contiguous(), (levels[1:] + levels[:-1]) / 2)
+
+    def decode(self, pixels):
+        """Integers (N, height, width) to images (N, 1, height, width) whose values are levels.
+
+        Raises:
+            ValueError: a pixel is none of the K.
+        """
+        _check_range(pixels, len(self))
+        return self.levels.to(pixels.device)[pixels][:, None]
+
+
+class ImageGPT(Module):
+    """A causal Transformer over the pixels of an image, in raster order.
+
+    The blocks normalise first, and a norm follows the last. What stands at place t is the pixel before, a start sign
+    at place 0, with the position t; its output predicts pixel t.
+
+    Args:
+        img_size: height and width of the images, in pixels; an integer for both.
+        num_levels: K, how many grey values there are.
+        num_hiddens: h.
+        ffn_num_hiddens: size of the hidden layer of the feed-forward networks.
+        num_heads: H.
+        num_blks: how many blocks.
+        dropout: in training, of the embeddings and inside the blocks.
+        lr: learning rate.
+
+    Source: UDL section 12.10.1; Chen et al. 2020, "Generative pretraining from pixels".
+    """
+
+    def __init__(
+        self, img_size, num_levels, num_hiddens, ffn_num_hiddens, num_heads, num_blks, dropout=0.0, lr=1e-3
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        self.img_size = height, width = as_pair(img_size)
+        self.embedding = nn.Embedding(num_levels + 1, num_hiddens)  # the last is the start sign
+        self.rows = nn.Embedding(height, num_hiddens)
+        self.columns = nn.Embedding(width, num_hiddens)
+        self.dropout = nn.Dropout(dropout)
+        self.blks = nn.ModuleList(
+            TransformerEncoderBlock(
+                num_hiddens, ffn_num_hiddens, num_heads, dropout, norm_first=True, activation=nn.GELU
+            )
+            for _ in range(num_blks)
+        )
+        self.norm = nn.LayerNorm(num_hiddens)
+        self.dense = nn.Linear(num_hiddens, num_levels)
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(module.weight, std=0.02)
+        for blk in self.blks:  # what is added along the depth keeps its size, as in GPT-2
+            for last in (blk.attention.W_o, blk.ffn.dense2):
+                nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * num_blks))
+
+    def forward(self, pixels):
+        """Scores of every pixel, given those before it.
+
+        Args:
+            pixels: integers (N, rows, width) below K: images, or their first rows.
+
+        Returns:
+            (N, rows, width, K). The scores of a pixel depend on none that comes at its place or after it.
+
+        Raises:
+            ValueError: the shape or a value does not fit.
+        """
+        self._check(pixels, least=1)
+        inputs = F.pad(pixels.flatten(1)[:, :-1], (1, 0), value=self.num_levels)  # (N, T)
+        return self.step(inputs, self.empty_caches(len(pixels)))[0].unflatten(1, pixels.shape[1:])
+
+    def empty_caches(self, batch):
+        """A `KeyValueCache` without pixels for each block: what `step` starts from."""
+        return [blk.attention.empty_cache(batch) for blk in self.blks]
+
+    def step(self, inputs, caches):
+        """Goes on from what is in the caches.
+
+        Args:
+            inputs: integers (N, n), the next pixels; before them all, at place 0, the start sign, ``num_levels``.
+            caches: list of one `KeyValueCache` for each block; not changed.
+
+        Returns:
+            Scores (N, n, K) of the pixels that follow each input, and the list of the grown caches.
+        """
+        past, width = caches[0].length, self.img_size[1]
+        places = torch.arange(past, past + inputs.shape[1], device=inputs.device)  # (n,)
+        X = self.embedding(inputs) + self.rows(places // width) + self.columns(places % width)
+        X = self.dropout(X)
+        mask = None if len(places) == 1 else causal_mask(len(places), past + len(places), device=inputs.device)
+        grown = []
+        for blk, cache in zip(self.blks, caches, strict=True):
+            Q = blk.addnorm1.ln(X)
+            Y, cache = blk.attention(Q, Q, Q, mask=mask, cache=cache)
+            X = X + blk.addnorm1.dropout(Y)
+            X = X + blk.addnorm2.dropout(blk.ffn(blk.addnorm2.ln(X)))
+            grown.append(cache)
+        return self.dense(self.norm(X)), grown
+
+    def loss(self, Y_hat, Y):
+        """Bits per pixel: minus the binary logarithm of the probability of each true pixel, in the mean.
+
+        Args:
+            Y_hat: scores (N, rows, width, K). Y: pixels (N, rows, width).
+        """
+        return F.cross_entropy(Y_hat.flatten(0, -2), Y.flatten()) / math.log(2)
+
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), lr=self.lr, betas=(0.9, 0.95), weight_decay=0.01)
+
+    @torch.no_grad()
+    def complete(self, top, *, temperature=1.0, top_k=None, generator=None, return_probabilities=False):
+        """Images whose first rows are given; the model draws the others, pixel by pixel.
+
+        Uses the model as it is: call ``eval()`` before, or dropout is at work.
+
+        Args:
+            top: integers (N, rows, width) below K, with 0 to height rows.
+            temperature: what scores are divided by; below 1 likely values become likelier still; 0: take the best.
+            top_k: how many of the likeliest values may be drawn; None: all.
+            generator: of the random numbers, on the CPU; the same draws then come on every device.
+            return_probabilities: whether to return also what each pixel was drawn from.
+
+        Returns:
+            Integers (N, height, width); with ``return_probabilities`` a pair of them and of the probabilities of each
+            drawn pixel, (N, drawn pixels, K).
+
+        Raises:
+            ValueError: a shape, a value, ``temperature`` or ``top_k`` does not fit.
+        """
+        self._check(top)
+        if not (temperature >= 0 and math.isfinite(temperature)):
+            raise ValueError(f"temperature is {temperature}, expected 0 or more")
+        if top_k is not None and not 1 <= top_k <= self.num_levels:
+            raise ValueError(f"top_k is {top_k}, expected 1 to {self.num_levels}")
+        pixels, total = top.flatten(1), math.prod(self.img_size)
+        inputs = F.pad(pixels, (1, 0), value=self.num_levels)  # all that is given, at once
+        caches, probabilities = self.empty_caches(len(top)), []
+        while pixels.shape[1] < total:
+            scores, caches = self.step(inputs, caches)
+            probabilities.append(_probabilities(scores[:, -1], temperature, top_k))
+            drawn = torch.multinomial(probabilities[-1].cpu(), 1, generator=generator)  # (N, 1)
+            inputs = drawn.to(pixels.device)
+            pixels = torch.cat([pixels, inputs], 1)
+        images = pixels.unflatten(1, self.img_size)
+        if not return_probabilities:
+            return images
+        return images, torch.stack(probabilities, 1) if probabilities else self.dense.weight.new_empty(
+            len(top), 0, self.num_levels
+        )
+
+    def sample(self, num_images, **options):
+        """Images from nothing, (num_images, height, width); the options are those of `complete`."""
+        nothing = torch.empty(num_images, 0, self.img_size[1], dtype=torch.long, device=self.dense.weight.device)
+        return self.complete(nothing, **options)
+
+    @property
+    def num_parameters(self):
+        """How many numbers are learnt."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def _check(self, pixels, least=0):
+        height, width = self.img_size
+        if pixels.dim() != 3 or not least <= pixels.shape[1] <= height or pixels.shape[2] != width:
+            raise ValueError(
+                f"pixels have shape {tuple(pixels.shape)}, expected (N, {least} to {height} rows, {width}): whole rows"
+            )
+        _check_range(pixels, self.num_levels)
+
+
+def _check_range(pixels, num_levels):
+    if pixels.is_floating_point() or pixels.dtype == torch.bool:
+        raise ValueError(f"pixels are {pixels.dtype}, expected integers: GreyQuantizer.encode makes them of images")
+    if not pixels.numel():
+        return
+    low, high = int(pixels.min()), int(pixels.max())
+    if low < 0 or high >= num_levels:
+        raise ValueError(
+            f"pixels are {low} to {high}, expected 0 to {num_levels - 1}: were they encoded with as many levels?"
+        )
+
+
+def _probabilities(scores, temperature, top_k):
+    """What to draw from, for scores (N, K): probabilities (N, K)."""
+    if top_k is not None:
+        likeliest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, scores.topk(top_k).indices, True)  # (N, K)
+        scores = scores.masked_fill(~likeliest, -torch.inf)
+    if temperature == 0:
+        return F.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores)
+    return (scores / temperature).softmax(-1)
