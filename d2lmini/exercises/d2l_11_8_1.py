@@ -1,0 +1,438 @@
+r"""Larger pictures: what do they cost?
+
+A vision Transformer reads square pictures of `img_size` times `img_size` pixels with c channels, in patches of
+`patch_size` times `patch_size` pixels. It has a class token, learned positions, `num_blks` blocks of h = `num_hiddens`
+features with a hidden layer of m = `mlp_num_hiddens`, and a linear layer to C classes on top of the class token:
+`d2l.ViT`, with its projections of attention without bias.
+
+Twice the side is four times the pixels. Is it four times the work? **Predict** first, for small pictures and for very
+large ones; then count, then measure.
+"""
+
+import math
+from itertools import pairwise
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from d2lmini.exercises.engine import Count, Exercise, Experiment, Mutant
+from d2lmini.models.vit import ViT
+
+
+def vit_cost(img_size, patch_size, num_channels, num_hiddens, mlp_num_hiddens, num_blks, num_classes):
+    """Count what one picture costs a vision Transformer.
+
+    Args:
+        img_size, patch_size: sides in pixels; the second divides the first.
+        num_channels: c.
+        num_hiddens: h.
+        mlp_num_hiddens: m.
+        num_blks: number of blocks.
+        num_classes: C.
+
+    Returns:
+        dict with ``tokens``, ``position_parameters``, ``flops`` and ``attention_flops``.
+    """
+    ### BEGIN SOLUTION
+    h, m = num_hiddens, mlp_num_hiddens
+    patches = (img_size // patch_size) ** 2
+    tokens = patches + 1  # the class token
+    embedding = 2 * patches * patch_size**2 * num_channels * h
+    projections = 2 * 4 * tokens * h**2  # queries, keys, values and the output
+    network = 2 * 2 * tokens * h * m
+    attention = num_blks * 2 * 2 * tokens**2 * h  # scores, and the mixture of the values
+    return {
+        "tokens": tokens,
+        "position_parameters": tokens * h,
+        "flops": embedding + num_blks * (projections + network) + attention + 2 * h * num_classes,
+        "attention_flops": attention,
+    }
+    ### END SOLUTION
+
+
+def by_shapes(img_size, patch_size, num_channels, num_hiddens, mlp_num_hiddens, num_blks, num_classes):
+    """A list of all products (rows, inner, columns)."""
+    N, h, m = (img_size * img_size) // (patch_size * patch_size), num_hiddens, mlp_num_hiddens
+    T = N + 1
+    meetings = [(T, h, T), (T, T, h)] * num_blks
+    layers = [(N, num_channels * patch_size**2, h), (1, h, num_classes)]
+    layers += [(T, h, h)] * (4 * num_blks) + [(T, h, m), (T, m, h)] * num_blks
+    count = [sum(2 * math.prod(shape) for shape in shapes) for shapes in (meetings, layers)]
+    return {"tokens": T, "position_parameters": T * h, "flops": sum(count), "attention_flops": count[0]}
+
+
+# img_size, patch_size, c, h, m, blocks, C; and heads, on which nothing depends
+CONFIGURATIONS = [
+    (24, 4, 3, 16, 40, 3, 7, 4),
+    (12, 3, 1, 24, 20, 4, 5, 2),
+    (40, 10, 2, 8, 36, 2, 9, 1),
+    (30, 5, 4, 20, 12, 1, 6, 5),
+]
+
+
+def counted(step):
+    """Operations of all matrix products in a call, and how many of them are of batches of matrices, as in attention."""
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # it knows no fused attention
+        step()
+    return counter.get_total_flops(), counter.get_flop_counts()["Global"].get(torch.ops.aten.bmm, 0)
+
+
+def verify_count(t, answer):
+    for img_size, p, c, h, m, L, C, H in CONFIGURATIONS:
+        model = ViT(img_size, p, h, m, H, L, 0.0, 0.0, num_classes=C, num_channels=c).eval()
+        picture = torch.zeros(1, c, img_size, img_size)
+        with torch.no_grad():
+            T = model.tokens(picture).shape[1]
+            flops, attention = counted(lambda model=model, picture=picture: model(picture))
+        N, positions = T - 1, model.pos_embedding.numel()
+
+        case = f"for img_size={img_size}, patch_size={p}, c={c}, h={h}, m={m}, {L} blocks, C={C}"
+        got = t.call(answer, img_size, p, c, h, m, L, C)
+        tokens, parameters, flops_got, attention_got = t.fields(
+            got, "tokens", "position_parameters", "flops", "attention_flops"
+        )
+        forgotten = "the class token is a token, too"
+        t.number(
+            tokens,
+            T,
+            f"tokens {case}",
+            mistakes={
+                "no-class-token": (N, forgotten),
+                "side": (img_size // p + 1, "patches go along both sides"),
+                "pixels": (img_size**2 + 1, "a token is a patch, not a pixel"),
+            },
+        )
+        t.number(
+            parameters,
+            positions,
+            f"position_parameters {case}",
+            mistakes={
+                "no-class-position": (N * h, "the class token has a position, too"),
+                "one-number": (T, "a position is a vector of h numbers"),
+            },
+        )
+        t.number(
+            attention_got,
+            attention,
+            f"attention_flops {case}",
+            mistakes={
+                "one-block": (attention / L, "this is one block"),
+                "one-product": (attention / 2, "there are two products: the scores, and the weights times the values"),
+                "patches-only": (L * 4 * N**2 * h, "the class token looks, and is looked at, too"),
+                "each-head": (attention * H, "a head has h / H features: all heads together cost as much as one"),
+            },
+        )
+        t.number(
+            flops_got,
+            flops,
+            f"flops {case}",
+            mistakes={
+                "multiply-add": (flops / 2, "a multiplication and an addition are two operations"),
+                "no-embedding": (flops - 2 * N * p * p * c * h, "the patches have to be embedded first"),
+                "no-head": (flops - 2 * h * C, "the last layer, to the classes, is missing"),
+                "head-on-all": (flops + N * 2 * h * C, "the last layer reads the class token alone"),
+                "no-output-projection": (
+                    flops - L * 2 * T * h * h,
+                    "attention has four projections: the output's, too",
+                ),
+                "half-network": (flops - L * 2 * T * h * m, "the network of a block has two layers"),
+                "one-block": (flops - (L - 1) * (8 * T * h * h + 4 * T * h * m), "every block has its own projections"),
+                "no-attention": (flops - attention, "scores and mixtures are missing"),
+                "class-embedded": (flops + 2 * p * p * c * h, "the class token is a parameter: nothing embeds it"),
+            },
+        )
+
+
+def cost_growth(make_model, img_sizes, measure):
+    """Measure how the cost of a training step grows with the side of the picture.
+
+    Args:
+        make_model: function of ``img_size`` that gives a new model; it takes pictures (B, 1, img_size, img_size) to
+            scores (B, C).
+        img_sizes: increasing list of sides in pixels.
+        measure: function that calls a function without arguments and returns what that call has cost, a number.
+
+    Returns:
+        dict with ``cost``, a list with the cost of one training step for each size, and ``exponent``, a list with one
+        number for each two neighbouring sizes.
+    """
+    ### BEGIN SOLUTION
+    cost = []
+    for img_size in img_sizes:
+        model, pictures = make_model(img_size), torch.rand(2, 1, img_size, img_size)
+        cost.append(measure(lambda m=model, x=pictures: m(x).logsumexp(-1).sum().backward()))
+    exponent = [
+        math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i]) for i in range(len(cost) - 1)
+    ]
+    return {"cost": cost, "exponent": exponent}
+    ### END SOLUTION
+
+
+def with_labels(make_model, img_sizes, measure):
+    """A whole step with cross-entropy and an optimiser; the slopes by tensors."""
+    costs = []
+    for side in img_sizes:
+        model = make_model(side).train()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        X, y = torch.randn(2, 1, side, side), torch.tensor([0, 1])
+
+        def step(model=model, optimizer=optimizer, X=X, y=y):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(X), y).backward()
+            optimizer.step()
+
+        costs.append(measure(step))
+    logs = torch.tensor([costs, img_sizes], dtype=torch.float64).log().diff()
+    return {"cost": costs, "exponent": (logs[0] / logs[1]).tolist()}
+
+
+SIDES = (8, 16, 40, 64)  # neighbours whose ratios differ
+
+
+def verify_growth(t, answer):
+    first, last = [], []
+    for h, m, L in ((8, 16, 1), (12, 20, 2), (16, 12, 1)):
+        made, calls = [], []
+
+        def make_model(img_size, h=h, m=m, L=L, made=made):
+            made.append(img_size)
+            return ViT(img_size, 4, h, m, 2, L, 0.0, 0.0, num_classes=3, num_channels=1)
+
+        def measure(step, calls=calls):
+            calls.append(counted(step)[0])
+            return calls[-1]
+
+        forward, want = [], []
+        for side in SIDES:
+            model, X = make_model(side), torch.rand(2, 1, side, side)
+            forward.append(counted(lambda model=model, X=X: model(X))[0])
+            want.append(counted(lambda model=model, X=X: model(X).sum().backward())[0])
+        made.clear()
+        slopes = _slopes(want)
+
+        got = t.call(answer, make_model, list(SIDES), measure)
+        cost, exponent = t.fields(got, "cost", "exponent")
+        t.that(made == list(SIDES), "models", f"make_model must be called once for each size, it was for {made}")
+        t.that(
+            len(calls) == len(SIDES), "calls", f"measure must be called once for each size, it was {len(calls)} times"
+        )
+        cost, exponent = _tensor(t, cost, "cost", len(SIDES)), _tensor(t, exponent, "exponent", len(SIDES) - 1)
+        t.that(
+            cost.tolist() != forward,
+            "forward-only",
+            "this is the forward pass: a training step goes backward, too, inside of what is measured",
+        )
+        step = torch.tensor(want, dtype=torch.float64)
+        t.same(
+            cost / cost[0],
+            step / step[0],
+            "`cost`, in proportion to its first,",
+            tolerance=(1e-6, 0),
+            mistakes={
+                "fixed-size": (step / step, "all sizes cost the same: are the pictures as large as the model's?")
+            },
+        )
+        ratios = step[1:] / step[:-1]
+        sides = torch.tensor(SIDES, dtype=torch.float64)
+        t.same(
+            exponent,
+            torch.tensor(slopes, dtype=torch.float64),
+            "`exponent`",
+            tolerance=(1e-6, 0),
+            mistakes={
+                "pixels": (torch.tensor(slopes) / 2, "this is the exponent of the number of *pixels*, not of the side"),
+                "ratio": (ratios, "these are ratios of costs: take logarithms, and divide by that of the sizes' ratio"),
+                "no-size": (ratios.log(), "divide the logarithm of the costs' ratio by that of the sizes' ratio"),
+                "base-two": (
+                    ratios.log2(),
+                    "the sizes do not double each time: divide by the logarithm of their ratio",
+                ),
+                "not-logs": (ratios / (sides[1:] / sides[:-1]), "an exponent is a ratio of logarithms"),
+                "upside-down": (1 / torch.tensor(slopes), "turn the fraction round: the cost's logarithm goes on top"),
+            },
+        )
+        first.append(exponent[0])
+        last.append(exponent[-1])
+    t.below(first, last, 0.5, "direction", "the cost should grow faster, the larger the pictures are")
+
+
+def _slopes(cost):
+    pairs = zip(pairwise(cost), pairwise(SIDES), strict=True)
+    return [math.log(high / low) / math.log(large / small) for (low, high), (small, large) in pairs]
+
+
+def _tensor(t, values, name, length):
+    """A list of numbers as float64, or a rejection."""
+    t.that(
+        isinstance(values, (list, tuple)) and len(values) == length,
+        "shape",
+        f"`{name}` must be a list of {length} numbers",
+    )
+    plain = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in values)
+    t.that(plain, "type", f"`{name}` must hold numbers: .item() makes one of a tensor")
+    numbers = torch.tensor([float(x) for x in values], dtype=torch.float64)
+    t.dtype = numbers.dtype
+    t.that(bool(numbers.isfinite().all() and (numbers > 0).all()), "nonfinite", f"`{name}` must be positive and finite")
+    return numbers
+
+
+EXERCISE = Exercise(
+    key="d2l-11.8.1",
+    doc=__doc__,
+    source="D2L 11.8, exercise 1",
+    chapter="10",
+    parts=[
+        Count(
+            key="d2l-11.8.1a",
+            prompt="""
+Write `vit_cost(img_size, patch_size, num_channels, num_hiddens, mlp_num_hiddens, num_blks, num_classes)` that returns a
+dict of four numbers for **one** picture:
+
+- `tokens`: the length of the sequence that the blocks read;
+- `position_parameters`: numbers in the learned positions;
+- `flops`: operations of all matrix products of a forward pass, a multiplication and an addition being two: patch
+  embedding, projections, scores, mixtures of values, networks, and the last layer;
+- `attention_flops`: those among them that are scores and mixtures of values, in all blocks.
+""",
+            hints=[
+                "A product of (a, b) and (b, c) has a c entries, each a sum of b products: 2 a b c operations.",
+                "Write N for the patches and T = N + 1 for the tokens. The embedding sees N of them, the blocks T, the "
+                "last layer one.",
+                "A block: 4 projections (T, h) (h, h); scores (T, h) (h, T) and mixture (T, T) (T, h), over all heads "
+                "together; a network (T, h) (h, m) and (T, m) (m, h).",
+            ],
+            answer=vit_cost,
+            verify=verify_count,
+            alternatives=[by_shapes],
+            min_checks=20,
+            seconds=30.0,
+            mutants=[
+                Mutant("no class token", "no-class-token", "tokens = patches + 1", "tokens = patches"),
+                Mutant("one side", "side", "(img_size // patch_size) ** 2", "img_size // patch_size"),
+                Mutant("pixels", "pixels", "(img_size // patch_size) ** 2", "img_size ** 2"),
+                Mutant(
+                    "positions of patches",
+                    "no-class-position",
+                    '"position_parameters": tokens * h',
+                    '"position_parameters": patches * h',
+                ),
+                Mutant(
+                    "positions as numbers",
+                    "one-number",
+                    '"position_parameters": tokens * h',
+                    '"position_parameters": tokens',
+                ),
+                Mutant("attention of one block", "one-block", "attention = num_blks * 2 * 2", "attention = 2 * 2"),
+                Mutant("scores alone", "one-product", "num_blks * 2 * 2 * tokens**2", "num_blks * 2 * tokens**2"),
+                Mutant("patches look", "patches-only", "tokens**2 * h", "patches**2 * h"),
+                Mutant("no embedding", "no-embedding", '"flops": embedding + ', '"flops": '),
+                Mutant(
+                    "class token embedded",
+                    "class-embedded",
+                    "2 * patches * patch_size**2",
+                    "2 * tokens * patch_size**2",
+                ),
+                Mutant("no head", "no-head", " + 2 * h * num_classes", ""),
+                Mutant("head on all", "head-on-all", "2 * h * num_classes", "2 * tokens * h * num_classes"),
+                Mutant("three projections", "no-output-projection", "2 * 4 * tokens", "2 * 3 * tokens"),
+                Mutant("half a network", "half-network", "2 * 2 * tokens * h * m", "2 * tokens * h * m"),
+                Mutant(
+                    "projections of one block",
+                    "one-block",
+                    "num_blks * (projections + network)",
+                    "projections + network",
+                ),
+                Mutant("no attention", "no-attention", " + attention + ", " + "),
+                Mutant("a field short", "shape", '        "tokens": tokens,\n', ""),
+            ],
+            explanation="""
+With N patches, a block costs $8Th^2 + 4Thm + 4T^2h$ operations, T = N + 1. The first two terms grow with the number of
+pixels, the last with its square. They are equal at $T = 2h + m$. Below that length, and most vision Transformers are
+below it, doubling the side costs hardly more than four times; far above it, sixteen times.
+
+Only one part of the *parameters* depends on the size of the picture: the positions. All other weights fit any size.
+""",
+        ),
+        Experiment(
+            key="d2l-11.8.1b",
+            prompt="""
+Now by experiment. Write `cost_growth(make_model, img_sizes, measure)`. For each size it makes a model and measures one
+training step, forward and backward, on a batch of **two** random pictures; `measure(f)` calls `f()` and returns what it
+has cost. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring sizes s and s' with costs k and
+k', the slope in a plot with two logarithmic axes,
+
+$$\\frac{\\log k' - \\log k}{\\log s' - \\log s}.$$
+
+The check gives you a `measure` that counts operations, so that a busy machine changes nothing. Try yours with a clock:
+
+```python
+import time
+
+def seconds(f):
+    start = time.perf_counter()
+    f()
+    return time.perf_counter() - start
+
+make_model = lambda img_size: d2l.ViT(img_size, 8, 64, 128, 4, 2, 0.0, 0.0, num_channels=1)
+print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
+```
+""",
+            hints=[
+                "A lambda without arguments can hold the whole step: `measure(lambda: ...backward())`.",
+                "Any scalar of the scores will do as a loss: it is the products that cost.",
+                "`math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])`.",
+            ],
+            answer=cost_growth,
+            verify=verify_growth,
+            alternatives=[with_labels],
+            min_checks=20,
+            seconds=30.0,
+            mutants=[
+                Mutant("forward only", "forward-only", ".logsumexp(-1).sum().backward()", ""),
+                Mutant(
+                    "exponent of the pixels",
+                    "pixels",
+                    "/ math.log(img_sizes[i + 1] / img_sizes[i])",
+                    "/ math.log(img_sizes[i + 1] ** 2 / img_sizes[i] ** 2)",
+                ),
+                Mutant(
+                    "ratios",
+                    "ratio",
+                    "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+                    "cost[i + 1] / cost[i]",
+                ),
+                Mutant("sizes forgotten", "no-size", " / math.log(img_sizes[i + 1] / img_sizes[i])", ""),
+                Mutant("as if sizes doubled", "base-two", "math.log(img_sizes[i + 1] / img_sizes[i])", "math.log(2)"),
+                Mutant(
+                    "no logarithms",
+                    "not-logs",
+                    "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+                    "(cost[i + 1] / cost[i]) / (img_sizes[i + 1] / img_sizes[i])",
+                ),
+                Mutant("one model", "raised", "make_model(img_size)", "make_model(img_sizes[0])"),
+                Mutant(
+                    "two models",
+                    "models",
+                    "        model, pictures",
+                    "        make_model(img_size)\n        model, pictures",
+                ),
+                Mutant(
+                    "measured twice",
+                    "calls",
+                    "        cost.append(",
+                    "        measure(lambda: model(pictures))\n        cost.append(",
+                ),
+                Mutant("an exponent short", "shape", "range(len(cost) - 1)", "range(len(cost) - 2)"),
+            ],
+            explanation="""
+The exponent starts near two, where projections and networks dominate and each pixel costs the same, and climbs towards
+four, where the scores of all pairs of patches dominate. (For the very smallest pictures it is below two: the class
+token costs the same whatever the size.)
+
+A clock shows the same with more noise. For small pictures it shows an exponent far below two: then the machine is busy
+with other things than arithmetic, and larger pictures only make better use of it.
+""",
+        ),
+    ],
+)

@@ -1,0 +1,43 @@
+"""Number every chapter by its file's name: 10_vision_transformer is chapter 10 whether or not there is a chapter 9.
+
+Sphinx counts the pages of a table of contents. This goes over its numbers once more.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.environment.collectors.toctree import TocTreeCollector
+
+
+def renumber(number, chapter):
+    """A section number, a sequence or None, with its first part replaced."""
+    return type(number)((chapter, *number[1:])) if number else number
+
+
+def renumber_page(env, docname, chapter):
+    """All that Sphinx has written down of a page's numbers: its sections, its table of contents, its title."""
+    numbers = env.toc_secnumbers[docname]
+    env.toc_secnumbers[docname] = {anchor: renumber(number, chapter) for anchor, number in numbers.items()}
+    for node in [*env.tocs[docname].findall(nodes.reference), env.titles[docname]]:
+        if node.get("secnumber"):
+            node["secnumber"] = renumber(node["secnumber"], chapter)
+
+
+def setup(app):
+    def assign_section_numbers(self, env):
+        before = env.toc_secnumbers
+        assign(self, env)
+        for docname in env.toc_secnumbers:
+            if found := re.match(r"chapters/(\d\d)_", docname):
+                renumber_page(env, docname, int(found[1]))
+        return [docname for docname, numbers in env.toc_secnumbers.items() if numbers != before.get(docname)]
+
+    def wrap(app):
+        nonlocal assign
+        # when the builder begins, for the extension that numbers all parts through has put in its own by then
+        assign = TocTreeCollector.assign_section_numbers
+        TocTreeCollector.assign_section_numbers = assign_section_numbers
+
+    assign = None
+    app.connect("builder-inited", wrap)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
