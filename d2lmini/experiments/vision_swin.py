@@ -12,7 +12,7 @@ from d2lmini.models.swin import Swin
 
 @dataclass(frozen=True)
 class Config(_vision.Recipe):
-    """Settings of `Swin` beside those of the recipe."""
+    """Settings of `Swin`, or of another model in windows, beside those of the recipe."""
 
     patch_size: int = 2
     num_hiddens: int = 96
@@ -37,9 +37,9 @@ PRESETS = {
 }  # fmt: skip
 
 
-def make(config):
-    """The network of a configuration."""
-    return Swin(
+def make(config, model=Swin):
+    """The network of a configuration; ``model`` is its class."""
+    return model(
         28,
         config.patch_size,
         config.num_hiddens,
