@@ -71,7 +71,7 @@ _MODULES = {
     "models.windows": ["WindowAttention", "shifted_window_mask", "window_partition", "window_reverse"],
     "models.swin": ["PatchMerging", "Swin", "SwinBlock"],
     "models.davit": ["ChannelAttention", "DaViT", "DaViTBlock"],
-    "models.image_gpt": ["ImageGPT"],
+    "models.image_gpt": ["GreyQuantizer", "ImageGPT"],
     "models.resnet": ["Residual", "ResNet"],
     "decoding": ["Decoded", "beam_search", "greedy_search", "reorder"],
     "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "tokenised_bleu"],

@@ -59,27 +59,24 @@ def group_by_group(rows, columns, num_channels, num_groups):
     return {name: 2 * n for name, n in scores.items()} | {"projections": projections, "ratio": ratio}
 
 
+def _multiply_adds(work):
+    with FlopCounterMode(display=False) as counted:
+        work()
+    return counted.get_total_flops() // 2
+
+
 def _measured(rows, columns, C, G):
-    """Multiply-adds of real products: among patches, among channels, of the projections."""
-    N, found = rows * columns, []
-    X = torch.empty(1, N, C, device="meta")  # products are counted, not computed
-    W_q, W_k, W_v, W_o = (torch.empty(C, C, device="meta") for _ in range(4))
-    q, k, v = X @ W_q, X @ W_k, X @ W_v
-    by_group = [x.mT.unflatten(1, (G, -1)).flatten(0, 1) for x in (q, k, v)]  # (G, C / G, N)
-
-    def attend(q, k, v):
-        return torch.bmm(torch.softmax(torch.bmm(q, k.mT), -1), v)
-
-    for work in (lambda: attend(q, k, v), lambda: attend(*by_group), lambda: [X @ W for W in (W_q, W_k, W_v, W_o)]):
-        with FlopCounterMode(display=False) as counted:
-            work()
-        found.append(counted.get_total_flops() // 2)
-    return found
+    """Multiply-adds of real products: among patches, and among channels."""
+    X = torch.randn(1, rows * columns, C)
+    by_group = X.mT.unflatten(1, (G, -1)).flatten(0, 1)  # (G, C / G, N)
+    return [_multiply_adds(lambda x=x: torch.bmm(torch.softmax(torch.bmm(x, x.mT), -1), x)) for x in (X, by_group)]
 
 
 def verify_cost(t, answer):
     for rows, columns, C, G in CONFIGURATIONS:
-        patches, channels, projections = _measured(rows, columns, C, G)
+        patches, channels = _measured(rows, columns, C, G)
+        X, W = torch.randn(rows * columns, C), torch.randn(C, C)
+        projections = 4 * _multiply_adds(lambda X=X, W=W: X @ W)
         case = f"for a grid of {rows} x {columns}, C={C}, G={G}"
         got = t.call(answer, rows, columns, C, G)
         patches_got, channels_got, projections_got, ratio_got = t.fields(
@@ -158,8 +155,10 @@ def verify_turn(t, answer):
     # with 576 / 4 and 256 / 4 channels a group, some square picture costs exactly the same either way
     for patch_size, C, G in ((4, 512, 1), (2, 96, 3), (7, 576, 4), (16, 256, 4)):
         side = 1
-        while not _measured(side, side, C, G)[0] > _measured(side, side, C, G)[1]:
+        while not side**2 * side**2 * C > C * (C // G) * side**2:
             side += 1
+        before, after = _measured(side - 1, side - 1, C, G), _measured(side, side, C, G)
+        t.that(before[0] <= before[1] and after[0] > after[1], "broken", "real products do not turn where they should")
         got = t.call(answer, patch_size, C, G)
         t.number(
             got,
