@@ -1,4 +1,4 @@
-"""The steps of D2L's notebooks 11.1 to 11.3, in our own code, through ``import d2lmini as d2l``."""
+"""The steps of D2L's notebooks 11.1 to 11.8, in our own code, through ``import d2lmini as d2l``."""
 
 import math
 

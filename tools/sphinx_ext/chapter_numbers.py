@@ -6,7 +6,7 @@ Sphinx counts the pages of a table of contents. This goes over its numbers once 
 import re
 
 from docutils import nodes
-from sphinx.environment.collectors.toctree import TocTreeCollector
+from sphinx_external_toc.collectors import TocTreeCollectorWithStyles as Collector
 
 
 def renumber(number, chapter):
@@ -24,6 +24,8 @@ def renumber_page(env, docname, chapter):
 
 
 def setup(app):
+    assign = Collector.assign_section_numbers
+
     def assign_section_numbers(self, env):
         before = env.toc_secnumbers
         assign(self, env)
@@ -32,12 +34,5 @@ def setup(app):
                 renumber_page(env, docname, int(found[1]))
         return [docname for docname, numbers in env.toc_secnumbers.items() if numbers != before.get(docname)]
 
-    def wrap(app):
-        nonlocal assign
-        # when the builder begins, for the extension that numbers all parts through has put in its own by then
-        assign = TocTreeCollector.assign_section_numbers
-        TocTreeCollector.assign_section_numbers = assign_section_numbers
-
-    assign = None
-    app.connect("builder-inited", wrap)
+    Collector.assign_section_numbers = assign_section_numbers
     return {"parallel_read_safe": True, "parallel_write_safe": True}
