@@ -153,9 +153,7 @@ def verify_positions(t, answer):
         other.pos_embedding.data = got.detach()
         with torch.no_grad():
             same = bool(torch.allclose(other(jumbled), scores, atol=1e-4))
-            told_apart = not torch.allclose(model(jumbled), scores, atol=1e-2)
         t.that(same, "scores", "with these positions, the jumbled pictures get other scores than the originals had")
-        t.that(told_apart, "broken", "the order makes no difference to the model as it was")
 
 
 EXERCISE = Exercise(
@@ -225,7 +223,7 @@ scores that it gave to the original. Nothing else of the model may change.
             answer=positions_for_shuffled,
             verify=verify_positions,
             alternatives=[with_an_index],
-            min_checks=12,
+            min_checks=9,
             mutants=[
                 Mutant("inverse order", "inverse", "[:, order]", "[:, order.argsort()]"),
                 Mutant("as they were", "unchanged", "[:, order]", ""),
