@@ -92,3 +92,17 @@ def open_page(chromium):
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def open_figure(open_page, tmp_path):
+    """A function that shows a figure on a page of its own, opened as by `open_page`, once it is alive."""
+
+    def open_figure(figure, **options):
+        path = tmp_path / "figure.html"
+        path.write_text(f'<!doctype html><meta charset="utf-8">{figure._repr_html_()}', encoding="utf-8")
+        page = open_page(path.as_uri(), **options)
+        page.wait_for_selector(f"d2lmini-{figure.name.replace('_', '-')}[data-ready=yes]")
+        return page
+
+    return open_figure

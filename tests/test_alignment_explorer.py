@@ -57,15 +57,8 @@ def test_bad_input_is_refused(sentences, options, message):
 
 
 @pytest.mark.browser
-def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(chromium, tmp_path):
-    path = tmp_path / "figure.html"
-    shown = AlignmentExplorer(SENTENCES)
-    path.write_text(f'<!doctype html><meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
-    page = chromium.new_page()
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-alignment-explorer[data-ready=yes]")
+def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(open_figure):
+    page = open_figure(AlignmentExplorer(SENTENCES))
 
     def numbers():
         """The weights written beside the words."""
@@ -118,5 +111,4 @@ def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(chromium, tmp_path)
     page.get_by_role("button", name="chat: where it comes from").hover()
     assert numbers() == pytest.approx(WEIGHTS["two"][1].tolist(), abs=8e-3)
     assert dashes.count() == 0 and "belongs to" not in note()
-    assert errors == []
-    page.close()
+    assert page.log["errors"] == []

@@ -85,14 +85,8 @@ def test_bad_input_is_refused(sentences, options, message):
 
 
 @pytest.mark.browser
-def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(chromium, tmp_path):
-    path = tmp_path / "figure.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{HeadExplorer(SENTENCES)._repr_html_()}', encoding="utf-8")
-    page = chromium.new_page()
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-head-explorer[data-ready=yes]")
+def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(open_figure):
+    page = open_figure(HeadExplorer(SENTENCES))
 
     def numbers():
         """The weights written beside the words."""
@@ -142,5 +136,4 @@ def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(chromium, tmp_path)
     assert page.locator(":focus").get_attribute("aria-label") == "head 1"
     page.keyboard.press("Enter")
     assert page.get_by_role("button", name="head 1").get_attribute("aria-pressed") == "true"
-    assert errors == []
-    page.close()
+    assert page.log["errors"] == []

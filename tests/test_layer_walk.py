@@ -121,15 +121,9 @@ def test_bad_input_is_refused(changes, error, message):
 
 
 @pytest.mark.browser
-def test_the_page_walks_by_mouse_and_by_keyboard(chromium, tmp_path):
+def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     shown = figure()[0]
-    path = tmp_path / "figure.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
-    page = chromium.new_page(viewport={"width": 390, "height": 800})
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-layer-walk[data-ready=yes]")
+    page = open_figure(shown, width=390)
 
     def cells():
         return [float(text.replace("−", "-")) for text in page.locator("tbody td").all_inner_texts()]
@@ -173,5 +167,4 @@ def test_the_page_walks_by_mouse_and_by_keyboard(chromium, tmp_path):
     # a phone: the widest table scrolls in its box, the page does not
     page.get_by_role("combobox", name="stage").select_option("11")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert errors == []
-    page.close()
+    assert page.log["errors"] == []

@@ -75,13 +75,8 @@ def test_bad_input_is_refused(pictures, options, message):
 
 
 @pytest.mark.browser
-def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(chromium, tmp_path):
-    path = tmp_path / "figure.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{PatchAttention(PICTURES, GRID)._repr_html_()}', "utf-8")
-    page, errors = chromium.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-patch-attention[data-ready=yes]")
+def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(open_figure):
+    page = open_figure(PatchAttention(PICTURES, GRID))
 
     def numbers():
         """The weights written over the tokens."""
@@ -128,5 +123,4 @@ def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(chromium, tmp_path)
         shows("boot", "rollout", 1, token)
     page.keyboard.press("Tab")
     assert page.locator(":focus").get_attribute("aria-label") == "head 1"
-    assert errors == []
-    page.close()
+    assert page.log["errors"] == []

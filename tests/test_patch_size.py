@@ -62,13 +62,9 @@ def test_bad_input_is_refused(changes, message):
 
 
 @pytest.mark.browser
-def test_the_page_computes_what_the_package_computes(chromium, tmp_path):
-    shown, path = figure(patch_size=6), tmp_path / "figure.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
-    page, errors = chromium.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-patch-size[data-ready=yes]")
+def test_the_page_computes_what_the_package_computes(open_figure):
+    shown = figure(patch_size=6)
+    page = open_figure(shown)
 
     def check(size):
         costs = shown.costs(size)
@@ -93,5 +89,4 @@ def test_the_page_computes_what_the_package_computes(chromium, tmp_path):
         page.keyboard.press("ArrowLeft")
         check(size)
     assert "finest cut" in page.locator(".d2lmini-note").inner_text()
-    assert errors == []
-    page.close()
+    assert page.log["errors"] == []

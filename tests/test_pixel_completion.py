@@ -142,15 +142,8 @@ def test_bad_levels_and_bad_completions():
 
 
 @pytest.mark.browser
-def test_the_page_by_mouse_and_by_keyboard(chromium, tmp_path):
-    path = tmp_path / "figure.html"
-    text = PixelCompletion(LEVELS, WALKS, TRUE)._repr_html_()
-    path.write_text(f'<!doctype html><meta charset="utf-8">{text}', encoding="utf-8")
-    page = chromium.new_page()
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-pixel-completion[data-ready=yes]")
+def test_the_page_by_mouse_and_by_keyboard(open_figure):
+    page = open_figure(PixelCompletion(LEVELS, WALKS, TRUE))
 
     def fills(figure):
         rects = page.locator("figure").nth(figure).locator("svg > rect[shape-rendering]")
@@ -230,5 +223,4 @@ def test_the_page_by_mouse_and_by_keyboard(chromium, tmp_path):
     stopped = note()
     page.wait_for_timeout(350)
     assert note() == stopped and page.locator(".d2lmini-note").get_attribute("aria-live") == "polite"
-    assert errors == []
-    page.close()
+    assert page.log["errors"] == []

@@ -103,13 +103,9 @@ def test_bad_input_is_refused(changes, message):
 
 
 @pytest.mark.browser
-def test_the_page_computes_what_the_package_computes(chromium, tmp_path):
+def test_the_page_computes_what_the_package_computes(open_figure):
     shown = figure()
-    path = tmp_path / "figure.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
-    page = chromium.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-position-explorer[data-ready=yes]")
+    page = open_figure(shown)
 
     def set_range(label, value):
         set_value = "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }"
@@ -156,4 +152,4 @@ def test_the_page_computes_what_the_package_computes(chromium, tmp_path):
     page.get_by_role("slider", name="position of the query").focus()
     page.keyboard.press("End")
     assert "There is no key at position 11" in page.locator(".d2lmini-note").inner_text()
-    page.close()
+    assert page.log["errors"] == []

@@ -68,13 +68,9 @@ def test_bad_input_is_refused(changes, message):
 
 
 @pytest.mark.browser
-def test_the_page_computes_what_the_package_computes(chromium, tmp_path):
+def test_the_page_computes_what_the_package_computes(open_figure):
     shown = figure()[0]
-    path = tmp_path / "figure.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
-    page = chromium.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-score-matrix[data-ready=yes]")
+    page = open_figure(shown)
 
     def set_range(label, value):
         set_value = "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }"
@@ -97,4 +93,4 @@ def test_the_page_computes_what_the_package_computes(chromium, tmp_path):
         assert ("may attend to nothing" in note) == (valid_len == 0) and "“we”" in note
     page.keyboard.press("ArrowDown")
     assert "“saw”" in page.locator(".d2lmini-note").inner_text()
-    page.close()
+    assert page.log["errors"] == []

@@ -78,15 +78,9 @@ def test_bad_input_is_refused(pictures, options, message):
 
 
 @pytest.mark.browser
-def test_the_page_computes_the_same_by_mouse_and_by_keyboard(chromium, tmp_path):
+def test_the_page_computes_the_same_by_mouse_and_by_keyboard(open_figure):
     figure = SwinExplorer(PICTURES)
-    path = tmp_path / "figure.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{figure._repr_html_()}', encoding="utf-8")
-    page = chromium.new_page()
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector("d2lmini-swin-explorer[data-ready=yes]")
+    page = open_figure(figure)
 
     def shades(colour):
         """Which patches are shaded in a colour, (196,)."""
@@ -138,5 +132,4 @@ def test_the_page_computes_the_same_by_mouse_and_by_keyboard(chromium, tmp_path)
     check(7, 2, 6 * 14 + 6)
     page.keyboard.press("Tab")
     assert page.locator("figure svg :focus").count() == 0
-    assert errors == []
-    page.close()
+    assert page.log["errors"] == []

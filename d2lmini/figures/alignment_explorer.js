@@ -71,13 +71,10 @@ function render({ model, el }) {
     node.addEventListener("click", () => node.focus());
     node.addEventListener("focus", () => { focused = { side, i }; entry = [side, i]; point(); });
     node.addEventListener("blur", () => { focused = chosen = null; paint(); });
-    node.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (event.key === "Escape") node.blur();
-      if (!step) return;
-      event.preventDefault();
-      const line = words[side + step[0]];
-      line?.[step[0] ? Math.min(i, line.length - 1) : i + step[1]]?.node.focus();
+    node.addEventListener("keydown", (event) => { if (event.key === "Escape") node.blur(); });
+    onArrow(node, (down, right) => {
+      const line = words[side + down];
+      line?.[down ? Math.min(i, line.length - 1) : i + right]?.node.focus();
     });
     return { node, shade, number };
   }

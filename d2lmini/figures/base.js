@@ -85,6 +85,16 @@ function panel(parent, { label, width, height, x: [x0, x1], y: [y0, y1] }) {
   };
 }
 
+// Call `move(down, right)` when an arrow key is pressed on a node.
+function onArrow(node, move) {
+  const ways = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  node.addEventListener("keydown", (event) => {
+    if (!ways[event.key]) return;
+    event.preventDefault();
+    move(...ways[event.key]);
+  });
+}
+
 // Let `node` be moved by pointer and by arrow keys; `get` and `set` speak the panel's units.
 function draggable(node, space, label, get, set) {
   place(node, { tabindex: 0, role: "button", "aria-label": `${label}: drag, or use the arrow keys` });
@@ -97,13 +107,9 @@ function draggable(node, space, label, get, set) {
   node.addEventListener("pointermove", (event) => {
     if (node.hasPointerCapture(event.pointerId)) set(space.clamp(space.invert(event)));
   });
-  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-  node.addEventListener("keydown", (event) => {
-    const way = arrows[event.key];
-    if (!way) return;
-    event.preventDefault();
+  onArrow(node, (down, right) => {
     const [x, y] = get();
-    set(space.clamp([x + way[0] * space.step[0], y + way[1] * space.step[1]]));
+    set(space.clamp([x + right * space.step[0], y - down * space.step[1]]));
   });
 }
 

@@ -67,13 +67,10 @@ function render({ model, el }) {
     node.addEventListener("click", () => node.focus());
     node.addEventListener("focus", () => { focused = { side, i }; entry = [side, i]; point(); });
     node.addEventListener("blur", () => { focused = chosen = null; paint(); });
-    node.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
-      if (event.key === "Escape") node.blur();
-      if (!step) return;
-      event.preventDefault();
-      const column = tokens[side + step[0]];
-      column?.[step[0] ? Math.min(i, column.length - 1) : i + step[1]]?.node.focus();
+    node.addEventListener("keydown", (event) => { if (event.key === "Escape") node.blur(); });
+    onArrow(node, (down, right) => {
+      const column = tokens[side + right];
+      column?.[right ? Math.min(i, column.length - 1) : i + down]?.node.focus();
     });
     return { node, shade, number };
   }

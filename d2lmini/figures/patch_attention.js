@@ -62,12 +62,7 @@ function render({ model, el }) {
     node.addEventListener("pointerenter", () => { pointed = t; paint(); });
     node.addEventListener("click", () => node.focus());
     node.addEventListener("focus", () => { chosen = t; pointed = null; paint(); });
-    node.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      neighbour(t, ...step)?.node.focus();
-    });
+    onArrow(node, (down, right) => neighbour(t, down, right)?.node.focus());
     return { node, shade, number, frame };
   }
 

@@ -50,11 +50,8 @@ function render({ model, el }) {
     node.addEventListener("pointerenter", () => { pointed = t; paint(); });
     node.addEventListener("click", () => node.focus());
     node.addEventListener("focus", () => { chosen = t; pointed = null; paint(); });
-    node.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      const [r, c] = [row + step[0], column + step[1]];
+    onArrow(node, (down, right) => {
+      const [r, c] = [row + down, column + right];
       if (r >= 0 && r < rows && c >= 0 && c < columns) patches[r * columns + c].focus();
     });
     return node;
