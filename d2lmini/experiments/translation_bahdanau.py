@@ -53,6 +53,19 @@ PRESETS = {
         max_epochs=10,
         seeds=(0, 1, 2),
     ),
+    "multi30k": replace(  # real sentences; no alignment of theirs is known
+        Config(),
+        data="multi30k",
+        vocab_size=4000,
+        num_hiddens=256,
+        embed_size=128,
+        lr=2e-3,
+        max_epochs=7,
+        averaged=2,
+        val_sentences=300,
+        split="test2016",
+        bins=(8, 10, 12, 14, 17, 99),
+    ),
 }
 DECODERS = {"plain": Seq2SeqDecoder, "attention": Seq2SeqAttentionDecoder}
 
