@@ -24,6 +24,7 @@ lab: $(READY)  ## open the chapters and the exercises in JupyterLab
 
 check: $(READY)  ## lint, and whether the generated files are in step
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/python -m tools.sync --check
 
 sync: $(READY)  ## bring the generated files in step

@@ -153,9 +153,7 @@ class AdditiveAttention(Attention):
         """
         shape = _check_inputs(queries, keys, values)
         if len(shape) != 3:
-            raise ValueError(
-                f"queries have shape {tuple(queries.shape)}, expected (B, T, query_size) without heads"
-            )
+            raise ValueError(f"queries have shape {tuple(queries.shape)}, expected (B, T, query_size) without heads")
         mask = as_mask(shape, valid_lens, mask, device=queries.device)
         queries, keys, values = _without_idle(queries, keys, values, mask)
         queries = _project(self.W_q, "queries", queries)  # (B, T, h)
@@ -235,9 +233,7 @@ def _check_inputs(queries, keys, values):
     """Checks what all ways of scoring need, and returns the shape of the scores."""
     for name, x in (("queries", queries), ("keys", keys), ("values", values)):
         if not isinstance(x, torch.Tensor) or not x.is_floating_point():
-            raise TypeError(
-                f"{name} are {getattr(x, 'dtype', type(x).__name__)}, expected a floating-point tensor"
-            )
+            raise TypeError(f"{name} are {getattr(x, 'dtype', type(x).__name__)}, expected a floating-point tensor")
         if x.dim() not in (3, 4) or x.dim() != queries.dim():
             raise ValueError(
                 f"{name} have shape {tuple(x.shape)}, expected (batch, number, features), or "
@@ -245,20 +241,12 @@ def _check_inputs(queries, keys, values):
             )
         for i, what in enumerate(("batch", "heads")[: x.dim() - 2]):
             if x.shape[i] != queries.shape[i]:
-                raise ValueError(
-                    f"{name} have {what} {x.shape[i]} but queries have {what} {queries.shape[i]}"
-                )
+                raise ValueError(f"{name} have {what} {x.shape[i]} but queries have {what} {queries.shape[i]}")
         if x.device != queries.device:
-            raise ValueError(
-                f"{name} are on {x.device} but queries are on {queries.device}: move them with .to()"
-            )
+            raise ValueError(f"{name} are on {x.device} but queries are on {queries.device}: move them with .to()")
         # autocast brings them to one dtype itself
         if x.dtype != queries.dtype and not torch.is_autocast_enabled(x.device.type):
-            raise ValueError(
-                f"{name} have dtype {x.dtype} but queries have {queries.dtype}: cast them with .to()"
-            )
+            raise ValueError(f"{name} have dtype {x.dtype} but queries have {queries.dtype}: cast them with .to()")
     if keys.shape[-2] != values.shape[-2]:
-        raise ValueError(
-            f"there are {keys.shape[-2]} keys but {values.shape[-2]} values: expected one value per key"
-        )
+        raise ValueError(f"there are {keys.shape[-2]} keys but {values.shape[-2]} values: expected one value per key")
     return (*queries.shape[:-1], keys.shape[-2])

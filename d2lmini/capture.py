@@ -34,9 +34,7 @@ class Attention(nn.Module):
     def _weights(self):
         """`attention_weights`, but always with a dimension of heads where the inputs had one."""
         if self._last is None:
-            raise RuntimeError(
-                f"{type(self).__name__} has no weights to show: call it first (a copy starts afresh)"
-            )
+            raise RuntimeError(f"{type(self).__name__} has no weights to show: call it first (a copy starts afresh)")
         return self._last.weights()
 
     @property
@@ -109,9 +107,7 @@ class _LastCall:
                 "the module again, or use `with capture_attention(module)`"
             )
         if self._versions() != self.versions:
-            raise RuntimeError(
-                "the inputs of the last call were changed in place since: its weights are lost"
-            )
+            raise RuntimeError("the inputs of the last call were changed in place since: its weights are lost")
         return self.compute(*self.inputs).to(self.inputs[0].dtype)
 
     def forget(self, grad=None):

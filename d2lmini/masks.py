@@ -61,13 +61,9 @@ def padding_mask(valid_lens, num_keys):
     Source: D2L section 11.3.2.1.
     """
     if not isinstance(valid_lens, torch.Tensor):
-        raise TypeError(
-            f"valid_lens is a {type(valid_lens).__name__}, expected an integer tensor: torch.tensor([...])"
-        )
+        raise TypeError(f"valid_lens is a {type(valid_lens).__name__}, expected an integer tensor: torch.tensor([...])")
     if valid_lens.dtype == torch.bool:
-        raise TypeError(
-            "valid_lens is boolean, expected integers: a boolean mask goes to the argument `mask`"
-        )
+        raise TypeError("valid_lens is boolean, expected integers: a boolean mask goes to the argument `mask`")
     if valid_lens.is_floating_point() or valid_lens.is_complex():
         raise TypeError(f"valid_lens has dtype {valid_lens.dtype}, expected integers: cast it with .long()")
     if valid_lens.dim() not in (1, 2):
@@ -154,9 +150,7 @@ def _offsets(num_queries, num_keys, device):
 def _mask_of_lens(shape, valid_lens, device):
     """(B, 1, S) or (B, T, S), with a head dimension where the scores have one."""
     if len(shape) < 3:
-        raise ValueError(
-            f"valid_lens needs a batch but the scores have shape {tuple(shape)}, expected (B, T, S)"
-        )
+        raise ValueError(f"valid_lens needs a batch but the scores have shape {tuple(shape)}, expected (B, T, S)")
     if isinstance(valid_lens, torch.Tensor):
         _check_device("valid_lens", valid_lens, device)
     mask = padding_mask(valid_lens, shape[-1])
@@ -183,9 +177,7 @@ def _fit_mask(shape, mask, device):
     given = tuple(mask.shape)
     if not 2 <= mask.dim() <= len(shape):
         forms = ["(T, S)", "(B, T, S)", "(B, H, T, S)"][: len(shape) - 1]
-        raise ValueError(
-            f"mask has shape {given}, expected {' or '.join(forms)}: the scores are {tuple(shape)}"
-        )
+        raise ValueError(f"mask has shape {given}, expected {' or '.join(forms)}: the scores are {tuple(shape)}")
     if mask.dim() == 2:
         mask = mask.reshape([1] * (len(shape) - 2) + list(given))  # (1, T, S) or (1, 1, T, S)
     elif mask.dim() < len(shape):
@@ -194,9 +186,7 @@ def _fit_mask(shape, mask, device):
         hint = ""
         if len(given) == 2 and given == (shape[0], shape[-1]):
             hint = " (a row an example, as for padding, is mask[:, None, :])"
-        raise ValueError(
-            f"mask has shape {given}, which does not broadcast to the scores' {tuple(shape)}{hint}"
-        )
+        raise ValueError(f"mask has shape {given}, which does not broadcast to the scores' {tuple(shape)}{hint}")
     return mask
 
 

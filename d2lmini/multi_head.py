@@ -149,9 +149,7 @@ class MultiHeadAttention(nn.Module):
         as ``cache`` with neither keys nor values.
         """
         projected = self._heads("W_k", keys)  # (B, H, S, d)
-        return KeyValueCache(
-            projected if rotary is None else rotary(projected, offset), self._heads("W_v", values)
-        )
+        return KeyValueCache(projected if rotary is None else rotary(projected, offset), self._heads("W_v", values))
 
     def empty_cache(self, batch):
         """A `KeyValueCache` of no positions, (batch, H, 0, d), to start from."""

@@ -23,9 +23,7 @@ class GaussianKernel:
 
     def __init__(self, width=1.0):
         if not bool(torch.as_tensor(width).gt(0).all()):
-            raise ValueError(
-                f"width is {width}, expected above 0 (to learn it, let its logarithm be the parameter)"
-            )
+            raise ValueError(f"width is {width}, expected above 0 (to learn it, let its logarithm be the parameter)")
         self.width = width
 
     def __call__(self, distance):
@@ -127,9 +125,7 @@ def _check(x_train, y_train, x_val, mask):
         if x.dim() not in (1, 2):
             raise ValueError(f"{name} has shape {tuple(x.shape)}, expected one or two dimensions")
         if (x.dtype, x.device) != (x_train.dtype, x_train.device):
-            raise ValueError(
-                f"{name} is {x.dtype} on {x.device} but x_train is {x_train.dtype} on {x_train.device}"
-            )
+            raise ValueError(f"{name} is {x.dtype} on {x.device} but x_train is {x_train.dtype} on {x_train.device}")
     if x_train.shape[1:] != x_val.shape[1:]:
         raise ValueError(
             f"x_train has shape {tuple(x_train.shape)} and x_val {tuple(x_val.shape)}: expected (S,) and "
@@ -139,11 +135,7 @@ def _check(x_train, y_train, x_val, mask):
         raise ValueError(f"there are {len(x_train)} keys in x_train but {len(y_train)} values in y_train")
     if mask is not None:
         if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
-            raise TypeError(
-                f"mask is {getattr(mask, 'dtype', type(mask).__name__)}, expected a boolean tensor (S, T)"
-            )
+            raise TypeError(f"mask is {getattr(mask, 'dtype', type(mask).__name__)}, expected a boolean tensor (S, T)")
         if mask.shape != (len(x_train), len(x_val)):
             expected = (len(x_train), len(x_val))
-            raise ValueError(
-                f"mask has shape {tuple(mask.shape)}, expected (S, T) = {expected}: keys in rows"
-            )
+            raise ValueError(f"mask has shape {tuple(mask.shape)}, expected (S, T) = {expected}: keys in rows")

@@ -34,9 +34,7 @@ def masked_softmax(X, valid_lens=None, *, mask=None):
     Source: D2L section 11.3.2.1.
     """
     if not isinstance(X, torch.Tensor) or not X.is_floating_point():
-        raise TypeError(
-            f"scores are {getattr(X, 'dtype', type(X).__name__)}, expected a floating-point tensor"
-        )
+        raise TypeError(f"scores are {getattr(X, 'dtype', type(X).__name__)}, expected a floating-point tensor")
     return softmax_where(X, as_mask(X.shape, valid_lens, mask, device=X.device))
 
 
@@ -60,6 +58,7 @@ def dot_product_weights(queries, keys, mask=None, *, scale=None, score_bias=None
 
 def additive_scores(queries, keys, w_v):
     """Scores w_v . tanh(q + k), (B, T, S), of projected queries (B, T, h) and keys (B, S, h). D2L equation 11.3.7."""
+
     def scores(block):
         return torch.tanh(block[:, :, None] + keys[:, None]) @ w_v  # (B, t, S, h) to (B, t, S)
 
@@ -69,9 +68,7 @@ def additive_scores(queries, keys, w_v):
         return scores(queries)
     blocks = queries.split(max(1, ADDITIVE_BLOCK // per_query), dim=1)
     # checkpointed, for otherwise autograd keeps the features of every block
-    return torch.cat(
-        [checkpoint(scores, b, use_reentrant=False, preserve_rng_state=False) for b in blocks], dim=1
-    )
+    return torch.cat([checkpoint(scores, b, use_reentrant=False, preserve_rng_state=False) for b in blocks], dim=1)
 
 
 def weighted_average(weights, values, dropout_p=0.0):

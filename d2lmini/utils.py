@@ -39,9 +39,7 @@ def add_to_class(Class):
     Source: D2L section 3.2.1.
     """
     if not inspect.isclass(Class):
-        raise TypeError(
-            f"add_to_class takes a class, got a {type(Class).__name__}: write @add_to_class(TheClass)"
-        )
+        raise TypeError(f"add_to_class takes a class, got a {type(Class).__name__}: write @add_to_class(TheClass)")
 
     def decorate(function):
         setattr(Class, function.__name__, function)
@@ -155,11 +153,7 @@ def _without_docstrings(source):
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(ast.parse(source)):
         # a body of a docstring alone keeps it: without, it would be no Python
-        if (
-            not isinstance(node, documented)
-            or len(node.body) < 2
-            or ast.get_docstring(node, clean=False) is None
-        ):
+        if not isinstance(node, documented) or len(node.body) < 2 or ast.get_docstring(node, clean=False) is None:
             continue
         doc, following = node.body[:2]
         shares_a_line = lines[doc.lineno - 1][: doc.col_offset].strip() or following.lineno == doc.end_lineno

@@ -52,8 +52,7 @@ def draw_mask(form, B, T, S, H):
 
     def dense(allowed):
         return [
-            [[[bool(allowed(b, h, t, s)) for s in range(S)] for t in range(T)] for h in range(H or 1)]
-            for b in range(B)
+            [[[bool(allowed(b, h, t, s)) for s in range(S)] for t in range(T)] for h in range(H or 1)] for b in range(B)
         ]
 
     def bits(*shape):
@@ -155,9 +154,7 @@ def test_attention_equals_the_loop_in_value_and_gradient(dtype, sizes, H, form, 
 
 
 @few
-@given(
-    st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.sampled_from(FORMS[:-1]), st.integers(0, 9999)
-)
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.sampled_from(FORMS[:-1]), st.integers(0, 9999))
 def test_modules_of_learned_scores_equal_the_loop_in_value_and_gradient(B, T, S, form, seed):
     torch.manual_seed(seed)
     arguments, allowed = draw_mask(form, B, T, S, None)
@@ -363,9 +360,7 @@ def test_nothing_stays_on_the_module_after_a_training_step(make):
     module = make()
     inputs = qkv(T=50, S=60, grad=True)
     output = module(*inputs, mask=torch.rand(2, 50, 60) < 0.9)
-    assert not any(
-        x.numel() == 2 * 50 * 60 and x.is_floating_point() for x in held(module)
-    )  # even before backward
+    assert not any(x.numel() == 2 * 50 * 60 and x.is_floating_point() for x in held(module))  # even before backward
     alive = [StorageWeakRef(x.untyped_storage()) for x in held(module)]
     assert alive
     output.sum().backward()

@@ -104,9 +104,7 @@ def same_code(mutant, code):
 
 
 FAULTS = {
-    "source": replace(
-        TOY, key="d2l-11.3.1", source="D2L 11.3, exercise 2", parts=[replace(PART, key="d2l-11.3.1")]
-    ),
+    "source": replace(TOY, key="d2l-11.3.1", source="D2L 11.3, exercise 2", parts=[replace(PART, key="d2l-11.3.1")]),
     "chapter": replace(TOY, chapter="3"),
     "statement": replace(TOY, doc="Twice\n\nshort"),
     "keys": replace(TOY, parts=[PART, PART]),
@@ -153,8 +151,6 @@ def test_audit_sees_the_planted_fault(fault, monkeypatch):
 
 
 def test_generic_answers_are_each_reported():
-    details = [
-        str(p) for p in audit(replace(TOY, parts=[replace(PART, verify=never_calls)])) if p.rule == "generic"
-    ]
+    details = [str(p) for p in audit(replace(TOY, parts=[replace(PART, verify=never_calls)])) if p.rule == "generic"]
     for name in ("None", "zeros", "NaN", "first argument", "raise", "SystemExit", "loop"):
         assert any(f"generic: {name}:" in detail for detail in details), name

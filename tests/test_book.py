@@ -148,7 +148,9 @@ def test_axe_finds_nothing_serious_in_our_content(open_page, book_url, name, the
     page.wait_for_load_state("networkidle")
     found = Axe().run(page, context="article").response["violations"]
     serious = [
-        (rule["id"], node["html"][:120]) for rule in found if rule["impact"] in ("serious", "critical")
+        (rule["id"], node["html"][:120])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
     assert serious == []

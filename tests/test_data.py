@@ -487,9 +487,10 @@ def test_checksums():
     assert len(shipped) == 4 and all(re.fullmatch("[0-9a-f]{64}", value) for value in shipped.values())
     name = "train-images-idx3-ubyte.gz"
     assert images.fashion_mnist_checksums("full")[f"fashion_mnist/{name}"].startswith("c59f468a")
-    assert shipped[f"fashion_mnist_shipped/{name}"] == hashlib.sha256(
-        gzip.decompress((images.SHIPPED / name).read_bytes())
-    ).hexdigest()
+    assert (
+        shipped[f"fashion_mnist_shipped/{name}"]
+        == hashlib.sha256(gzip.decompress((images.SHIPPED / name).read_bytes())).hexdigest()
+    )
 
 
 # ---- texts

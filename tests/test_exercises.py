@@ -49,9 +49,7 @@ def test_solved_notebook_leaves_nbval_nothing_to_overlook(path):
         lines = [line for line in cell.source.splitlines() if line.strip()]
         assert not any(line.lstrip().startswith(("%", "!")) for line in lines), f"{cell.id} has a magic"
         tags = cell.metadata.get("tags", [])
-        assert not any("nbval" in tag.lower() or tag == "raises-exception" for tag in tags), (
-            f"{cell.id}: {tags}"
-        )
+        assert not any("nbval" in tag.lower() or tag == "raises-exception" for tag in tags), f"{cell.id}: {tags}"
     verdicts = [text_of(c) for c in code_cells(path) if c.source.startswith("check(")]
     chapter = path.stem[:2]
     parts = [p.key for e in registry.exercises(chapter) for p in e.parts]

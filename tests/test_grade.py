@@ -16,9 +16,7 @@ IMPORTS = "%matplotlib inline\n!pip list\nimport math\nimport torch\nimport no_s
 
 
 def notebook(*sources):
-    found = [
-        {"cell_type": "code", "source": s.splitlines(True), "outputs": [], "metadata": {}} for s in sources
-    ]
+    found = [{"cell_type": "code", "source": s.splitlines(True), "outputs": [], "metadata": {}} for s in sources]
     return json.dumps({"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
@@ -153,9 +151,7 @@ def test_nothing_to_grade_is_an_error(tmp_path):
 
 def test_cells_answers_and_imports_are_taken_apart(tmp_path):
     path = tmp_path / "a.ipynb"
-    path.write_text(
-        notebook(IMPORTS, "# exercise: a-1\nx = 1", "\n# exercise: a-1\nx = 2", "if True:\n    import os")
-    )
+    path.write_text(notebook(IMPORTS, "# exercise: a-1\nx = 1", "\n# exercise: a-1\nx = 2", "if True:\n    import os"))
     found = cells(path)
     assert answers(found) == {"a-1": "\n# exercise: a-1\nx = 2"}
     assert imports(found) == ["import math", "import torch", "import no_such_module_at_all"]

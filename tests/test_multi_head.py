@@ -130,10 +130,7 @@ def test_it_is_a_loop_over_heads_with_sizes_that_all_differ():
     lens = torch.tensor([[0, 5, 2], [1, 1, 3]])
     parts = []
     for rows in torch.arange(h).split(h // 3):
-        q, k, v = (
-            x @ w.weight[rows].T
-            for x, w in ((queries, ours.W_q), (keys, ours.W_k), (values, ours.W_v))
-        )
+        q, k, v = (x @ w.weight[rows].T for x, w in ((queries, ours.W_q), (keys, ours.W_k), (values, ours.W_v)))
         parts.append(scaled_dot_product_attention(q, k, v, lens))
     output = ours(queries, keys, values, lens)
     torch.testing.assert_close(output, torch.cat(parts, -1) @ ours.W_o.weight.T)
@@ -257,9 +254,10 @@ def test_a_score_bias_in_value_and_gradient(form, shape):
             output = ours(queries, keys, values, **arguments, score_bias=bias)
             weights = ours.attention.attention_weights.unflatten(0, (B, H))
         else:
-            q, k, v = (w(x).unflatten(-1, (H, -1)).transpose(1, 2) for w, x in zip(
-                (ours.W_q, ours.W_k, ours.W_v), (queries, keys, values), strict=True
-            ))
+            q, k, v = (
+                w(x).unflatten(-1, (H, -1)).transpose(1, 2)
+                for w, x in zip((ours.W_q, ours.W_k, ours.W_v), (queries, keys, values), strict=True)
+            )
             scores = (q @ k.mT / (h // H) ** 0.5 + bias).exp() * allowed
             weights = scores / scores.sum(-1, keepdim=True).clamp(min=1e-300)
             output = ours.W_o((weights @ v).transpose(1, 2).flatten(2))

@@ -174,9 +174,14 @@ def test_the_page_by_mouse_and_by_keyboard(open_figure):
         assert float(shown[2]) == pytest.approx(best.item(), abs=8e-3)
         assert (shown[1] == "the start sign") == (where == 0)
         if where > 0:  # the largest circle lies on that pixel
-            circles = page.locator("figure").nth(0).locator("circle").evaluate_all(
-                "nodes => nodes.filter((n) => n.style.display !== 'none')"
-                ".map((n) => ['r', 'cx', 'cy'].map((key) => Number(n.getAttribute(key))))"
+            circles = (
+                page.locator("figure")
+                .nth(0)
+                .locator("circle")
+                .evaluate_all(
+                    "nodes => nodes.filter((n) => n.style.display !== 'none')"
+                    ".map((n) => ['r', 'cx', 'cy'].map((key) => Number(n.getAttribute(key))))"
+                )
             )
             _, x, y = max(circles)
             assert (y // 20 * WIDTH + x // 20) == where - 1

@@ -83,10 +83,7 @@ def test_figures_are_on_an_opaque_white_card(draw, tmp_path):
 
 
 def curves():
-    return [
-        (line.get_xdata().tolist(), line.get_ydata().tolist(), line.get_linestyle())
-        for line in plt.gca().lines
-    ]
+    return [(line.get_xdata().tolist(), line.get_ydata().tolist(), line.get_linestyle()) for line in plt.gca().lines]
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,7 @@ def loop(x_train, y_train, x_val, formula):
             weights[s, t] = similar / total if total else 0.0
         column = weights[:, t].tolist()
         if values and isinstance(values[0], list):
-            y_hat.append(
-                [sum(w * v[e] for w, v in zip(column, values, strict=True)) for e in range(len(values[0]))]
-            )
+            y_hat.append([sum(w * v[e] for w, v in zip(column, values, strict=True)) for e in range(len(values[0]))])
         else:
             y_hat.append(sum(w * v for w, v in zip(column, values, strict=True)))
     return torch.tensor(y_hat, dtype=torch.float64), weights
@@ -102,9 +100,7 @@ def test_boxcar_with_no_key_in_reach_gives_zero():
 
 
 def test_a_kernel_may_answer_in_booleans():
-    y_hat, _ = nadaraya_watson(
-        torch.zeros(2), torch.tensor([3.0, 5.0]), torch.zeros(1), lambda d: d.abs() < 1
-    )
+    y_hat, _ = nadaraya_watson(torch.zeros(2), torch.tensor([3.0, 5.0]), torch.zeros(1), lambda d: d.abs() < 1)
     assert y_hat.tolist() == [4.0]
 
 

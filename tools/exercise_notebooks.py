@@ -104,9 +104,7 @@ def _part(part, exercise, solved):
     call = f'check("{part.key}", {part.name}{", record=False" if solved else ""})'
     if isinstance(part, Identity):
         call += f'\n# after you compared your proof with the model proof:\n# review("{part.key}", "agrees")'
-    cells.append(
-        _code(f"{part.key}-answer", f"# exercise: {part.key}\n{answer}", *(["hide-input"] if solved else []))
-    )
+    cells.append(_code(f"{part.key}-answer", f"# exercise: {part.key}\n{answer}", *(["hide-input"] if solved else [])))
     # the verdict on a choice names the letter: folded, or the page could not be answered
     folded = ["hide-cell"] if solved and isinstance(part, Choice) else []
     cells.append(_code(f"{part.key}-check", call, *folded))

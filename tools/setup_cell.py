@@ -2,7 +2,7 @@
 
 from tools.site import archive
 
-_TEMPLATE = '''\
+_TEMPLATE = """\
 # Setup. Does nothing where d2lmini is installed; on Colab it installs it and keeps Colab's own torch.
 import importlib.metadata
 import importlib.util
@@ -17,7 +17,7 @@ if importlib.util.find_spec("d2lmini") is None:
         raise RuntimeError(f"could not install d2lmini from {{url}}: is there a network?\\n{{done.stderr[-2000:]}}")
     if importlib.metadata.version("torch") != torch_before:
         raise RuntimeError("the installation changed torch: restart the session and report this")
-    importlib.invalidate_caches()'''
+    importlib.invalidate_caches()"""
 
 
 def source():

@@ -14,13 +14,9 @@ def _files(base, table, content=""):
 _FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
 _MULTI30K = f"{_RAW}/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
 _WNUT = f"{_RAW}/leondz/emerging_entities_17/e52a2d2a71ac1a051ca2d532eef28653c5c02603"
-_RT = (
-    f"{_RAW}/dennybritz/cnn-text-classification-tf/18762b459e21d9c70e5c242f8d43fc4e6db37a0d/data/rt-polaritydata"
-)
+_RT = f"{_RAW}/dennybritz/cnn-text-classification-tf/18762b459e21d9c70e5c242f8d43fc4e6db37a0d/data/rt-polaritydata"
 _SHAKESPEARE = f"{_RAW}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare"
-_WIKITEXT = (
-    f"{_RAW}/pytorch/examples/77f55b912142e11fcfdf5b530231fb9c52f181e8/word_language_model/data/wikitext-2"
-)
+_WIKITEXT = f"{_RAW}/pytorch/examples/77f55b912142e11fcfdf5b530231fb9c52f181e8/word_language_model/data/wikitext-2"
 # name here, repository, commit, path there, size, SHA-256
 _SQUAD = (
     ("squad-train-v1.1.du-test-44articles.json", "tomhosking/aqleaderboard",
@@ -117,8 +113,7 @@ _ALL = (
     DataSet(
         name="gutenberg",
         title="21 novels, 14.7 million characters of English",
-        licence="public domain in the United States; the Project Gutenberg licence as long as its header "
-        "is kept",
+        licence="public domain in the United States; the Project Gutenberg licence as long as its header is kept",
         citation="Project Gutenberg, www.gutenberg.org, in the revisions of GITenberg",
         files=tuple(
             DataFile(
@@ -169,8 +164,7 @@ _ALL = (
     DataSet(
         name="multi30k",
         title="Multi30k: 29,000 captions of photographs in English and French, and four test sets",
-        licence="non-commercial research and education (the terms of Flickr30k): download it, do not pass "
-        "it on",
+        licence="non-commercial research and education (the terms of Flickr30k): download it, do not pass it on",
         citation="Elliott, Frank, Sima'an, Specia: Multi30K: multilingual English-German image "
         "descriptions. VL 2016; French: Elliott, Frank, Barrault, Bougares, Specia: WMT 2017",
         files=_files(
@@ -190,8 +184,7 @@ _ALL = (
         fb2b83fcceb937a4f7e3e93c1c51c22aba92f1e342391e6b5ba392b16a920501  25321 test_2018_flickr.fr.gz
             """,
         ),
-        pitfalls="Raw text, neither tokenised nor lower-cased. Say which of the four test sets a score is "
-        "on.",
+        pitfalls="Raw text, neither tokenised nor lower-cased. Say which of the four test sets a score is on.",
     ),
     DataSet(
         name="tatoeba_enfr",

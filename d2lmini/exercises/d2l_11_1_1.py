@@ -80,9 +80,7 @@ def nearest_by_rank(queries, keys, k):
 
 def nearest_by_radius(queries, keys, k):
     distances = torch.cdist(queries, keys)
-    return F.normalize(
-        (distances <= distances.kthvalue(k, -1, keepdim=True).values).to(keys.dtype), p=1, dim=-1
-    )
+    return F.normalize((distances <= distances.kthvalue(k, -1, keepdim=True).values).to(keys.dtype), p=1, dim=-1)
 
 
 def within_by_masking(queries, keys, radius):
@@ -106,18 +104,12 @@ def nearest_centred_in_place(queries, keys, k):
 
 
 def within_masked_softmax(queries, keys, radius):
-    return (
-        (0 * torch.cdist(queries, keys))
-        .masked_fill(torch.cdist(queries, keys) > radius, -torch.inf)
-        .softmax(-1)
-    )
+    return (0 * torch.cdist(queries, keys)).masked_fill(torch.cdist(queries, keys) > radius, -torch.inf).softmax(-1)
 
 
 def within_or_nearest(queries, keys, radius):
     distances = torch.cdist(queries, keys)
-    return F.normalize(
-        (distances <= distances.amin(-1, keepdim=True).clamp(min=radius)).to(keys.dtype), p=1, dim=-1
-    )
+    return F.normalize((distances <= distances.amin(-1, keepdim=True).clamp(min=radius)).to(keys.dtype), p=1, dim=-1)
 
 
 def soft_by_division(queries, keys, radius, temperature, least=0):
@@ -264,12 +256,8 @@ def verify_within(t, answer):
     q, k = torch.tensor([[[0.0, 0], [10, 10]]]), torch.tensor([[[3.0, 4], [6, 8], [0, 5], [9, 9]]])
     q, k = q.to(t.device) + shift, k.to(t.device) + shift
     edge = torch.tensor([[[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]]], dtype=torch.float64)
-    strict = {
-        "strict": (edge * torch.tensor([[[0.0], [1]]]), "a key at exactly the radius matches: <=, not <")
-    }
-    t.same(
-        t.call(answer, q, k, 5.0), edge, "the weight matrix with keys exactly at the radius", mistakes=strict
-    )
+    strict = {"strict": (edge * torch.tensor([[[0.0], [1]]]), "a key at exactly the radius matches: <=, not <")}
+    t.same(t.call(answer, q, k, 5.0), edge, "the weight matrix with keys exactly at the radius", mistakes=strict)
 
     lost = queries.clone()
     lost[:, 1] += 100
@@ -294,9 +282,7 @@ def verify_within(t, answer):
     k = torch.tensor([[[1.0, 2, 0], [4, 0, 1], [1, 2, 0], [7, 7, 7]]], device=t.device)
     q = torch.cat([k[:, 1:], k[:, :1] + 1], dim=1)
     want = torch.tensor([[[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1], [0, 0, 0, 0]]], dtype=torch.float64)
-    t.same(
-        t.call(answer, q, k, 0.0), want, "the weight matrix for radius 0, an exact match with two equal keys"
-    )
+    t.same(t.call(answer, q, k, 0.0), want, "the weight matrix for radius 0, an exact match with two equal keys")
 
 
 def verify_soft(t, answer):
@@ -329,8 +315,7 @@ def verify_soft(t, answer):
             ),
             "softmax-of-degrees": (
                 soft(degrees),
-                "a softmax exponentiates: give it the logarithm of the degrees, or divide the degrees by "
-                "their sum",
+                "a softmax exponentiates: give it the logarithm of the degrees, or divide the degrees by their sum",
             ),
             "squared": (soft(F.logsigmoid((radius - d.square()) / temperature)), "the distance is squared"),
             "hard": (
@@ -339,8 +324,7 @@ def verify_soft(t, answer):
             ),
             "product": (
                 soft(-d / temperature) * degrees,
-                "a softmax of the distances times the degrees: only the degrees are asked for, made to "
-                "sum to one",
+                "a softmax of the distances times the degrees: only the degrees are asked for, made to sum to one",
             ),
             "over-queries": (
                 degrees / degrees.sum(-2, keepdim=True),
@@ -420,10 +404,8 @@ EXERCISE = Exercise(
             "weigh 1/k each, all others nothing. With k = 1 and a query that is in the database "
             "this is the ordinary dictionary; with k = S it is the average.",
             hints=[
-                "Three steps, as always: compare, turn the comparison into weights, mix. Only the second "
-                "is new.",
-                "`torch.cdist` gives all distances at once, (B, T, S); `topk` finds the smallest with "
-                "`largest=False`.",
+                "Three steps, as always: compare, turn the comparison into weights, mix. Only the second is new.",
+                "`torch.cdist` gives all distances at once, (B, T, S); `topk` finds the smallest with `largest=False`.",
                 "`topk` also returns the positions. `torch.zeros_like(distances).scatter(-1, positions, "
                 "1 / k)` writes the weights there.",
             ],
@@ -447,23 +429,17 @@ EXERCISE = Exercise(
                     "queries for a key",
                     "over-queries",
                     "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return torch.zeros_like(distances).scatter(-2, distances.topk(k, -2, "
-                    "False).indices, 1 / k)",
+                    "return torch.zeros_like(distances).scatter(-2, distances.topk(k, -2, False).indices, 1 / k)",
                 ),
                 Mutant(
                     "strictly nearer",
                     "one-less",
                     "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / max(k - "
-                    "1, 1)",
+                    "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / max(k - 1, 1)",
                 ),
-                Mutant(
-                    "positions", "dtype", "return torch.zeros_like(distances)", "return matches; (distances)"
-                ),
+                Mutant("positions", "dtype", "return torch.zeros_like(distances)", "return matches; (distances)"),
                 Mutant("a mask", "dtype", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0"),
-                Mutant(
-                    "transposed", "shape", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k).mT"
-                ),
+                Mutant("transposed", "shape", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k).mT"),
                 Mutant("centred in place", "mutates", function=nearest_centred_in_place),
             ],
             explanation=r"""
@@ -496,9 +472,7 @@ neighbour is exchanged whole.
                 Mutant("masked softmax", "nonfinite", function=within_masked_softmax),
                 Mutant("strict", "strict", "<= radius", "< radius"),
                 Mutant("outside", "outside", "<= radius", "> radius"),
-                Mutant(
-                    "squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"
-                ),
+                Mutant("squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"),
                 Mutant("weights of one", "not-normalised", " / found.clamp(min=1)", ""),
                 Mutant("shared by all keys", "by-S", "found.clamp(min=1)", "keys.shape[1]"),
                 Mutant("over the queries", "over-queries", "dim=-1", "dim=-2"),
@@ -563,23 +537,15 @@ exactly on a key.
                 Mutant("no temperature", "no-temperature", "room / temperature", "room"),
                 Mutant("times temperature", "times-temperature", "room / temperature", "room * temperature"),
                 Mutant("sign", "outside", "room / temperature", "-room / temperature"),
-                Mutant(
-                    "no sigmoid", "radius-cancels", "F.logsigmoid(room / temperature)", "room / temperature"
-                ),
+                Mutant("no sigmoid", "radius-cancels", "F.logsigmoid(room / temperature)", "room / temperature"),
                 Mutant("softmax of degrees", "softmax-of-degrees", "F.logsigmoid(", "torch.sigmoid("),
-                Mutant(
-                    "squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"
-                ),
-                Mutant(
-                    "over the queries", "over-queries", "softmax(scores, dim=-1)", "softmax(scores, dim=-2)"
-                ),
+                Mutant("squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"),
+                Mutant("over the queries", "over-queries", "softmax(scores, dim=-1)", "softmax(scores, dim=-2)"),
                 Mutant("not normalised", "not-normalised", "torch.softmax(scores, dim=-1)", "scores.exp()"),
                 Mutant("as it stands", "nonfinite", function=soft_by_division),
                 Mutant("a little in the denominator", "vanishes", function=soft_by_safe_division),
                 Mutant("bare root", "cusp", function=soft_with_bare_root),
-                Mutant(
-                    "detached", "grad", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).detach()"
-                ),
+                Mutant("detached", "grad", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).detach()"),
             ],
             explanation=r"""
 For a match, $g_i \to 1$; for any other key, $g_i \to 0$; so with $m$ matches the weights go to $1/m$

@@ -110,8 +110,7 @@ def verify(t, answer):
         mistakes_right = {
             "variance-only": (
                 torch.diag(right.diagonal()),
-                "these are the variances alone. Entries of the keys vary together, and the off-diagonal "
-                "says how",
+                "these are the variances alone. Entries of the keys vary together, and the off-diagonal says how",
             ),
             "second-moment": (second, "this is the second moment, E[k k^T]: the mean has not been taken off"),
             "unweighted": (
@@ -174,8 +173,7 @@ EXERCISE = Exercise(
             seconds=30.0,  # the first use of torch.func loads much of torch
             advice={
                 "dtype": "The inputs are float64 here, so that the two sides can be compared to ten digits",
-                "shape": "Both sides are (D, D): features by features. Over keys by keys there is "
-                "nothing to compare",
+                "shape": "Both sides are (D, D): features by features. Over keys by keys there is nothing to compare",
             },
             mutants=[
                 Mutant(
@@ -231,9 +229,7 @@ EXERCISE = Exercise(
                     "softmax(keys @ q, dim=-1).detach()",
                 ),
                 Mutant("slope of the sum", "summed", function=row_of_the_sum),
-                Mutant(
-                    "sign", "negative", "jacobian(attend, query)", "jacobian(lambda q: -attend(q), query)"
-                ),
+                Mutant("sign", "negative", "jacobian(attend, query)", "jacobian(lambda q: -attend(q), query)"),
                 Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),
                 Mutant("one side", "type", "return left, right", "return left"),
             ],

@@ -263,9 +263,7 @@ def verify_search(t, answer):
     blank[1], nothing[2] = 0, 0
     cosines[:, 1], cosines[2] = 0, 0
     want = torch.softmax(cosines / 0.5, -1)
-    t.same(
-        t.call(answer, nothing, blank, 0.5), want, "the weight matrix with a document and a query of zeros"
-    )
+    t.same(t.call(answer, nothing, blank, 0.5), want, "the weight matrix with a document and a query of zeros")
 
     (shelf, kinds), (asked, asked_kinds) = pictures(t, PER_CLASS, 5)
     exact = F.normalize(asked.double(), dim=-1) @ F.normalize(shelf.double(), dim=-1).mT
@@ -314,8 +312,7 @@ def verify_refine(t, answer):
             ),
             "score-only": (
                 q + step * change("score", wanted),
-                "this is the gradient of the wanted score alone: the softmax also pushes away from what "
-                "is shown now",
+                "this is the gradient of the wanted score alone: the softmax also pushes away from what is shown now",
             ),
             "no-temperature": (q + step * change("log", wanted, scale=1), "the temperature is not used"),
             "dot": (
@@ -395,13 +392,9 @@ def verify_learn(t, answer):
             "shape",
             f"matrix has shape {tuple(matrix.shape)}, expected (D, P), that of start",
         )
-        t.that(
-            matrix.dtype == start.dtype, "dtype", f"matrix has dtype {matrix.dtype}, expected that of start"
-        )
+        t.that(matrix.dtype == start.dtype, "dtype", f"matrix has dtype {matrix.dtype}, expected that of start")
         matrix = matrix.detach()
-        t.that(
-            bool(torch.isfinite(matrix).all()), "nonfinite", "the matrix has entries that are NaN or infinite"
-        )
+        t.that(bool(torch.isfinite(matrix).all()), "nonfinite", "the matrix has entries that are NaN or infinite")
         after, precise_after = retrieved(queries @ matrix, documents @ matrix, kinds, classes, SHOWN)
         through_start, _ = retrieved(queries @ start, documents @ start, kinds, classes, SHOWN)
         own, _ = retrieved(documents @ matrix, documents @ matrix, classes, classes, SHOWN)
@@ -456,8 +449,7 @@ EXERCISE = Exercise(
             hints=[
                 "Divide every query and every document by its own length. What is a dot product then?",
                 "`F.normalize(x, dim=-1)` divides rows by their lengths and leaves a row of zeros alone.",
-                "`torch.softmax(cosines / temperature, dim=-1)`: over the documents, the last axis of "
-                "(T, N).",
+                "`torch.softmax(cosines / temperature, dim=-1)`: over the documents, the last axis of (T, N).",
             ],
             answer=search,
             verify=verify_search,
@@ -473,9 +465,7 @@ EXERCISE = Exercise(
                 Mutant("long documents", "long-documents", "F.normalize(documents, dim=-1)", "documents"),
                 Mutant("long queries", "long-queries", "F.normalize(queries, dim=-1)", "queries"),
                 Mutant("no temperature", "no-temperature", "cosines / temperature", "cosines"),
-                Mutant(
-                    "times temperature", "times-temperature", "cosines / temperature", "cosines * temperature"
-                ),
+                Mutant("times temperature", "times-temperature", "cosines / temperature", "cosines * temperature"),
                 Mutant(
                     "no softmax",
                     "scores",
@@ -507,9 +497,7 @@ EXERCISE = Exercise(
                     "F.normalize(queries, dim=-1)",
                     "F.normalize(queries.detach(), dim=-1)",
                 ),
-                Mutant(
-                    "positions", "dtype", "temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)"
-                ),
+                Mutant("positions", "dtype", "temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)"),
                 Mutant(
                     "in place",
                     "mutates",
@@ -536,8 +524,7 @@ zero in float32.
             hints=[
                 "Take a copy of the query that requires a gradient, compute the wanted weight's "
                 "logarithm, and ask autograd for its derivative in the copy.",
-                "The logarithm of a softmax has a function of its own, which never computes the weight "
-                "itself.",
+                "The logarithm of a softmax has a function of its own, which never computes the weight itself.",
                 "`torch.autograd.grad(torch.log_softmax(cosines / temperature, dim=-1)[wanted], copy)`",
             ],
             answer=refine,
@@ -547,8 +534,7 @@ zero in float32.
             advice={
                 "nonfinite": "The weight of the wanted document can be 0 in float32, and log 0 is minus "
                 "infinity: use log_softmax",
-                "raised": "Does the query that you differentiate in require a gradient? The one you get "
-                "does not",
+                "raised": "Does the query that you differentiate in require a gradient? The one you get does not",
             },
             mutants=[
                 Mutant("downhill", "downhill", "query + step", "query - step"),
@@ -564,9 +550,7 @@ zero in float32.
                     "cosines / temperature",
                 ),
                 Mutant("no temperature", "no-temperature", "cosines / temperature", "cosines"),
-                Mutant(
-                    "dot product", "dot", "F.cosine_similarity(moved, documents, dim=-1)", "documents @ moved"
-                ),
+                Mutant("dot product", "dot", "F.cosine_similarity(moved, documents, dim=-1)", "documents @ moved"),
                 Mutant("first document", "first", "log_weights[wanted]", "log_weights[0]"),
                 Mutant(
                     "length held fixed",
@@ -608,13 +592,11 @@ rate of 0.01 and a temperature of 0.1 are enough, in well under a second; on new
 at least 0.04.
 """,
             hints=[
-                "Write a small function for the scores and use it three times: before, while learning, "
-                "after.",
+                "Write a small function for the scores and use it three times: before, while learning, after.",
                 "A document is its own best match. Set the diagonal of the (N, N) scores to minus infinity.",
                 "The logarithm of a sum of weights, without underflow: `torch.logsumexp` of the log "
                 "weights, with those of irrelevant documents set to minus infinity.",
-                "Recall: `relevant.gather(-1, scores.topk(shown, dim=-1).indices).sum(-1) / "
-                "relevant.sum(-1)`.",
+                "Recall: `relevant.gather(-1, scores.topk(shown, dim=-1).indices).sum(-1) / relevant.sum(-1)`.",
             ],
             answer=learn,
             verify=verify_learn,

@@ -112,8 +112,7 @@ def verify(t, answer):
     wrong_gates = {
         "softmax": (
             torch.softmax(scores, -1),
-            "the gates come from a softmax, so the channels compete for a total of 1; the block has a "
-            "sigmoid for each",
+            "the gates come from a softmax, so the channels compete for a total of 1; the block has a sigmoid for each",
         ),
         "no-sigmoid": (scores, "the sigmoid is missing: gates lie between 0 and 1"),
         "no-relu": (torch.sigmoid(before @ w2.T), "the ReLU between the two matrices is missing"),
@@ -318,8 +317,7 @@ another.
                 ),
                 Option(
                     "They have a gradient, so that what makes them can be learned.",
-                    "A sigmoid has a slope everywhere, and part a checks that a gradient reaches both "
-                    "matrices.",
+                    "A sigmoid has a slope everywhere, and part a checks that a gradient reaches both matrices.",
                 ),
             ],
         ),

@@ -135,8 +135,7 @@ def verify(t, answer):
             ),
             "unnormalised-sum": (
                 plus - minus,
-                "this is the difference of two sums; Bayes' rule divides by the density of x, and then "
-                "the 1/N cancels",
+                "this is the difference of two sums; Bayes' rule divides by the density of x, and then the 1/N cancels",
             ),
             "log-odds": (plus.log() - minus.log(), "these are log-odds, not a difference of probabilities"),
             **common,
@@ -218,9 +217,7 @@ EXERCISE = Exercise(
                     "heaps.sum(dim=-1, keepdim=True)",
                     "heaps.sum(dim=0, keepdim=True)",
                 ),
-                Mutant(
-                    "over everything", "over-everything", "heaps.sum(dim=-1, keepdim=True)", "heaps.sum()"
-                ),
+                Mutant("over everything", "over-everything", "heaps.sum(dim=-1, keepdim=True)", "heaps.sum()"),
                 Mutant("labels 0 and 1", "share", "weights @ labels", "weights @ (labels > 0).double()"),
                 Mutant("kernel turned", "raised", "= kernel(queries, keys)", "= kernel(keys, queries)"),
                 Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),

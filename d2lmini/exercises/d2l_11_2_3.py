@@ -62,9 +62,7 @@ def with_the_fused_kernel(queries, keys, values, width):
 
 
 def query_by_query(queries, keys, values, width):
-    left, right = torch.zeros(
-        2, *queries.shape[:2], values.shape[-1], dtype=values.dtype, device=values.device
-    )
+    left, right = torch.zeros(2, *queries.shape[:2], values.shape[-1], dtype=values.dtype, device=values.device)
     for b, t in torch.cartesian_prod(torch.arange(queries.shape[0]), torch.arange(queries.shape[1])):
         q = queries[b, t]
         near = torch.stack([torch.exp(-((q - k) ** 2).sum() / 2 / width**2) for k in keys[b]])
@@ -122,8 +120,7 @@ def verify(t, answer):
             ),
             "left-density": (
                 gaussian @ v / (width * math.sqrt(2 * math.pi)),
-                "the Gaussians are divided by the constant of a normal density; divide them by their sum "
-                "over the keys",
+                "the Gaussians are divided by the constant of a normal density; divide them by their sum over the keys",
             ),
             "left-sum": (
                 gaussian @ v,
@@ -224,8 +221,7 @@ EXERCISE = Exercise(
                 "here. Look for a division by zero.",
                 "shape": "Scores have shape (B, T, S): keys.transpose(-2, -1) swaps the last two axes only. "
                 "The result has the E features of the values.",
-                "raised": "To swap the last two axes use keys.transpose(-2, -1) or keys.mT; .T turns all "
-                "axes around.",
+                "raised": "To swap the last two axes use keys.transpose(-2, -1) or keys.mT; .T turns all axes around.",
                 "values": "Left: exp(-distance^2 / (2 w^2)), divided by its sum over the keys. Right: a "
                 "softmax over the keys of the plain dot products times a scale. Which power of w is in it, "
                 "and which factor?",
@@ -237,9 +233,7 @@ EXERCISE = Exercise(
                 Mutant("half the scale", "half", "dots / width**2", "dots / (2 * width**2)"),
                 Mutant("twice the scale", "double", "dots / width**2", "2 * dots / width**2"),
                 Mutant("width not squared", "not-squared", "dots / width**2", "dots / width"),
-                Mutant(
-                    "width not squared, half", "half-not-squared", "dots / width**2", "dots / (2 * width)"
-                ),
+                Mutant("width not squared, half", "half-not-squared", "dots / width**2", "dots / (2 * width)"),
                 Mutant(
                     "normal density",
                     "left-density",

@@ -132,9 +132,7 @@ def _judge(t, widths, datasets, height):
     if not all(good):
         scores = [_scores(keys.cpu(), values.cpu(), height) for keys, values in datasets]
         for code, message in MISTAKES.items():
-            same = [
-                math.isclose(w, _least(s[code]), rel_tol=1e-4) for w, s in zip(widths, scores, strict=True)
-            ]
+            same = [math.isclose(w, _least(s[code]), rel_tol=1e-4) for w, s in zip(widths, scores, strict=True)]
             t.that(
                 not all(same),
                 code,
@@ -200,9 +198,7 @@ def _errors(keys, values, height, widths):
 def _widths(t, widths):
     if isinstance(widths, torch.Tensor):
         widths = widths.tolist()
-    t.that(
-        isinstance(widths, (list, tuple)), "type", f"'widths' is a {type(widths).__name__}, expected a list"
-    )
+    t.that(isinstance(widths, (list, tuple)), "type", f"'widths' is a {type(widths).__name__}, expected a list")
     t.that(
         len(widths) == len(SIZES),
         "shape",
@@ -270,10 +266,8 @@ for D in (1, 2, 3):
             hints=[
                 "The query is the origin, so the distances are the norms of the keys. All R data sets go "
                 "through at once: scores, weights and values have shape (R, N).",
-                "Two loops: over the entries of `datasets`, and over `widths`. Inside, `predictions` has "
-                "shape (R,).",
-                "A power law is a straight line in logarithms: $w = c N^p$ means $\\log w = \\log c + p "
-                "\\log N$.",
+                "Two loops: over the entries of `datasets`, and over `widths`. Inside, `predictions` has shape (R,).",
+                "A power law is a straight line in logarithms: $w = c N^p$ means $\\log w = \\log c + p \\log N$.",
                 "The slope: subtract the mean from x and from y, then sum of x * y over sum of x * x.",
             ],
             advice={
@@ -357,8 +351,7 @@ second part do not apply.
             ],
             options=[
                 Option(
-                    "Not at all: the best width depends on how wiggly the curve is, not on the number of "
-                    "examples.",
+                    "Not at all: the best width depends on how wiggly the curve is, not on the number of examples.",
                     "With a fixed width the noise averages out, but the curve stays smeared: the error "
                     "stops falling at the squared bias, however many examples there are.",
                 ),

@@ -102,8 +102,7 @@ def verify(t, answer):
     t.that(
         seen.numel < T * S * D,
         "memory",
-        f"with T={T}, S={S}, D={D} your code makes a tensor of {seen.numel} entries; "
-        f"(T, S, D) has {T * S * D}",
+        f"with T={T}, S={S}, D={D} your code makes a tensor of {seen.numel} entries; (T, S, D) has {T * S * D}",
     )
 
 
@@ -129,9 +128,7 @@ EXERCISE = Exercise(
                 Mutant("no key norm", "plain-dot", " - half_norms.unsqueeze(-2)", ""),
                 Mutant("sign of the norm", "norm-sign", "scores - half_norms", "scores + half_norms"),
                 Mutant("norm not halved", "no-half", ".sum(dim=-1) / 2", ".sum(dim=-1)"),
-                Mutant(
-                    "norm not squared", "norm-not-squared", "keys.square().sum(dim=-1)", "keys.norm(dim=-1)"
-                ),
+                Mutant("norm not squared", "norm-not-squared", "keys.square().sum(dim=-1)", "keys.norm(dim=-1)"),
                 Mutant(
                     "softmax over queries",
                     "over-queries",

@@ -115,10 +115,8 @@ EXERCISE = Exercise(
                 "The dot product then runs over D terms, so its standard deviation grows with the root of D.",
             ],
             advice={
-                "raised": "Write down the shape of every product: (P, D) fits queries from the right, not "
-                "keys",
-                "grad": "Do not wrap the computation in no_grad and do not copy the matrix with .detach() "
-                "or .data",
+                "raised": "Write down the shape of every product: (P, D) fits queries from the right, not keys",
+                "grad": "Do not wrap the computation in no_grad and do not copy the matrix with .detach() or .data",
             },
             answer=bilinear_attention,
             verify=verify,
@@ -126,21 +124,15 @@ EXERCISE = Exercise(
             mutants=[
                 Mutant("unscaled", "unscaled", " / math.sqrt(keys.shape[-1])", ""),
                 Mutant("scaled by D", "scaled-by-D", "math.sqrt(keys.shape[-1])", "keys.shape[-1]"),
-                Mutant(
-                    "scaled by P", "scaled-by-P", "math.sqrt(keys.shape[-1])", "math.sqrt(queries.shape[-1])"
-                ),
+                Mutant("scaled by P", "scaled-by-P", "math.sqrt(keys.shape[-1])", "math.sqrt(queries.shape[-1])"),
                 Mutant("turned where it fits", "turned", function=matrix_turned_where_it_fits),
                 Mutant("ignored where it fits", "no-matrix", function=matrix_ignored_where_it_can_be),
                 Mutant("on the keys", "turned", "queries @ matrix", "queries @ matrix.T"),
                 Mutant("softmax over queries", "over-queries", "scores, dim=-1", "scores, dim=-2"),
                 Mutant("uniform weights", "uniform", "softmax(scores", "softmax(0 * scores"),
                 Mutant("matrix detached", "grad", "queries @ matrix", "queries @ matrix.detach()"),
-                Mutant(
-                    "matrix rebuilt", "grad", "queries @ matrix", "queries @ torch.tensor(matrix.tolist())"
-                ),
-                Mutant(
-                    "first query only", "shape", "return weights @ values", "return (weights @ values)[:, 0]"
-                ),
+                Mutant("matrix rebuilt", "grad", "queries @ matrix", "queries @ torch.tensor(matrix.tolist())"),
+                Mutant("first query only", "shape", "return weights @ values", "return (weights @ values)[:, 0]"),
                 Mutant("in half", "dtype", "return weights @ values", "return (weights @ values).half()"),
                 Mutant("in place", "mutates", "queries @ matrix", "queries @ matrix.data.mul_(2)"),
             ],

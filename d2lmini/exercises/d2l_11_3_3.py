@@ -80,9 +80,7 @@ def verify(t, answer):
 
         case = f"for B={B}, T={T}, S={S}, D={D}, E={E}, itemsize={itemsize}"
         got = t.call(answer, B, T, S, D, E, itemsize)
-        flops_got, bytes_got, plain_got, fused_got = t.fields(
-            got, "flops", "bytes", "intensity", "fused_intensity"
-        )
+        flops_got, bytes_got, plain_got, fused_got = t.fields(got, "flops", "bytes", "intensity", "fused_intensity")
         t.number(
             flops_got,
             flops,
@@ -112,9 +110,7 @@ def verify(t, answer):
                 "no-output": (moved - itemsize * B * T * E, "the output is written too"),
             },
         )
-        t.number(
-            plain_got, flops / moved, f"intensity {case}", mistakes={"upside-down": (moved / flops, _TURNED)}
-        )
+        t.number(plain_got, flops / moved, f"intensity {case}", mistakes={"upside-down": (moved / flops, _TURNED)})
         t.number(
             fused_got,
             flops / ends,
@@ -138,8 +134,7 @@ EXERCISE = Exercise(
             key="d2l-11.3.3",
             hints=[
                 "A product of (T, D) and (D, S) has T S entries, each a sum of D products.",
-                "List for each of the three steps what it reads and what it writes; the (T, S) matrix "
-                "appears in all.",
+                "List for each of the three steps what it reads and what it writes; the (T, S) matrix appears in all.",
                 "Scores are written and read, weights are written and read: 4 B T S numbers besides Q, K, V "
                 "and output.",
             ],
@@ -157,9 +152,7 @@ EXERCISE = Exercise(
                 Mutant("no middle", "fused-bytes", "(ends + middle)", "ends"),
                 Mutant("numbers", "numbers", "moved = itemsize * ", "moved = "),
                 Mutant("no output", "no-output", "S * E + T * E)", "S * E)"),
-                Mutant(
-                    "upside down", "upside-down", '"intensity": flops / moved', '"intensity": moved / flops'
-                ),
+                Mutant("upside down", "upside-down", '"intensity": flops / moved', '"intensity": moved / flops'),
                 Mutant("not fused", "still-unfused", "flops / (itemsize * ends)", "flops / moved"),
                 Mutant("a field short", "shape", '        "flops": flops,\n', ""),
             ],

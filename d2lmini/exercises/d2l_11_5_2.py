@@ -121,6 +121,7 @@ def rank_heads(layer, X, target):
         head off and all others on) and ``order`` (a list of heads, counted from 0, in the order in which they should
         go). The loss is the mean squared error.
     """
+
     ### BEGIN SOLUTION
     def loss(mask):
         with torch.no_grad():

@@ -45,9 +45,7 @@ def verify(t, answer):
         scores = t.randn(size)
         x = scores.cpu().double()
         y = torch.exp(x) / torch.exp(x).sum()
-        want = torch.tensor(
-            [[y[i] * (float(i == j) - y[j]) for j in range(size)] for i in range(size)]
-        ).double()
+        want = torch.tensor([[y[i] * (float(i == j) - y[j]) for j in range(size)] for i in range(size)]).double()
         outer = torch.outer(y, y)
         mistakes = {
             "diagonal": (
@@ -71,13 +69,9 @@ def verify(t, answer):
 
     huge = torch.tensor([-2, 0.5, 90, 3, -1], device=t.device)
     got = t.call(answer, huge)
-    t.same(
-        got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with one huge score", tolerance=(0, 1e-6)
-    )
+    t.same(got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with one huge score", tolerance=(0, 1e-6))
     got = t.call(answer, 10 * huge)
-    t.same(
-        got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with a score of 900", tolerance=(0, 1e-6)
-    )
+    t.same(got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with a score of 900", tolerance=(0, 1e-6))
     cooled = huge.cpu().double() / 60
     y = torch.softmax(cooled, 0)
     want = torch.diag(y) - torch.outer(y, y)
@@ -97,21 +91,17 @@ EXERCISE = Exercise(
             hints=[
                 "Use the quotient rule, once for i = j and once for i different from j.",
                 r"Both cases in one: $y_i(\delta_{ij} - y_j)$.",
-                "The exponential of a large score overflows; subtracting the largest score changes no "
-                "weight.",
+                "The exponential of a large score overflows; subtracting the largest score changes no weight.",
             ],
             advice={
-                "nonfinite": "exp(90) still fits into float32, exp(900) does not: subtract the largest "
-                "score first"
+                "nonfinite": "exp(90) still fits into float32, exp(900) does not: subtract the largest score first"
             },
             answer=softmax_jacobian,
             verify=verify,
             alternatives=[by_autograd, entry_by_entry],
             mutants=[
                 Mutant("naive exponential", "nonfinite", "scores - scores.max()", "scores"),
-                Mutant(
-                    "diagonal only", "diagonal", "torch.outer(weights, weights)", "torch.diag(weights**2)"
-                ),
+                Mutant("diagonal only", "diagonal", "torch.outer(weights, weights)", "torch.diag(weights**2)"),
                 Mutant("no diagonal", "no-diagonal", "torch.diag(weights) - ", "-"),
                 Mutant("denominator constant", "no-product", " - torch.outer(weights, weights)", ""),
                 Mutant("plus", "plus", "torch.diag(weights) - ", "torch.diag(weights) + "),
@@ -140,8 +130,7 @@ one, and $\delta_{ij} - y_j$ in the row that is left.
         ),
         Choice(
             key="udl-12.5b",
-            prompt="All 25 derivatives are (numerically) zero. What follows for a network that computes "
-            "these scores?",
+            prompt="All 25 derivatives are (numerically) zero. What follows for a network that computes these scores?",
             hints=["Follow the chain rule from the loss back to the weights that made the scores."],
             options=[
                 Option(

@@ -108,9 +108,7 @@ class ImageGPT(Module):
     Source: UDL section 12.10.1; Chen et al. 2020, "Generative pretraining from pixels".
     """
 
-    def __init__(
-        self, img_size, num_levels, num_hiddens, ffn_num_hiddens, num_heads, num_blks, dropout=0.0, lr=1e-3
-    ):
+    def __init__(self, img_size, num_levels, num_hiddens, ffn_num_hiddens, num_heads, num_blks, dropout=0.0, lr=1e-3):
         super().__init__()
         self.save_hyperparameters()
         self.img_size = height, width = as_pair(img_size)

@@ -37,9 +37,7 @@ def load(name, preset="full"):
     """
     path = FOLDER / f"{name}.{preset}.json"
     if not path.is_file():
-        raise FileNotFoundError(
-            f"there is no record {path.name} in {FOLDER}: `{command(name, preset)}` makes it"
-        )
+        raise FileNotFoundError(f"there is no record {path.name} in {FOLDER}: `{command(name, preset)}` makes it")
     return json.loads(path.read_text(encoding="utf-8"))
 
 

@@ -47,9 +47,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mi
         raise Rejected("type", f"{name} is a {type(got).__name__}, expected a torch.Tensor")
     got = got.detach().as_subclass(torch.Tensor)
     if got.device != device:
-        raise Rejected(
-            "device", f"{name} is on {got.device}, expected {device}: make new tensors with device="
-        )
+        raise Rejected("device", f"{name} is on {got.device}, expected {device}: make new tensors with device=")
     if got.dtype != dtype:
         raise Rejected("dtype", f"{name} has dtype {got.dtype}, expected {dtype}, that of the inputs")
     if got.shape != want.shape:
@@ -64,9 +62,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mi
         got, want = got.double(), want.double()
         missing = ~torch.isfinite(got) & torch.isfinite(want)
         if missing.any():
-            raise Rejected(
-                "nonfinite", f"{name} is not finite: {_count(missing)} NaN or infinite{_first(missing)}"
-            )
+            raise Rejected("nonfinite", f"{name} is not finite: {_count(missing)} NaN or infinite{_first(missing)}")
     rtol, atol = tolerance or TOLERANCE.get(dtype, LOOSE)
     wrong = _differ(got, want, rtol, atol)
     if not wrong.any():

@@ -72,9 +72,7 @@ def judge(part, answer, *, seed=None, device="cpu", seconds=None) -> Verdict:
         return _discussion(part, answer)
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     if not callable(answer):
-        return Verdict(
-            part.key, WRONG, "type", f"expected a function, got a {type(answer).__name__}", seed=seed
-        )
+        return Verdict(part.key, WRONG, "type", f"expected a function, got a {type(answer).__name__}", seed=seed)
     return _coded(part, answer, seed, device, part.seconds if seconds is None else seconds)
 
 
@@ -119,9 +117,7 @@ def _coded(part, answer, seed, device, seconds):
         message = f"{fault.message}\n  {advice}" if advice else fault.message
         return verdict(NOT_ATTEMPTED if fault.code == "stub" else WRONG, fault.code, message)
     except Exception as error:
-        return verdict(
-            BROKEN, "broken", f"the check itself fails, please report it ({type(error).__name__}: {error})"
-        )
+        return verdict(BROKEN, "broken", f"the check itself fails, please report it ({type(error).__name__}: {error})")
     if trial.checks < part.min_checks:
         return verdict(
             BROKEN,

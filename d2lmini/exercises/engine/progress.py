@@ -122,9 +122,7 @@ def progress_report() -> str:
             if isinstance(part, (Discussion, Identity)):
                 assessable += 1
                 assessed += bool(entry.get("review"))
-                marks.append(
-                    f"self-assessed: {entry['review']}" if entry.get("review") else "not self-assessed"
-                )
+                marks.append(f"self-assessed: {entry['review']}" if entry.get("review") else "not self-assessed")
             lines.append(f"  {part.key:<12} {part.kind:<11} {exercise.title[:48]:<49} {'; '.join(marks)}")
     head = [
         f"Verified by checks:  {verified} of {verifiable}",

@@ -42,9 +42,7 @@ class Trial:
         return (scale * torch.randn(*shape, generator=self.generator, dtype=dtype)).to(self.device)
 
     def rand(self, *shape, low=0.0, high=1.0, dtype=torch.float32):
-        return (low + (high - low) * torch.rand(*shape, generator=self.generator, dtype=dtype)).to(
-            self.device
-        )
+        return (low + (high - low) * torch.rand(*shape, generator=self.generator, dtype=dtype)).to(self.device)
 
     def integers(self, low, high, *shape):
         return torch.randint(low, high, shape, generator=self.generator).to(self.device)
@@ -90,9 +88,7 @@ class Trial:
         self.references.append(want)
         if dtype is None and want.is_floating_point():
             dtype = self.dtype
-        compare_tensor(
-            got, want, name=name, dtype=dtype, device=self.device, mistakes=mistakes, tolerance=tolerance
-        )
+        compare_tensor(got, want, name=name, dtype=dtype, device=self.device, mistakes=mistakes, tolerance=tolerance)
 
     def number(self, got, want, name="the result", *, mistakes=None, rtol=1e-9):
         """Reject ``got`` unless it equals the number ``want``; ``mistakes`` as for ``same``, of numbers."""
@@ -134,9 +130,7 @@ class Trial:
         self.checks += 1
         grad = None
         if isinstance(got, torch.Tensor) and got.requires_grad:
-            (grad,) = torch.autograd.grad(
-                got.sum(), self.given[argument], allow_unused=True, retain_graph=True
-            )
+            (grad,) = torch.autograd.grad(got.sum(), self.given[argument], allow_unused=True, retain_graph=True)
         if grad is None:
             raise Rejected(
                 "grad",
