@@ -114,12 +114,18 @@ class TransformerEncoderBlock(_Block):
         self.ffn = PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
         self.addnorm2 = AddNorm(num_hiddens, dropout)
 
-    def forward(self, X, valid_lens=None, *, mask=None, score_bias=None, rotary=None):
-        """X (B, T, h) to (B, T, h); the other arguments and errors are those of `MultiHeadAttention`."""
+    def forward(self, X, valid_lens=None, *, mask=None, cache=None, score_bias=None, rotary=None):
+        """X (B, T, h) to (B, T, h), with ``cache`` a pair of it and the grown one.
+
+        The other arguments and errors are those of `MultiHeadAttention`.
+        """
         Q = self._input(self.addnorm1, X)
-        Y = self.attention(Q, Q, Q, valid_lens, mask=mask, score_bias=score_bias, rotary=rotary)
+        Y = self.attention(Q, Q, Q, valid_lens, mask=mask, cache=cache, score_bias=score_bias, rotary=rotary)
+        if cache is not None:
+            Y, cache = Y
         X = self._add(self.addnorm1, X, Y)
-        return self._add(self.addnorm2, X, self.ffn(self._input(self.addnorm2, X)))
+        X = self._add(self.addnorm2, X, self.ffn(self._input(self.addnorm2, X)))
+        return X if cache is None else (X, cache)
 
 
 class BlockCache(NamedTuple):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from browser_actions import set_range
 from conftest import BOOK, ROOT
 
 PAGES = sorted(
@@ -19,11 +20,6 @@ PLANE = "chapters/01_queries_keys_values.html"
 
 def weights(page):
     return [float(cell) for cell in page.locator("d2lmini-query-plane td.shade").all_inner_texts()]
-
-
-def set_range(page, label, value):
-    slider = page.get_by_role("slider", name=label)
-    slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
 
 
 @pytest.mark.parametrize("name", PAGES)

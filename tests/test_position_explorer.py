@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from browser_actions import set_range
 
 from d2lmini.figures import PositionExplorer
 from d2lmini.figures.position_explorer import ENCODINGS
@@ -107,10 +108,6 @@ def test_the_page_computes_what_the_package_computes(open_figure):
     shown = figure()
     page = open_figure(shown)
 
-    def set_range(label, value):
-        set_value = "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }"
-        page.get_by_role("slider", name=label).evaluate(set_value, value)
-
     def number(text):
         return None if text == "no key" else float(text.replace("−", "-"))
 
@@ -119,12 +116,12 @@ def test_the_page_computes_what_the_package_computes(open_figure):
     settings += [("none", 1, 2, 4, 9, True)]
     for encoding, position, size, log_base, distance, with_words in settings:
         page.get_by_role("combobox", name="encoding").select_option(encoding)
-        set_range("position of the query", position)
-        set_range("features", size)
+        set_range(page, "position of the query", position)
+        set_range(page, "features", size)
         if encoding == "t5":
-            set_range("largest distance", distance)
+            set_range(page, "largest distance", distance)
         elif encoding != "none":
-            set_range("base", log_base)
+            set_range(page, "base", log_base)
         page.get_by_role("checkbox", name="words count").set_checked(with_words)
         changes = dict(encoding=encoding, position=position, num_hiddens=size, max_distance=distance, words=with_words)
         found = shown.by_offset(**changes, base=10.0**log_base)
@@ -146,7 +143,7 @@ def test_the_page_computes_what_the_package_computes(open_figure):
         row = table[2].double() if encoding != "t5" else 2 * table[2].double() / (BUCKETS - 1) - 1
         assert painted == pytest.approx(row.abs().tolist(), abs=6e-4)
 
-    set_range("offset of the key", 2)
+    set_range(page, "offset of the key", 2)
     note = page.locator(".d2lmini-note").inner_text()
     assert "Query at 1, key at 3" in note and "the same everywhere" in note
     page.get_by_role("slider", name="position of the query").focus()

@@ -114,11 +114,11 @@ def test_bad_blocks():
 
 
 def test_the_experiment_compares_networks_of_one_size():
-    from d2lmini.experiments import _vision, vision_cnn, vision_vit
+    from d2lmini.experiments import vision_cnn, vision_vit
 
     for preset, config in vision_cnn.PRESETS.items():
         other = vision_vit.PRESETS[preset]
-        sizes = [_vision.parameters(module.make(c)) for module, c in ((vision_cnn, config), (vision_vit, other))]
+        sizes = [module.make(c).num_parameters for module, c in ((vision_cnn, config), (vision_vit, other))]
         assert abs(sizes[0] - sizes[1]) < 0.05 * sizes[1] and max(sizes) <= 3_000_000
         assert (config.num_train, config.shift, config.seeds) == (other.num_train, other.shift, other.seeds)
     full, other = vision_cnn.PRESETS["full"], vision_vit.PRESETS["full"]

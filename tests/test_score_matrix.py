@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from browser_actions import set_range
 from torch.nn import functional as F
 
 from d2lmini.figures import ScoreMatrix
@@ -72,16 +73,12 @@ def test_the_page_computes_what_the_package_computes(open_figure):
     shown = figure()[0]
     page = open_figure(shown)
 
-    def set_range(label, value):
-        set_value = "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }"
-        page.get_by_role("slider", name=label).evaluate(set_value, value)
-
     settings = [(0, 0, 4, 0), (1, 0, 4, 0), (0, 1, 3, 0.5), (1, 1, 0, 0), (1, 1, 2, -1)]
     for scaled, causal, valid_len, log in settings:
         page.get_by_role("checkbox", name="divide by").set_checked(bool(scaled))
         page.get_by_role("checkbox", name="causal mask").set_checked(bool(causal))
-        set_range("valid length", valid_len)
-        set_range("temperature", log)
+        set_range(page, "valid length", valid_len)
+        set_range(page, "temperature", log)
         expected = shown.weights(scaled=scaled, causal=causal, valid_len=valid_len, temperature=10**log)
         got = [float(cell) for cell in page.locator("tbody td").all_inner_texts()]
         assert got == pytest.approx(expected.flatten().tolist(), abs=6e-3)

@@ -8,6 +8,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from d2lmini.decoding import beam_search, greedy_search, reorder
+from d2lmini.masks import causal_mask
 from d2lmini.multi_head import KeyValueCache
 from d2lmini.position import PositionalEncoding, RelativePositionBias, rotary
 from d2lmini.transformer import (
@@ -258,6 +259,20 @@ def test_the_causal_encoder_block_is_a_decoder_without_memory():
     X[:, 4:] += 1
     assert torch.equal(block(X, mask=mask)[:, :4], before[:, :4])
     assert not torch.isclose(block(X)[:, :4], before[:, :4]).all(-1).any()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_an_encoder_block_goes_on_from_a_cache(norm_first):
+    torch.manual_seed(0)
+    block, X = TransformerEncoderBlock(8, 12, 2, norm_first=norm_first).double(), torch.randn(3, 6, 8).double()
+    whole = block(X, mask=causal_mask(6))
+    cache, parts = block.attention.empty_cache(3), []
+    for part in X.split([1, 3, 2], 1):
+        before = cache
+        output, cache = block(part, mask=causal_mask(part.shape[1], cache.length + part.shape[1]), cache=cache)
+        parts.append(output)
+        assert before.length == cache.length - part.shape[1]  # the old cache stays as it was
+    torch.testing.assert_close(torch.cat(parts, 1), whole)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -96,8 +96,8 @@ def test_what_the_class_token_looks_at():
 
 
 def test_the_full_presets_are_what_they_claim():
-    assert _vision.parameters(vision_vit.make(vision_vit.PRESETS["full"])) <= 3_000_000
-    counts = [_vision.parameters(data_size.make(name, data_size.PRESETS["full"])) for name in data_size.NETWORKS]
+    assert vision_vit.make(vision_vit.PRESETS["full"]).num_parameters <= 3_000_000
+    counts = [data_size.make(name, data_size.PRESETS["full"]).num_parameters for name in data_size.NETWORKS]
     assert abs(counts[0] / counts[1] - 1) < 0.05
     d2l = vision_d2l.PRESETS["full"]
     assert (d2l.img_size, d2l.patch_size, d2l.lr, d2l.max_epochs) == (96, 16, 0.1, 10)

@@ -107,10 +107,17 @@ def train(net, config, device, seed=0, say=print):
         dict with ``metrics`` and ``curves``, for JSON.
     """
     data, learner = Pictures(config, device, seed), Learner(net, config)
+    history = fit(learner, data, config, device, seed, say)
+    return {"metrics": measures(learner, data, history), "curves": curves(history)}
+
+
+def fit(learner, data, config, device, seed=0, say=print):
+    """Trains a learner on data by a recipe; the other arguments are those of `train`. Returns the trainer's history."""
 
     def after_check(trainer):
         if say:
-            say(f"step {trainer.step}: accuracy {trainer.history['val_acc'][-1]:.4f}", flush=True)
+            latest = {name: values[-1] for name, values in trainer.history.items() if name in ("val_loss", "val_acc")}
+            say(f"step {trainer.step}: " + ", ".join(f"{k} {v:.4f}" for k, v in latest.items()), flush=True)
 
     trainer = Trainer(
         config.checks,
@@ -121,7 +128,7 @@ def train(net, config, device, seed=0, say=print):
         callbacks=[after_check],
     )
     trainer.fit(learner, data)
-    return {"metrics": measures(learner, data, trainer.history), "curves": curves(trainer.history)}
+    return trainer.history
 
 
 def measures(model, data, history):
@@ -199,7 +206,7 @@ def run(make, config, device, look=lambda net, data: {}):
             metrics.setdefault(name, []).append(value)
         if not seen:  # the first seed
             seen = {"curves": found["curves"], "look": look(net, Pictures(config, device, seed))}
-    metrics |= {"parameters": parameters(net), **summary(metrics["accuracy"]), **seen["look"]}
+    metrics |= {"parameters": net.num_parameters, **summary(metrics["accuracy"]), **seen["look"]}
     metrics["headline"] = f"{say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters"
     return {"metrics": metrics, "curves": seen["curves"], "data": fashion_mnist_checksums(config.subset)}
 
@@ -214,8 +221,3 @@ def say_accuracy(accuracies):
     found = summary(accuracies)
     spread = "" if found["spread"] is None else f" (± {100 * found['spread']:.2f} over {len(accuracies)} seeds)"
     return f"accuracy {100 * found['mean']:.2f} %{spread}"
-
-
-def parameters(net):
-    """How many numbers a network learns."""
-    return sum(parameter.numel() for parameter in net.parameters())

@@ -48,7 +48,7 @@ PRESETS = {
 def make(name, config):
     """The network called ``name`` of a configuration: both have about as many parameters."""
     vit = vision_vit.make(config)
-    return vit if name == "vit" else ResNet(arch_for(_vision.parameters(vit)))
+    return vit if name == "vit" else ResNet(arch_for(vit.num_parameters))
 
 
 def run(config, device):
@@ -77,7 +77,7 @@ def run(config, device):
                 metrics[key][name][str(size)] = value
             metrics["train_s"][name][str(size)] = [run["metrics"]["train_s"] for run in runs]
             curves[f"{name}_{size}"] = {key: runs[0]["curves"][key] for key in ("val_step", "val_acc")}
-        metrics["parameters"][name] = _vision.parameters(net)
+        metrics["parameters"][name] = net.num_parameters
     lead = {size: metrics["mean"]["resnet"][str(size)] - metrics["mean"]["vit"][str(size)] for size in sizes}
     metrics["lead_of_resnet"] = {str(size): gain for size, gain in lead.items()}
     found = ", ".join(f"{100 * gain:+.1f} with {size:,}" for size, gain in lead.items())

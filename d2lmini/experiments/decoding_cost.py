@@ -39,7 +39,6 @@ PRESETS = {
 }
 
 
-@torch.no_grad()
 def inputs_kept(decoder, token, state, kept):
     """One step of D2L's scheme.
 
@@ -63,7 +62,6 @@ def inputs_kept(decoder, token, state, kept):
     return decoder.dense(X), grown
 
 
-@torch.no_grad()
 def block_inputs(decoder, tokens, state):
     """What every block is given for tokens (B, t), as `inputs_kept` wants it: a list of (B, t, h)."""
     kept = []
@@ -74,19 +72,19 @@ def block_inputs(decoder, tokens, state):
     return kept
 
 
-@torch.no_grad()
 def schemes(decoder, tokens, start):
     """The next token's logits by each scheme, after tokens (B, t + 1) but the last: functions without arguments."""
     prefix, token = tokens[:, :-1], tokens[:, -1:]
     _, state = decoder(prefix, start)
     kept = block_inputs(decoder, prefix, start)
     return {
-        "cached": torch.no_grad()(lambda: decoder(token, state)[0]),
+        "cached": lambda: decoder(token, state)[0],
         "inputs kept": lambda: inputs_kept(decoder, token, start, kept)[0],
-        "from scratch": torch.no_grad()(lambda: decoder(tokens, start)[0][:, -1:]),
+        "from scratch": lambda: decoder(tokens, start)[0][:, -1:],
     }
 
 
+@torch.no_grad()
 def run(config, device):
     """Measures every scheme after every length.
 

@@ -17,7 +17,6 @@ from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist_checksums
 from d2lmini.experiments import _vision
 from d2lmini.figures.pixel_completion import completion_walk
 from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT
-from d2lmini.training import Trainer, WarmupCosine
 
 
 @dataclass(frozen=True)
@@ -192,16 +191,7 @@ def run(config, device):
             config.num_blks,
             config.dropout,
         )
-        trainer = Trainer(
-            config.checks,
-            num_gpus=int(device.type == "cuda"),
-            gradient_clip_val=config.gradient_clip_val,
-            schedule=WarmupCosine(int(config.warmup * config.steps), config.steps),
-            seed=seed,
-            callbacks=[lambda t: print(f"step {t.step}: {t.history['val_loss'][-1]:.3f} bits per pixel", flush=True)],
-        )
-        trainer.fit(Learner(model, config), data)
-        history = trainer.history
+        history = _vision.fit(Learner(model, config), data, config, device, seed)
         metrics["bits"].append(history["val_loss"][-1])
         metrics["train_s"].append(round(history["seconds"][-1], 1))
         metrics["train_images_per_s"].append(round(len(history["step"]) * config.batch_size / history["seconds"][-1]))

@@ -135,7 +135,7 @@ def run(config, device):
             schedule = WarmupCosine(min(100, steps // 10), steps)
             curves[f"{kind}, seed {seed}"] = _translation.train(model, copy.copy(data), one, device, schedule)
             scores, translations = _translation.score(model, data, config.split)
-            row = {"kind": kind, "seed": seed, **scores, "parameters": sum(p.numel() for p in model.parameters())}
+            row = {"kind": kind, "seed": seed, **scores, "parameters": model.num_parameters}
             row["by_length"] = bleu_by_length(data, config.split, translations, config.bins)
             if kind == "attention" and config.data == "grammar":
                 row["alignment"] = alignment_mass(model, data, config.split)

@@ -26,7 +26,7 @@ def like(preset, **changes):
     """The recipe of a preset of `vision_vit`, and the size of its network."""
     other = vision_vit.PRESETS[preset]
     with torch.device("meta"):  # sizes without numbers
-        parameters = _vision.parameters(vision_vit.make(other))
+        parameters = vision_vit.make(other).num_parameters
     recipe = {field.name: getattr(other, field.name) for field in fields(_vision.Recipe)}
     return replace(Config(**recipe, parameters=parameters), **changes)
 

@@ -89,7 +89,7 @@ def run(config, device):
         for name, value in found.items():
             metrics.setdefault(name, []).append(value)
         curves = curves or _vision.curves(history)
-    metrics.update(_vision.summary(metrics["accuracy"]), parameters=_vision.parameters(model))
+    metrics.update(_vision.summary(metrics["accuracy"]), parameters=model.num_parameters)
     metrics["headline"] = (
         f"{_vision.say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters after "
         f"{config.max_epochs} epochs; the loss of the first step is {mean(metrics['first_loss']):.1f}"

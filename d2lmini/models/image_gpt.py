@@ -168,10 +168,7 @@ class ImageGPT(Module):
         mask = None if len(places) == 1 else causal_mask(len(places), past + len(places), device=inputs.device)
         grown = []
         for blk, cache in zip(self.blks, caches, strict=True):
-            Q = blk.addnorm1.ln(X)
-            Y, cache = blk.attention(Q, Q, Q, mask=mask, cache=cache)
-            X = X + blk.addnorm1.dropout(Y)
-            X = X + blk.addnorm2.dropout(blk.ffn(blk.addnorm2.ln(X)))
+            X, cache = blk(X, mask=mask, cache=cache)
             grown.append(cache)
         return self.dense(self.norm(X)), grown
 
@@ -231,11 +228,6 @@ class ImageGPT(Module):
         """Images from nothing, (num_images, height, width); the options are those of `complete`."""
         nothing = torch.empty(num_images, 0, self.img_size[1], dtype=torch.long, device=self.dense.weight.device)
         return self.complete(nothing, **options)
-
-    @property
-    def num_parameters(self):
-        """How many numbers are learnt."""
-        return sum(parameter.numel() for parameter in self.parameters())
 
     def _check(self, pixels, least=0):
         height, width = self.img_size

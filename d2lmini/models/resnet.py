@@ -108,11 +108,6 @@ class ResNet(Classifier):
         check_images(X, self.num_channels)
         return self.net(X)
 
-    @property
-    def num_parameters(self):
-        """How many numbers are learnt."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
 
 def arch_for(num_parameters, blocks=(2, 2, 2), num_classes=10, num_channels=1, multiple=1):
     """Stages of a `ResNet` that has about as many parameters as asked for.

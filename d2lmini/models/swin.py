@@ -10,18 +10,7 @@ from ..patches import PatchEmbedding, patch_grid
 from ..stochastic_depth import DropPath
 from ..training import Classifier
 from ..transformer import PositionWiseFFN
-from .windows import WindowAttention, check_windows, shifted_window_mask, window_partition, window_reverse
-
-__all__ = [
-    "PatchMerging",
-    "Stages",
-    "Swin",
-    "SwinBlock",
-    "WindowAttention",
-    "shifted_window_mask",
-    "window_partition",
-    "window_reverse",
-]
+from .windows import WindowAttention, check_windows
 
 
 class SwinBlock(nn.Module):
@@ -130,11 +119,6 @@ class Stages(Classifier):
 
     def configure_optimizers(self):
         return torch.optim.AdamW(self.parameters(), lr=self.lr, weight_decay=0.05)
-
-    @property
-    def num_parameters(self):
-        """How many numbers are learnt."""
-        return sum(parameter.numel() for parameter in self.parameters())
 
     def _check_grids(self):
         rows, columns = self.patch_embedding.grid

@@ -161,8 +161,3 @@ class Transformer(Seq2Seq):
         nn.init.normal_(encoder.embedding.weight, std=config.num_hiddens**-0.5)
         decoder.embedding = encoder.embedding
         decoder.dense.weight = encoder.embedding.weight
-
-    @property
-    def num_parameters(self):
-        """How many numbers are learnt, shared ones once."""
-        return sum(parameter.numel() for parameter in self.parameters())

@@ -26,6 +26,11 @@ class Module(nn.Module, HyperParameters):
         self.save_hyperparameters()
         self.board = ProgressBoard()
 
+    @property
+    def num_parameters(self):
+        """How many numbers are learnt, shared ones counted once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
     def loss(self, Y_hat, Y):
         """The loss of predictions, a scalar: the mean over what `batch_weight` counts."""
         raise NotImplementedError(f"{type(self).__name__} has no loss(Y_hat, Y)")
