@@ -70,5 +70,8 @@ def test_an_encoder_without_a_classifier(theirs, tmp_path):
 
 @pytest.mark.parametrize("options", [{"use_bias": False}, {"pooling": "mean"}, {"img_size": 16}, {"num_classes": 8}])
 def test_weights_that_do_not_fit(theirs, make, options):
-    with pytest.raises(ValueError, match="expected a ViT of the same sizes with use_bias=True"):
-        load_transformers_vit(make(**options), theirs.state_dict())
+    model = make(**options)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.raises(ValueError, match="expected a ViT of the same sizes with use_bias=True.*for example"):
+        load_transformers_vit(model, theirs.state_dict())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())

@@ -49,15 +49,17 @@ def load_transformers_vit(model, state_dict, *, layer_norm_eps=1e-12):
         The model.
 
     Raises:
-        ValueError: names or shapes do not fit.
+        ValueError: names or shapes do not fit; the model stays as it was.
     """
-    try:
-        model.load_state_dict({_our_name(name): tensor for name, tensor in state_dict.items()})
-    except RuntimeError as error:
+    weights = {_our_name(name): tensor for name, tensor in state_dict.items()}
+    wanted, given = ({name: tuple(x.shape) for name, x in d.items()} for d in (model.state_dict(), weights))
+    if given != wanted:  # nothing is overwritten
+        name = min(name for name in wanted | given if wanted.get(name) != given.get(name))
         raise ValueError(
             "the weights do not fit: expected a ViT of the same sizes with use_bias=True, pooling='class' and "
-            f"positions='learned'. {error}"
-        ) from error
+            f"positions='learned'; for example {name}: the model has {wanted.get(name)}, the weights {given.get(name)}"
+        )
+    model.load_state_dict(weights)
     for module in model.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = layer_norm_eps
