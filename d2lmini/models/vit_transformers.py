@@ -52,12 +52,13 @@ def load_transformers_vit(model, state_dict, *, layer_norm_eps=1e-12):
         ValueError: names or shapes do not fit; the model stays as it was.
     """
     weights = {_our_name(name): tensor for name, tensor in state_dict.items()}
-    wanted, given = ({name: tuple(x.shape) for name, x in d.items()} for d in (model.state_dict(), weights))
-    if given != wanted:  # nothing is overwritten
-        name = min(name for name in wanted | given if wanted.get(name) != given.get(name))
+    ours = model.state_dict()
+    wrong = sorted(ours.keys() ^ weights.keys())
+    wrong += [name for name in ours if name in weights and not _fits(ours[name], weights[name])]
+    if wrong:  # nothing is overwritten
         raise ValueError(
             "the weights do not fit: expected a ViT of the same sizes with use_bias=True, pooling='class' and "
-            f"positions='learned'; for example {name}: the model has {wanted.get(name)}, the weights {given.get(name)}"
+            f"positions='learned'. Missing, superfluous or of another shape: {', '.join(wrong)}"
         )
     model.load_state_dict(weights)
     for module in model.modules():
@@ -113,3 +114,7 @@ def _our_name(name):
     for theirs, ours in _RENAMED:
         name = name.replace(theirs, ours)
     return name
+
+
+def _fits(parameter, tensor):
+    return nn.parameter.is_lazy(parameter) or parameter.shape == tensor.shape  # a lazy one takes the shape
