@@ -25,7 +25,7 @@ UNWRAP_REPEATED_COLOURS = """() => {
   };
   const repeated = [...document.querySelectorAll('div.highlight span')].filter((word) => {
     const colour = look(word) + look(word.closest('div.highlight'));
-    return seen.has(colour) || !seen.add(colour);
+    return !word.innerText.trim() || seen.has(colour) || !seen.add(colour);
   });
   for (const word of repeated) word.replaceWith(...word.childNodes);
 }"""
