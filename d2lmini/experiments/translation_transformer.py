@@ -47,29 +47,30 @@ PRESETS = {
     "full": replace(
         Config(),
         data="multi30k",
-        vocab_size=4000,
         max_tokens=1536,
         num_hiddens=128,
         ffn_num_hiddens=256,
         num_blks=4,
-        dropout=0.2,
+        dropout=0.15,
         lr=3e-3,
         warmup=500,
-        max_epochs=28,
+        max_epochs=20,
         averaged=5,
-        val_sentences=300,
+        val_sentences=1014,
         beam_size=4,
         splits=("test2016", "test2017", "mscoco"),
     ),
 }
+# more passes, more dropout and fewer pieces, and a lower score; the commit that the record names calls it "full"
+PRESETS["regularised"] = replace(PRESETS["full"], vocab_size=4000, dropout=0.2, max_epochs=28, val_sentences=300)
 PRESETS["tatoeba"] = replace(  # five times the pairs; fewer passes, and little to learn by heart
     PRESETS["full"],
     data="tatoeba",
-    vocab_size=8000,
     max_tokens=2048,
     dropout=0.1,
     max_epochs=4,
     averaged=1,
+    val_sentences=300,
     splits=("test",),
 )
 
