@@ -48,7 +48,9 @@ class Config:
 
 
 PRESETS = {
-    "smoke": replace(Config(), num_pairs=1000, max_epochs=1, max_steps=4, val_sentences=0, num_blks=1, num_hiddens=32),
+    "smoke": replace(
+        Config(), num_pairs=1000, batches_per_step=2, max_epochs=1, max_steps=4, num_blks=1, num_hiddens=32
+    ),
     "cpu": replace(Config(), num_pairs=5000),
     "full": replace(
         Config(),
