@@ -11,6 +11,8 @@ import torch
 import toy_training
 from toy_training import forkserver, twice, twice_sharded
 
+from d2lmini import results
+
 OUTCOME = ("step", "epoch", "train_loss", "grad_norm", "val_step", "val_epoch", "val_loss", "val_acc")
 
 
@@ -45,6 +47,19 @@ def test_launched_on_two_processes_it_gives_the_same_losses(tmp_path, alone):
     # --multi_gpu means several processes: without GPUs they are on the CPU, and talk by gloo
     launch("--multi_gpu", "--num_processes=2", toy_training.__file__, tmp_path / "result.json", tmp_path / "run")
     assert_same(tmp_path / "result.json", alone, "MULTI_GPU" if torch.cuda.is_available() else "MULTI_CPU")
+
+
+@pytest.mark.slow
+def test_two_processes_run_an_experiment_and_write_one_record(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m"]
+    words = "d2lmini", "run", "translation_transformer", "--preset", "smoke", "--device", "cpu", "--out", str(tmp_path)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*torchrun, *words], capture_output=True, text=True, timeout=250, env=environment)
+    assert done.returncode == 0, done.stderr[-4000:]
+    (path,) = tmp_path.iterdir()
+    record = json.loads(path.read_text())
+    assert results.problems(record) == [] and record["device"]["processes"] == 2
+    assert record["curves"]["step"] == [1, 2, 3, 4]
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ import torch
 from torch.nn import functional as F
 
 from d2lmini import results
+from d2lmini.experiments import _translation, runner
 from d2lmini.experiments import pooling_fashion_mnist as pooled
-from d2lmini.experiments import runner
+from d2lmini.experiments import translation_transformer as translator
 from d2lmini.pooling import GaussianKernel, nadaraya_watson
 
 
@@ -122,6 +123,38 @@ def test_unwritable_folder_is_found_out_before_the_run(toy, tmp_path):
     with pytest.raises(OSError, match="file"):
         runner.run("toy", "smoke", out=tmp_path / "file")
     assert not hasattr(module, "drawn")
+
+
+def test_of_several_processes_the_first_one_writes(toy, tmp_path, monkeypatch):
+    module = toy()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    runner.run("toy", "smoke", out=tmp_path)
+    assert hasattr(module, "drawn") and list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("RANK", "0")
+    record = json.loads(runner.run("toy", "smoke", out=tmp_path).read_text())
+    assert results.problems(record) == [] and record["device"]["processes"] == 2
+    assert record["command"] == "torchrun --nproc-per-node 2 -m d2lmini run toy --preset smoke"
+
+
+def test_processes_share_the_batches_of_a_step_evenly(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    with pytest.raises(ValueError, match="a step has 2 batches, which 3 processes cannot share evenly"):
+        _translation.train(None, None, translator.Config(), torch.device("cpu"), None, batches_per_step=2)
+
+
+def test_the_length_penalty_is_chosen_on_the_validation_split(monkeypatch):
+    asked = []
+
+    def score(model, data, split, beam_size, penalty):
+        asked.append((split, beam_size, penalty))
+        return {"bleu": {0.0: 1.0, 0.5: 3.0, 1.0: 2.0}[penalty]}, []
+
+    monkeypatch.setattr(_translation, "score", score)
+    config = translator.Config(beam_size=4, length_penalties=(0.0, 0.5, 1.0))
+    assert translator.best_length_penalty(None, None, config) == (0.5, {"0.0": 1.0, "0.5": 3.0, "1.0": 2.0})
+    assert asked == [("val", 4, 0.0), ("val", 4, 0.5), ("val", 4, 1.0)]
+    assert translator.best_length_penalty(None, None, translator.Config()) == (0.6, {}) and len(asked) == 3
 
 
 def test_unknown_names(toy):

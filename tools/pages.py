@@ -6,6 +6,8 @@ import re
 from tools import site
 from tools._generated import ROOT, between, main, put
 
+SIZES = "full", "hour", "cpu"  # presets, the largest first
+
 
 def _badge(notebook):
     return f"[Colab]({site.colab(notebook)})"
@@ -26,12 +28,17 @@ def chapter_table(in_book):
 
 
 def results_table():
-    """Markdown: the headline of every recorded full run, each experiment saying which number that is."""
+    """Markdown: the headline of each experiment's largest recorded run; the experiment says which number that is."""
     rows = ["| experiment | result | device | wall time |", "|---|---|---|---|"]
-    for path in sorted((ROOT / "d2lmini" / "results").glob("*.full.json")):
+    folder = ROOT / "d2lmini" / "results"
+    for name in sorted({path.name.split(".")[0] for path in folder.glob("*.*.json")}):
+        path = next(path for size in SIZES if (path := folder / f"{name}.{size}.json").is_file())
         record = json.loads(path.read_text(encoding="utf-8"))
-        cost = f"{record['device']['name']} | {record['wall_s'] / 60:.1f} min"
-        rows.append(f"| `{record['experiment']}` | {record['metrics']['headline']} | {cost} |")
+        device, size = record["device"], record["preset"]
+        shown = f"`{name}`" if size == SIZES[0] else f"`{name}`, `{size}`"
+        processes = f", {device['processes']} processes" if "processes" in device else ""
+        cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
+        rows.append(f"| {shown} | {record['metrics']['headline']} | {cost} |")
     return "\n".join(rows)
 
 

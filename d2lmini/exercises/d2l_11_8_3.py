@@ -159,9 +159,9 @@ def _pictures():
 
 
 @cache
-def baseline_scores():
-    """What the baseline reaches on the test pictures, a list with one number for each seed."""
-    return tuple(accuracy(BASELINE, seed, "test") for seed in SEEDS)
+def test_score(settings, seed):
+    """Accuracy on the test pictures of the recipe with these items. All is seeded: a second training ends the same."""
+    return accuracy(dict(settings), seed, "test")
 
 
 def verify(t, answer):
@@ -189,10 +189,13 @@ def verify(t, answer):
         f"the budget pays for {steps} steps of this recipe: a smaller model, or smaller batches?",
     )
     t.that(steps <= MOST_STEPS, "too-many-steps", f"this recipe has more than {MOST_STEPS} steps: take larger batches")
-    scores = [accuracy(values, seed, "test") for seed in SEEDS]
+    pairs = []
+    for seed in SEEDS:
+        pairs.append([test_score(tuple(recipe.items()), seed) for recipe in (BASELINE, values)])
+        if len(pairs) == 2 and all(high - low < MARGIN for low, high in pairs):
+            break  # the third cannot change what the median says
     t.below(
-        baseline_scores(),
-        scores,
+        *zip(*pairs, strict=True),
         MARGIN,
         "not-better",
         "your recipe is not better than the baseline by the margin that is asked for, on test pictures and in the "

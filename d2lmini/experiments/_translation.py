@@ -1,5 +1,7 @@
 """What the experiments on translation share: data by name, training with the best epochs averaged, scores, samples."""
 
+import os
+
 import torch
 
 from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
@@ -18,7 +20,7 @@ def load_data(config):
     return DATA[config.data](vocab_size=config.vocab_size, **sizes)
 
 
-def translate(model, data, sentences, beam_size=1, batch_size=128):
+def translate(model, data, sentences, beam_size=1, length_penalty=0.6, batch_size=128):
     """Translations of sentences, in their order.
 
     Args:
@@ -26,6 +28,7 @@ def translate(model, data, sentences, beam_size=1, batch_size=128):
         data: its `TranslationData`.
         sentences: list of str.
         beam_size: 1: greedily.
+        length_penalty: of the beam search.
         batch_size: sentences at a time; those of about one length go together.
 
     Returns:
@@ -39,13 +42,15 @@ def translate(model, data, sentences, beam_size=1, batch_size=128):
         rows = order[start : start + batch_size]
         src, lens = data.encode_source([sentences[i] for i in rows])
         longest = 2 * int(lens.max()) + 10
-        decoded = model.translate(src.to(device), lens.to(device), bos, eos, longest, beam_size=beam_size)
+        decoded = model.translate(
+            src.to(device), lens.to(device), bos, eos, longest, beam_size=beam_size, length_penalty=length_penalty
+        )
         for i, text in zip(rows, data.decode(decoded.tokens), strict=True):
             translations[i] = text
     return translations
 
 
-def score(model, data, split, beam_size=1, limit=None):
+def score(model, data, split, beam_size=1, length_penalty=0.6, limit=None):
     """Scores of a split, and its translations.
 
     Returns:
@@ -54,7 +59,7 @@ def score(model, data, split, beam_size=1, limit=None):
     """
     sources, references = data.references(split)
     sources, references = sources[:limit], references[:limit]
-    translations = translate(model, data, sources, beam_size)
+    translations = translate(model, data, sources, beam_size, length_penalty)
     metrics = {"sentences": len(sources), "beam_size": beam_size}
     for name, metric in (("bleu", corpus_bleu), ("bleu_tokenised", tokenised_bleu), ("chrf", corpus_chrf)):
         result = metric(translations, references)
@@ -62,12 +67,25 @@ def score(model, data, split, beam_size=1, limit=None):
     return metrics, translations
 
 
-def train(model, data, config, device, schedule):
+def train(model, data, config, device, schedule, batches_per_step=1):
     """Trains, scoring the validation split after every epoch; in the end the model is the mean of its last epochs.
+
+    Args:
+        model, data: a `Seq2Seq` and its `TranslationData`.
+        config: with ``max_epochs``, ``averaged``, ``val_sentences``, ``max_steps`` and ``seeds``.
+        device: ``torch.device``.
+        schedule: of the `Trainer`.
+        batches_per_step: how many batches make a step; the processes that `torchrun` started share them.
 
     Returns:
         dict of curves.
+
+    Raises:
+        ValueError: the processes cannot share the batches of a step evenly.
     """
+    processes = int(os.environ.get("WORLD_SIZE", 1))
+    if batches_per_step % processes:
+        raise ValueError(f"a step has {batches_per_step} batches, which {processes} processes cannot share evenly")
     bleu, recent = [], []
 
     def after_epoch(trainer):
@@ -75,12 +93,14 @@ def train(model, data, config, device, schedule):
             recent.append({name: x.detach().clone() for name, x in model.state_dict().items()})
         if config.val_sentences:
             bleu.append(score(model, data, "val", limit=config.val_sentences)[0]["bleu"])
-            print(f"epoch {trainer.epoch}: validation BLEU {bleu[-1]}", flush=True)
+            if trainer.accelerator.is_main_process:
+                print(f"epoch {trainer.epoch}: validation BLEU {bleu[-1]}", flush=True)
 
     trainer = Trainer(
         config.max_epochs,
         num_gpus=int(device.type == "cuda"),
         gradient_clip_val=1,
+        accumulate=batches_per_step // processes,
         schedule=schedule,
         seed=config.seeds[0],
         max_steps=config.max_steps,

@@ -58,6 +58,7 @@ def execute(name, preset="cpu", device=None):
         raise ValueError(f"{name} has no preset {preset!r}, only {', '.join(module.PRESETS)}")
     config = module.PRESETS[preset]
     chosen = torch.device(device or best_device())
+    processes = int(os.environ.get("WORLD_SIZE", 1))
     seeds = list(config.seeds)
     random.seed(seeds[0])
     numpy.random.seed(seeds[0])
@@ -83,15 +84,17 @@ def execute(name, preset="cpu", device=None):
             "numpy": numpy.__version__,
             "d2lmini": d2lmini.__version__,
         },
-        "device": _device(chosen),
+        "device": _device(chosen) | ({"processes": processes} if processes > 1 else {}),
         "wall_s": round(wall_s, 2),
-        "command": results.command(name, preset) + (f" --device {device}" if device else ""),
+        "command": results.command(name, preset, processes) + (f" --device {device}" if device else ""),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
 
 
 def run(name, preset="cpu", device=None, out=None):
     """Run an experiment and record it.
+
+    Where `torchrun` started several processes, all of them run it and the first one writes.
 
     Args:
         name: of the experiment.
@@ -108,6 +111,9 @@ def run(name, preset="cpu", device=None, out=None):
     folder = Path(out) if out else results.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.{preset}.json"
+    if int(os.environ.get("RANK", 0)):
+        execute(name, preset, device)
+        return path
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(half, "w", encoding="utf-8") as stream:

@@ -81,7 +81,7 @@ def problems(record):
             found.append(f"{field} is a {type(record[field]).__name__}, expected a {kind.__name__}")
     found += [f"{field} is not a field of a record" for field in record.keys() - FIELDS.keys()]
     if not found:
-        expected = command(record["experiment"], record["preset"])
+        expected = command(record["experiment"], record["preset"], record["device"].get("processes", 1))
         if not record["command"].startswith(expected):
             found.append(f"command is {record['command']!r}, expected {expected!r}")
         if not record["metrics"].get("headline"):
@@ -92,6 +92,7 @@ def problems(record):
     return found
 
 
-def command(name, preset):
+def command(name, preset, processes=1):
     """The command line that makes a record."""
-    return f"python -m d2lmini run {name} --preset {preset}"
+    start = "python" if processes == 1 else f"torchrun --nproc-per-node {processes}"
+    return f"{start} -m d2lmini run {name} --preset {preset}"
