@@ -17,7 +17,7 @@ book: $(READY)  ## execute the chapters and build the HTML: _build/html/index.ht
 	$(BIN)/jupyter-book build $(BOOK_FLAGS) .
 
 test: book  ## everything that tests: package, chapters, exercises, and the built book in a browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(NBVAL) tests exercises/solutions
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(NBVAL) tests exercises/solutions
 
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir .

@@ -32,11 +32,7 @@ def _missing():
     return None
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    for item in items:  # a file's tests share what is expensive, and a notebook's cells need those above them
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
     why = _missing()
     if why:
         for item in items:
