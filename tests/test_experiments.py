@@ -22,6 +22,7 @@ class Toy:
     class Config:
         sizes: tuple = (1, 2)
         seeds: tuple = (3,)
+        batches_per_step: int = 2
 
     def __init__(self, outcome=None):
         self.PRESETS = {"smoke": self.Config()}
@@ -70,7 +71,7 @@ def test_the_record_holds_everything(toy, tmp_path):
     toy()
     record = json.loads(runner.run("toy", "smoke", out=tmp_path).read_text())
     assert results.problems(record) == []
-    assert record["config"] == {"sizes": [1, 2], "seeds": [3]} and record["seeds"] == [3]
+    assert record["config"] == {"sizes": [1, 2], "seeds": [3], "batches_per_step": 2} and record["seeds"] == [3]
     assert record["metrics"]["loss"] == [0.5, 1 / 3]  # to the last digit
     assert record["command"] == "python -m d2lmini run toy --preset smoke"
     assert runner.execute("toy", "smoke", device="cpu")["command"].endswith("--preset smoke --device cpu")
@@ -137,10 +138,18 @@ def test_of_several_processes_the_first_one_writes(toy, tmp_path, monkeypatch):
     assert record["command"] == "torchrun --nproc-per-node 2 -m d2lmini run toy --preset smoke"
 
 
-def test_processes_share_the_batches_of_a_step_evenly(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("translation_transformer", "has 2 batches, which 3 processes cannot share evenly"),
+        ("vision_vit", "has 1 batch, which 3 processes .* `python -m d2lmini run vision_vit --preset smoke` instead"),
+    ],
+)
+def test_processes_share_the_batches_of_a_step_evenly(name, message, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(ValueError, match="a step has 2 batches, which 3 processes cannot share evenly"):
-        _translation.train(None, None, translator.Config(), torch.device("cpu"), None, batches_per_step=2)
+    monkeypatch.setattr(runner.find(name), "run", None)  # it is refused before
+    with pytest.raises(ValueError, match=message):
+        runner.execute(name, "smoke")
 
 
 def test_the_length_penalty_is_chosen_on_the_validation_split(monkeypatch):

@@ -92,3 +92,18 @@ def test_each_field_is_asked_for(record, field):
 )
 def test_what_is_wrong_is_named(record, change, problem):
     assert results.problems(record | change) == [problem]
+
+
+def test_the_largest_preset_that_all_have(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    for one in ("a.full", "a.hour", "a.cpu", "a.smoke", "b.hour", "b.cpu", "c.cpu", "d.smoke"):
+        (tmp_path / f"{one}.json").write_text(json.dumps({"is": one}))
+
+    def found(*names):
+        return [record["is"] for record in results.largest(*names)]
+
+    assert found("a") == ["a.full"]
+    assert found("b", "a") == ["b.hour", "a.hour"]
+    assert found("a", "b", "c") == ["a.cpu", "b.cpu", "c.cpu"]
+    with pytest.raises(FileNotFoundError, match="none of full, hour, cpu is recorded for all of a, d"):
+        results.largest("a", "d")

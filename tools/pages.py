@@ -1,12 +1,10 @@
 """The parts of README.md, intro.md and CITATION.cff that follow from the chapters, the results and the address."""
 
-import json
 import re
 
+from d2lmini import results
 from tools import site
 from tools._generated import ROOT, between, main, put
-
-SIZES = "full", "hour", "cpu"  # presets, the largest first
 
 
 def _badge(notebook):
@@ -30,12 +28,10 @@ def chapter_table(in_book):
 def results_table():
     """Markdown: the headline of each experiment's largest recorded run; the experiment says which number that is."""
     rows = ["| experiment | result | device | wall time |", "|---|---|---|---|"]
-    folder = ROOT / "d2lmini" / "results"
-    for name in sorted({path.name.split(".")[0] for path in folder.glob("*.*.json")}):
-        path = next(path for size in SIZES if (path := folder / f"{name}.{size}.json").is_file())
-        record = json.loads(path.read_text(encoding="utf-8"))
-        device, size = record["device"], record["preset"]
-        shown = f"`{name}`" if size == SIZES[0] else f"`{name}`, `{size}`"
+    for name in sorted({name for name, _ in results.recorded()}):
+        (record,) = results.largest(name)
+        device, preset = record["device"], record["preset"]
+        shown = f"`{name}`" if preset == "full" else f"`{name}`, `{preset}`"
         processes = f", {device['processes']} processes" if "processes" in device else ""
         cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
         rows.append(f"| {shown} | {record['metrics']['headline']} | {cost} |")

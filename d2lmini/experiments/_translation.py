@@ -1,12 +1,11 @@
 """What the experiments on translation share: data by name, training with the best epochs averaged, scores, samples."""
 
-import os
-
 import torch
 
 from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
 from d2lmini.metrics import corpus_bleu, corpus_chrf, tokenised_bleu
 from d2lmini.training import Trainer
+from d2lmini.training.device import num_processes
 
 DATA = {"multi30k": Multi30k, "tatoeba": Tatoeba, "grammar": GrammarCorpus}
 CHECKSUMS = {"multi30k": "multi30k", "tatoeba": "tatoeba_enfr"}
@@ -75,17 +74,11 @@ def train(model, data, config, device, schedule, batches_per_step=1):
         config: with ``max_epochs``, ``averaged``, ``val_sentences``, ``max_steps`` and ``seeds``.
         device: ``torch.device``.
         schedule: of the `Trainer`.
-        batches_per_step: how many batches make a step; the processes that `torchrun` started share them.
+        batches_per_step: how many batches make a step; the processes that `torchrun` started share them evenly.
 
     Returns:
         dict of curves.
-
-    Raises:
-        ValueError: the processes cannot share the batches of a step evenly.
     """
-    processes = int(os.environ.get("WORLD_SIZE", 1))
-    if batches_per_step % processes:
-        raise ValueError(f"a step has {batches_per_step} batches, which {processes} processes cannot share evenly")
     bleu, recent = [], []
 
     def after_epoch(trainer):
@@ -100,7 +93,7 @@ def train(model, data, config, device, schedule, batches_per_step=1):
         config.max_epochs,
         num_gpus=int(device.type == "cuda"),
         gradient_clip_val=1,
-        accumulate=batches_per_step // processes,
+        accumulate=batches_per_step // num_processes(),
         schedule=schedule,
         seed=config.seeds[0],
         max_steps=config.max_steps,

@@ -18,6 +18,7 @@ import torch
 
 import d2lmini
 from d2lmini import experiments, results
+from d2lmini.training.device import num_processes
 
 
 def list_experiments():
@@ -49,7 +50,8 @@ def execute(name, preset="cpu", device=None):
         dict, the record; `d2lmini.results.FIELDS` names what is in it.
 
     Raises:
-        ValueError: no such experiment or preset, or the experiment returned a number that is not finite.
+        ValueError: no such experiment or preset, or `torchrun` started processes that cannot share the batches of a
+            step (``batches_per_step`` of the preset, else 1) evenly; or a number that came out is not finite.
         TypeError: it returned what JSON cannot hold.
         DataError: its data are not here and cannot be fetched.
     """
@@ -57,8 +59,14 @@ def execute(name, preset="cpu", device=None):
     if preset not in module.PRESETS:
         raise ValueError(f"{name} has no preset {preset!r}, only {', '.join(module.PRESETS)}")
     config = module.PRESETS[preset]
+    batches, processes = getattr(config, "batches_per_step", 1), num_processes()
+    if batches % processes:
+        noun = "batch" if batches == 1 else "batches"
+        raise ValueError(
+            f"a step of {name}, {preset}, has {batches} {noun}, which {processes} processes cannot share evenly: "
+            f"run `{results.command(name, preset)}` instead"
+        )
     chosen = torch.device(device or best_device())
-    processes = int(os.environ.get("WORLD_SIZE", 1))
     seeds = list(config.seeds)
     random.seed(seeds[0])
     numpy.random.seed(seeds[0])

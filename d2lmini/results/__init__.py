@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+SIZES = "full", "hour", "cpu"  # presets of an experiment as such, the largest first
 FIELDS = {
     "experiment": str,
     "preset": str,
@@ -39,6 +40,25 @@ def load(name, preset="full"):
     if not path.is_file():
         raise FileNotFoundError(f"there is no record {path.name} in {FOLDER}: `{command(name, preset)}` makes it")
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def largest(*names):
+    """The records of the largest preset that was run for all of some experiments: "full", else "hour", else "cpu".
+
+    Args:
+        names: of experiments.
+
+    Returns:
+        list of dict, in the order of the names.
+
+    Raises:
+        FileNotFoundError: none of the three was recorded for all of them.
+    """
+    there = recorded()
+    preset = next((size for size in SIZES if all((name, size) in there for name in names)), None)
+    if preset is None:
+        raise FileNotFoundError(f"none of {', '.join(SIZES)} is recorded for all of {', '.join(names)} in {FOLDER}")
+    return [load(name, preset) for name in names]
 
 
 def recorded():

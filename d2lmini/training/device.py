@@ -1,5 +1,6 @@
 """What a run computes on, by accelerate: which device, in which precision, with how many processes."""
 
+import os
 import warnings
 
 import torch
@@ -7,6 +8,11 @@ from torch import nn
 
 PRECISIONS = {"float32": "no", "bf16": "bf16", "fp16": "fp16"}  # ours -> accelerate's
 _said = set()
+
+
+def num_processes():
+    """How many processes `torchrun` or `accelerate launch` started for this run; 1 where neither did."""
+    return int(os.environ.get("WORLD_SIZE", 1))
 
 
 def make_accelerator(num_gpus, precision):
