@@ -186,25 +186,41 @@ def zeroed_in_place(layer, X, target):
     return got
 
 
+def plant(t, harmful):
+    """A layer with a head that adds nothing, another that may do harm, and the rest, each of which is missed.
+
+    Returns:
+        layer, X, target; the contributions of the heads (H, B, T, h) and the error (B, T, h) in double; the loss
+        without each head (H,); and which heads are planted.
+    """
+    B, T = t.sizes(2, 6, 12)
+    H, d = t.random.choice([(4, 4), (5, 3), (6, 2)])
+    layer, X = draw_layer(t, H, d), t.randn(B, T, H * d)
+    heads = t.random.sample(range(H), H)
+    idle, spoiler = heads[:2]
+    bands = layer.W_o.weight.data.unflatten(1, (H, d))  # (h, H, d), a view
+    bands *= torch.linspace(1, 2, H, device=t.device)[torch.tensor(heads).argsort()][:, None]  # heads that differ
+    bands[:, idle] = 0  # adds nothing, however large its values are
+    layer.W_v.weight.data.unflatten(0, (H, d))[idle] *= 10
+    bands[:, spoiler] *= 3 if harmful else 1
+    parts, rest = contributions(layer, X)
+    ideal = parts.sum(0) + rest - (parts[spoiler] if harmful else 0)
+    target = (ideal + t.randn(B, T, H * d, scale=0.1).cpu()).float().to(t.device)
+    error = parts.sum(0) + rest - target.cpu().double()
+    without = (error - parts).square().mean((1, 2, 3))
+    planted = [spoiler, idle] if harmful else [idle]
+    # now and then one of the rest happens to be like the one that does harm, or two are missed alike: draw again
+    gaps = without.sort().values.diff()
+    if without.argsort()[: len(planted)].tolist() != planted or (gaps < 1e-3 * without.max()).any():
+        return plant(t, harmful)
+    return layer, X, target, parts, error, without, planted
+
+
 def verify_ranking(t, answer):
     least, most = [], []
     for harmful in (False, True, False, True):
-        B, T = t.sizes(2, 6, 12)
-        H, d = t.random.choice([(4, 4), (5, 3), (6, 2)])
-        layer, X = draw_layer(t, H, d), t.randn(B, T, H * d)
-        heads = t.random.sample(range(H), H)
-        idle, spoiler = heads[:2]
-        bands = layer.W_o.weight.data.unflatten(1, (H, d))  # (h, H, d), a view
-        bands *= torch.linspace(1, 2, H, device=t.device)[torch.tensor(heads).argsort()][:, None]  # heads that differ
-        bands[:, idle] = 0  # adds nothing, however large its values are
-        layer.W_v.weight.data.unflatten(0, (H, d))[idle] *= 10
-        bands[:, spoiler] *= 3 if harmful else 1
-        parts, rest = contributions(layer, X)
-        ideal = parts.sum(0) + rest - (parts[spoiler] if harmful else 0)
-        target = (ideal + t.randn(B, T, H * d, scale=0.1).cpu()).float().to(t.device)
-        error = parts.sum(0) + rest - target.cpu().double()
-        whole = error.square().mean().item()
-        want = (error - parts).square().mean((1, 2, 3))  # (H,)
+        layer, X, target, parts, error, want, planted = plant(t, harmful)
+        H, whole = len(parts), error.square().mean().item()
         got = t.call(answer, layer, X, target)
         got_whole, without, order = t.fields(got, "whole", "without", "order")
         t.number(got_whole, whole, "the loss with all heads", rtol=1e-3)
@@ -240,11 +256,11 @@ def verify_ranking(t, answer):
             "a head without which the loss gets *smaller* does harm and should go first: take no absolute values",
         )
         t.that(
-            not harmful or order[:2] == [spoiler, idle],
+            not harmful or order[:2] == planted,
             "planted",
             "one head adds errors and one adds nothing, however large its weights are: these two should go first",
         )
-        t.that(harmful or order[0] == idle, "planted", "one head adds nothing to the output: it should go first")
+        t.that(harmful or order[:1] == planted, "planted", "one head adds nothing to the output: it should go first")
         t.that(order == right, "order", "`order` is not the order of the losses in `without`")
         least.append(want[order[0]].item())
         most.append(want[order[-1]].item())
