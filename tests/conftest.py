@@ -70,28 +70,51 @@ def chromium():
         browser.close()
 
 
+def _open(chromium, url, theme="light", width=1280, **options):
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    page.log = {"requests": [], "errors": []}
+    page.on("request", lambda request: page.log["requests"].append(request.url))
+    page.on("console", lambda m: page.log["errors"].append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: page.log["errors"].append(str(error)))
+    page.on("response", lambda r: page.log["errors"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    page.on("requestfailed", lambda r: page.log["errors"].append(f"failed: {r.url}"))
+    page.goto(url, wait_until="load")
+    return page
+
+
 @pytest.fixture
 def open_page(chromium):
     """A function that opens an address and returns the page; `page.log` holds requests, console errors and failures."""
-    contexts = []
+    pages = []
 
-    def open_page(url, theme="light", width=1280, **options):
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        page.log = {"requests": [], "errors": []}
-        page.on("request", lambda request: page.log["requests"].append(request.url))
-        page.on("console", lambda m: page.log["errors"].append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: page.log["errors"].append(str(error)))
-        page.on("response", lambda r: page.log["errors"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
-        page.on("requestfailed", lambda r: page.log["errors"].append(f"failed: {r.url}"))
-        page.goto(url, wait_until="load")
-        return page
+    def open_page(url, **options):
+        pages.append(_open(chromium, url, **options))
+        return pages[-1]
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture(scope="session")
+def look_at(chromium, book_url):
+    """A function that opens a page of the book and hands it to `inspect`; what that found is kept for other tests."""
+    found = {}
+
+    def look_at(name, inspect, **options):
+        key = name, *options.values()
+        if key not in found:
+            page = _open(chromium, f"{book_url}/{name}", **options)
+            try:
+                page.wait_for_load_state("networkidle")
+                found[key] = inspect(page)
+            finally:
+                page.context.close()
+        return found[key]
+
+    return look_at
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ PAGES = sorted(
     + ["intro.html", "notation.html", "api.html", "troubleshooting.html", "bibliography.html"]
 )
 pytestmark = pytest.mark.browser
+OURS = re.compile("chapters/|exercises/|notation")  # pages whose content we write ourselves
 PLANE = "chapters/01_queries_keys_values.html"
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once
 UNWRAP_REPEATED_COLOURS = """() => {
@@ -35,28 +36,58 @@ def weights(page):
     return [float(cell) for cell in page.locator("d2lmini-query-plane td.shade").all_inner_texts()]
 
 
+def everything(page):
+    """What is asked of a page, as one load of it takes seconds."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    dollars = "$" in page.locator("article").inner_text()
+    found = {
+        "unset mathematics": dollars and page.locator("mjx-container").count() == 0,
+        "alt": page.locator("article .cell_output img").evaluate_all("nodes => nodes.map(n => n.alt)"),
+        "overflow": page.evaluate("document.documentElement.scrollWidth - window.innerWidth"),
+        "theme": page.evaluate("document.documentElement.dataset.theme"),
+        **{kind: list(seen) for kind, seen in page.log.items()},  # axe adds to it
+    }
+    if OURS.search(page.url):
+        page.evaluate(UNWRAP_REPEATED_COLOURS)
+        rules = Axe().run(page, context="article").response["violations"]
+        severe = [rule for rule in rules if rule["impact"] in ("serious", "critical")]
+        found["axe"] = [(rule["id"], node["html"][:120]) for rule in severe for node in rule["nodes"]]
+    return found
+
+
+@pytest.fixture(params=["light", "dark"])
+def seen(request, look_at):
+    """A function from the name of a page to what `everything` found: on a wide light screen or on a dark phone."""
+    width = {"light": 1280, "dark": 390}[request.param]
+
+    def seen(name):
+        found = look_at(name, everything, theme=request.param, width=width)
+        assert found["theme"] == request.param
+        return found
+
+    return seen
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_asks_only_its_own_host_and_logs_no_error(open_page, book_url, name):
-    page = open_page(f"{book_url}/{name}")
-    page.wait_for_load_state("networkidle")
-    outside = [u for u in page.log["requests"] if not u.startswith((book_url, "data:", "blob:"))]
-    assert outside == [] and page.log["errors"] == []
-    assert page.locator("mjx-container").count() > 0 or "$" not in page.locator("article").inner_text()
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", PAGES)
-def test_no_page_is_wider_than_the_screen(open_page, book_url, name, width):
-    page = open_page(f"{book_url}/{name}", width=width)
-    page.wait_for_load_state("networkidle")
-    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+def test_a_page_asks_only_its_own_host_and_logs_no_error(seen, book_url, name):
+    outside = [u for u in seen(name)["requests"] if not u.startswith((book_url, "data:", "blob:"))]
+    assert outside == [] and seen(name)["errors"] == [] and not seen(name)["unset mathematics"]
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_picture_has_a_text(open_page, book_url, name):
-    page = open_page(f"{book_url}/{name}")
-    texts = page.locator("article .cell_output img").evaluate_all("nodes => nodes.map(n => n.alt)")
-    assert [alt for alt in texts if len(alt) < 20 or re.search(r"\.(png|svg)$", alt)] == []
+def test_no_page_is_wider_than_the_screen(seen, name):
+    assert seen(name)["overflow"] <= 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_picture_has_a_text(seen, name):
+    assert [alt for alt in seen(name)["alt"] if len(alt) < 20 or re.search(r"\.(png|svg)$", alt)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if OURS.search(name)])
+def test_axe_finds_nothing_serious_in_our_content(seen, name):
+    assert seen(name)["axe"] == []
 
 
 @pytest.mark.parametrize("where", ["http", "file"])
@@ -146,24 +177,6 @@ def test_search_finds_a_chapter(open_page, book_url):
     page = open_page(f"{book_url}/search.html?q=hypernetwork")
     page.wait_for_selector("ul.search li a")
     assert any("01_queries" in a.get_attribute("href") for a in page.locator("ul.search li a").all())
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith(("chapters", "exercises", "notation"))])
-def test_axe_finds_nothing_serious_in_our_content(open_page, book_url, name, theme):
-    from axe_playwright_python.sync_playwright import Axe
-
-    page = open_page(f"{book_url}/{name}", theme=theme)
-    page.wait_for_load_state("networkidle")
-    page.evaluate(UNWRAP_REPEATED_COLOURS)
-    found = Axe().run(page, context="article").response["violations"]
-    serious = [
-        (rule["id"], node["html"][:120])
-        for rule in found
-        if rule["impact"] in ("serious", "critical")
-        for node in rule["nodes"]
-    ]
-    assert serious == []
 
 
 def test_colab_opens_the_notebook(open_page, book_url):

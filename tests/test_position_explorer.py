@@ -150,3 +150,15 @@ def test_the_page_computes_what_the_package_computes(open_figure):
     page.keyboard.press("End")
     assert "There is no key at position 11" in page.locator(".d2lmini-note").inner_text()
     assert page.log["errors"] == []
+
+
+@pytest.mark.browser
+def test_the_keyboard_reaches_a_table_that_is_wider_than_the_screen(open_figure):
+    page = open_figure(figure(), width=1280)
+    box = page.locator(".d2lmini-scroll")
+    assert box.evaluate("node => node.tabIndex") == -1  # nothing to scroll to, nothing to stop at
+    page.set_viewport_size({"width": 320, "height": 900})
+    page.wait_for_function("document.querySelector('.d2lmini-scroll').tabIndex === 0")
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('.d2lmini-scroll').scrollLeft > 0")

@@ -23,7 +23,7 @@ function render({ model, el }) {
     keep(model, "truth", truth);
     paint();
   });
-  const box = add(el, "div", { class: "d2lmini-scroll" });
+  const box = scroller(el);
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
 
   // What the reader points at: {side: 0 for source, 1 for target, index}; focus stays when the pointer has left.

@@ -21,6 +21,18 @@ const place = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
 };
 
+// A box for what may be too wide: it scrolls sideways, and while there is more to see the keyboard reaches it, too.
+function scroller(parent) {
+  const box = add(parent, "div", { class: "d2lmini-scroll" });
+  const observer = new ResizeObserver(() => {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  });
+  observer.observe(box);
+  queueMicrotask(() => { for (const child of box.children) observer.observe(child); });
+  return box;
+}
+
 // Tell the model what the reader did; as an anywidget that reaches Python.
 function keep(model, key, value) {
   model.set(key, value);

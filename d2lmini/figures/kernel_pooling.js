@@ -84,7 +84,7 @@ function render({ model, el }) {
   const highest = draw(errorSpace.svg, "text", { x: 4, y: 24 });
   add(errorBox, "figcaption", {}, "error on the points (solid) and leaving each out (dashed); widths from 0.01 to 10, log scale");
 
-  const rows = add(add(add(el, "div", { class: "d2lmini-scroll" }), "table"), "tbody");
+  const rows = add(add(scroller(el), "table"), "tbody");
   const cells = ["output at the query", "mean squared error on the points", "the same, leaving each point out"].map((text) => {
     const row = add(rows, "tr");
     add(row, "th", { scope: "row" }, text);

@@ -21,7 +21,7 @@ function render({ model, el }) {
   if (heads > 1) choice(controls, { label: "head", options: counted, value: now.head }, change("head"));
 
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 3em" });
-  const scroll = add(el, "div", { class: "d2lmini-scroll" });
+  const scroll = scroller(el);
   const sheet = add(scroll, "table"), header = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
   const rows = tokens.map((token, t) => {
     const row = add(body, "tr"), name = add(row, "th", { scope: "row" });

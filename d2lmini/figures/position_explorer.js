@@ -38,7 +38,7 @@ function render({ model, el }) {
   const where = draw(plot.svg, "text", { y: height - 6 });
   add(right, "figcaption", {}, "score against offset: from the chosen position (thick) and from eight others");
 
-  const scroll = add(el, "div", { class: "d2lmini-scroll" });
+  const scroll = scroller(el);
   const sheet = add(scroll, "table", { "aria-label": "scores by offset" });
   const head = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
   const columns = Array.from({ length: 2 * SHOWN + 1 }, (_, i) => i - SHOWN);

@@ -49,7 +49,7 @@ function render({ model, el }) {
   const mean = draw(right.svg, "path", { d: "M0-9 9 0 0 9-9 0Z", fill: "var(--orange)" });
   place(hull, { points: convexHull(values).map(([x, y]) => `${right.x(x)},${right.y(y)}`).join(" ") });
 
-  const scroll = add(el, "div", { class: "d2lmini-scroll" });
+  const scroll = scroller(el);
   const sheet = add(scroll, "table", { "aria-label": "weights" });
   const head = add(add(sheet, "thead"), "tr"), body = add(add(sheet, "tbody"), "tr");
   add(head, "th", { scope: "col" }, "key");

@@ -13,7 +13,7 @@ function render({ model, el }) {
     change("temperature"));
 
   const panels = add(el, "div", { class: "d2lmini-panels" });
-  const scroll = add(panels, "div", { class: "d2lmini-scroll" });
+  const scroll = scroller(panels);
   const sheet = add(scroll, "table", { "aria-label": "attention weights, a row for each query" });
   const head = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
   add(head, "th", { scope: "col" }, "query");
