@@ -67,6 +67,11 @@ def checks_by_chance(t, answer):
         verify(t, answer)
 
 
+def errs_now_and_then(t, answer):
+    verify(t, answer)
+    t.that(t.seed != 11, "rare", "planted")
+
+
 def checks_shape_only(t, answer):
     got = t.call(answer, t.randn(2, 3))
     for _ in range(3):
@@ -113,6 +118,7 @@ FAULTS = {
     "docstring": replace(PART, answer=undocumented),
     "proof": Identity(**vars(PART)),
     "solution: wrong": replace(PART, answer=wrong),
+    "solution: wrong now and then": replace(PART, verify=errs_now_and_then),
     "solution: broken check": replace(PART, verify=broken),
     "solution: vacuous": replace(PART, verify=checks_nothing),
     "count": replace(PART, verify=checks_by_chance),
@@ -146,11 +152,12 @@ def test_audit_sees_the_planted_fault(fault, monkeypatch):
     monkeypatch.setattr("d2lmini.exercises.audit.LOOP_LIMIT", 0.05)
     planted = FAULTS[fault]
     exercise = planted if isinstance(planted, Exercise) else replace(TOY, parts=[planted])
-    rules = {problem.rule for problem in audit(exercise)}
+    rules = {problem.rule for problem in audit(exercise, seconds=0.3 if "now and then" in fault else 0.0)}
     assert fault.split(":")[0] in rules, rules
 
 
 def test_generic_answers_are_each_reported():
-    details = [str(p) for p in audit(replace(TOY, parts=[replace(PART, verify=never_calls)])) if p.rule == "generic"]
+    exercise = replace(TOY, parts=[replace(PART, verify=never_calls)])
+    details = [str(problem) for problem in audit(exercise, seconds=0.0) if problem.rule == "generic"]
     for name in ("None", "zeros", "NaN", "first argument", "raise", "SystemExit", "loop"):
         assert any(f"generic: {name}:" in detail for detail in details), name

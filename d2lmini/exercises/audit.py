@@ -2,10 +2,13 @@
 
     python -m d2lmini.exercises.audit d2l-11.3.1     # one exercise
     python -m d2lmini.exercises.audit                # all
+    python -m d2lmini.exercises.audit --seconds 60 d2l-11.3.1   # right answers with as many seeds as fit into a minute
 
 The tests run the same function over all exercises.
 """
 
+import argparse
+import itertools
 import math
 import re
 import sys
@@ -36,12 +39,20 @@ class Problem:
         return f"{self.key}: {self.rule}: {self.detail}"
 
 
-def audit(exercise) -> list[Problem]:
-    """Return what is wrong with an exercise; an empty list when nothing is."""
+def audit(exercise, seconds=1.0) -> list[Problem]:
+    """Return what is wrong with an exercise; an empty list when nothing is.
+
+    Args:
+        exercise: an `Exercise`.
+        seconds: how long the right answer of a part is judged with one seed after another; a few are judged anyway.
+    """
     found = list(_form(exercise))
     for part in exercise.parts:
-        rules = _coded if isinstance(part, Coded) else _choice if isinstance(part, Choice) else _discussion
-        found += (Problem(part.key, rule, detail) for rule, detail in rules(part))
+        if isinstance(part, Coded):
+            problems = _coded(part, seconds)
+        else:
+            problems = _choice(part) if isinstance(part, Choice) else _discussion(part)
+        found += (Problem(part.key, rule, detail) for rule, detail in problems)
     return found
 
 
@@ -70,7 +81,7 @@ def _form(exercise):
             yield Problem(part.key, "hints", "there are none")
 
 
-def _coded(part):
+def _coded(part, seconds):
     solution = source.solution(part)
     if solution == source.marked(part):
         yield "markers", "no ### BEGIN SOLUTION and ### END SOLUTION in the answer"
@@ -79,25 +90,32 @@ def _coded(part):
         yield "docstring", "the answer says nothing about its arguments and its result"
     if isinstance(part, Identity) and len(part.explanation) < 80:
         yield "proof", "an identity needs a model proof in `explanation`"
-    yield from _right_answers(part, source.build(solution, part.name))
+    yield from _right_answers(part, source.build(solution, part.name), seconds)
     yield from _stub(part)
     yield from _generic(part)
     yield from _mutants(part)
 
 
-def _right_answers(part, solution):
-    checks = set()
-    for seed in SEEDS[:1] if isinstance(part, Experiment) else SEEDS:
+def _seeds(part):
+    """An experiment takes long: of most of its answers, one run must do."""
+    return SEEDS[:1] if isinstance(part, Experiment) else SEEDS
+
+
+def _right_answers(part, solution, seconds):
+    verdicts, slowest, begin = [], 0.0, time.perf_counter()
+    for seed in itertools.count():  # a check that errs now and then needs many seeds to be caught
         start = time.perf_counter()
-        verdict = judge(part, solution, seed=seed)
-        seconds = time.perf_counter() - start
-        if verdict.status != PASSED:
-            yield "solution", f"with seed {seed}: {verdict}"
-        if verdict.status == BROKEN:
-            return
-        if seed and seconds > part.seconds / 2:  # the first may load libraries
-            yield "time", f"the solution takes {seconds:.1f} s of the {part.seconds:g} s that an answer has"
-        checks.add(verdict.checks)
+        if seed >= len(_seeds(part)) and start - begin > seconds:
+            break
+        verdicts.append(judge(part, solution, seed=seed))
+        if seed:  # the first may load libraries
+            slowest = max(slowest, time.perf_counter() - start)
+    wrong = [verdict for verdict in verdicts if verdict.status != PASSED]
+    if wrong:
+        yield "solution", f"with {len(wrong)} of {len(verdicts)} seeds, the first of them {wrong[0].seed}: {wrong[0]}"
+    if slowest > part.seconds / 2:
+        yield "time", f"the solution takes {slowest:.1f} s of the {part.seconds:g} s that an answer has"
+    checks = {verdict.checks for verdict in verdicts if verdict.status == PASSED}
     if len(checks) > 1:  # it is printed, and the solved notebooks are compared with what they printed before
         yield "count", f"the number of checks depends on the seed: {sorted(checks)}"
     if not part.alternatives:
@@ -180,7 +198,7 @@ def _mutants(part):
         except (ValueError, SyntaxError) as error:
             yield "mutants", f"{mutant.name}: {error}"
             continue
-        for seed in SEEDS[:1] if isinstance(part, Experiment) else SEEDS:
+        for seed in _seeds(part):
             verdict = judge(part, answer, seed=seed)
             if verdict.status in (PASSED, BROKEN):
                 yield "mutants", f"{mutant.name}: {verdict}"
@@ -242,19 +260,22 @@ def _discussion(part):
         yield "stub", "the placeholder is not reported as not attempted"
 
 
-def main(arguments):
-    known = registry.keys()
-    if unknown := [key for key in arguments if key not in known]:
+def main():
+    parser = argparse.ArgumentParser(description="audit exercises: does each keep every promise that exercises make?")
+    parser.add_argument("keys", nargs="*", metavar="key", help="of an exercise, d2l-11.3.1; none: all")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for seeds of a right answer (default: %(default)s)")
+    words, known = parser.parse_args(), registry.keys()
+    if unknown := [key for key in words.keys if key not in known]:
         sys.exit(f"no such exercise: {', '.join(unknown)}")
     failed = False
-    for key in arguments or known:
-        problems = audit(registry.load(key))
+    for key in words.keys or known:
+        problems = audit(registry.load(key), words.seconds)
         failed |= bool(problems)
-        print(f"{key}: {'in order' if not problems else f'{len(problems)} problems'}")
+        print(f"{key}: {'in order' if not problems else f'{len(problems)} problems'}", flush=True)
         for problem in problems:
             print(f"  {problem}")
     sys.exit(failed)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
