@@ -155,3 +155,12 @@ def test_cells_answers_and_imports_are_taken_apart(tmp_path):
     found = cells(path)
     assert answers(found) == {"a-1": "\n# exercise: a-1\nx = 2"}
     assert imports(found) == ["import math", "import torch", "import no_such_module_at_all"]
+
+
+def test_loading_the_package_is_not_laid_on_an_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr(grading, "GRACE", 0.3)
+    (tmp_path / "one.ipynb").write_text(notebook(IMPORTS, SOLUTION))
+    (row,) = [
+        r for r in grading.grade_notebook(tmp_path / "one.ipynb", "one", seconds=0.5) if r["verdict"] != "missing"
+    ]
+    assert row["verdict"] == "passed", row

@@ -9,7 +9,7 @@ import d2lmini
 from .compare import Rejected, is_placeholder
 from .guard import restored_state
 from .limits import TimeUp, call_limited
-from .model import Choice, Discussion, Experiment
+from .model import Choice, Coded, Discussion, Experiment
 from .trial import Trial
 
 PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
@@ -104,7 +104,7 @@ def _discussion(part, answer):
 
 def _coded(part, answer, seed, device, seconds):
     trial = Trial(seed, device)
-    _warm_up(part)
+    warm_up(part)
 
     def verdict(status, code, message):
         return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))
@@ -129,9 +129,11 @@ def _coded(part, answer, seed, device, seconds):
     return verdict(PASSED, "ok", f"all {trial.checks} checks hold")
 
 
-def _warm_up(part):
+def warm_up(part):
     """Import what the answer would: it takes seconds, and a limit that cut it off would leave half a module behind."""
     for name in d2lmini.__all__:  # the package loads its names when they are asked for
         getattr(d2lmini, name)
-    if isinstance(part, Experiment) or {"LargestTensor", "Traffic"} & part.verify.__globals__.keys():
+    if isinstance(part, Coded) and (
+        isinstance(part, Experiment) or {"LargestTensor", "Traffic"} & part.verify.__globals__.keys()
+    ):
         importlib.import_module("torch._dynamo")
