@@ -158,9 +158,9 @@ def test_cells_answers_and_imports_are_taken_apart(tmp_path):
 
 
 def test_loading_the_package_is_not_laid_on_an_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(grading, "GRACE", 0.3)
+    monkeypatch.setattr(grading, "GRACE", 0.1)
     (tmp_path / "one.ipynb").write_text(notebook(IMPORTS, SOLUTION))
     (row,) = [
-        r for r in grading.grade_notebook(tmp_path / "one.ipynb", "one", seconds=0.5) if r["verdict"] != "missing"
+        r for r in grading.grade_notebook(tmp_path / "one.ipynb", "one", seconds=0.2) if r["verdict"] != "missing"
     ]
     assert row["verdict"] == "passed", row
