@@ -37,13 +37,17 @@ def _data(args):
 
 def _run(args):
     from d2lmini.experiments import runner
+    from d2lmini.training.checkpoint import CheckpointError
 
     if args.name is None:
         for name in runner.list_experiments():
             print(name)
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
-    path = runner.run(args.name, args.preset, device=args.device, out=args.out)
+    try:
+        path = runner.run(args.name, args.preset, args.device, args.out, args.checkpoint)
+    except CheckpointError as error:
+        raise ValueError(str(error)) from error
     print(f"written: {path}")
     return 0
 
@@ -80,6 +84,7 @@ def main(argv=None):
     run.add_argument("--preset", default="cpu", help="smoke, cpu, full, or another one of the experiment's")
     run.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
     run.add_argument("--out", help="folder of the record; default: the results of the package")
+    run.add_argument("--checkpoint", metavar="FOLDER", help="keep checkpoints there, and go on from what is there")
     run.set_defaults(run=_run)
 
     grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a process of its own")

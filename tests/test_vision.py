@@ -7,8 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from d2lmini.__main__ import main
 from d2lmini.data.images import fashion_mnist
-from d2lmini.experiments import _vision, data_size, vision_d2l, vision_vit
+from d2lmini.experiments import _vision, data_size, runner, vision_cnn, vision_d2l, vision_vit
 
 CPU = torch.device("cpu")
 CONFIG = replace(vision_vit.PRESETS["smoke"], num_train=30, batch_size=20, steps=9, checks=3)
@@ -103,3 +104,57 @@ def test_the_full_presets_are_what_they_claim():
     assert (d2l.img_size, d2l.patch_size, d2l.lr, d2l.max_epochs) == (96, 16, 0.1, 10)
     assert (d2l.num_hiddens, d2l.mlp_num_hiddens, d2l.num_heads, d2l.num_blks) == (512, 2048, 8, 2)
     assert (d2l.emb_dropout, d2l.blk_dropout, d2l.batch_size) == (0.1, 0.1, 128)
+
+
+@pytest.fixture
+def two_seeds(monkeypatch):
+    """`vision_cnn` whose smoke preset has two seeds; a list of the training steps that were begun; a function that
+    kills the run at one of them."""
+    monkeypatch.setitem(vision_cnn.PRESETS, "smoke", replace(vision_cnn.PRESETS["smoke"], seeds=(0, 1)))
+    begun, last = [], []
+
+    def training_step(self, batch, original=_vision.Learner.training_step):
+        begun.append(len(begun))
+        if last and len(begun) == last[0]:
+            last.clear()
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    monkeypatch.setattr(_vision.Learner, "training_step", training_step)
+    return begun, last.append
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_record(two_seeds, tmp_path):
+    begun, kill_at = two_seeds
+    whole = runner.execute("vision_cnn", "smoke", "cpu")
+    begun.clear()
+    kill_at(8 + 6)  # in the second seed, after its first check
+    with pytest.raises(KeyboardInterrupt):
+        runner.execute("vision_cnn", "smoke", "cpu", checkpoint=tmp_path / "run")
+    begun.clear()
+    resumed = runner.execute("vision_cnn", "smoke", "cpu", checkpoint=tmp_path / "run")
+    assert len(begun) == 4  # neither the first seed nor the second seed's first half is trained again
+    for name in ("accuracy", "loss", "by_class", "steps"):
+        assert resumed["metrics"][name] == whole["metrics"][name], name
+    assert {k: resumed["curves"][k] for k in ("train_loss", "val_acc")} == {
+        k: whole["curves"][k] for k in ("train_loss", "val_acc")
+    }
+    assert resumed["wall_s"] > sum(resumed["metrics"]["train_s"])  # the time before the kill counts
+
+
+def test_checkpoints_of_another_configuration_or_damaged_are_refused(two_seeds, tmp_path, capsys, monkeypatch):
+    words = ["run", "vision_cnn", "--preset", "smoke", "--device", "cpu", "--out", str(tmp_path)]
+    words += ["--checkpoint", str(tmp_path / "run")]
+    assert main(words) == 0
+    monkeypatch.setitem(vision_cnn.PRESETS, "smoke", replace(vision_cnn.PRESETS["smoke"], lr=0.5))
+    assert main(words) == 1
+    assert "was made with another configuration" in capsys.readouterr().err
+    (weights,) = (tmp_path / "run" / "seed-0").glob("*/weights.safetensors")
+    weights.write_bytes(b"no weights")
+    assert main(words) == 1
+    assert "weights.safetensors is not what SHA256SUMS says" in capsys.readouterr().err
+
+
+def test_an_experiment_without_checkpoints_says_so(tmp_path, capsys):
+    assert main(["run", "attention_cost", "--preset", "smoke", "--checkpoint", str(tmp_path / "run")]) == 1
+    assert "attention_cost keeps no checkpoints" in capsys.readouterr().err

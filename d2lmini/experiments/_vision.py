@@ -93,7 +93,7 @@ class Learner(Classifier):
         return torch.optim.AdamW(groups, lr=self.config.lr, betas=(0.9, 0.99))
 
 
-def train(net, config, device, seed=0, say=print):
+def train(net, config, device, seed=0, say=print, checkpoint=None):
     """Trains a network by a recipe, in place, and measures it.
 
     Args:
@@ -102,16 +102,17 @@ def train(net, config, device, seed=0, say=print):
         device: ``torch.device``.
         seed: of the batches, of dropout, and of which training images are taken where not all are.
         say: called with a line after each check; None: silence.
+        checkpoint: folder for checkpoints, from which training goes on where it holds one; None: none.
 
     Returns:
         dict with ``metrics`` and ``curves``, for JSON.
     """
     data, learner = Pictures(config, device, seed), Learner(net, config)
-    history = fit(learner, data, config, device, seed, say)
+    history = fit(learner, data, config, device, seed, say, checkpoint)
     return {"metrics": measures(learner, data, history), "curves": curves(history)}
 
 
-def fit(learner, data, config, device, seed=0, say=print):
+def fit(learner, data, config, device, seed=0, say=print, checkpoint=None):
     """Trains a learner on data by a recipe; the other arguments are those of `train`. Returns the trainer's history."""
 
     def after_check(trainer):
@@ -126,6 +127,8 @@ def fit(learner, data, config, device, seed=0, say=print):
         schedule=WarmupCosine(int(config.warmup * config.steps), config.steps),
         seed=seed,
         callbacks=[after_check],
+        checkpoint=checkpoint,
+        resume=checkpoint is not None,
     )
     trainer.fit(learner, data)
     return trainer.history
@@ -183,7 +186,7 @@ def predict(model, data):
     return torch.cat(scores), torch.cat(labels), time.perf_counter() - start
 
 
-def run(make, config, device, look=lambda net, data: {}):
+def run(make, config, device, look=lambda net, data: {}, checkpoint=None):
     """Trains a network with every seed.
 
     Args:
@@ -192,6 +195,7 @@ def run(make, config, device, look=lambda net, data: {}):
         device: ``torch.device``.
         look: function of the first seed's trained network and its data, which returns a dict for JSON that goes into
             the metrics.
+        checkpoint: ``pathlib.Path`` of a folder for the checkpoints of all seeds, or None.
 
     Returns:
         dict with ``metrics`` (lists have a value for each seed; ``mean`` and ``spread`` are the mean and the standard
@@ -201,7 +205,7 @@ def run(make, config, device, look=lambda net, data: {}):
     for seed in config.seeds:
         torch.manual_seed(seed)
         net = make(config)
-        found = train(net, config, device, seed)
+        found = train(net, config, device, seed, checkpoint=checkpoint and checkpoint / f"seed-{seed}")
         for name, value in found["metrics"].items():
             metrics.setdefault(name, []).append(value)
         if not seen:  # the first seed

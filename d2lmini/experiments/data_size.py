@@ -51,8 +51,8 @@ def make(name, config):
     return vit if name == "vit" else ResNet(arch_for(vit.num_parameters))
 
 
-def run(config, device):
-    """Train both networks on every share with every seed.
+def run(config, device, checkpoint=None):
+    """Train both networks on every share with every seed; see `_vision.run` for the arguments.
 
     Returns:
         dict with ``metrics``: ``train_images``, and for each network ``accuracy[network][images]`` as a list over
@@ -71,7 +71,8 @@ def run(config, device):
                 torch.manual_seed(seed)
                 net = make(name, config)
                 lr = config.lr if name == "vit" else config.resnet_lr
-                runs.append(_vision.train(net, replace(config, num_train=size, lr=lr), device, seed))
+                recipe, folder = replace(config, num_train=size, lr=lr), f"{name}-{size}-seed-{seed}"
+                runs.append(_vision.train(net, recipe, device, seed, checkpoint=checkpoint and checkpoint / folder))
             scores = [run["metrics"]["accuracy"] for run in runs]
             for key, value in (("accuracy", scores), *_vision.summary(scores).items()):
                 metrics[key][name][str(size)] = value

@@ -171,8 +171,8 @@ def complete(model, data, config, device):
     }
 
 
-def run(config, device):
-    """Train with every seed.
+def run(config, device, checkpoint=None):
+    """Train with every seed; see `_vision.run` for the arguments.
 
     Returns:
         dict with ``metrics`` (``bits`` per pixel of the test images, a value for each seed; ``baselines``;
@@ -191,7 +191,8 @@ def run(config, device):
             config.num_blks,
             config.dropout,
         )
-        history = _vision.fit(Learner(model, config), data, config, device, seed)
+        folder = checkpoint and checkpoint / f"seed-{seed}"
+        history = _vision.fit(Learner(model, config), data, config, device, seed, checkpoint=folder)
         metrics["bits"].append(history["val_loss"][-1])
         metrics["train_s"].append(round(history["seconds"][-1], 1))
         metrics["train_images_per_s"].append(round(len(history["step"]) * config.batch_size / history["seconds"][-1]))

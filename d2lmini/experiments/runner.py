@@ -1,5 +1,6 @@
 """Find an experiment, run one of its presets, and record all that is needed to believe and repeat it."""
 
+import inspect
 import json
 import math
 import os
@@ -18,6 +19,7 @@ import torch
 
 import d2lmini
 from d2lmini import experiments, results
+from d2lmini.training.checkpoint import trained_seconds
 from d2lmini.training.device import num_processes
 
 
@@ -38,22 +40,25 @@ def find(name):
     return import_module(f"{experiments.__name__}.{name}")
 
 
-def execute(name, preset="cpu", device=None):
+def execute(name, preset="cpu", device=None, checkpoint=None):
     """Run an experiment, writing nothing.
 
     Args:
         name: of the experiment.
         preset: ``"smoke"``, ``"cpu"``, ``"full"``, or what else its ``PRESETS`` have.
         device: name of a torch device; None for the best there is.
+        checkpoint: folder for checkpoints, from which the experiment goes on where it was killed; None: it starts anew.
 
     Returns:
         dict, the record; `d2lmini.results.FIELDS` names what is in it.
 
     Raises:
         ValueError: no such experiment or preset, or `torchrun` started processes that cannot share the batches of a
-            step (``batches_per_step`` of the preset, else 1) evenly; or a number that came out is not finite.
+            step (``batches_per_step`` of the preset, else 1) evenly, or the experiment keeps no checkpoints, or a
+            number that came out is not finite.
         TypeError: it returned what JSON cannot hold.
         DataError: its data are not here and cannot be fetched.
+        CheckpointError: the checkpoint is damaged, or of another configuration.
     """
     module = find(name)
     if preset not in module.PRESETS:
@@ -66,14 +71,17 @@ def execute(name, preset="cpu", device=None):
             f"a step of {name}, {preset}, has {batches} {noun}, which {processes} processes cannot share evenly: "
             f"run `{results.command(name, preset)}` instead"
         )
+    if checkpoint and "checkpoint" not in inspect.signature(module.run).parameters:
+        raise ValueError(f"{name} keeps no checkpoints: it can only be run in one go")
+    kept = {"checkpoint": Path(checkpoint)} if checkpoint else {}
     chosen = torch.device(device or best_device())
     seeds = list(config.seeds)
     random.seed(seeds[0])
     numpy.random.seed(seeds[0])
     torch.manual_seed(seeds[0])
     source = _source()  # of the code that was loaded: by the end of a long run the files may be others
-    start = time.perf_counter()
-    outcome = module.run(config, chosen)
+    start = time.perf_counter() - (trained_seconds(checkpoint) if checkpoint else 0)
+    outcome = module.run(config, chosen, **kept)
     wall_s = time.perf_counter() - start
     for part in outcome:
         _refuse(outcome[part], part)
@@ -99,7 +107,7 @@ def execute(name, preset="cpu", device=None):
     }
 
 
-def run(name, preset="cpu", device=None, out=None):
+def run(name, preset="cpu", device=None, out=None, checkpoint=None):
     """Run an experiment and record it.
 
     Where `torchrun` started several processes, all of them run it and the first one writes.
@@ -109,6 +117,7 @@ def run(name, preset="cpu", device=None, out=None):
         preset: ``"smoke"``, ``"cpu"``, ``"full"``, or what else its ``PRESETS`` have.
         device: name of a torch device; None for the best there is.
         out: folder of the record; None for the results of the package.
+        checkpoint: as `execute`.
 
     Returns:
         Path of the record, which appears whole or not at all.
@@ -120,12 +129,12 @@ def run(name, preset="cpu", device=None, out=None):
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.{preset}.json"
     if int(os.environ.get("RANK", 0)):
-        execute(name, preset, device)
+        execute(name, preset, device, checkpoint)
         return path
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(half, "w", encoding="utf-8") as stream:
-            stream.write(dump(execute(name, preset, device)))
+            stream.write(dump(execute(name, preset, device, checkpoint)))
         os.replace(half, path)
     finally:
         half.unlink(missing_ok=True)

@@ -51,8 +51,8 @@ def make(config):
     return ResNet(arch(config), dropout=config.dropout).to(memory_format=torch.channels_last)
 
 
-def run(config, device):
+def run(config, device, checkpoint=None):
     """Train with every seed; see `_vision.run`. ``arch`` has a pair (blocks, channels) for each stage."""
-    outcome = _vision.run(make, config, device)
+    outcome = _vision.run(make, config, device, checkpoint=checkpoint)
     outcome["metrics"]["arch"] = arch(config)
     return outcome

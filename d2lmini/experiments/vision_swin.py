@@ -51,6 +51,6 @@ def make(config, model=Swin):
     )
 
 
-def run(config, device):
+def run(config, device, checkpoint=None):
     """Train with every seed; see `_vision.run`."""
-    return _vision.run(make, config, device)
+    return _vision.run(make, config, device, checkpoint=checkpoint)

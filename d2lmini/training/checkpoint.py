@@ -32,6 +32,16 @@ def latest(folder):
     return max(_all(folder), key=lambda path: int(path.name.removeprefix("step-")), default=None)
 
 
+def trained_seconds(folder):
+    """Seconds of training that the newest checkpoints of all runs in the folders below a folder hold together.
+
+    Raises:
+        CheckpointError: as `read`.
+    """
+    newest = {latest(path.parent) for path in Path(folder).rglob("step-*")} - {None}
+    return sum(read(path)[2]["seconds"] for path in newest)
+
+
 def is_of_step(folder, step):
     """Whether the newest checkpoint of a folder is that of a step."""
     path = latest(folder)
