@@ -104,7 +104,7 @@ def look_at(chromium, book_url):
     found = {}
 
     def look_at(name, inspect, **options):
-        key = name, *options.values()
+        key = name, inspect, *options.items()
         if key not in found:
             page = _open(chromium, f"{book_url}/{name}", **options)
             try:
