@@ -223,7 +223,8 @@ def verify_ranking(t, answer):
         H, whole = len(parts), error.square().mean().item()
         got = t.call(answer, layer, X, target)
         got_whole, without, order = t.fields(got, "whole", "without", "order")
-        t.number(got_whole, whole, "the loss with all heads", rtol=1e-3)
+        summed = (whole * error.numel(), "this is the sum of the squared errors; the loss is their mean")
+        t.number(got_whole, whole, "the loss with all heads", rtol=1e-3, mistakes={"summed": summed})
         t.that(
             isinstance(without, (list, tuple)) and all(isinstance(x, float) for x in without),
             "type",
@@ -248,6 +249,11 @@ def verify_ranking(t, answer):
         right = want.argsort().tolist()
         t.that(isinstance(order, (list, tuple)), "type", f"`order` is a {type(order).__name__}, expected a list")
         order = list(order)
+        t.that(
+            len(order) == H and all(head in order for head in range(H)),
+            "heads",
+            f"`order` should have each of the {H} heads once, counted from 0: it is {order}",
+        )
         t.that(order != right[::-1], "reversed", "`order` begins with the head that matters most: it should go last")
         by_size = (want - whole).abs().argsort().tolist()
         t.that(
@@ -351,6 +357,13 @@ weights are large, and in some layers one that does harm.
                     "loss((on - on).index_fill(0, torch.tensor([head], device=X.device), 1))",
                 ),
                 Mutant("growth", "growth", '"without": without', '"without": [x - loss(on) for x in without]'),
+                Mutant(
+                    "summed",
+                    "summed",
+                    "layer(X, X, X, head_mask=mask), target)",
+                    'layer(X, X, X, head_mask=mask), target, reduction="sum")',
+                ),
+                Mutant("counted from one", "heads", '"order": order', '"order": [head + 1 for head in order]'),
                 Mutant("not off", "unchanged", "device=X.device), 0))", "device=X.device), 1))"),
                 Mutant("by the weights", "planted", function=by_weights),
                 Mutant("by absolute change", "absolute", function=by_change),

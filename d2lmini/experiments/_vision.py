@@ -102,7 +102,8 @@ def train(net, config, device, seed=0, say=print, checkpoint=None):
         device: ``torch.device``.
         seed: of the batches, of dropout, and of which training images are taken where not all are.
         say: called with a line after each check; None: silence.
-        checkpoint: folder for checkpoints, from which training goes on where it holds one; None: none.
+        checkpoint: ``pathlib.Path`` of a folder that keeps checkpoints of each seed, from which training goes on where
+            it holds one; None: none.
 
     Returns:
         dict with ``metrics`` and ``curves``, for JSON.
@@ -127,7 +128,7 @@ def fit(learner, data, config, device, seed=0, say=print, checkpoint=None):
         schedule=WarmupCosine(int(config.warmup * config.steps), config.steps),
         seed=seed,
         callbacks=[after_check],
-        checkpoint=checkpoint,
+        checkpoint=checkpoint and checkpoint / f"seed-{seed}",
         resume=checkpoint is not None,
     )
     trainer.fit(learner, data)
@@ -195,7 +196,7 @@ def run(make, config, device, look=lambda net, data: {}, checkpoint=None):
         device: ``torch.device``.
         look: function of the first seed's trained network and its data, which returns a dict for JSON that goes into
             the metrics.
-        checkpoint: ``pathlib.Path`` of a folder for the checkpoints of all seeds, or None.
+        checkpoint: as `train`.
 
     Returns:
         dict with ``metrics`` (lists have a value for each seed; ``mean`` and ``spread`` are the mean and the standard
@@ -205,7 +206,7 @@ def run(make, config, device, look=lambda net, data: {}, checkpoint=None):
     for seed in config.seeds:
         torch.manual_seed(seed)
         net = make(config)
-        found = train(net, config, device, seed, checkpoint=checkpoint and checkpoint / f"seed-{seed}")
+        found = train(net, config, device, seed, checkpoint=checkpoint)
         for name, value in found["metrics"].items():
             metrics.setdefault(name, []).append(value)
         if not seen:  # the first seed

@@ -71,8 +71,8 @@ def run(config, device, checkpoint=None):
                 torch.manual_seed(seed)
                 net = make(name, config)
                 lr = config.lr if name == "vit" else config.resnet_lr
-                recipe, folder = replace(config, num_train=size, lr=lr), f"{name}-{size}-seed-{seed}"
-                runs.append(_vision.train(net, recipe, device, seed, checkpoint=checkpoint and checkpoint / folder))
+                recipe, folder = replace(config, num_train=size, lr=lr), checkpoint and checkpoint / f"{name}-{size}"
+                runs.append(_vision.train(net, recipe, device, seed, checkpoint=folder))
             scores = [run["metrics"]["accuracy"] for run in runs]
             for key, value in (("accuracy", scores), *_vision.summary(scores).items()):
                 metrics[key][name][str(size)] = value

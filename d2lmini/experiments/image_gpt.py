@@ -191,8 +191,7 @@ def run(config, device, checkpoint=None):
             config.num_blks,
             config.dropout,
         )
-        folder = checkpoint and checkpoint / f"seed-{seed}"
-        history = _vision.fit(Learner(model, config), data, config, device, seed, checkpoint=folder)
+        history = _vision.fit(Learner(model, config), data, config, device, seed, checkpoint=checkpoint)
         metrics["bits"].append(history["val_loss"][-1])
         metrics["train_s"].append(round(history["seconds"][-1], 1))
         metrics["train_images_per_s"].append(round(len(history["step"]) * config.batch_size / history["seconds"][-1]))
