@@ -116,8 +116,9 @@ def test_bad_blocks():
 def test_the_experiment_compares_networks_of_one_size():
     from d2lmini.experiments import vision_cnn, vision_vit
 
-    for preset, config in vision_cnn.PRESETS.items():
-        other = vision_vit.PRESETS[preset]
+    assert vision_cnn.PRESETS.keys() - vision_vit.PRESETS.keys() == {"compact"}
+    for preset, other in vision_vit.PRESETS.items():
+        config = vision_cnn.PRESETS[preset]
         sizes = [module.make(c).num_parameters for module, c in ((vision_cnn, config), (vision_vit, other))]
         assert abs(sizes[0] - sizes[1]) < 0.05 * sizes[1] and max(sizes) <= 3_000_000
         assert (config.num_train, config.shift, config.seeds) == (other.num_train, other.shift, other.seeds)

@@ -96,7 +96,19 @@ def test_what_is_wrong_is_named(record, change, problem):
 
 def test_the_largest_preset_that_all_have(monkeypatch, tmp_path):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    for one in ("a.full", "a.hour", "a.cpu", "a.smoke", "b.hour", "b.cpu", "c.cpu", "d.smoke"):
+    for one in (
+        "a.full",
+        "a.compact",
+        "a.hour",
+        "a.cpu",
+        "a.smoke",
+        "b.hour",
+        "b.cpu",
+        "c.cpu",
+        "d.smoke",
+        "e.compact",
+        "e.hour",
+    ):
         (tmp_path / f"{one}.json").write_text(json.dumps({"is": one}))
 
     def found(*names):
@@ -104,6 +116,7 @@ def test_the_largest_preset_that_all_have(monkeypatch, tmp_path):
 
     assert found("a") == ["a.full"]
     assert found("b", "a") == ["b.hour", "a.hour"]
+    assert found("e") == ["e.compact"]
     assert found("a", "b", "c") == ["a.cpu", "b.cpu", "c.cpu"]
-    with pytest.raises(FileNotFoundError, match="none of full, hour, cpu is recorded for all of a, d"):
+    with pytest.raises(FileNotFoundError, match="none of full, compact, hour, cpu is recorded for all of a, d"):
         results.largest("a", "d")

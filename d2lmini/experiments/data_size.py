@@ -41,6 +41,10 @@ PRESETS = {
         Config(), subset="shipped", batch_size=50, steps=250, checks=2, patch_size=7, num_hiddens=48,
         mlp_num_hiddens=96, num_blks=3, lr=2e-3, resnet_lr=4e-3, erase=0.0, drop_path=0.0, seeds=(0,),
     ),
+    "hour": replace(  # 600, 6,000 and 60,000 images, on one core of a CPU
+        Config(), batch_size=128, steps=3_000, checks=6, patch_size=7, num_hiddens=64, mlp_num_hiddens=128,
+        num_blks=4, lr=2e-3, resnet_lr=4e-3, erase=0.0, drop_path=0.0, seeds=(0,),
+    ),
     "full": Config(),
 }  # fmt: skip
 

@@ -37,6 +37,19 @@ PRESETS = {
     # but in as many steps of half the batch
     "cpu": like("cpu", blocks=(1, 1, 1), lr=3e-3, batch_size=50, steps=960),
     "hour": like("hour", blocks=(1, 1, 1), lr=4e-3, steps=6_000),
+    # all of Fashion-MNIST on two cores: a quarter of the parameters of `full` and of its epochs, and one seed
+    "compact": like(
+        "full",
+        blocks=(1, 2, 2),
+        multiple=16,
+        parameters=680_000,
+        lr=3e-3,
+        batch_size=128,
+        steps=12_000,
+        checks=12,
+        erase=0.1,
+        seeds=(0,),
+    ),
     "full": like("full", multiple=8, lr=3e-3),
 }
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SIZES = "full", "hour", "cpu"  # presets of an experiment as such, the largest first
+SIZES = "full", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
 FIELDS = {
     "experiment": str,
     "preset": str,
@@ -28,7 +28,7 @@ def load(name, preset="full"):
 
     Args:
         name: of the experiment.
-        preset: ``"smoke"``, ``"cpu"`` or ``"full"``.
+        preset: one that was recorded, as ``"cpu"`` or ``"full"``.
 
     Returns:
         dict with the fields of `FIELDS`.
@@ -52,7 +52,7 @@ def largest(*names):
         list of dict, in the order of the names.
 
     Raises:
-        FileNotFoundError: none of the three was recorded for all of them.
+        FileNotFoundError: none of `SIZES` was recorded for all of them.
     """
     there = recorded()
     preset = next((size for size in SIZES if all((name, size) in there for name in names)), None)
