@@ -117,10 +117,12 @@ def test_the_experiment_compares_networks_of_one_size():
     from d2lmini.experiments import vision_cnn, vision_vit
 
     assert vision_cnn.PRESETS.keys() - vision_vit.PRESETS.keys() == {"compact"}
+    for config in vision_cnn.PRESETS.values():
+        size = vision_cnn.make(config).num_parameters
+        assert abs(size - config.parameters) < 0.05 * config.parameters and size <= 3_000_000
     for preset, other in vision_vit.PRESETS.items():
-        config = vision_cnn.PRESETS[preset]
-        sizes = [module.make(c).num_parameters for module, c in ((vision_cnn, config), (vision_vit, other))]
-        assert abs(sizes[0] - sizes[1]) < 0.05 * sizes[1] and max(sizes) <= 3_000_000
+        config, size = vision_cnn.PRESETS[preset], vision_vit.make(other).num_parameters
+        assert size == config.parameters <= 3_000_000
         assert (config.num_train, config.shift, config.seeds) == (other.num_train, other.shift, other.seeds)
     full, other = vision_cnn.PRESETS["full"], vision_vit.PRESETS["full"]
     assert (full.steps, full.batch_size) == (other.steps, other.batch_size)
