@@ -58,7 +58,7 @@ def test_substance(chapter):
     sources = "\n".join(cell.source for cell in code(chapter))
     assert "show_source(" in sources and "assert_close(" in sources
     assert "from d2lmini.figures import" in sources and "from d2lmini.experiments import" in sources
-    assert "results.largest(" in sources or ("results.load(" in sources and '"full"' in sources)
+    assert "results.largest(" in sources or ("results.load(" in sources and '"laptop"' in sources)
     assert prose(chapter).count("**Predict") + prose(chapter).count("**Before you touch") >= 3
     claims = len(re.findall(r"^\s*assert |assert_close\(", sources, re.M))
     assert claims >= 8, f"only {claims} claims are cells that can fail"

@@ -59,8 +59,9 @@ def test_smoke_preset_and_round_trip(name, tmp_path):
 @pytest.mark.parametrize("name", runner.list_experiments())
 def test_form(name):
     module = runner.find(name)
-    needed, recorded = {"smoke", "cpu", "full"}, {preset for other, preset in results.recorded() if other == name}
-    assert needed <= set(module.PRESETS) <= needed | recorded and module.__doc__  # any other is there for its record
+    presets, recorded = set(module.PRESETS), {preset for other, preset in results.recorded() if other == name}
+    assert {"smoke", "cpu"} <= presets and {"laptop", "full"} & presets and module.__doc__
+    assert presets - {"smoke", "cpu", "laptop", "full"} <= recorded  # any other is there for its record
     for config in module.PRESETS.values():
         assert isinstance(config, module.Config) and config.seeds
         with pytest.raises(dataclasses.FrozenInstanceError):

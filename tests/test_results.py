@@ -41,11 +41,11 @@ def test_another_config_does_not_match(tmp_path):
     record = json.loads(runner.run(name, "smoke", device="cpu", out=tmp_path).read_text(encoding="utf-8"))
     presets = runner.find(name).PRESETS
     assert results.config_matches(record, presets["smoke"])
-    assert not results.config_matches(record, presets["full"])
+    assert not results.config_matches(record, presets["laptop"])
 
 
 def test_missing_record():
-    with pytest.raises(FileNotFoundError, match="`python -m d2lmini run nothing --preset full` makes it"):
+    with pytest.raises(FileNotFoundError, match="`python -m d2lmini run nothing --preset laptop` makes it"):
         results.load("nothing")
 
 
@@ -113,5 +113,5 @@ def test_the_largest_preset_that_all_have(monkeypatch, tmp_path):
     assert found("b", "a") == ["b.hour", "a.hour"]
     assert found("e") == ["e.compact"]
     assert found("a", "b", "c") == ["a.cpu", "b.cpu", "c.cpu"]
-    with pytest.raises(FileNotFoundError, match="none of full, compact, hour, cpu is recorded for all of a, d"):
+    with pytest.raises(FileNotFoundError, match="none of full, laptop, compact, hour, cpu is recorded for all of a, d"):
         results.largest("a", "d")

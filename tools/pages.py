@@ -27,14 +27,13 @@ def chapter_table(in_book):
 
 def results_table():
     """Markdown: the headline of each experiment's largest recorded run; the experiment says which number that is."""
-    rows = ["| experiment | result | device | wall time |", "|---|---|---|---|"]
+    rows = ["| experiment | preset | result | device | wall time |", "|---|---|---|---|---|"]
     for name in sorted({name for name, _ in results.recorded()}):
         (record,) = results.largest(name)
-        device, preset = record["device"], record["preset"]
-        shown = f"`{name}`" if preset == "full" else f"`{name}`, `{preset}`"
+        device = record["device"]
         processes = f", {device['processes']} processes" if "processes" in device else ""
         cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
-        rows.append(f"| {shown} | {record['metrics']['headline']} | {cost} |")
+        rows.append(f"| `{name}` | `{record['preset']}` | {record['metrics']['headline']} | {cost} |")
     return "\n".join(rows)
 
 

@@ -32,7 +32,7 @@ class Config:
 PRESETS = {
     "smoke": replace(Config(), steps=20, seeds=(0,), test_size=200, num_hiddens=32),
     "cpu": replace(Config(), steps=600, seeds=(0,)),
-    "full": replace(Config(), steps=4000, num_hiddens=1024),  # a wider, longer-trained opponent, three seeds
+    "laptop": replace(Config(), steps=4000, num_hiddens=1024),  # a wider, longer-trained opponent, three seeds
 }
 
 

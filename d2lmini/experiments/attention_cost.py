@@ -37,7 +37,7 @@ class Config:
 PRESETS = {
     "smoke": replace(Config(), lengths=(32, 64), batch_size=1, num_features=8, repetitions=1),
     "cpu": Config(),
-    "full": replace(  # longer, and in half precision too
+    "laptop": replace(  # longer, and in half precision too
         Config(),
         lengths=(128, 256, 512, 1024, 2048, 4096),
         additive_up_to=1024,

@@ -35,7 +35,7 @@ class Config:
 PRESETS = {
     "smoke": replace(Config(), lengths=(4, 8), batch_sizes=(1,), num_blks=1, vocab_size=50, repetitions=1),
     "cpu": Config(),
-    "full": replace(Config(), lengths=(16, 32, 64, 128, 256, 512, 1000)),
+    "laptop": replace(Config(), lengths=(16, 32, 64, 128, 256, 512, 1000)),
 }
 
 

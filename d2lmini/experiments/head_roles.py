@@ -46,7 +46,7 @@ class Config:
 PRESETS = {
     "smoke": replace(Config(), num_pairs=1000, max_steps=2, num_sentences=8, num_heads=2, random_orders=1),
     "cpu": Config(),
-    "full": replace(Config(), num_pairs=6000, num_blks=2, max_epochs=5, num_sentences=200, seeds=(0, 1, 2)),
+    "laptop": replace(Config(), num_pairs=6000, num_blks=2, max_epochs=5, num_sentences=200, seeds=(0, 1, 2)),
 }
 
 

@@ -55,7 +55,7 @@ class Config:
 PRESETS = {
     "smoke": replace(Config(), steps=8, seeds=(0,), test_size=20, within=(8,), beyond=(20,)),
     "cpu": replace(Config(), tasks=("back",), steps=300, seeds=(0,)),  # the task that is learned soonest
-    "full": Config(),
+    "laptop": Config(),
 }
 
 

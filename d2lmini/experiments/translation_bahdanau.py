@@ -43,7 +43,7 @@ class Config:
 PRESETS = {
     "smoke": replace(Config(), num_pairs=1000, num_hiddens=16, embed_size=8, max_epochs=1, max_steps=3),
     "cpu": replace(Config(), num_pairs=4000, max_tokens=512, num_hiddens=96, dropout=0.0, lr=1e-2, max_epochs=8),
-    "full": replace(  # more sentences, three seeds
+    "laptop": replace(  # more sentences, three seeds
         Config(),
         num_pairs=8000,
         max_tokens=768,

@@ -45,7 +45,7 @@ class Config:
 PRESETS = {
     "smoke": replace(Config(), shipped=True, max_epochs=1, num_hiddens=16, seeds=(0,)),
     "cpu": replace(Config(), shipped=True, max_epochs=10, num_hiddens=64, seeds=(0,)),
-    "full": Config(),
+    "laptop": Config(),
 }
 
 

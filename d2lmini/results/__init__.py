@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SIZES = "full", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
+SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
 FIELDS = {
     "experiment": str,
     "preset": str,
@@ -23,7 +23,7 @@ FIELDS = {
 }
 
 
-def load(name, preset="full"):
+def load(name, preset="laptop"):
     """Read a record.
 
     Args:
