@@ -59,16 +59,16 @@ _MODULES = {
         "TransformerDecoderBlock",
         "TransformerEncoderBlock",
     ],
-    "patches": ["PatchEmbedding", "patchify", "unpatchify"],
-    "stochastic_depth": ["DropPath"],
-    "grid_position": ["GridRotary", "resize_positions", "sinusoidal_2d"],
+    "vision.patches": ["PatchEmbedding", "patchify", "unpatchify"],
+    "vision.stochastic_depth": ["DropPath"],
+    "vision.grid_position": ["GridRotary", "resize_positions", "sinusoidal_2d"],
     "models.seq2seq": ["AttentionDecoder", "Decoder", "Encoder", "EncoderDecoder", "Seq2Seq", "init_seq2seq"],
     "models.bahdanau": ["Seq2SeqAttentionDecoder", "Seq2SeqDecoder", "Seq2SeqEncoder"],
     "models.transformer_seq2seq": ["Transformer", "TransformerConfig", "TransformerDecoder", "TransformerEncoder"],
     "models.vit": ["ViT", "ViTBlock", "ViTMLP"],
-    "models.vit_transformers": ["from_transformers", "load_transformers_vit"],
+    "models.pretrained": ["from_transformers", "load_transformers_vit"],
     "models.rollout": ["attention_rollout"],
-    "models.windows": ["WindowAttention", "shifted_window_mask", "window_partition", "window_reverse"],
+    "vision.windows": ["WindowAttention", "shifted_window_mask", "window_partition", "window_reverse"],
     "models.swin": ["PatchMerging", "Swin", "SwinBlock"],
     "models.davit": ["ChannelAttention", "DaViT", "DaViTBlock"],
     "models.image_gpt": ["GreyQuantizer", "ImageGPT"],
@@ -85,8 +85,8 @@ _MODULES = {
         "WarmupCosine",
         "WarmupInverseSqrt",
     ],
-    "tokenization": ["BPETokenizer"],
-    "data.vocabulary": ["Vocab"],
+    "tokenization.trained": ["BPETokenizer"],
+    "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
     "data.translation": ["GrammarCorpus", "Multi30k", "Tatoeba"],
     "data.fashion_mnist": ["FashionMNIST"],
@@ -106,7 +106,7 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-_PACKAGES = {"data", "exercises", "experiments", "figures", "models", "results", "training"}
+_PACKAGES = {"data", "exercises", "experiments", "figures", "models", "results", "tokenization", "training", "vision"}
 
 __all__ = sorted(_HOME)
 

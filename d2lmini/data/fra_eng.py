@@ -5,7 +5,7 @@ import re
 import torch
 
 from d2lmini.data.tatoeba import tatoeba_text
-from d2lmini.data.vocabulary import Vocab
+from d2lmini.tokenization.vocabulary import Vocab
 from d2lmini.training import DataModule
 
 

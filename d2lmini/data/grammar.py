@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from d2lmini.data.grammar_phrases import Phrase, Source, Target, Writer, adapt
 from d2lmini.data.grammar_words import ALL_KINDS, ANIMATE, BE, HAVE, MODALS, VERBS
-from d2lmini.data.vocabulary import join_words
+from d2lmini.tokenization.vocabulary import join_words
 
 SIMPLE = ("noun", "noun after", "before noun")
 NOUN_SHAPES = (*SIMPLE, "before noun after", "possessive")

@@ -11,8 +11,8 @@ from d2lmini.data.batching import TokenBatches, pad
 from d2lmini.data.grammar import make_sentences
 from d2lmini.data.store import DataError
 from d2lmini.data.tatoeba import clean, parse_pairs, sentence_key, split_by_sentence, tatoeba_text
-from d2lmini.data.vocabulary import WordTokenizer
 from d2lmini.tokenization import BPETokenizer
+from d2lmini.tokenization.vocabulary import WordTokenizer
 from d2lmini.training import DataModule
 
 # split: name of its files

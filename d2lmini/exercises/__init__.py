@@ -11,7 +11,7 @@ CONTRIBUTING.md explains the form of such a file.
 """
 
 from .engine.check import check, hint, review
-from .engine.grading import check_file, grade
 from .engine.progress import progress_report
+from .grading import check_file, grade
 
 __all__ = ["check", "check_file", "grade", "hint", "progress_report", "review"]

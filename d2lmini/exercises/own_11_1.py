@@ -35,7 +35,7 @@ import math
 import torch
 
 from d2lmini.exercises.engine import Choice, Code, Exercise, Mutant, Option
-from d2lmini.models.windows import shifted_window_mask, window_partition, window_reverse
+from d2lmini.vision.windows import shifted_window_mask, window_partition, window_reverse
 
 
 def shifted_windows(X, W_q, W_k, W_v, W_o, bias, window, shift):

@@ -3,7 +3,7 @@
 import torch
 
 from d2lmini.figures.base import Figure, table
-from d2lmini.models.windows import shifted_window_mask, window_partition
+from d2lmini.vision.windows import shifted_window_mask, window_partition
 
 
 class SwinExplorer(Figure):

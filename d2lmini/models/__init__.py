@@ -3,8 +3,9 @@
 seq2seq.py              Encoder, Decoder, EncoderDecoder, Seq2Seq: what models of translation share
 bahdanau.py             recurrent encoder and decoders, without attention and with it
 transformer_seq2seq.py  the Transformer of encoder and decoder
-vit.py                  the vision Transformer; vit_transformers.py loads published weights, rollout.py looks inside
-swin.py, davit.py       models of several scales, over windows.py
+vit.py                  the vision Transformer; rollout.py looks inside
+swin.py, davit.py       models of several scales
 image_gpt.py            pictures written pixel by pixel
 resnet.py               a convolutional network to compare with
+pretrained.py           published weights, by one table of renamed parameters a model
 """

@@ -8,10 +8,10 @@ import math
 from torch import nn
 
 from ..multi_head import HeadsAttention, MultiHeadAttention
-from ..stochastic_depth import DropPath
 from ..transformer import PositionWiseFFN
+from ..vision.stochastic_depth import DropPath
+from ..vision.windows import window_partition, window_reverse
 from .swin import Stages
-from .windows import window_partition, window_reverse
 
 
 class ChannelAttention(nn.Module):

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..masks import causal_mask
-from ..patches import as_pair, check_images
 from ..training import Module
 from ..transformer import TransformerEncoderBlock
+from ..vision.patches import as_pair, check_images
 
 
 class GreyQuantizer:

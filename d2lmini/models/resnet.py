@@ -7,8 +7,8 @@ number of parameters.
 import torch.nn.functional as F
 from torch import nn
 
-from ..patches import check_images
 from ..training import Classifier
+from ..vision.patches import check_images
 
 
 class Residual(nn.Module):

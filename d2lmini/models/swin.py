@@ -6,11 +6,11 @@ Maps of patches are (N, rows, columns, h). M is the number of patches along a si
 import torch
 from torch import nn
 
-from ..patches import PatchEmbedding, patch_grid
-from ..stochastic_depth import DropPath
 from ..training import Classifier
 from ..transformer import PositionWiseFFN
-from .windows import WindowAttention, check_windows
+from ..vision.patches import PatchEmbedding, patch_grid
+from ..vision.stochastic_depth import DropPath
+from ..vision.windows import WindowAttention, check_windows
 
 
 class SwinBlock(nn.Module):

@@ -4,11 +4,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..grid_position import GridRotary, resize_positions, sinusoidal_2d
 from ..multi_head import MultiHeadAttention
-from ..patches import PatchEmbedding, patch_grid
-from ..stochastic_depth import DropPath
 from ..training import Classifier
+from ..vision.grid_position import GridRotary, resize_positions, sinusoidal_2d
+from ..vision.patches import PatchEmbedding, patch_grid
+from ..vision.stochastic_depth import DropPath
 
 POOLINGS = ("class", "mean")
 POSITIONS = ("learned", "sinusoidal", "rotary")

@@ -1,6 +1,6 @@
 """The machinery behind ``check``: the form of an exercise, its trial, the verdict, progress and grading."""
 
-from .measure import LargestTensor, Traffic
+from ...measure import LargestTensor, Traffic
 from .model import Choice, Code, Count, Discussion, Exercise, Experiment, Identity, Mutant, Option
 from .trial import Trial
 

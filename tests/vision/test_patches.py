@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from d2lmini.patches import PatchEmbedding, patch_grid, patchify, unpatchify
-from d2lmini.stochastic_depth import DropPath
+from d2lmini.vision.patches import PatchEmbedding, patch_grid, patchify, unpatchify
+from d2lmini.vision.stochastic_depth import DropPath
 
 
 @pytest.fixture(autouse=True)

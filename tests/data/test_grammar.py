@@ -12,7 +12,7 @@ import pytest
 from d2lmini.data import grammar_words
 from d2lmini.data.grammar import NEGATIONS, SPLITS, Pattern, make_sentences, write
 from d2lmini.data.grammar_phrases import Writer
-from d2lmini.data.vocabulary import join_words, split_sentence
+from d2lmini.tokenization.vocabulary import join_words, split_sentence
 
 MADE = make_sentences(6_000)
 ALL = [sentence for split in SPLITS for sentence in MADE[split]]

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from d2lmini.models.pretrained import from_transformers, load_transformers_vit
 from d2lmini.models.vit import ViT
-from d2lmini.models.vit_transformers import from_transformers, load_transformers_vit
 
 if importlib.util.find_spec("transformers") is None:
     pytest.skip(

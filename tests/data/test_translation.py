@@ -18,7 +18,7 @@ from d2lmini.data.grammar import SPLITS
 from d2lmini.data.store import DataError, DataFile
 from d2lmini.data.tatoeba import clean, parse_pairs, sentence_key, split_by_sentence
 from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
-from d2lmini.data.vocabulary import Vocab, WordTokenizer, join_words, split_sentence
+from d2lmini.tokenization.vocabulary import Vocab, WordTokenizer, join_words, split_sentence
 
 REAL = [name for name in ("multi30k", "tatoeba_enfr") if any((f / name).is_dir() for f in store.data_folders())]
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from d2lmini import capture_attention
 from d2lmini.models.swin import PatchMerging, Swin, SwinBlock
-from d2lmini.models.windows import WindowAttention, shifted_window_mask, window_partition, window_reverse
+from d2lmini.vision.windows import WindowAttention, shifted_window_mask, window_partition, window_reverse
 
 SMALL = {"img_size": 16, "num_hiddens": 8, "num_heads": (2, 4), "num_blks": (2, 2), "window_size": 4}
 

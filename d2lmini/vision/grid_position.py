@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .position import _turn, sinusoidal
+from ..position import _turn, sinusoidal
 
 
 def sinusoidal_2d(grid, num_hiddens, *, device=None):

@@ -11,10 +11,10 @@ import linecache
 import os
 import sys
 
-from .judge import TIMEOUT, WRONG, judge, warm_up
-from .limits import TimeUp, call_limited
-from .registry import find
-from .trial import describe
+from ..engine.judge import TIMEOUT, WRONG, judge, warm_up
+from ..engine.limits import TimeUp, call_limited
+from ..engine.registry import find
+from ..engine.trial import describe
 
 
 def limit_memory(allowance):

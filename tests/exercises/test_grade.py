@@ -6,9 +6,10 @@ import json
 import pytest
 
 from d2lmini.exercises import check_file, grade
-from d2lmini.exercises.engine import grading, registry, source
-from d2lmini.exercises.engine.answer_cells import answers, cells, imports
-from d2lmini.exercises.engine.grading import COLUMNS
+from d2lmini.exercises.engine import registry, source
+from d2lmini.exercises.grading import folder as grading
+from d2lmini.exercises.grading.answer_cells import answers, cells, imports
+from d2lmini.exercises.grading.folder import COLUMNS
 
 RIGHT = "# exercise: udl-12.5b\nanswer = 'B'"
 SOLUTION = "# exercise: d2l-11.3.2\n" + source.solution(registry.find("d2l-11.3.2")[1])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")  # their ids are 0, 1, 2, 3
+from .vocabulary import SPECIAL_TOKENS  # their ids are 0, 1, 2, 3
 
 # Merges stay inside a word with the space before it. An apostrophe closes its word: l'homme is l' and homme.
 _WORD = r" ?\p{L}+['’]?| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

@@ -12,8 +12,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from ..engine.registry import exercises, find
 from .answer_cells import answers, cells, imports
-from .registry import exercises, find
 
 COLUMNS = ("notebook", "exercise", "verdict", "code", "message")
 GIB = 2**30
@@ -126,7 +126,7 @@ def _run_worker(order):
             "MPLBACKEND": "agg",
         }
         worker = subprocess.Popen(
-            [sys.executable, "-m", "d2lmini.exercises.engine.worker"],
+            [sys.executable, "-m", "d2lmini.exercises.grading.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,10 @@
+"""From text to ids and back.
+
+vocabulary.py   D2L's `Vocab` of whole words, and the special tokens that every tokenizer here has
+trained.py      a byte-pair encoding, fast, by the tokenizers library
+"""
+
+from .trained import BPETokenizer
+from .vocabulary import SPECIAL_TOKENS, Vocab, WordTokenizer
+
+__all__ = ["SPECIAL_TOKENS", "BPETokenizer", "Vocab", "WordTokenizer"]
