@@ -12,8 +12,8 @@ from itertools import takewhile
 import torch
 import torch.nn.functional as F
 
-from d2lmini.capture import capture_attention
 from d2lmini.data.translation import GrammarCorpus
+from d2lmini.hooks import capture_attention
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig
 from d2lmini.multi_head import MultiHeadAttention, head_masks
 from d2lmini.training import Trainer, WarmupCosine

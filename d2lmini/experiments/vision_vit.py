@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch.nn import functional as F
 
-from d2lmini.capture import capture_attention
 from d2lmini.experiments import _vision
-from d2lmini.models.rollout import attention_rollout
+from d2lmini.hooks import attention_rollout, capture_attention
 from d2lmini.models.vit import ViT
 
 

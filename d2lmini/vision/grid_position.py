@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..position import _turn, sinusoidal
+from ..position import sinusoidal, turn_pairs
 
 
 def sinusoidal_2d(grid, num_hiddens, *, device=None):
@@ -76,7 +76,7 @@ class GridRotary(nn.Module):
                 f"X has shape {tuple(X.shape)}, expected at most {len(self.cos) - offset} positions (the grid's, and "
                 f"what stands before) of {2 * self.cos.shape[1]} features (head_size)"
             )
-        return _turn(X, self.cos[offset:end], self.sin[offset:end])
+        return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
 
 
 def resize_positions(positions, old_grid, new_grid):
