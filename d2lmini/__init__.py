@@ -66,7 +66,7 @@ _MODULES = {
     "models.bahdanau": ["Seq2SeqAttentionDecoder", "Seq2SeqDecoder", "Seq2SeqEncoder"],
     "models.transformer_seq2seq": ["Transformer", "TransformerConfig", "TransformerDecoder", "TransformerEncoder"],
     "models.vit": ["ViT", "ViTBlock", "ViTMLP"],
-    "models.pretrained": ["from_transformers", "load_transformers_vit"],
+    "models.pretrained": ["from_transformers", "load_transformers_swin", "load_transformers_vit"],
     "models.rollout": ["attention_rollout"],
     "vision.windows": ["WindowAttention", "shifted_window_mask", "window_partition", "window_reverse"],
     "models.stages": ["PatchMerging"],
