@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist_checksums
 from d2lmini.experiments import _vision
 from d2lmini.figures.pixel_completion import completion_walk
-from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT
+from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT, ImageGPTConfig
 
 
 @dataclass(frozen=True)
@@ -182,15 +182,8 @@ def run(config, device, checkpoint=None):
     for seed in config.seeds:
         torch.manual_seed(seed)
         data = Pixels(config, device, seed)
-        model = ImageGPT(
-            config.img_size,
-            config.num_levels,
-            config.num_hiddens,
-            config.ffn_num_hiddens,
-            config.num_heads,
-            config.num_blks,
-            config.dropout,
-        )
+        sizes = (config.num_hiddens, config.ffn_num_hiddens, config.num_heads, config.num_blks, config.dropout)
+        model = ImageGPT(ImageGPTConfig(config.img_size, config.num_levels, *sizes))
         history = _vision.fit(Learner(model, config), data, config, device, seed, checkpoint=checkpoint)
         metrics["bits"].append(history["val_loss"][-1])
         metrics["train_s"].append(round(history["seconds"][-1], 1))

@@ -7,7 +7,7 @@ layer of either kind, so that half as many give as many layers.
 from dataclasses import replace
 
 from d2lmini.experiments import _vision, vision_swin
-from d2lmini.models.davit import DaViT
+from d2lmini.models.davit import DaViT, DaViTConfig
 
 Config = vision_swin.Config
 PRESETS = {
@@ -19,7 +19,7 @@ PRESETS = {
 
 def make(config):
     """The network of a configuration."""
-    return vision_swin.make(config, DaViT)
+    return vision_swin.make(config, DaViT, DaViTConfig)
 
 
 def run(config, device, checkpoint=None):

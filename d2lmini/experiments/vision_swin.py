@@ -7,7 +7,7 @@ as many; windows keep their attention as cheap as that of a Vision Transformer w
 from dataclasses import dataclass, replace
 
 from d2lmini.experiments import _vision
-from d2lmini.models.swin import Swin
+from d2lmini.models.swin import Swin, SwinConfig
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,10 @@ PRESETS = {
 }  # fmt: skip
 
 
-def make(config, model=Swin):
-    """The network of a configuration; ``model`` is its class."""
-    return model(
-        28,
-        config.patch_size,
-        config.num_hiddens,
-        config.num_blks,
-        config.num_heads,
-        config.window_size,
-        config.dropout,
-        drop_path=config.drop_path,
-    )
+def make(config, model=Swin, settings=SwinConfig):
+    """The network of a configuration; ``model`` and ``settings`` are its class and that of its configuration."""
+    names = ("patch_size", "num_hiddens", "num_blks", "num_heads", "window_size", "dropout", "drop_path")
+    return model(settings(img_size=28, **{name: getattr(config, name) for name in names}))
 
 
 def run(config, device, checkpoint=None):

@@ -60,7 +60,7 @@ function render({ model, el }) {
   // Windows of the shifted layers begin at the shift; the one before it is what the edge of the picture leaves.
   const shift = (layer) => {
     const M = now.window_size;
-    return now.shifted && layer % 2 === 0 && !(M === rows && M === columns) ? Math.floor(M / 2) : 0;
+    return now.shifted && layer % 2 === 0 && M !== rows && M !== columns ? Math.floor(M / 2) : 0;
   };
   const windowOf = (layer, t) => {
     const M = now.window_size, at = (i) => Math.floor((i + M - shift(layer)) / M);

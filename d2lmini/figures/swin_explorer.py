@@ -86,7 +86,7 @@ class SwinExplorer(Figure):
         """
         rows, columns = self.state["grid"]
         M, T = window_size, rows * columns
-        shift = M // 2 if shifted and layer % 2 == 0 and (rows, columns) != (M, M) else 0
+        shift = M // 2 if shifted and layer % 2 == 0 and M not in (rows, columns) else 0
         names = torch.arange(T).view(1, rows, columns, 1).roll((-shift, -shift), (1, 2))
         windows = window_partition(names, M).squeeze(-1)  # (windows, P)
         allowed = torch.zeros(T, T, dtype=torch.bool)

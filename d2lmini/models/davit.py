@@ -4,14 +4,13 @@ Maps of patches are (N, rows, columns, h), as in `d2lmini.models.swin`. G is the
 """
 
 import math
+from dataclasses import dataclass
 
 from torch import nn
 
 from ..multi_head import HeadsAttention, MultiHeadAttention
-from ..transformer import PositionWiseFFN
-from ..vision.stochastic_depth import DropPath
 from ..vision.windows import window_partition, window_reverse
-from .swin import Stages
+from .stages import MapBlock, Stages, StagesConfig
 
 
 class ChannelAttention(nn.Module):
@@ -72,45 +71,29 @@ class LocalPosition(nn.Module):
         return X + self.conv(X.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
 
 
-class _Sublayers(nn.Module):
-    """Attention of either kind and a feed-forward network, each after `LocalPosition` and a norm, with residuals."""
-
-    def __init__(self, attention, num_hiddens, mlp_num_hiddens, dropout, drop_path):
-        super().__init__()
-        self.position1, self.position2 = LocalPosition(num_hiddens), LocalPosition(num_hiddens)
-        self.ln1, self.ln2 = nn.LayerNorm(num_hiddens), nn.LayerNorm(num_hiddens)
-        self.attention = attention
-        self.mlp = PositionWiseFFN(mlp_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=nn.GELU)
-        self.dropout, self.drop_path = nn.Dropout(dropout), DropPath(drop_path)
-
-    def forward(self, X):
-        X = self.position1(X)
-        X = X + self.drop_path(self.dropout(self.attend(self.ln1(X))))
-        X = self.position2(X)
-        return X + self.drop_path(self.dropout(self.mlp(self.ln2(X))))
-
-
-class SpatialBlock(_Sublayers):
+class SpatialBlock(MapBlock):
     """Half of a `DaViTBlock`: patches attend to those of their window. (N, rows, columns, h) to the same."""
 
     def __init__(self, num_hiddens, num_heads, window_size, mlp_num_hiddens, dropout=0.0, *, drop_path=0.0):
         attention = MultiHeadAttention(num_hiddens, num_heads, dropout, bias=True)
-        super().__init__(attention, num_hiddens, mlp_num_hiddens, dropout, drop_path)
+        super().__init__(attention, num_hiddens, mlp_num_hiddens, dropout, drop_path, LocalPosition)
         self.window_size = window_size
 
     def attend(self, X):
+        """Each window is an example."""
         windows = window_partition(X, self.window_size)  # (N * windows, P, h)
         return window_reverse(self.attention(windows, windows, windows), self.window_size, X.shape[1:3])
 
 
-class ChannelBlock(_Sublayers):
+class ChannelBlock(MapBlock):
     """Half of a `DaViTBlock`: channels attend to those of their group. (N, rows, columns, h) to the same."""
 
     def __init__(self, num_hiddens, num_groups, mlp_num_hiddens, dropout=0.0, *, drop_path=0.0):
         attention = ChannelAttention(num_hiddens, num_groups, dropout)
-        super().__init__(attention, num_hiddens, mlp_num_hiddens, dropout, drop_path)
+        super().__init__(attention, num_hiddens, mlp_num_hiddens, dropout, drop_path, LocalPosition)
 
     def attend(self, X):
+        """All patches in a row."""
         return self.attention(X.flatten(1, 2)).unflatten(1, X.shape[1:3])
 
 
@@ -135,26 +118,43 @@ class DaViTBlock(nn.Sequential):
         )
 
 
+@dataclass(frozen=True)
+class DaViTConfig(StagesConfig):
+    """What makes a `DaViT`; fields are those of `StagesConfig`.
+
+    ``num_blks`` counts `DaViTBlock`, each a layer of either kind; ``num_heads`` are heads in windows and groups of
+    channels.
+    """
+
+    num_blks: tuple = (1, 1)
+
+
 class DaViT(Stages):
     """An image classifier of several scales with attention in windows and among channels; no window is ever shifted.
 
     Patches are merged as in `Swin`, where the paper has overlapping convolutions.
 
     Args:
-        num_blks: of each stage, how many `DaViTBlock`: each is a layer of either kind.
-        num_heads: of each stage, heads in windows and groups of channels.
+        config: a `DaViTConfig`; None: the default.
 
-        All others, defaults and errors are those of `Swin`.
+    Raises:
+        ValueError: as `Stages` does.
 
-    Source: Ding et al. 2022; UDL section 12.10.3.
+    Source: Ding et al. 2022; UDL section 12.10.3. The norm after the mean is that of the authors' code.
     """
 
-    def __init__(self, img_size=28, patch_size=2, num_hiddens=48, num_blks=(1, 1), *args, **options):
-        super().__init__(img_size, patch_size, num_hiddens, num_blks, *args, **options)
+    def __init__(self, config=None):
+        super().__init__(config or DaViTConfig())
 
     def make_stage(self, num_hiddens, num_heads, drop_paths):
-        size = (num_hiddens, num_heads, self.window_size, self.mlp_ratio * num_hiddens, self.blk_dropout)
+        """Blocks that are all alike."""
+        config = self.config
+        size = (num_hiddens, num_heads, config.window_size, int(config.mlp_ratio * num_hiddens), config.dropout)
         return [DaViTBlock(*size, drop_path=rate) for rate in drop_paths]
+
+    def forward(self, X):
+        """Images (N, channels, height, width) to class scores (N, C)."""
+        return self.head(self.norm(self.features(X)[-1].mean((1, 2))))
 
     @property
     def attention_weights(self):

@@ -5,6 +5,7 @@ Transformer predicts each from those before. It can then draw pictures, or finis
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -88,11 +89,9 @@ class GreyQuantizer:
         return self.levels.to(pixels.device)[pixels][:, None]
 
 
-class ImageGPT(Module):
-    """A causal Transformer over the pixels of an image, in raster order.
-
-    The blocks normalise first, and a norm follows the last. What stands at place t is the pixel before, a start sign
-    at place 0, with the position t; its output predicts pixel t.
+@dataclass(frozen=True)
+class ImageGPTConfig:
+    """What makes an `ImageGPT`.
 
     Args:
         img_size: height and width of the images, in pixels; an integer for both.
@@ -102,33 +101,53 @@ class ImageGPT(Module):
         num_heads: H.
         num_blks: how many blocks.
         dropout: in training, of the embeddings and inside the blocks.
-        lr: learning rate.
+        lr: learning rate of the AdamW that `ImageGPT.configure_optimizers` gives.
+    """
+
+    img_size: int | tuple
+    num_levels: int
+    num_hiddens: int = 64
+    ffn_num_hiddens: int = 256
+    num_heads: int = 4
+    num_blks: int = 2
+    dropout: float = 0.0
+    lr: float = 1e-3
+
+
+class ImageGPT(Module):
+    """A causal Transformer over the pixels of an image, in raster order.
+
+    The blocks normalise first, and a norm follows the last. What stands at place t is the pixel before, a start sign
+    at place 0, with the position t; its output predicts pixel t.
+
+    Args:
+        config: an `ImageGPTConfig`.
 
     Source: UDL section 12.10.1; Chen et al. 2020, "Generative pretraining from pixels".
     """
 
-    def __init__(self, img_size, num_levels, num_hiddens, ffn_num_hiddens, num_heads, num_blks, dropout=0.0, lr=1e-3):
+    def __init__(self, config):
         super().__init__()
         self.save_hyperparameters()
-        self.img_size = height, width = as_pair(img_size)
-        self.embedding = nn.Embedding(num_levels + 1, num_hiddens)  # the last is the start sign
-        self.rows = nn.Embedding(height, num_hiddens)
-        self.columns = nn.Embedding(width, num_hiddens)
-        self.dropout = nn.Dropout(dropout)
+        self.num_levels, self.lr = config.num_levels, config.lr
+        self.img_size = height, width = as_pair(config.img_size)
+        h = config.num_hiddens
+        self.embedding = nn.Embedding(config.num_levels + 1, h)  # the last is the start sign
+        self.rows = nn.Embedding(height, h)
+        self.columns = nn.Embedding(width, h)
+        self.dropout = nn.Dropout(config.dropout)
+        sizes = (h, config.ffn_num_hiddens, config.num_heads, config.dropout)
         self.blks = nn.ModuleList(
-            TransformerEncoderBlock(
-                num_hiddens, ffn_num_hiddens, num_heads, dropout, norm_first=True, activation=nn.GELU
-            )
-            for _ in range(num_blks)
+            TransformerEncoderBlock(*sizes, norm_first=True, activation=nn.GELU) for _ in range(config.num_blks)
         )
-        self.norm = nn.LayerNorm(num_hiddens)
-        self.dense = nn.Linear(num_hiddens, num_levels)
+        self.norm = nn.LayerNorm(h)
+        self.dense = nn.Linear(h, config.num_levels)
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):
                 nn.init.normal_(module.weight, std=0.02)
         for blk in self.blks:  # what is added along the depth keeps its size, as in GPT-2
             for last in (blk.attention.W_o, blk.ffn.dense2):
-                nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * num_blks))
+                nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * config.num_blks))
 
     def forward(self, pixels):
         """Scores of every pixel, given those before it.

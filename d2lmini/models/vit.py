@@ -156,14 +156,15 @@ class ViT(Classifier):
             TypeError: the images are not floats.
             ValueError: their channels or their size are not those of the model.
         """
-        grid = patch_grid(X.shape[2:], self.patch_size) if X.dim() == 4 else self.grid
+        patches = self.patch_embedding.maps(X)  # (N, rows, columns, h)
+        grid = tuple(patches.shape[1:3])
         if grid != self.grid:
             raise ValueError(
                 f"the images have {X.shape[2]} x {X.shape[3]} pixels, {grid[0]} x {grid[1]} patches, but the model has "
                 f"positions for {self.grid[0]} x {self.grid[1]}: resize the images, or call model.resize"
                 f"(({X.shape[2]}, {X.shape[3]}))"
             )
-        X = self.patch_embedding(X)
+        X = patches.flatten(1, 2)
         if self.cls_token is not None:
             X = torch.cat((self.cls_token.expand(len(X), -1, -1), X), 1)
         return self.dropout(X if self.pos_embedding is None else X + self.pos_embedding)

@@ -68,14 +68,11 @@ class GridRotary(nn.Module):
         """Heads (B, H, n, d), the first at position ``offset``, to the same shape.
 
         Raises:
-            ValueError: there are positions past the grid, or X does not have d features.
+            ValueError: there are positions past the grid.
         """
         end = offset + X.shape[-2]
-        if end > len(self.cos) or X.shape[-1] != 2 * self.cos.shape[1]:
-            raise ValueError(
-                f"X has shape {tuple(X.shape)}, expected at most {len(self.cos) - offset} positions (the grid's, and "
-                f"what stands before) of {2 * self.cos.shape[1]} features (head_size)"
-            )
+        if end > len(self.cos):  # what is left of the table might broadcast
+            raise ValueError(f"there are {end} positions, expected at most {len(self.cos)}: the grid, and before it")
         return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
 
 
@@ -90,17 +87,12 @@ def resize_positions(positions, old_grid, new_grid):
         Tensor (1, extra + new rows * columns, h).
 
     Raises:
-        ValueError: there are fewer positions than the old grid has.
+        RuntimeError: there are fewer positions than the old grid has.
 
     Source: Dosovitskiy et al. 2021, section 3.2.
     """
-    num_extra = positions.shape[1] - old_grid[0] * old_grid[1]
-    if positions.dim() != 3 or num_extra < 0:
-        raise ValueError(
-            f"positions have shape {tuple(positions.shape)}, expected (1, n, h) with n at least {old_grid[0]} * "
-            f"{old_grid[1]}, the patches of the old grid"
-        )
-    extra, patches = positions.split([num_extra, old_grid[0] * old_grid[1]], 1)
+    num_patches = old_grid[0] * old_grid[1]
+    extra, patches = positions.split([positions.shape[1] - num_patches, num_patches], 1)
     picture = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, h, rows, columns)
     picture = F.interpolate(picture, tuple(new_grid), mode="bicubic", align_corners=False)
     return torch.cat([extra, picture.flatten(2).transpose(1, 2)], 1)

@@ -97,15 +97,10 @@ def unpatchify(patches, patch_size, grid, num_channels):
         Tensor (N, c, rows * p, columns * p).
 
     Raises:
-        ValueError: the sizes do not fit together.
+        RuntimeError: the sizes do not fit together.
     """
-    (p, q), (rows, columns) = as_pair(patch_size), as_pair(grid)
-    if patches.dim() != 3 or patches.shape[1:] != (rows * columns, num_channels * p * q):
-        raise ValueError(
-            f"the patches have shape {tuple(patches.shape)}, expected (N, {rows * columns}, {num_channels * p * q}): "
-            f"{rows} x {columns} patches of {num_channels} x {p} x {q} numbers"
-        )
-    X = patches.view(-1, rows, columns, num_channels, p, q)
+    # (N, rows, columns, c, p, p)
+    X = patches.unflatten(1, tuple(grid)).unflatten(-1, (num_channels, *as_pair(patch_size)))
     return X.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)  # (N, c, rows * p, columns * p)
 
 
@@ -145,10 +140,13 @@ class PatchEmbedding(nn.Module):
             TypeError: the images are not floats.
             ValueError: they have other channels, or the patches do not divide them.
         """
-        lazy = nn.parameter.is_lazy(self.conv.weight)
-        check_images(X, None if lazy else self.conv.weight.shape[1])
+        return self.maps(X).flatten(1, 2)
+
+    def maps(self, X):
+        """The same with rows and columns apart, (N, rows, columns, h)."""
+        check_images(X, None if nn.parameter.is_lazy(self.conv.weight) else self.conv.in_channels)
         patch_grid(X.shape[2:], self.patch_size)  # a convolution would leave out the pixels that remain
-        return self.conv(X).flatten(2).transpose(1, 2)  # (N, h, rows, columns) to (N, rows * columns, h)
+        return self.conv(X).permute(0, 2, 3, 1)  # (N, h, rows, columns) to (N, rows, columns, h)
 
     def by_patches(self, X):
         """The same as calling it, written as `patchify` and a linear layer."""

@@ -27,8 +27,8 @@ def window_partition(X, window_size):
     """
     if X.dim() != 4:
         raise ValueError(f"the maps have shape {tuple(X.shape)}, expected (N, rows, columns, h)")
+    check_windows(X.shape[1:3], window_size)
     M = window_size
-    check_windows(X.shape[1:3], M)
     X = X.unflatten(2, (-1, M)).unflatten(1, (-1, M))  # (N, rows / M, M, columns / M, M, h)
     return X.transpose(2, 3).flatten(3, 4).flatten(0, 2)  # (N * windows, P, h)
 
@@ -45,18 +45,12 @@ def window_reverse(windows, window_size, grid):
         (N, rows, columns, h).
 
     Raises:
-        ValueError: windows of M do not divide the grid, or there are not so many.
+        RuntimeError: the sizes do not fit together.
 
     Source: Liu et al. 2021, section 3.2.
     """
     M, (rows, columns) = window_size, grid
-    check_windows(grid, M)
-    if windows.dim() != 3 or windows.shape[1] != M * M or len(windows) % (rows // M * (columns // M)):
-        raise ValueError(
-            f"the windows have shape {tuple(windows.shape)}, expected (N * {rows // M * (columns // M)}, {M * M}, h) "
-            f"for a grid of {rows} x {columns} and windows of {M}"
-        )
-    X = windows.unflatten(1, (M, M)).unflatten(0, (-1, rows // M, columns // M))
+    X = windows.unflatten(1, (M, M)).unflatten(0, (-1, rows // M, columns // M))  # (N, rows / M, columns / M, M, M, h)
     return X.transpose(2, 3).flatten(3, 4).flatten(1, 2)  # (N, rows, columns, h)
 
 
@@ -67,7 +61,7 @@ def shifted_window_mask(grid, window_size, shift, device=None):
     edge and one that did not lie on opposite sides of the picture, and may not attend to each other.
 
     Args:
-        grid: (rows, columns).
+        grid: (rows, columns); M divides both.
         window_size: M.
         shift: patches by which the map was rolled up and to the left, from 0 to M - 1.
         device: of the result.
@@ -76,14 +70,15 @@ def shifted_window_mask(grid, window_size, shift, device=None):
         boolean (windows, P, P), True = may attend.
 
     Raises:
-        ValueError: windows of M do not divide the grid, or the shift is outside of 0 to M - 1.
+        ValueError: the shift is outside of 0 to M - 1.
 
     Source: Liu et al. 2021, section 3.2, figure 4.
     """
     _check_shift(shift, window_size)
-    rows, columns = (torch.arange(size, device=device) >= size - shift for size in grid)  # came round an edge
-    came = 2 * rows[:, None].long() + columns  # (rows, columns): which edges, in one number
-    came = window_partition(came[None, :, :, None], window_size).squeeze(-1)  # (windows, P)
+    # for each side of the grid (n / M, M): did this row, or column, come round an edge?
+    down, right = ((torch.arange(n, device=device) >= n - shift).view(-1, window_size).long() for n in grid)
+    came = 2 * down[:, None, :, None] + right[:, None]  # (rows / M, columns / M, M, M): which edges, in one number
+    came = came.flatten(2).flatten(0, 1)  # (windows, P)
     return came[:, :, None] == came[:, None]
 
 
@@ -97,7 +92,7 @@ class WindowAttention(nn.Module):
         num_hiddens: h.
         num_heads: H.
         window_size: M.
-        shift: from 0 to M - 1. On a grid of a single window there is nothing to shift, and none is done.
+        shift: from 0 to M - 1. None is done where a window is as long as a side of the grid, as in the authors' code.
         dropout: probability of dropping an attention weight in training.
         use_bias: whether the projections have a bias.
 
@@ -121,14 +116,13 @@ class WindowAttention(nn.Module):
         return self.bias_table[self.offsets].permute(2, 0, 1)[None]
 
     def forward(self, X):
-        """Maps (N, rows, columns, h) to the same shape; raises ValueError where windows do not divide the grid."""
+        """Maps (N, rows, columns, h) to the same shape; raises as `window_partition` does."""
         grid, M = X.shape[1:3], self.window_size
-        shift = 0 if tuple(grid) == (M, M) else self.shift
-        mask = None
+        shift = 0 if M in grid else self.shift
         if shift:
             X = X.roll((-shift, -shift), dims=(1, 2))
-            mask = shifted_window_mask(grid, M, shift, X.device).repeat(len(X), 1, 1)  # (N * windows, P, P)
         windows = window_partition(X, M)  # (N * windows, P, h)
+        mask = shifted_window_mask(grid, M, shift, X.device).repeat(len(X), 1, 1) if shift else None
         windows = self.attention(windows, windows, windows, mask=mask, score_bias=self.position_bias())
         X = window_reverse(windows, M, grid)
         return X.roll((shift, shift), dims=(1, 2)) if shift else X

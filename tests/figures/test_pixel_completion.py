@@ -9,7 +9,7 @@ import torch
 
 from d2lmini.figures.pixel_completion import PixelCompletion, completion_walk
 from d2lmini.hooks import capture_attention
-from d2lmini.models.image_gpt import ImageGPT
+from d2lmini.models.image_gpt import ImageGPT, ImageGPTConfig
 
 HEIGHT, WIDTH, GIVEN = 4, 3, 2
 LEVELS = [0.0, 0.2, 0.5, 0.7, 1.0]
@@ -18,7 +18,7 @@ FIRST, STEPS = GIVEN * WIDTH, (HEIGHT - GIVEN) * WIDTH
 
 def make_model(height=HEIGHT, width=WIDTH):
     torch.manual_seed(0)
-    model = ImageGPT((height, width), len(LEVELS), 12, 20, 2, 2).eval()
+    model = ImageGPT(ImageGPTConfig((height, width), len(LEVELS), 12, 20, 2, 2)).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     return model
@@ -88,7 +88,7 @@ def test_large_pictures_have_places_of_two_bytes():
 def test_it_is_small():
     """Six completions of 14 x 14 pixels, 16 grey values and 4 heads: less than 80 KB with all scripts."""
     torch.manual_seed(0)
-    model = ImageGPT(14, 16, 16, 16, 4, 1)
+    model = ImageGPT(ImageGPTConfig(14, 16, 16, 16, 4, 1))
     images, probabilities = model.complete(torch.zeros(6, 7, 14, dtype=torch.long), return_probabilities=True)
     walks = [completion_walk(model, image, 7, p) for image, p in zip(images, probabilities, strict=True)]
     names = dict(zip("abc", (walks[:2], walks[2:4], walks[4:]), strict=True))

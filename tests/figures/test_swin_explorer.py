@@ -24,6 +24,11 @@ def test_who_may_attend_is_who_stands_in_the_same_piece(window, layer, shift):
     assert torch.equal(SwinExplorer(PICTURES).may_attend(window, layer), where[:, None] == where)
 
 
+def test_a_window_as_long_as_one_side_is_not_shifted():
+    figure = SwinExplorer({"half": torch.zeros(28, 14)}, window_sizes=(7,), window_size=7)
+    assert torch.equal(figure.may_attend(7, 2), figure.may_attend(7, 1))
+
+
 def test_without_shifts_nothing_leaves_a_window():
     figure = SwinExplorer(PICTURES)
     assert torch.equal(figure.reached(7, 6, shifted=False), figure.may_attend(7, 1))

@@ -1,14 +1,23 @@
 """DaViT against loops over windows and over groups of channels, and which patch hears of which."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
-from d2lmini.models.davit import ChannelAttention, ChannelBlock, DaViT, DaViTBlock, LocalPosition, SpatialBlock
+from d2lmini.models.davit import (
+    ChannelAttention,
+    ChannelBlock,
+    DaViT,
+    DaViTBlock,
+    DaViTConfig,
+    LocalPosition,
+    SpatialBlock,
+)
 
-SMALL = {"img_size": 16, "num_hiddens": 8, "num_heads": (2, 4), "num_blks": (1, 1), "window_size": 4}
+SMALL = DaViTConfig(img_size=16, num_hiddens=8, num_heads=(2, 4), window_size=4)
 
 
 def channels_by_loop(layer, X):
@@ -118,10 +127,11 @@ def test_local_position_is_a_convolution_of_each_channel():
 
 
 def test_shapes_weights_and_parameters():
-    model = DaViT(**SMALL).eval()
+    model = DaViT(SMALL).eval()
     X = torch.rand(3, 1, 16, 16)
     assert [tuple(x.shape) for x in model.features(X)] == [(3, 8, 8, 8), (3, 4, 4, 16)]
     assert model(X).shape == (3, 10)
+    torch.testing.assert_close(model(X), model.head(model.norm(model.features(X)[-1].mean((1, 2)))))  # as published
     spatial, channel = model.attention_weights
     assert [tuple(w.shape) for w in spatial] == [(24, 16, 16), (12, 16, 16)]
     assert [tuple(w.shape) for w in channel] == [(6, 4, 4), (12, 4, 4)]
@@ -131,7 +141,7 @@ def test_shapes_weights_and_parameters():
 
 
 def test_gradients_reach_everything():
-    model = DaViT(**SMALL, drop_path=0.1, blk_dropout=0.1)
+    model = DaViT(replace(SMALL, drop_path=0.1, dropout=0.1))
     model.loss(model(torch.rand(4, 1, 16, 16)), torch.arange(4)).backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
@@ -141,11 +151,11 @@ def test_gradients_reach_everything():
     [
         (lambda: ChannelAttention(6, 4), ValueError, "num_hiddens is 6, expected a multiple of num_groups, 4"),
         (lambda: ChannelAttention(6, 2)(torch.zeros(2, 4, 4, 6)), ValueError, r"expected \(N, T, 6\)"),
-        (lambda: DaViT(**{**SMALL, "window_size": 3}), ValueError, "stage 1 has 8 x 8 patches, which windows of 3"),
-        (lambda: DaViT(**{**SMALL, "num_heads": (2, 3)}), ValueError, "multiple of num_heads, 3"),
-        (lambda: DaViT(**SMALL)(torch.zeros(1, 2, 16, 16)), ValueError, "have 2 channels, expected 1"),
-        (lambda: DaViT(**SMALL)(torch.zeros(1, 1, 16, 16, dtype=torch.uint8)), TypeError, "uint8, expected floats"),
-        (lambda: DaViT(**SMALL)(torch.zeros(1, 1, 18, 18)), ValueError, "9 x 9 patches, which windows of 4"),
+        (lambda: DaViT(replace(SMALL, window_size=3)), ValueError, "stage 1 has 8 x 8 patches, which windows of 3"),
+        (lambda: DaViT(replace(SMALL, num_heads=(2, 3))), ValueError, "multiple of num_heads, 3"),
+        (lambda: DaViT(SMALL)(torch.zeros(1, 2, 16, 16)), ValueError, "have 2 channels, expected 1"),
+        (lambda: DaViT(SMALL)(torch.zeros(1, 1, 16, 16, dtype=torch.uint8)), TypeError, "uint8, expected floats"),
+        (lambda: DaViT(SMALL)(torch.zeros(1, 1, 18, 18)), ValueError, "9 x 9 patches, which windows of 4"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, error, message):

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from d2lmini.experiments import image_gpt
 from d2lmini.hooks import capture_attention
-from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT
+from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT, ImageGPTConfig
 
 HEIGHT, WIDTH, K = 5, 4, 6
 
@@ -18,7 +18,7 @@ HEIGHT, WIDTH, K = 5, 4, 6
 def model():
     """Small, not square, and with weights large enough that pixels matter."""
     torch.manual_seed(0)
-    model = ImageGPT((HEIGHT, WIDTH), K, 12, 20, 3, 2).eval()
+    model = ImageGPT(ImageGPTConfig((HEIGHT, WIDTH), K, 12, 20, 3, 2)).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return model
@@ -105,7 +105,7 @@ def test_the_number_of_parameters_by_hand(model):
 
 def test_a_new_model_knows_nothing():
     torch.manual_seed(0)
-    model = ImageGPT(6, 8, 32, 64, 4, 3)
+    model = ImageGPT(ImageGPTConfig(6, 8, 32, 64, 4, 3))
     pixels = torch.randint(8, (4, 6, 6))
     assert model.loss(model(pixels), pixels).item() == pytest.approx(3, abs=0.05)  # bits, for 8 levels
 
@@ -114,7 +114,7 @@ def test_the_loss_is_in_bits():
     probabilities = torch.tensor([0.5, 0.25, 0.125, 0.125])
     scores = probabilities.log().expand(1, 1, 4, 4)
     pixels = torch.tensor([[[0, 1, 2, 3]]])
-    model = ImageGPT(4, 4, 8, 8, 2, 1)
+    model = ImageGPT(ImageGPTConfig(4, 4, 8, 8, 2, 1))
     assert model.loss(scores, pixels).item() == pytest.approx((1 + 2 + 3 + 3) / 4)
 
 
@@ -134,7 +134,7 @@ def test_no_pixel_sees_itself_or_a_later_one(model):
 
 def test_it_is_causal_in_training_too():
     torch.manual_seed(0)
-    model = ImageGPT((HEIGHT, WIDTH), K, 12, 20, 3, 2).train()
+    model = ImageGPT(ImageGPTConfig((HEIGHT, WIDTH), K, 12, 20, 3, 2)).train()
     pixels = draw()
     changed = pixels.clone()
     changed[:, 2, 1] = (changed[:, 2, 1] + 1) % K
@@ -257,7 +257,7 @@ def test_it_learns():
     torch.manual_seed(0)
     first = torch.randint(4, (64, 1, 1))
     pixels = (first + torch.arange(4)[:, None] + torch.arange(4)) % 4  # (64, 4, 4)
-    model = ImageGPT(4, 4, 32, 64, 2, 2, lr=5e-3)
+    model = ImageGPT(ImageGPTConfig(4, 4, 32, 64, 2, 2, lr=5e-3))
     optimizer = model.configure_optimizers()
     for _ in range(60):
         loss = model.loss(model(pixels), pixels)

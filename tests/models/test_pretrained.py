@@ -1,4 +1,4 @@
-"""The vision Transformer with weights of Hugging Face's, random ones: the same scores."""
+"""Models with weights of Hugging Face's, random ones: the same scores and gradients."""
 
 import importlib.util
 import json
@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from d2lmini.models.pretrained import from_transformers, load_transformers_vit
+from d2lmini.models.pretrained import _SWIN, _renamed, from_transformers, load_transformers_swin, load_transformers_vit
+from d2lmini.models.swin import Swin, SwinConfig
 from d2lmini.models.vit import ViT
 
 if importlib.util.find_spec("transformers") is None:
@@ -18,17 +19,20 @@ if importlib.util.find_spec("transformers") is None:
 IMAGES = torch.rand(5, 3, 12, 12, generator=torch.Generator().manual_seed(0))
 
 
+def at_random(model):
+    torch.manual_seed(1)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)  # biases and positions too, which start at 0
+    return model.eval()
+
+
 @pytest.fixture(scope="module")
 def theirs():
     from transformers import ViTConfig, ViTForImageClassification
 
-    torch.manual_seed(1)
     sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
     config = ViTConfig(**sizes, image_size=12, patch_size=4, num_channels=3, num_labels=7, layer_norm_eps=1e-3)
-    model = ViTForImageClassification(config).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.3)  # biases and positions too, which start at 0
-    return model
+    return at_random(ViTForImageClassification(config))
 
 
 @pytest.fixture
@@ -54,17 +58,25 @@ def test_a_checkpoint_folder_and_another_resolution(theirs, tmp_path):
     torch.testing.assert_close(model.resize((20, 24))(large), expected)
 
 
-def test_a_checkpoint_of_another_model(theirs, tmp_path):
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"model_type": "bert"}, "of model_type 'bert', expected 'vit' or 'swin'"),
+        ({"hidden_act": "relu"}, "with hidden_act 'relu', expected 'gelu'"),
+        ({"model_type": "swin", "use_absolute_embeddings": True}, "use_absolute_embeddings True, expected False"),
+    ],
+)
+def test_a_checkpoint_of_another_model(theirs, tmp_path, changed, message):
     theirs.save_pretrained(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
-    with pytest.raises(ValueError, match=r"'hidden_act': 'relu'.*expected model_type 'vit' and hidden_act 'gelu'"):
+    (tmp_path / "config.json").write_text(json.dumps(config | changed))
+    with pytest.raises(ValueError, match=message):
         from_transformers(tmp_path)
 
 
 def test_an_encoder_without_a_classifier(theirs, tmp_path):
     theirs.vit.save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"has no classifier.bias: expected a ViTForImageClassification"):
+    with pytest.raises(ValueError, match=r"has no classifier.bias: expected a model ...ForImageClassification"):
         from_transformers(tmp_path)
 
 
@@ -75,3 +87,68 @@ def test_weights_that_do_not_fit(theirs, make, options):
     with pytest.raises(ValueError, match=r"use_bias=True.*another shape: .*(blks|cls_token|pos_embedding|head)"):
         load_transformers_vit(model, theirs.state_dict())
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+def test_projections_without_a_bias(make, tmp_path):
+    from transformers import ViTConfig, ViTForImageClassification
+
+    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
+    theirs = at_random(ViTForImageClassification(ViTConfig(**sizes, image_size=12, patch_size=4, qkv_bias=False)))
+    theirs.save_pretrained(tmp_path)
+    model = from_transformers(tmp_path)
+    torch.testing.assert_close(model(IMAGES), theirs(pixel_values=IMAGES).logits)
+    assert model.num_parameters == theirs.num_parameters()
+    attention = model.blks[1].attention
+    assert attention.W_q.bias is attention.W_k.bias is attention.W_v.bias is None and attention.W_o.bias is not None
+
+
+# ---- Swin
+
+
+@pytest.fixture
+def their_swin():
+    """Makes one of three stages: 16 x 32 patches, 8 x 16 and 4 x 8, where there is nothing left to shift."""
+    from transformers import SwinConfig, SwinForImageClassification
+
+    def make(**options):
+        sizes = {"embed_dim": 8, "depths": (2, 3, 2), "num_heads": (2, 4, 4), "window_size": 4, "mlp_ratio": 1.5}
+        config = SwinConfig(**sizes, image_size=(32, 64), patch_size=2, num_channels=3, num_labels=5, **options)
+        return at_random(SwinForImageClassification(config))
+
+    return make
+
+
+LARGE = torch.rand(2, 3, 32, 64, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("options", [{}, {"qkv_bias": False, "layer_norm_eps": 1e-2}])
+def test_a_swin_in_float64_with_its_gradients(their_swin, tmp_path, options):
+    theirs = their_swin(**options)
+    theirs.save_pretrained(tmp_path)
+    theirs, model = theirs.double(), from_transformers(tmp_path).double()
+    assert [len(stage) for stage in model.stages] == [2, 3, 2]
+    inputs, found = [LARGE.clone().requires_grad_() for _ in range(2)], []
+    for network, X in zip((theirs, model), inputs, strict=True):
+        scores = network(X)
+        scores = getattr(scores, "logits", scores)
+        scores.square().sum().backward()
+        found.append(scores)
+    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(inputs[1].grad, inputs[0].grad)
+    ours = dict(model.named_parameters())
+    assert len(ours) == len(list(theirs.parameters()))
+    for name, parameter in theirs.named_parameters():
+        torch.testing.assert_close(ours[_renamed(name, _SWIN)].grad, parameter.grad)
+    hidden = theirs.swin(LARGE).last_hidden_state
+    torch.testing.assert_close(model.norm(model.features(LARGE)[-1]).flatten(1, 2), hidden)
+
+
+def test_a_swin_in_memory_and_from_an_older_file(their_swin):
+    theirs = their_swin()
+    sizes = {"img_size": (32, 64), "num_hiddens": 8, "num_blks": (2, 3, 2), "num_heads": (2, 4, 4), "window_size": 4}
+    config = SwinConfig(**sizes, mlp_ratio=1.5, num_channels=3, num_classes=5)
+    older = {"swin.encoder.layers.0.blocks.0.attention.self.relative_position_index": torch.zeros(16, 16)}
+    model = load_transformers_swin(Swin(config), theirs.state_dict() | older).eval()
+    torch.testing.assert_close(model(LARGE.float()), theirs(LARGE.float()).logits)
+    with pytest.raises(ValueError, match=r"expected a Swin of the same sizes. Missing.*head.weight"):
+        load_transformers_swin(Swin(SwinConfig(**sizes, mlp_ratio=1.5, num_channels=3)), theirs.state_dict())
