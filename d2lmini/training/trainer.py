@@ -100,14 +100,19 @@ class Trainer(HyperParameters):
             TypeError: the model, its loss or its optimizer are not what they have to be.
             FloatingPointError: a loss, a gradient or a mean over the validation data is not finite; parameters and
                 checkpoints stay as they were.
-            CheckpointError: the checkpoint is damaged, foreign, or of another model, data or configuration.
+            CheckpointError: the checkpoint is damaged, foreign, or of another model, data or configuration, or the
+                folder cannot be written, or another run is at work in it.
         """
-        from accelerate.utils import broadcast_object_list, set_seed
-
         if not isinstance(model, Module):
             raise TypeError(f"the model is a {type(model).__name__}, expected a d2lmini.Module")
         self.model, self.data = model, data
         self.accelerator, self.used_precision = make_accelerator(self.num_gpus, self.precision)
+        with state.claimed_folder(self):
+            self._fit(model, data)
+
+    def _fit(self, model, data):
+        from accelerate.utils import broadcast_object_list, set_seed
+
         if self.seed is not None:
             set_seed(self.seed)
         self.data_seed = broadcast_object_list([int(torch.randint(2**62, ()))])[0]
