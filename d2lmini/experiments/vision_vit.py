@@ -93,9 +93,9 @@ def look(net, data, pictures):
     }
 
 
-def run(config, device, checkpoint=None):
+def run(config, device, parts=None):
     """Train with every seed; see `_vision.run` and `look`."""
-    return _vision.run(make, config, device, lambda net, data: look(net, data, config.pictures), checkpoint)
+    return _vision.run(make, config, device, lambda net, data: look(net, data, config.pictures), parts)
 
 
 def _rounded(tensor):
