@@ -5,10 +5,14 @@ The loop knows no model, the model knows no data. What belongs to which file:
     module.py       Module, Classifier      what a model is to the loop
     data_module.py  DataModule              what data are to it
     trainer.py      Trainer                 the loop
+    options.py      what its arguments have to be
     schedules.py    the learning rate over the steps
     batches.py      the order of the batches, the same after a restart and shared among processes
+    device.py       what a run computes on
     checkpoint.py   to write the state whole or not at all, and to read it back
+    state.py        what a checkpoint holds
     diagnosis.py    why a loss is not finite
+    curves.py       the means that the curves are made of
     board.py        ProgressBoard           the live curve
 """
 

@@ -15,9 +15,10 @@ from . import state
 from .batches import epoch_batches, is_repeat, share
 from .board import in_notebook
 from .curves import Curves
-from .device import PRECISIONS, Steps, make_accelerator
+from .device import Steps, make_accelerator
 from .diagnosis import explain, explain_validation
 from .module import Module
+from .options import check_loader, check_options
 
 _MOST_SKIPPED = 25  # steps in a row that fp16 may leave out while it looks for a scale
 _PER_STEP = ("step", "epoch", "train_loss", "lr", "grad_norm", "seconds")
@@ -55,6 +56,7 @@ class Trainer(HyperParameters):
 
     Raises:
         ValueError: an option is outside of its range.
+        TypeError: it is of another type.
 
     Source: D2L section 3.2.4.
     """
@@ -78,14 +80,7 @@ class Trainer(HyperParameters):
         callbacks=(),
     ):
         self.save_hyperparameters()
-        for name in ("max_epochs", "accumulate", "checkpoint_every", "max_steps"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}, expected at least 1")
-        if precision not in ("auto", *PRECISIONS):
-            raise ValueError(f"precision is {precision!r}, expected 'auto', {', '.join(map(repr, PRECISIONS))}")
-        if checkpoint is None and (resume or checkpoint_every):
-            raise ValueError("resume and checkpoint_every need a folder: checkpoint='...'")
+        check_options(self)
         self.accelerator = None
 
     def fit(self, model, data):
@@ -105,6 +100,8 @@ class Trainer(HyperParameters):
         """
         if not isinstance(model, Module):
             raise TypeError(f"the model is a {type(model).__name__}, expected a d2lmini.Module")
+        if not (hasattr(data, "train_dataloader") and hasattr(data, "val_dataloader")):
+            raise TypeError(f"the data are a {type(data).__name__}, expected a d2lmini.DataModule")
         self.model, self.data = model, data
         self.accelerator, self.used_precision = make_accelerator(self.num_gpus, self.precision)
         with state.claimed_folder(self):
@@ -141,10 +138,7 @@ class Trainer(HyperParameters):
         def prepare(kind, loader):
             if loader is None:
                 return None
-            if len(loader) == 0:
-                raise ValueError(
-                    f"the {kind} data have no batches: no examples, or fewer than a batch with drop_last=True?"
-                )
+            check_loader(loader, kind)
             return share(loader, self.accelerator.process_index, self.accelerator.num_processes)
 
         self.train_dataloader = prepare("training", data.train_dataloader())

@@ -514,6 +514,16 @@ def test_data_without_batches(sizes):
 def test_what_is_not_a_model_a_loss_or_an_optimizer():
     with pytest.raises(TypeError, match=r"the model is a Linear, expected a d2lmini\.Module"):
         fit(nn.Linear(2, 2))
+    with pytest.raises(TypeError, match=r"the data are a list, expected a d2lmini\.DataModule"):
+        fit(data=[torch.zeros(2)])
+    with pytest.raises(TypeError, match="the training data are a DataLoader without a length, expected"):
+        data = Points()
+        data.train_dataloader = lambda: DataLoader(Stream(), batch_size=4)
+        fit(data=data)
+    with pytest.raises(TypeError, match="the validation data are a float without a length"):
+        data = Points()
+        data.val_dataloader = lambda: 0.1
+        fit(data=data)
     with pytest.raises(TypeError, match=r"training_step returned a tensor of shape \(16,\), expected a scalar loss"):
         model = Line()
         model.loss = lambda Y_hat, Y: Y_hat.sum(1)
@@ -537,12 +547,45 @@ def test_what_is_not_a_model_a_loss_or_an_optimizer():
         ({"precision": "half"}, "precision is 'half', expected 'auto', 'float32', 'bf16'"),
         ({"resume": True}, "need a folder"),
         ({"checkpoint_every": 5}, "need a folder"),
+        ({"num_gpus": -1}, "num_gpus is -1, expected 0 or more"),
+        ({"gradient_clip_val": -1.0}, r"gradient_clip_val is -1\.0, expected 0 or more"),
+        ({"gradient_clip_val": math.nan}, "gradient_clip_val is nan"),
+        ({"max_seconds": -3}, "max_seconds is -3"),
+        ({"seed": -1}, r"seed is -1, expected an integer from 0 to 2\*\*32 - 1"),
     ],
     ids=str,
 )
 def test_options_outside_of_their_range(options, message):
     with pytest.raises(ValueError, match=message):
         Trainer(**{"max_epochs": 1, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_epochs": None}, "max_epochs is None, expected an integer"),
+        ({"max_epochs": "3"}, "max_epochs is '3', expected an integer"),
+        ({"max_epochs": 1.5}, r"max_epochs is 1\.5, expected an integer"),
+        ({"max_steps": 1e3}, r"max_steps is 1000\.0, expected an integer"),
+        ({"num_gpus": "cuda"}, "num_gpus is 'cuda', expected an integer"),
+        ({"gradient_clip_val": None}, "gradient_clip_val is None, expected a number"),
+        ({"max_seconds": "1h"}, "max_seconds is '1h', expected a number"),
+        ({"seed": "x"}, "seed is 'x', expected an integer"),
+        ({"checkpoint": True}, "checkpoint is True, expected the path of a folder"),
+        ({"compile": "yes"}, "compile is 'yes', expected True, False or a dict"),
+        ({"schedule": 0.1}, r"schedule is 0\.1, expected a function from the step to a factor"),
+        ({"callbacks": print}, "callbacks is .*print.*, expected a list of functions"),
+        ({"callbacks": [3]}, r"callbacks is \[3\], expected a list of functions"),
+    ],
+    ids=str,
+)
+def test_options_of_another_type(options, message):
+    with pytest.raises(TypeError, match=message):
+        Trainer(**{"max_epochs": 1, **options})
+
+
+def test_options_of_numpy_and_paths_are_as_good(tmp_path):
+    Trainer(np.int64(2), True, np.float32(1), checkpoint=tmp_path, seed=np.uint32(3), max_seconds=np.float64(9))
 
 
 # --- schedules ---
@@ -703,11 +746,12 @@ def test_shares_are_all_batches_once_and_of_one_length(processes):
     assert real == whole
 
 
-def test_data_that_cannot_be_shared():
-    class Stream(torch.utils.data.IterableDataset):
-        def __iter__(self):
-            return iter(range(5))
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(range(5))
 
+
+def test_data_that_cannot_be_shared():
     loader = DataLoader(Stream(), batch_size=None)
     assert share(loader, 0, 1) is loader
     with pytest.raises(TypeError, match="without a batch sampler, which 2 processes cannot share"):
