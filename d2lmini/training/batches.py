@@ -1,7 +1,8 @@
 """The batches of an epoch: the same after a restart, and shared among processes.
 
 The data draw from random numbers of their own, seeded for each epoch. So what a model draws (dropout) never changes the
-order of the batches, and going through the first batches again brings a restarted run to where it was.
+order of the batches, and going through the first batches again brings a restarted run to where it was. (accelerate's
+`skip_first_batches` loads none of them, so that what an augmentation would draw is not drawn.)
 """
 
 import random
@@ -103,7 +104,9 @@ def share(loader, rank, processes):
     """The part of a loader's batches that one of several processes works on.
 
     Every process takes every ``processes``-th batch. Where the batches do not divide evenly, the processes left without
-    one repeat the first batch of the epoch, so that all make as many steps: `is_repeat` tells which.
+    one repeat the first batch of the epoch, so that all make as many steps: `is_repeat` tells which. (accelerate's
+    `BatchSamplerShard` fills up the last batches with the first examples, which then count twice, or lets some
+    processes make fewer steps than others, which wait for them.)
 
     Args:
         loader: a ``DataLoader`` over a data set that can be indexed.

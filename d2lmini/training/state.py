@@ -1,4 +1,8 @@
-"""What a trainer's checkpoint holds: the state of everything, and what it was made with."""
+"""What a trainer's checkpoint holds: the state of everything, and what it was made with.
+
+Not by accelerate's `save_state`: its files are neither verified nor one whole, and random numbers that it cannot read
+back are left as they are, without an error.
+"""
 
 import dataclasses
 import inspect
@@ -41,10 +45,10 @@ def save(trainer):
 
     if trainer.checkpoint is None or checkpoint.is_of_step(trainer.checkpoint, trainer.step):
         return
-    accelerator, sharded = trainer.accelerator, _sharded(trainer)
-    weights = accelerator.get_state_dict(trainer._steps) if sharded else None
+    accelerator = trainer.accelerator
+    weights, optimizer = _states(trainer)
     state = {
-        "optimizer": _sharded_optimizer(trainer) if sharded else trainer.optim.state_dict(),
+        "optimizer": optimizer,
         "scheduler": trainer.scheduler.state_dict(),
         "scaler": accelerator.scaler.state_dict() if accelerator.scaler else None,
         "random": gather_object([random_state()]),
@@ -124,11 +128,7 @@ def restore(trainer):
 
 
 def _put(trainer, weights, state, manifest):
-    _read_weights(trainer, weights)
-    if _sharded(trainer):
-        _set_sharded_optimizer(trainer, state["optimizer"])
-    else:
-        trainer.optim.load_state_dict(state["optimizer"])
+    _set_states(trainer, weights, state["optimizer"])
     trainer.scheduler.load_state_dict(state["scheduler"])
     if state["scaler"]:
         trainer.accelerator.scaler.load_state_dict(state["scaler"])
@@ -144,39 +144,48 @@ def _sharded(trainer):
     return trainer.accelerator.distributed_type == DistributedType.FSDP
 
 
-def _write_weights(model, sharded_weights, path):
-    from safetensors.torch import save_file, save_model
+def _states(trainer):
+    """State of the parameters, None where the model itself is written, and of the optimizer.
 
-    if sharded_weights is None:
-        save_model(model, str(path))  # tied parameters once
-    else:
-        save_file({name.removeprefix("model."): value.clone() for name, value in sharded_weights.items()}, str(path))
+    torch's functions would serve whole parameters too, but take a step of the optimizer to read its state back, and
+    want every parameter of it to be one of the model's.
+    """
+    if not _sharded(trainer):
+        return None, trainer.optim.state_dict()
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
+
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    return get_state_dict(trainer._steps, trainer.optim.optimizer, options=options)
 
 
-def _read_weights(trainer, path):
+def _set_states(trainer, path, optimizer):
+    """Reads the parameters from a file, and sets the optimizer's state."""
     from safetensors.torch import load_file, load_model
 
     if not _sharded(trainer):
         load_model(trainer.model, str(path))
+        trainer.optim.load_state_dict(optimizer)
         return
-    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_state_dict
 
     weights = {f"model.{name}": value for name, value in load_file(path).items()}
-    set_model_state_dict(trainer._steps, weights, options=StateDictOptions(full_state_dict=True))
-
-
-def _sharded_optimizer(trainer):
-    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
-
-    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-    return get_optimizer_state_dict(trainer._steps, trainer.optim.optimizer, options=options)
-
-
-def _set_sharded_optimizer(trainer, state):
-    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
-
     options = StateDictOptions(full_state_dict=True)
-    set_optimizer_state_dict(trainer._steps, trainer.optim.optimizer, state, options=options)
+    set_state_dict(
+        trainer._steps,
+        trainer.optim.optimizer,
+        model_state_dict=weights,
+        optim_state_dict=optimizer,
+        options=options,
+    )
+
+
+def _write_weights(model, sharded, path):
+    from safetensors.torch import save_file, save_model
+
+    if sharded is None:
+        save_model(model, str(path))  # tied parameters once
+    else:
+        save_file({name.removeprefix("model."): value.clone() for name, value in sharded.items()}, str(path))
 
 
 def _described(thing):
