@@ -13,6 +13,7 @@ from sphinx.errors import SphinxError
 sys.path.insert(0, str(ROOT / "tools" / "sphinx_ext"))
 import side_by_side
 
+pytestmark = pytest.mark.slow
 # ends well only while another notebook runs that does the same
 MEETS = """
 import os, pathlib, time
