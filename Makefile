@@ -7,9 +7,11 @@ BOOK_FLAGS ?=
 export OMP_WAIT_POLICY = PASSIVE
 # modules are compiled on first use, not all 20,000 at installation
 unexport PYTHONDONTWRITEBYTECODE
+# two workers; tests/conftest.py says what one takes at a time
+PYTEST := $(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
 
-.PHONY: help book test lab check sync clean
+.PHONY: help book test quick lab check sync clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
@@ -17,7 +19,10 @@ book: $(READY)  ## execute the chapters and build the HTML: _build/html/index.ht
 	$(BIN)/jupyter-book build $(BOOK_FLAGS) .
 
 test: book  ## everything that tests: package, chapters, exercises, and the built book in a browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(NBVAL) tests exercises/solutions
+	$(PYTEST) $(NBVAL) exercises/solutions tests
+
+quick: $(READY)  ## in a minute and a half: no book, no browser, no audit of exercises, no training
+	$(PYTEST) -m "not browser and not audit and not train and not slow" tests
 
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir .

@@ -2,6 +2,8 @@
 
 import functools
 import http.server
+import os
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_build" / "html"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SKIPPED = "BROWSER TESTS SKIPPED"
 # no name resolves but the local one, so a third-party request cannot succeed unseen
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -24,26 +27,42 @@ CHROMIUM_FLAGS = [
 ]
 
 
-def _missing():
-    if CHROMIUM is None:
-        return "there is no Chromium on this machine (Debian: apt-get install chromium)"
-    if not (BOOK / "index.html").exists():
-        return "the book is not built (make book)"
-    return None
-
-
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(items):
-    why = _missing()
-    if why:
-        for item in items:
-            if item.get_closest_marker("browser"):
-                item.add_marker(pytest.mark.skip(reason=f"BROWSER TESTS SKIPPED: {why}"))
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
+def share(nodeid):
+    """What a worker takes at a time: a file, and of the two that take minutes an exercise or a page of the book."""
+    file, _, test = nodeid.partition("::")
+    page = re.search(r"[\w/]+\.html", test)
+    return nodeid if file.endswith("test_promises.py") else f"{file} {page[0] if page else ''}"
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which need not be there
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByShare(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return share(nodeid)
+
+    return ByShare(config, log)
+
+
+def _need(there, what):
+    """Skip a browser test, or fail where none may be skipped: in `.ci/run`."""
+    if not there:
+        refuse = pytest.fail if os.environ.get("D2LMINI_REQUIRE_BROWSER") == "1" else pytest.skip
+        refuse(f"{SKIPPED}: {what}")
 
 
 def pytest_terminal_summary(terminalreporter):
-    skipped = terminalreporter.stats.get("skipped", [])
-    if any("BROWSER TESTS SKIPPED" in str(report.longrepr) for report in skipped):
-        terminalreporter.write_line(f"!!!! BROWSER TESTS SKIPPED: {_missing()} !!!!", red=True, bold=True)
+    reasons = {str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])}
+    for reason in sorted({found[0] for found in (re.search(rf"{SKIPPED}: [^'\"]*", r) for r in reasons) if found}):
+        terminalreporter.write_line(f"!!!! {reason} !!!!", red=True, bold=True)
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
@@ -54,6 +73,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture(scope="session")
 def book_url():
     """The address of the built book on a plain file server."""
+    _need((BOOK / "index.html").exists(), "the book is not built (make book)")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(BOOK)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -62,6 +82,7 @@ def book_url():
 
 @pytest.fixture(scope="session")
 def chromium():
+    _need(CHROMIUM, "there is no Chromium on this machine (Debian: apt-get install chromium)")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -13,6 +13,7 @@ from tools import setup_cell
 from tools._generated import ROOT
 from tools.site import archive
 
+pytestmark = pytest.mark.slow
 EXERCISE = """
 import torch, d2lmini
 from d2lmini import check

@@ -147,10 +147,11 @@ def verify(t, answer):
         "these are probabilities, or their logarithms; return what goes into the softmax",
     )
     single = _make(t, answer, V, h, ffn, H, 1).eval()
-    text = (t.random.randrange(V) + torch.arange(6, device=t.device)[None]) % V  # all different
+    text = t.random.randrange(V) + torch.arange(16, device=t.device)[:, None]
+    text = (text + torch.arange(6, device=t.device)) % V  # (16, 6), all different in a row: one of them may move little
     swapped = text[:, [1, 0, 2, 3, 4, 5]]
     t.that(
-        bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].all()),
+        bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].any()),
         "no-positions",
         "with one block, the last logits do not depend on the order of the words before: add positions to the "
         "embeddings",

@@ -2,7 +2,7 @@
 function render({ model, el }) {
   const titles = model.get("titles"), height = 230, high = 46, low = height - 46;
   const cards = model.get("cards").map((card) => {
-    const bytes = Uint8Array.from(atob(card.data), (letter) => letter.charCodeAt(0));
+    const bytes = unpack(card.data);
     return { ...card, weight: (t, s) => bytes[t * card.source.length + s] / 255 };
   });
   let now = model.get("sentence"), truth = model.get("truth");
@@ -26,13 +26,11 @@ function render({ model, el }) {
   const box = scroller(el);
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
 
-  // What the reader points at: {side: 0 for source, 1 for target, index}; focus stays when the pointer has left.
-  let chosen = null, focused = null, words, lines, dashes, entry;
+  // Side 0 is the source, side 1 the target.
+  let picker, words, lines, dashes;
 
   function build() {
     const { source, target, true: pairs } = card();
-    chosen = focused = null;
-    entry = [1, 0];
     box.replaceChildren();
     // each word gets room for its letters and for a number; the shorter line is spread to the length of the longer one
     const rooms = [source, target].map((side) => side.map((word) => Math.max(38, 7.5 * word.length + 14)));
@@ -47,6 +45,7 @@ function render({ model, el }) {
     });
     const { svg } = panel(box, { width, height, x: [0, 1], y: [0, 1], label: "words; lines show the weights" });
     svg.style.width = `${width}px`;
+    picker = wordPicker(svg, { entry: [1, 0] }, paint);
     draw(svg, "text", { x: 6, y: high - 8, opacity: 0.75 }, "source");
     draw(svg, "text", { x: 6, y: low + 16, opacity: 0.75 }, "written");
     const line = (s, t, more) => draw(svg, "line", { x1: middles[0][s], x2: middles[1][t], y1: high, y2: low,
@@ -55,53 +54,40 @@ function render({ model, el }) {
     dashes = (pairs ?? []).map(([s, t]) => ({ s, t, node: line(s, t, { stroke: "currentColor", "stroke-width": 1.3,
       "stroke-dasharray": "4 4", class: "d2lmini-true" }) }));
     words = [source, target].map((side, k) => side.map((text, i) => word(svg, k, i, text, middles[k][i], rooms[k][i])));
-    svg.addEventListener("pointerleave", () => { chosen = focused; paint(); });
     paint();
   }
 
   function word(svg, side, i, text, x, room) {
     const y = side ? low + 16 : high - 8;
-    const node = draw(svg, "g", { role: "button", tabindex: -1, style: "cursor: pointer",
-      "aria-label": side ? `${text}: where it comes from` : `${text}: where it goes` });
+    const node = picker.word(side, i, side ? `${text}: where it comes from` : `${text}: where it goes`);
     const shade = draw(node, "rect", { x: x - room / 2 + 2, y: y - 15, width: room - 4, height: 22, rx: 4, fill: "transparent" });
     draw(node, "text", { x, y, "text-anchor": "middle" }, text);
     const number = draw(svg, "text", { x, y: side ? y + 22 : y - 22, "text-anchor": "middle" });
-    const point = () => { chosen = { side, i }; paint(); };
-    node.addEventListener("pointerenter", point);
-    node.addEventListener("click", () => node.focus());
-    node.addEventListener("focus", () => { focused = { side, i }; entry = [side, i]; point(); });
-    node.addEventListener("blur", () => { focused = chosen = null; paint(); });
-    node.addEventListener("keydown", (event) => { if (event.key === "Escape") node.blur(); });
-    onArrow(node, (down, right) => {
-      const line = words[side + down];
-      line?.[down ? Math.min(i, line.length - 1) : i + right]?.node.focus();
-    });
-    return { node, shade, number };
+    return { shade, number };
   }
 
   function paint() {
-    const { weight } = card(), involved = (t, s) => !chosen || (chosen.side ? t : s) === chosen.i;
+    const { weight } = card(), chosen = picker.pointed, involved = (t, s) => !chosen || (chosen.side ? t : s) === chosen.i;
     const colour = chosen && !chosen.side ? "var(--orange)" : "var(--blue)";
     lines.forEach((row, t) => row.forEach((line, s) => {
       const w = weight(t, s);
       place(line, { stroke: colour, "stroke-width": 1 + 4 * w, opacity: involved(t, s) && w > 0.01 ? w : 0 });
     }));
     dashes.forEach(({ s, t, node }) => { node.style.display = truth && involved(t, s) ? "" : "none"; });
-    words.forEach((line, side) => line.forEach(({ node, shade, number }, i) => {
+    words.forEach((line, side) => line.forEach(({ shade, number }, i) => {
       const self = chosen?.side === side && chosen.i === i, other = chosen && chosen.side !== side;
       const w = other ? (side ? weight(i, chosen.i) : weight(chosen.i, i)) : 0;
       place(shade, { fill: self ? "#8885" : colour, "fill-opacity": self ? 1 : 0.6 * w });
-      place(node, { tabindex: entry[0] === side && entry[1] === i ? 0 : -1, "aria-pressed": self });
       number.textContent = other ? w.toFixed(2) : "";
     }));
+    picker.mark();
     note.textContent = chosen ? sentence() : "Point at a word, or move among them with Tab and the arrow keys.";
   }
 
   function sentence() {
-    const { source, target, weight, true: pairs } = card(), { side, i } = chosen, others = side ? source : target;
+    const { source, target, weight, true: pairs } = card(), { side, i } = picker.pointed, others = side ? source : target;
     const of = (j) => (side ? weight(i, j) : weight(j, i));
-    const best = others.map((word, j) => [word, of(j)]).filter((pair) => pair[1] >= 0.005)
-      .sort((a, b) => b[1] - a[1]).slice(0, 3).map(([word, w]) => `${word} ${w.toFixed(2)}`).join(", ");
+    const best = strongest(others, of);
     const text = side ? `“${target[i]}” comes from ${best || "nothing"}.` : `“${source[i]}” is looked at for ${best || "no word"}.`;
     if (!truth || !pairs) return text;
     const right = pairs.filter((pair) => pair[side] === i).map((pair) => pair[1 - side]);

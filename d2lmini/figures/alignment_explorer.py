@@ -1,10 +1,9 @@
 """Figure of chapter 04: which source words the decoder looked at for each word that it wrote."""
 
-import base64
-
 import torch
 
 from d2lmini.figures.base import Figure, table
+from d2lmini.figures.packing import pack, unpack
 
 
 class AlignmentExplorer(Figure):
@@ -56,8 +55,7 @@ class AlignmentExplorer(Figure):
             ValueError: there is no such sentence.
         """
         card = self.state["cards"][self.state["titles"].index(title)]
-        data = torch.frombuffer(bytearray(base64.b64decode(card["data"])), dtype=torch.uint8)
-        return data.view(len(card["target"]), len(card["source"])).double() / 255
+        return unpack(card["data"], len(card["target"]), len(card["source"])).double() / 255
 
     def fallback(self):
         title = self.state["titles"][self.state["sentence"]]
@@ -81,8 +79,6 @@ def _card(title, source, target, weights, alignment=None):
             f"weights of {title!r} have shape {tuple(weights.shape)}, expected (T, S) = ({len(target)}, {len(source)}) "
             f"for {len(target)} target and {len(source)} source words: is <bos> among the target words?"
         )
-    if not (weights.min() >= 0 and weights.max() <= 1 + 1e-3):
-        raise ValueError(f"weights of {title!r} are outside of 0 to 1: are they scores?")
     true = None if alignment is None else sorted((int(s), int(t)) for s, t in alignment)
     for s, t in true or ():
         if not (0 <= s < len(source) and 0 <= t < len(target)):
@@ -90,10 +86,4 @@ def _card(title, source, target, weights, alignment=None):
                 f"the alignment of {title!r} has the pair ({s}, {t}), but there are {len(source)} source and "
                 f"{len(target)} target words: expected (source, target)"
             )
-    data = (weights * 255).round().clamp(max=255).to(torch.uint8)
-    return {
-        "source": source,
-        "target": target,
-        "data": base64.b64encode(data.numpy().tobytes()).decode(),
-        "true": true,
-    }
+    return {"source": source, "target": target, "data": pack(weights, f"weights of {title!r}"), "true": true}

@@ -125,6 +125,44 @@ function draggable(node, space, label, get, set) {
   });
 }
 
+// The numbers that pack() of packing.py wrote; shares from 0 to 1 come as 0 to 255.
+const unpack = (text, Kind = Uint8Array) => new Kind(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+
+// Two lists of words in an SVG, of which the reader points at one by pointer or by keyboard: `pointed` is then
+// {side, i}, else null. Focus stays when the pointer has left. `downwards`: the lists stand beside each other.
+function wordPicker(svg, { entry, downwards }, changed) {
+  const picker = { pointed: null, word, mark }, nodes = [[], []];
+  let focused = null;
+  svg.addEventListener("pointerleave", () => { picker.pointed = focused; changed(); });
+
+  function word(side, i, label) {
+    const node = draw(svg, "g", { role: "button", tabindex: -1, style: "cursor: pointer", "aria-label": label });
+    const point = () => { picker.pointed = { side, i }; changed(); };
+    node.addEventListener("pointerenter", point);
+    node.addEventListener("click", () => node.focus());
+    node.addEventListener("focus", () => { focused = { side, i }; entry = [side, i]; point(); });
+    node.addEventListener("blur", () => { focused = picker.pointed = null; changed(); });
+    node.addEventListener("keydown", (event) => { if (event.key === "Escape") node.blur(); });
+    onArrow(node, (down, right) => {
+      const [along, across] = downwards ? [down, right] : [right, down], list = nodes[side + across];
+      list?.[across ? Math.min(i, list.length - 1) : i + along]?.focus();
+    });
+    return (nodes[side][i] = node);
+  }
+
+  // Tab reaches one word, the last that had the focus; the arrow keys reach the others.
+  function mark() {
+    nodes.forEach((list, side) => list.forEach((node, i) => place(node, {
+      tabindex: entry[0] === side && entry[1] === i ? 0 : -1,
+      "aria-pressed": picker.pointed?.side === side && picker.pointed.i === i })));
+  }
+  return picker;
+}
+
+// The three words of the largest weights, as text. `weight` takes the index of a word.
+const strongest = (words, weight) => words.map((word, i) => [word, weight(i)]).filter((pair) => pair[1] >= 0.005)
+  .sort((a, b) => b[1] - a[1]).slice(0, 3).map(([word, w]) => `${word} ${w.toFixed(2)}`).join(", ");
+
 // Softmax of scores / temperature; minus infinity marks a masked score, a row of nothing else gives zeros.
 function softmax(scores, temperature = 1) {
   const top = Math.max(...scores);

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -10,7 +11,8 @@ _EXPORT = "export default { render };"
 
 @cache
 def _asset(name):
-    return files("d2lmini.figures").joinpath(name).read_text(encoding="utf-8")
+    text = files("d2lmini.figures").joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"^ *//.*\n", "", text, flags=re.M)  # comments would be in a page once for each of its figures
 
 
 def _numbers(value):

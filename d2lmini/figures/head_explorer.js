@@ -2,7 +2,7 @@
 function render({ model, el }) {
   const titles = model.get("titles"), names = model.get("names");
   const cards = model.get("cards").map((row) => row.map((card) => {
-    const bytes = Uint8Array.from(atob(card.data), (letter) => letter.charCodeAt(0)), [, H, T, S] = card.size;
+    const bytes = unpack(card.data), [, H, T, S] = card.size;
     return { ...card, weight: (layer, head, t, s) => bytes[(((layer - 1) * H + head - 1) * T + t) * S + s] / 255 };
   }));
   const now = Object.fromEntries(["sentence", "attention", "layer", "head"].map((key) => [key, model.get(key)]));
@@ -31,25 +31,23 @@ function render({ model, el }) {
     style: "display: flex; flex-wrap: wrap; gap: 0.5rem; flex: 1 1 16rem; max-width: 30rem" });
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
 
-  // What the reader points at: {side: 0 for queries, 1 for keys, index}; focus stays when the pointer has left.
-  let chosen = null, focused = null, tokens, lines, thumbs, entry;
+  // Side 0 are the queries, side 1 the keys.
+  let picker, tokens, lines, thumbs;
 
   function build() {
     const { queries, keys, size: [layers, heads] } = card();
-    chosen = focused = null;
-    entry = [0, 0];
     layerBox.replaceChildren();
     if (layers > 1) choice(layerBox, { label: "layer", options: counted("layer", layers), value: now.layer }, change("layer"));
     box.replaceChildren();
     const rows = Math.max(queries.length, keys.length), height = 24 * (rows + 1), width = 400;
     const space = panel(box, { width, height, x: [0, width], y: [rows + 0.5, -0.5], label: "words; lines show where they look" });
     const y = (i) => 24 * (i + 1.5);
+    picker = wordPicker(space.svg, { entry: [0, 0], downwards: true }, paint);
     draw(space.svg, "text", { x: 130, y: 16, "text-anchor": "end", opacity: 0.75 }, "looking");
     draw(space.svg, "text", { x: 270, y: 16, opacity: 0.75 }, "looked at");
     lines = queries.map((_, t) => keys.map((_, s) =>
       draw(space.svg, "line", { x1: 138, x2: 262, y1: y(t), y2: y(s), "pointer-events": "none" })));
     tokens = [queries, keys].map((words, side) => words.map((word, i) => token(space.svg, side, i, word, y(i))));
-    space.svg.addEventListener("pointerleave", () => { chosen = focused; paint(); });
 
     maps.replaceChildren();
     thumbs = Array.from({ length: heads }, (_, h) => thumb(h + 1));
@@ -57,22 +55,11 @@ function render({ model, el }) {
   }
 
   function token(svg, side, i, word, y) {
-    const node = draw(svg, "g", { role: "button", tabindex: -1, style: "cursor: pointer",
-      "aria-label": side ? `${word}: who looks at it` : `${word}: where it looks` });
+    const node = picker.word(side, i, side ? `${word}: who looks at it` : `${word}: where it looks`);
     const shade = draw(node, "rect", { x: side ? 264 : 38, y: y - 11, width: 98, height: 22, rx: 4, fill: "transparent" });
     draw(node, "text", side ? { x: 270, y: y + 4 } : { x: 130, y: y + 4, "text-anchor": "end" }, short(word));
     const number = draw(svg, "text", side ? { x: 366, y: y + 4 } : { x: 8, y: y + 4 });
-    const point = () => { chosen = { side, i }; paint(); };
-    node.addEventListener("pointerenter", point);
-    node.addEventListener("click", () => node.focus());
-    node.addEventListener("focus", () => { focused = { side, i }; entry = [side, i]; point(); });
-    node.addEventListener("blur", () => { focused = chosen = null; paint(); });
-    node.addEventListener("keydown", (event) => { if (event.key === "Escape") node.blur(); });
-    onArrow(node, (down, right) => {
-      const column = tokens[side + right];
-      column?.[right ? Math.min(i, column.length - 1) : i + down]?.node.focus();
-    });
-    return { node, shade, number };
+    return { shade, number };
   }
 
   function thumb(head) {
@@ -97,17 +84,16 @@ function render({ model, el }) {
 
   function paint() {
     const { queries, keys, size: [, , T, S], weight } = card(), of = (t, s) => weight(now.layer, now.head, t, s);
-    const involved = (t, s) => !chosen || (chosen.side ? s === chosen.i : t === chosen.i);
+    const chosen = picker.pointed, involved = (t, s) => !chosen || (chosen.side ? s === chosen.i : t === chosen.i);
     const colour = chosen?.side ? "var(--orange)" : "var(--blue)";
     lines.forEach((row, t) => row.forEach((line, s) => {
       const w = of(t, s), shown = involved(t, s) && w > 0.01;
       place(line, { stroke: colour, "stroke-width": 1 + 4 * w, opacity: shown ? Math.max(w, 0.1) : 0 });
     }));
-    tokens.forEach((column, side) => column.forEach(({ node, shade, number }, i) => {
+    tokens.forEach((column, side) => column.forEach(({ shade, number }, i) => {
       const self = chosen?.side === side && chosen.i === i, other = chosen && chosen.side !== side;
       const w = other ? (side ? of(chosen.i, i) : of(i, chosen.i)) : 0;
       place(shade, { fill: self ? "#8885" : colour, "fill-opacity": self ? 1 : 0.6 * w });
-      place(node, { tabindex: entry[0] === side && entry[1] === i ? 0 : -1, "aria-pressed": self });
       number.textContent = other ? w.toFixed(2) : "";
     }));
     thumbs.forEach(({ button, mark, cell }, h) => {
@@ -117,13 +103,12 @@ function render({ model, el }) {
       else place(mark, { x: 0, y: (chosen?.i ?? 0) * cell, width: S * cell, height: chosen ? cell : 0 });
       mark.style.display = chosen ? "" : "none";
     });
+    picker.mark();
     note.textContent = chosen ? sentence(queries, keys, of) : `Head ${now.head}. Point at a word, or move among them with Tab and the arrow keys.`;
   }
 
   function sentence(queries, keys, of) {
-    const { side, i } = chosen, others = side ? queries : keys;
-    const best = others.map((word, j) => [word, side ? of(j, i) : of(i, j)]).filter((pair) => pair[1] >= 0.005)
-      .sort((a, b) => b[1] - a[1]).slice(0, 3).map(([word, w]) => `${word} ${w.toFixed(2)}`).join(", ");
+    const { side, i } = picker.pointed, best = strongest(side ? queries : keys, (j) => (side ? of(j, i) : of(i, j)));
     if (side) return `Head ${now.head}: “${keys[i]}” is looked at by ${best || "nobody"}.`;
     return `Head ${now.head}: “${queries[i]}” looks at ${best || "nothing"}.`;
   }

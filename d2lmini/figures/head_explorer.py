@@ -1,10 +1,9 @@
 """Figure of chapters 05 and 07: where every head of a model looks, word by word."""
 
-import base64
-
 import torch
 
 from d2lmini.figures.base import Figure, table
+from d2lmini.figures.packing import pack, unpack
 
 
 class HeadExplorer(Figure):
@@ -74,8 +73,7 @@ class HeadExplorer(Figure):
             ValueError: there is no such sentence or attention.
         """
         card = self.state["cards"][self.state["titles"].index(title)][self.state["names"].index(name)]
-        data = torch.frombuffer(bytearray(base64.b64decode(card["data"])), dtype=torch.uint8)
-        return data.view(card["size"]).double() / 255
+        return unpack(card["data"], *card["size"]).double() / 255
 
     def fallback(self):
         state = self.state
@@ -103,12 +101,5 @@ def _card(what, queries, keys, weights):
             f"weights of {what} have shape {tuple(weights.shape)}, expected (layers, H, {len(queries)}, {len(keys)}): "
             f"there are {len(queries)} query tokens and {len(keys)} key tokens"
         )
-    if not (weights.min() >= 0 and weights.max() <= 1 + 1e-3):
-        raise ValueError(f"weights of {what} are outside of 0 to 1: are they scores?")
-    data = (weights * 255).round().clamp(max=255).to(torch.uint8)
-    return {
-        "queries": queries,
-        "keys": keys,
-        "size": list(weights.shape),
-        "data": base64.b64encode(data.numpy().tobytes()).decode(),
-    }
+    data = pack(weights, f"weights of {what}")
+    return {"queries": queries, "keys": keys, "size": list(weights.shape), "data": data}

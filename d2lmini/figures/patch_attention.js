@@ -2,8 +2,7 @@
 function render({ model, el }) {
   const titles = model.get("titles"), names = model.get("names"), [rows, columns] = model.get("grid");
   const extra = model.get("class_token") ? 1 : 0, T = rows * columns + extra;
-  const bytes = (data) => Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-  const maps = model.get("maps").map((row) => row.map(({ size: [H], data }) => ({ H, data: bytes(data) })));
+  const maps = model.get("maps").map((row) => row.map(({ size: [H], data }) => ({ H, data: unpack(data) })));
   const photos = model.get("pixels").map(photo);
   const now = Object.fromEntries(["picture", "layer", "head"].map((key) => [key, model.get(key)]));
   const map = () => maps[now.picture][now.layer];
@@ -35,7 +34,7 @@ function render({ model, el }) {
   function photo({ size: [height, width], data }) {
     const sheet = Object.assign(document.createElement("canvas"), { width, height }), pen = sheet.getContext("2d");
     const image = pen.createImageData(width, height);
-    bytes(data).forEach((grey, i) => image.data.set([grey, grey, grey, 255], 4 * i));
+    unpack(data).forEach((grey, i) => image.data.set([grey, grey, grey, 255], 4 * i));
     pen.putImageData(image, 0, 0);
     return sheet.toDataURL();
   }

@@ -1,10 +1,9 @@
 """Figure of chapter 10: where every patch of a picture looks, over the picture."""
 
-import base64
-
 import torch
 
 from d2lmini.figures.base import Figure, table
+from d2lmini.figures.packing import pack, unpack
 
 
 class PatchAttention(Figure):
@@ -75,7 +74,7 @@ class PatchAttention(Figure):
         """
         card = self.state["maps"][self.state["titles"].index(title)][self.state["names"].index(name)]
         heads, tokens = card["size"]
-        return _unpack(card["data"]).view(heads, tokens, tokens)
+        return unpack(card["data"], heads, tokens, tokens).double() / 255
 
     def token_names(self):
         """What the figure calls the T tokens. Returns: list of str."""
@@ -107,7 +106,7 @@ def _pixels(title, picture, grid):
             f"picture {title!r} has shape {tuple(picture.shape)}, expected (height, width) that "
             f"{grid[0]} x {grid[1]} patches divide"
         )
-    return {"size": list(picture.shape), "data": _pack(f"the pixels of {title!r}", picture)}
+    return {"size": list(picture.shape), "data": pack(picture, f"the pixels of {title!r}")}
 
 
 def _map(what, weights, grid):
@@ -120,15 +119,4 @@ def _map(what, weights, grid):
             f"the weights {what} have shape {tuple(weights.shape)}, expected (H, T, T) with T = {patches} patches, or "
             f"{patches + 1} with a class token"
         )
-    return {"size": list(weights.shape[:2]), "data": _pack(f"the weights {what}", weights)}
-
-
-def _pack(what, x):
-    x = x.double()
-    if not (x.min() >= -1e-3 and x.max() <= 1 + 1e-3):
-        raise ValueError(f"{what} are outside of 0 to 1")
-    return base64.b64encode((x * 255).round().clamp(0, 255).to(torch.uint8).numpy().tobytes()).decode()
-
-
-def _unpack(data):
-    return torch.frombuffer(bytearray(base64.b64decode(data)), dtype=torch.uint8).double() / 255
+    return {"size": list(weights.shape[:2]), "data": pack(weights, f"the weights {what}")}

@@ -1,12 +1,9 @@
 // A picture is finished pixel by pixel: what each pixel was drawn from, and where a head of the last layer looked.
 function render({ model, el }) {
   const levels = model.get("levels"), names = model.get("names"), truth = model.get("true");
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const walks = model.get("walks").map((samples) => samples.map((walk) => {
-    const where = bytes(walk.where);
-    return { ...walk, probabilities: bytes(walk.probabilities), weights: bytes(walk.weights),
-      where: walk.size[0] * walk.size[1] > 256 ? new Uint16Array(where.buffer) : where };
-  }));
+  const walks = model.get("walks").map((samples) => samples.map((walk) => ({ ...walk,
+    probabilities: unpack(walk.probabilities), weights: unpack(walk.weights),
+    where: unpack(walk.where, walk.size[0] * walk.size[1] > 256 ? Uint16Array : Uint8Array) })));
   const { size: [height, width], given, heads, mean_heads: mean } = walks[0][0];
   const first = given * width, steps = height * width - first, cell = 20, K = levels.length;
   const now = Object.fromEntries(["picture", "sample", "head", "step"].map((key) => [key, model.get(key)]));

@@ -1,11 +1,10 @@
 """Figure of chapter 11: ImageGPT finishes a picture, pixel by pixel."""
 
-import base64
-
 import numpy
 import torch
 
 from d2lmini.figures.base import Figure, table
+from d2lmini.figures.packing import pack, unpack
 from d2lmini.hooks import capture_attention
 
 SHOWN = 6  # of the pixels that a head looks at: the strongest
@@ -69,14 +68,14 @@ class PixelCompletion(Figure):
     def probabilities(self, name, sample=0):
         """What the page shows of a completion: probabilities (drawn pixels, K), multiples of 1/255."""
         walk = self.state["walks"][self.state["names"].index(name)][sample]
-        return _unpack(walk["probabilities"], numpy.uint8).view(-1, len(self.state["levels"])).double() / 255
+        return unpack(walk["probabilities"], -1, len(self.state["levels"])).double() / 255
 
     def attention(self, name, sample=0):
         """What the page shows: places (drawn pixels, H, n), 0 the start sign and i pixel i - 1; and their weights."""
         walk = self.state["walks"][self.state["names"].index(name)][sample]
         shape = (-1, walk["heads"], walk["shown"])
-        where = _unpack(walk["where"], _place_type(walk["size"])).view(shape).long()
-        return where, _unpack(walk["weights"], numpy.uint8).view(shape).double() / 255
+        where = unpack(walk["where"], *shape, kind=_place_type(walk["size"]))
+        return where, unpack(walk["weights"], *shape).double() / 255
 
     def fallback(self):
         state = self.state
@@ -133,27 +132,15 @@ def completion_walk(model, pixels, given, probabilities, mean_heads=False, shown
         "mean_heads": bool(mean_heads),
         "shown": strongest.values.shape[-1],
         "pixels": pixels.flatten().tolist(),
-        "probabilities": _pack(_byte(probabilities)),
-        "where": _pack(strongest.indices.numpy().astype(_place_type((height, width)))),
-        "weights": _pack(_byte(strongest.values)),
+        "probabilities": pack(probabilities, "probabilities"),
+        "where": pack(strongest.indices.numpy().astype(_place_type((height, width)))),
+        "weights": pack(strongest.values, "weights"),
     }
-
-
-def _byte(shares):
-    return (shares.cpu() * 255).round().clamp(0, 255).to(torch.uint8).numpy()
 
 
 def _place_type(size):
     """Places are counted up to the number of pixels less one: in a byte, or in two."""
     return numpy.dtype(numpy.uint8 if size[0] * size[1] <= 256 else "<u2")
-
-
-def _pack(array):
-    return base64.b64encode(array.tobytes()).decode()
-
-
-def _unpack(text, kind):
-    return torch.from_numpy(numpy.frombuffer(base64.b64decode(text), kind).astype(numpy.int32))
 
 
 def _check_walk(name, walk, first, num_levels):
@@ -171,5 +158,5 @@ def _check_walk(name, walk, first, num_levels):
         "weights": steps * heads,
     }
     for part, expected in lengths.items():
-        if (found := len(base64.b64decode(walk[part]))) != expected:
+        if (found := len(unpack(walk[part]))) != expected:
             raise ValueError(f"the {part} of picture {name!r} have {found} bytes, expected {expected}")

@@ -14,7 +14,6 @@ PAGES = sorted(
     + [f"exercises/solutions/{path.stem}.html" for path in (ROOT / "exercises" / "solutions").glob("*.ipynb")]
     + ["intro.html", "notation.html", "api.html", "troubleshooting.html", "bibliography.html"]
 )
-pytestmark = pytest.mark.browser
 OURS = re.compile("chapters/|exercises/|notation")  # pages whose content we write ourselves
 PLANE = "chapters/01_queries_keys_values.html"
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once

@@ -230,6 +230,7 @@ def test_memory_is_seen():
     assert traffic.bytes == 4 * (5 + 7 + 35)
 
 
+@pytest.mark.slow
 def test_a_short_limit_cuts_no_import_in_two():
     program = """
 import sys

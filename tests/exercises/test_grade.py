@@ -11,6 +11,7 @@ from d2lmini.exercises.grading import folder as grading
 from d2lmini.exercises.grading.answer_cells import answers, cells, imports
 from d2lmini.exercises.grading.folder import COLUMNS
 
+pytestmark = pytest.mark.slow
 RIGHT = "# exercise: udl-12.5b\nanswer = 'B'"
 SOLUTION = "# exercise: d2l-11.3.2\n" + source.solution(registry.find("d2l-11.3.2")[1])
 IMPORTS = "%matplotlib inline\n!pip list\nimport math\nimport torch\nimport no_such_module_at_all"

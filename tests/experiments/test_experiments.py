@@ -45,6 +45,7 @@ def toy(monkeypatch):
     return install
 
 
+@pytest.mark.train
 @pytest.mark.parametrize("name", runner.list_experiments())
 def test_smoke_preset_and_round_trip(name, tmp_path):
     path = runner.run(name, "smoke", device="cpu", out=tmp_path)

@@ -54,6 +54,7 @@ def test_accuracy_counts_the_places_that_are_asked():
     assert experiment.accuracy(Oracle(), "place", 16, CONFIG, "cpu") < 0.3
 
 
+@pytest.mark.train
 def test_training_lowers_the_loss():
     config = dataclasses.replace(CONFIG, steps=60)
     torch.manual_seed(0)

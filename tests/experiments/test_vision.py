@@ -76,6 +76,7 @@ def test_spread():
     assert _vision.say_accuracy([0.94, 0.95]) == "accuracy 94.50 % (± 0.71 over 2 seeds)"
 
 
+@pytest.mark.train
 def test_two_seeds_are_two_runs():
     found = _vision.run(vision_vit.make, replace(CONFIG, seeds=(0, 1)), CPU, lambda net, data: {"kept": len(data.val)})
     metrics = found["metrics"]
@@ -124,6 +125,7 @@ def two_seeds(monkeypatch):
     return begun, last.append
 
 
+@pytest.mark.train
 def test_a_killed_run_goes_on_and_ends_with_the_same_record(two_seeds, tmp_path):
     begun, kill_at = two_seeds
     whole = runner.execute("vision_cnn", "smoke", "cpu")
@@ -142,6 +144,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_record(two_seeds, tmp_path)
     assert resumed["wall_s"] > sum(resumed["metrics"]["train_s"])  # the time before the kill counts
 
 
+@pytest.mark.train
 def test_checkpoints_of_another_configuration_or_damaged_are_refused(two_seeds, tmp_path, capsys, monkeypatch):
     words = ["run", "vision_cnn", "--preset", "smoke", "--device", "cpu", "--out", str(tmp_path)]
     words += ["--checkpoint", str(tmp_path / "run")]

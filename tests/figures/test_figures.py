@@ -130,3 +130,8 @@ def test_kernel_pooling_as_a_widget():
 def test_kernel_pooling_refuses_bad_input(changes, message):
     with pytest.raises(ValueError, match=message):
         kernel_pooling(**changes)
+
+
+def test_a_page_carries_no_comments_of_its_scripts():
+    script = query_plane()._repr_html_().split("<script", 1)[1]
+    assert not re.search(r"^ *//", script, re.M) and "function" in script

@@ -84,7 +84,6 @@ def test_bad_input_is_refused(sentences, options, message):
         HeadExplorer(sentences, **options)
 
 
-@pytest.mark.browser
 def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(open_figure):
     page = open_figure(HeadExplorer(SENTENCES))
 

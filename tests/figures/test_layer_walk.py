@@ -120,7 +120,6 @@ def test_bad_input_is_refused(changes, error, message):
         figure(**changes)
 
 
-@pytest.mark.browser
 def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     shown = figure()[0]
     page = open_figure(shown, width=390)

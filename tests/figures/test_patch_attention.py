@@ -74,7 +74,6 @@ def test_bad_input_is_refused(pictures, options, message):
         PatchAttention(pictures, GRID, **options)
 
 
-@pytest.mark.browser
 def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(open_figure):
     page = open_figure(PatchAttention(PICTURES, GRID))
 

@@ -61,7 +61,6 @@ def test_bad_input_is_refused(changes, message):
         figure(**changes)
 
 
-@pytest.mark.browser
 def test_the_page_computes_what_the_package_computes(open_figure):
     shown = figure(patch_size=6)
     page = open_figure(shown)

@@ -141,7 +141,6 @@ def test_bad_levels_and_bad_completions():
         completion_walk(MODEL, images[0], GIVEN, probabilities[0, 1:])
 
 
-@pytest.mark.browser
 def test_the_page_by_mouse_and_by_keyboard(open_figure):
     page = open_figure(PixelCompletion(LEVELS, WALKS, TRUE))
 

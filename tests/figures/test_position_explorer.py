@@ -103,7 +103,6 @@ def test_bad_input_is_refused(changes, message):
         figure(**changes)
 
 
-@pytest.mark.browser
 def test_the_page_computes_what_the_package_computes(open_figure):
     shown = figure()
     page = open_figure(shown)
@@ -152,7 +151,6 @@ def test_the_page_computes_what_the_package_computes(open_figure):
     assert page.log["errors"] == []
 
 
-@pytest.mark.browser
 def test_the_keyboard_reaches_a_table_that_is_wider_than_the_screen(open_figure):
     page = open_figure(figure(), width=1280)
     box = page.locator(".d2lmini-scroll")

@@ -68,7 +68,6 @@ def test_bad_input_is_refused(changes, message):
         figure(**changes)
 
 
-@pytest.mark.browser
 def test_the_page_computes_what_the_package_computes(open_figure):
     shown = figure()[0]
     page = open_figure(shown)

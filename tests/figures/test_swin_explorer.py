@@ -82,7 +82,6 @@ def test_bad_input_is_refused(pictures, options, message):
         SwinExplorer(pictures, **options)
 
 
-@pytest.mark.browser
 def test_the_page_computes_the_same_by_mouse_and_by_keyboard(open_figure):
     figure = SwinExplorer(PICTURES)
     page = open_figure(figure)

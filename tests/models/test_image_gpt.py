@@ -252,6 +252,7 @@ def test_bad_input(model, top, options, message):
         model.complete(top, **options)
 
 
+@pytest.mark.train
 def test_it_learns():
     """Stripes: all is certain but the first pixel."""
     torch.manual_seed(0)

@@ -77,6 +77,7 @@ def test_evaluation_takes_each_image_by_itself():
     torch.testing.assert_close(model(X)[:1], model(X[:1]))
 
 
+@pytest.mark.train
 def test_it_learns():
     torch.manual_seed(0)
     X, Y = torch.randn(40, 1, 8, 8), torch.arange(40) % 4

@@ -177,6 +177,7 @@ def test_init_reaches_lazy_layers():
     assert not torch.equal(lazy[1].weight_ih_l0, nn.GRU(3, 5).weight_ih_l0)
 
 
+@pytest.mark.train
 def test_learns_to_copy():
     """A few hundred steps: the loss falls from that of guessing to little."""
     torch.manual_seed(0)

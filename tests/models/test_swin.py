@@ -62,6 +62,7 @@ def test_a_picture_does_not_depend_on_its_batch_and_training_mode_returns():
     assert not torch.equal(model(X), model(X))
 
 
+@pytest.mark.train
 def test_it_learns():
     torch.manual_seed(0)
     model = Swin(replace(SMALL, num_classes=2))

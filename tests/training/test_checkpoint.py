@@ -51,6 +51,7 @@ def continue_and_kill(processes, folder, result, after=None, at=None, pause=0.0)
     return process.exitcode
 
 
+@pytest.mark.train
 def test_a_run_killed_at_random_moments_reaches_the_same_losses(processes, whole, tmp_path):
     chance = random.Random(0)
     codes = []

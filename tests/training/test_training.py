@@ -301,6 +301,7 @@ def test_it_trains_on_a_gpu(precision, tmp_path):
     assert again.step == 30 and again.history["train_loss"][:25] == trainer.history["train_loss"]
 
 
+@pytest.mark.slow
 def test_accelerate_and_matplotlib_are_imported_when_they_are_needed():
     names = ("accelerate", "safetensors", "matplotlib", "IPython", "torch._dynamo")
     code = f"import sys, d2lmini.training; print([name for name in {names} if name in sys.modules])"
