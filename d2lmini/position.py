@@ -219,7 +219,7 @@ def rotary(X, offset=0, *, base=10000.0):
     The product of a query and a key, both so turned, depends on their positions only through the difference.
 
     Args:
-        X: (..., n, d), queries or keys of a head; d even.
+        X: (..., n, d), queries or keys of a head at n positions; d even.
         offset: position of the first row.
         base: the larger, the slower the slowest pair turns.
 

@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import re
 import sys
 
 import pytest
 import torch
+from conftest import ROOT
 from torch.nn import functional as F
 
 from d2lmini import results
@@ -263,3 +265,10 @@ def test_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ImportError, match=r"pip install 'd2lmini\[experiments\]'"):
         pooled.run(pooled.PRESETS["smoke"], torch.device("cpu"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "troubleshooting.md"])
+def test_commands_on_pages_name_presets_that_exist(page):
+    commands = re.findall(r"d2lmini run (\w+) --preset (\w+)", (ROOT / page).read_text(encoding="utf-8"))
+    for name, preset in commands:
+        assert name == "name" or preset in runner.find(name).PRESETS, f"{name} has no preset {preset!r}"
