@@ -4,6 +4,8 @@ import argparse
 import signal
 import sys
 
+UNFINISHED = 75  # EX_TEMPFAIL of sysexits.h: try again
+
 
 def _check(args):
     from d2lmini.selfcheck import report
@@ -37,6 +39,7 @@ def _data(args):
 
 def _run(args):
     from d2lmini.experiments import runner
+    from d2lmini.experiments._parts import Unfinished
     from d2lmini.training.checkpoint import CheckpointError
 
     if args.name is None:
@@ -45,9 +48,12 @@ def _run(args):
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
     try:
-        path = runner.run(args.name, args.preset, args.device, args.out, args.checkpoint)
+        path = runner.run(args.name, args.preset, args.device, args.out, args.checkpoint, args.max_minutes)
     except CheckpointError as error:
         raise ValueError(str(error)) from error
+    except Unfinished as error:
+        print(f"{error}: the same command goes on")
+        return UNFINISHED
     print(f"written: {path}")
     return 0
 
@@ -64,7 +70,8 @@ def main(argv=None):
     """Run one command.
 
     Returns:
-        the exit status: 0, or 1 with a message on stderr where something the user gave or has is wrong.
+        the exit status: 0; 1 with a message on stderr where something the user gave or has is wrong; or 75 where
+        ``--max-minutes`` cut a run.
     """
     parser = argparse.ArgumentParser(prog="python -m d2lmini", description="Tools of the book, from the shell.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -85,6 +92,7 @@ def main(argv=None):
     run.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
     run.add_argument("--out", help="folder of the record; default: the results of the package")
     run.add_argument("--checkpoint", metavar="FOLDER", help="keep checkpoints there, and go on from what is there")
+    run.add_argument("--max-minutes", metavar="M", type=float, help="stop then, with status 75; needs --checkpoint")
     run.set_defaults(run=_run)
 
     grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a process of its own")

@@ -12,12 +12,10 @@ attend to may reach the others too, since 0 * NaN is NaN.
 from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from .capture import Attention
 from .masks import as_mask
-from .scoring import additive_scores, dot_product_weights, softmax_where, weighted_average
+from .scoring import additive_scores, attend, dot_product_weights, softmax_where, weighted_average, without_idle
 
 
 def scaled_dot_product_attention(
@@ -27,6 +25,7 @@ def scaled_dot_product_attention(
     valid_lens=None,
     *,
     mask=None,
+    causal=False,
     scale=None,
     score_bias=None,
     dropout_p=0.0,
@@ -44,6 +43,7 @@ def scaled_dot_product_attention(
         values: (B, S, E) or (B, H, S, E).
         valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count.
         mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
+        causal: whether later positions are hidden, as `d2lmini.causal_mask` does, but with no mask made where T = S.
         scale: factor on the dot products; None: 1/sqrt(D).
         score_bias: None, or what is added to the scores, (B or 1, T, S) or (B or 1, H or 1, T, S).
         dropout_p: probability of dropping a weight, applied always: pass 0 in evaluation.
@@ -59,21 +59,64 @@ def scaled_dot_product_attention(
 
     Source: D2L equation 11.3.6; UDL equation 12.9; Vaswani et al. 2017.
     """
-    shape = _check_inputs(queries, keys, values)
-    if queries.shape[-1] != keys.shape[-1]:
-        raise ValueError(
-            f"queries have {queries.shape[-1]} features but keys have {keys.shape[-1]}: a dot product needs "
-            "as many; AdditiveAttention and BilinearAttention take different sizes"
-        )
-    if queries.shape[-1] == 0:
-        raise ValueError("queries and keys have 0 features, expected at least 1")
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p is {dropout_p}, expected a probability")
-    if score_bias is not None:
-        _check_bias(score_bias, shape)
+    shape = check_inputs(queries, keys, values, score_bias)
+    _check_dot(queries, keys)
     mask = as_mask(shape, valid_lens, mask, device=queries.device)
-    queries, keys, values = _without_idle(queries, keys, values, mask)
-    return _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights, score_bias)
+    if not return_weights:
+        return attend(
+            queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias
+        )
+    if mask is not None:
+        queries, keys, values = without_idle(mask, queries, keys, values)
+    weights = dot_product_weights(queries, keys, mask, score_bias, causal=causal, scale=scale)
+    return weighted_average(weights, values, dropout_p), weights.to(queries.dtype)
+
+
+class Attention(nn.Module):
+    """What the scoring modules share: dropout on the weights, and the weights of the last call on request.
+
+    No weights are kept. A call remembers the queries and keys that its scores came from, detached, which grow
+    with T + S where weights grow with T * S; reading `attention_weights` computes the weights from them. They
+    are forgotten at the next call, in copies and pickles and, in training, as soon as the backward pass has
+    gone through the output; until then autograd holds the same tensors anyway. To see several calls or a
+    whole model: `d2lmini.capture_attention`.
+    """
+
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self._last = None
+
+    @property
+    def attention_weights(self):
+        """Weights of the last call before dropout, (B, T, S), detached.
+
+        Raises:
+            RuntimeError: there was no call, its backward pass is over, or its inputs were changed in place.
+        """
+        return self.last_weights()
+
+    def last_weights(self):
+        """`attention_weights`, but always with a dimension of heads where the inputs had one."""
+        if self._last is None:
+            raise RuntimeError(f"{type(self).__name__} has no weights to show: call it first (a copy starts afresh)")
+        return self._last.weights()
+
+    @property
+    def _dropout_p(self):
+        return self.dropout.p if self.dropout.training else 0.0
+
+    def _remember(self, output, weights, *inputs):
+        """Lets `attention_weights` be ``weights(*inputs)`` until the backward pass reaches ``output``."""
+        self._last = _LastCall(weights, inputs)
+        if output.requires_grad:
+            output.register_hook(self._last.forget)
+        return output
+
+    def __getstate__(self):
+        return {**self.__dict__, "_last": None}
 
 
 class DotProductAttention(Attention):
@@ -85,13 +128,14 @@ class DotProductAttention(Attention):
     Source: D2L section 11.3.3.
     """
 
-    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, score_bias=None):
+    def forward(self, queries, keys, values, valid_lens=None, *, mask=None, causal=False, score_bias=None):
         """As `scaled_dot_product_attention`: (B, T, D), (B, S, D), (B, S, E) to (B, T, E), or with heads."""
-        output = scaled_dot_product_attention(
-            queries, keys, values, valid_lens, mask=mask, score_bias=score_bias, dropout_p=self._dropout_p
-        )
-        weights = partial(_weights_of_call, score_bias=score_bias)
-        return self._remember(output, weights, queries, keys, valid_lens, mask)
+        shape = check_inputs(queries, keys, values, score_bias)
+        _check_dot(queries, keys)
+        mask = as_mask(shape, valid_lens, mask, device=queries.device)
+        output = attend(queries, keys, values, mask, causal=causal, dropout_p=self._dropout_p, score_bias=score_bias)
+        weights = partial(dot_product_weights, causal=causal)
+        return self._remember(output, weights, queries, keys, mask, score_bias)
 
 
 class BilinearAttention(Attention):
@@ -116,13 +160,14 @@ class BilinearAttention(Attention):
 
         Raises as `scaled_dot_product_attention` does.
         """
-        shape = _check_inputs(queries, keys, values)
+        shape = check_inputs(queries, keys, values)
         _check_size("keys", keys, self.W.out_features, "key_size")
         mask = as_mask(shape, valid_lens, mask, device=queries.device)
-        queries, keys, values = _without_idle(queries, keys, values, mask)
+        if mask is not None:
+            queries, keys, values = without_idle(mask, queries, keys, values)
         queries = _project(self.W, "queries", queries)  # (B, T, key_size)
-        output = _dot_attention(queries, keys, values, mask, 1.0, self._dropout_p)
-        return self._remember(output, partial(_weights_of_call, scale=1.0), queries, keys, None, mask)
+        output = attend(queries, keys, values, mask, scale=1.0, dropout_p=self._dropout_p)
+        return self._remember(output, partial(dot_product_weights, scale=1.0), queries, keys, mask)
 
 
 class AdditiveAttention(Attention):
@@ -151,11 +196,12 @@ class AdditiveAttention(Attention):
 
         Raises as `scaled_dot_product_attention` does, and ValueError where there are heads.
         """
-        shape = _check_inputs(queries, keys, values)
+        shape = check_inputs(queries, keys, values)
         if len(shape) != 3:
             raise ValueError(f"queries have shape {tuple(queries.shape)}, expected (B, T, query_size) without heads")
         mask = as_mask(shape, valid_lens, mask, device=queries.device)
-        queries, keys, values = _without_idle(queries, keys, values, mask)
+        if mask is not None:
+            queries, keys, values = without_idle(mask, queries, keys, values)
         queries = _project(self.W_q, "queries", queries)  # (B, T, h)
         keys = _project(self.W_k, "keys", keys)  # (B, S, h)
         w_v = self.w_v.weight[0]  # (h,)
@@ -164,46 +210,35 @@ class AdditiveAttention(Attention):
         return self._remember(output, _additive_weights, queries, keys, w_v.detach().clone(), mask)
 
 
-def _weights_of_call(queries, keys, valid_lens, mask, *, scale=None, score_bias=None):
-    shape = (*queries.shape[:-1], keys.shape[-2])
-    mask = as_mask(shape, valid_lens, mask)
-    return dot_product_weights(queries, keys, mask, scale=scale, score_bias=score_bias)
+class _LastCall:
+    """The detached inputs of a call, and how to get its weights from them."""
+
+    def __init__(self, compute, inputs):
+        self.compute = compute
+        self.inputs = [x if x is None else x.detach() for x in inputs]
+        self.versions = self._versions()
+
+    def _versions(self):
+        # a tensor and its detached alias count changes in place together; inference tensors do not count
+        return [None if x is None or x.is_inference() else x._version for x in self.inputs]
+
+    @torch.no_grad()
+    def weights(self):
+        if self.compute is None:
+            raise RuntimeError(
+                "the weights of the last call were let go in its backward pass: read them before it, call "
+                "the module again, or use `with capture_attention(module)`"
+            )
+        if self._versions() != self.versions:
+            raise RuntimeError("the inputs of the last call were changed in place since: its weights are lost")
+        return self.compute(*self.inputs).to(self.inputs[0].dtype)
+
+    def forget(self, grad=None):
+        self.compute, self.inputs, self.versions = None, [], []
 
 
 def _additive_weights(queries, keys, w_v, mask):
     return softmax_where(additive_scores(queries, keys, w_v), mask)
-
-
-def _dot_attention(queries, keys, values, mask, scale, dropout_p, return_weights=False, score_bias=None):
-    """`scaled_dot_product_attention` of inputs that are checked and rid of idle content."""
-    if return_weights or 0 in (*queries.shape, *values.shape):  # kernels differ on what they make of nothing
-        weights = dot_product_weights(queries, keys, mask, scale=scale, score_bias=score_bias)
-        output = weighted_average(weights, values, dropout_p)
-        return (output, weights.to(queries.dtype)) if return_weights else output
-    empty = allowed = None
-    if mask is not None:
-        empty = ~mask.any(-1, keepdim=True)  # (..., T, 1)
-        # for a row without keys some kernels give NaN (torch 2.4), for a full row none does
-        allowed = mask | empty
-    if score_bias is not None:
-        added = score_bias.to(queries.dtype).expand(*queries.shape[:-1], keys.shape[-2])
-        allowed = added if mask is None else added.masked_fill(~allowed, -torch.inf)
-    if queries.dim() == 3:  # the fast kernels want heads
-        queries, keys, values = queries[:, None], keys[:, None], values[:, None]  # (B, 1, T, D), ...
-        allowed = None if allowed is None else allowed[:, None]  # (B, 1, T, S)
-        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p, scale=scale)[:, 0]
-    else:
-        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p, scale=scale)
-    return output if mask is None else output.masked_fill(empty, 0)  # (B, T, E) or (B, H, T, E)
-
-
-def _without_idle(queries, keys, values, mask):
-    """Zeros in place of the queries, keys and values that take no part, lest 0 * NaN leaks from them."""
-    if mask is None:
-        return queries, keys, values
-    query_idle = ~mask.any(-1, keepdim=True)  # (..., T, 1)
-    key_idle = ~mask.any(-2).unsqueeze(-1)  # (..., S, 1)
-    return queries.masked_fill(query_idle, 0), keys.masked_fill(key_idle, 0), values.masked_fill(key_idle, 0)
 
 
 def _linear(in_features, out_features):
@@ -223,14 +258,18 @@ def _check_size(name, x, size, origin):
         raise ValueError(f"{name} have {x.shape[-1]} features, expected {size} ({origin})")
 
 
-def _check_bias(score_bias, shape):
-    fits = score_bias.dim() == len(shape) and all(n in (1, m) for n, m in zip(score_bias.shape, shape, strict=True))
-    if not fits:
-        raise ValueError(f"score_bias has shape {tuple(score_bias.shape)}, which does not broadcast to {shape}")
+def _check_dot(queries, keys):
+    if queries.shape[-1] != keys.shape[-1]:
+        raise ValueError(
+            f"queries have {queries.shape[-1]} features but keys have {keys.shape[-1]}: a dot product needs "
+            "as many; AdditiveAttention and BilinearAttention take different sizes"
+        )
+    if queries.shape[-1] == 0:
+        raise ValueError("queries and keys have 0 features, expected at least 1")
 
 
-def _check_inputs(queries, keys, values):
-    """Checks what all ways of scoring need, and returns the shape of the scores."""
+def check_inputs(queries, keys, values, score_bias=None):
+    """Checks what all ways of scoring need, and returns the shape of the scores, (B, T, S) or (B, H, T, S)."""
     for name, x in (("queries", queries), ("keys", keys), ("values", values)):
         if not isinstance(x, torch.Tensor) or not x.is_floating_point():
             raise TypeError(f"{name} are {getattr(x, 'dtype', type(x).__name__)}, expected a floating-point tensor")
@@ -249,4 +288,9 @@ def _check_inputs(queries, keys, values):
             raise ValueError(f"{name} have dtype {x.dtype} but queries have {queries.dtype}: cast them with .to()")
     if keys.shape[-2] != values.shape[-2]:
         raise ValueError(f"there are {keys.shape[-2]} keys but {values.shape[-2]} values: expected one value per key")
-    return (*queries.shape[:-1], keys.shape[-2])
+    shape = (*queries.shape[:-1], keys.shape[-2])
+    if score_bias is not None:
+        given = tuple(score_bias.shape)
+        if len(given) != len(shape) or any(n not in (1, m) for n, m in zip(given, shape, strict=True)):
+            raise ValueError(f"score_bias has shape {given}, which does not broadcast to {shape}")
+    return shape

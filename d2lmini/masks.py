@@ -102,7 +102,18 @@ def causal_mask(num_queries, num_keys=None, *, device=None):
 
     Source: D2L section 11.7.5; UDL section 12.7.2.
     """
-    return _offsets(num_queries, num_keys, device) >= 0
+    return position_offsets(num_queries, num_keys, device=device) <= 0
+
+
+def with_causal(shape, mask, device):
+    """A mask that fits scores of ``shape`` (None: all may attend) and `causal_mask`, as one; None where nothing is hid.
+
+    A single query is the last position, from which nothing is hidden.
+    """
+    if shape[-2] == 1:
+        return mask
+    causal = causal_mask(*shape[-2:], device=device)[(None,) * (len(shape) - 2)]  # (1, T, S) or (1, 1, T, S)
+    return causal if mask is None else mask & causal
 
 
 def sliding_window_mask(num_queries, window, *, causal=True, num_keys=None, device=None):
@@ -129,12 +140,28 @@ def sliding_window_mask(num_queries, window, *, causal=True, num_keys=None, devi
     """
     if window < 1:
         raise ValueError(f"window is {window}, expected at least 1: a position is in its own window")
-    offsets = _offsets(num_queries, num_keys, device)
-    return (offsets >= 0) & (offsets < window) if causal else offsets.abs() < window
+    offsets = position_offsets(num_queries, num_keys, device=device)
+    return (offsets <= 0) & (offsets > -window) if causal else offsets.abs() < window
 
 
-def _offsets(num_queries, num_keys, device):
-    """How far back of each query each key is: (T, S), aligned at the ends."""
+def position_offsets(num_queries, num_keys=None, *, device=None):
+    """The offset of each key, its position less that of the query: below 0 for earlier positions.
+
+    Queries and keys are aligned at their ends: the queries are the last T of S positions.
+
+    Args:
+        num_queries: T.
+        num_keys: S, at least T; None: T.
+        device: where to make it.
+
+    Returns:
+        Integers of shape (T, S): s - (t + S - T).
+
+    Raises:
+        ValueError: a size is negative, or there are more queries than keys.
+
+    Source: Shaw et al. 2018, section 3.2.
+    """
     num_keys = num_queries if num_keys is None else num_keys
     if num_queries < 0:
         raise ValueError(f"num_queries is {num_queries}, expected 0 or more")
@@ -144,7 +171,7 @@ def _offsets(num_queries, num_keys, device):
             "the keys, so there cannot be more of them"
         )
     queries = torch.arange(num_keys - num_queries, num_keys, device=device)
-    return queries[:, None] - torch.arange(num_keys, device=device)  # (T, S)
+    return torch.arange(num_keys, device=device) - queries[:, None]  # (T, S)
 
 
 def _mask_of_lens(shape, valid_lens, device):

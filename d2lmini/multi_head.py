@@ -4,14 +4,15 @@ Queries, keys and values are projected to h = ``num_hiddens`` features and cut i
 ``valid_lens`` are those of `d2lmini.masks`.
 """
 
-from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import nn
 
-from .attention import DotProductAttention
+from .attention import Attention, check_inputs
+from .masks import as_mask, with_causal
+from .scoring import attend, dot_product_weights, without_idle
 
 
 class KeyValueCache(NamedTuple):
@@ -42,16 +43,23 @@ class KeyValueCache(NamedTuple):
         return KeyValueCache(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
 
 
-class HeadsAttention(DotProductAttention):
+class HeadsAttention(Attention):
     """Scaled dot-product attention of heads (B, H, n, d). Its output, before W_o, is what each head contributes.
 
-    `d2lmini.capture_attention` records (B, H, T, S); the attribute has D2L's shape.
+    It stands inside of modules that have checked their inputs. `d2lmini.capture_attention` records (B, H, T, S); the
+    attribute has D2L's shape.
     """
+
+    def forward(self, queries, keys, values, mask=None, *, causal=False, score_bias=None):
+        """Heads (B, H, T, d), (B, H, S, d), (B, H, S, d) to (B, H, T, d); a mask that broadcasts to (B, H, T, S)."""
+        output = attend(queries, keys, values, mask, causal=causal, dropout_p=self._dropout_p, score_bias=score_bias)
+        weights = partial(dot_product_weights, causal=causal)
+        return self._remember(output, weights, queries, keys, mask, score_bias)
 
     @property
     def attention_weights(self):
         """Weights of the last call before dropout, (B * H, T, S), detached; raises as `DotProductAttention` does."""
-        return self._weights().flatten(0, 1)
+        return self.last_weights().flatten(0, 1)
 
 
 class MultiHeadAttention(nn.Module):
@@ -94,6 +102,7 @@ class MultiHeadAttention(nn.Module):
         valid_lens=None,
         *,
         mask=None,
+        causal=False,
         cache=None,
         score_bias=None,
         rotary=None,
@@ -107,6 +116,7 @@ class MultiHeadAttention(nn.Module):
             values: (B, S, value_size).
             valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count, cached ones first.
             mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
+            causal: whether later positions are hidden; with a cache the queries are the last of all positions.
             cache: None, or a `KeyValueCache` that goes before ``keys``; S below counts both.
             score_bias: None, or what is added to the scores: a tensor (B or 1, H or 1, T, S), or a function of the
                 projected queries (B, H, T, d) and of S that returns one (`RelativePositionEmbedding.scores`).
@@ -126,17 +136,28 @@ class MultiHeadAttention(nn.Module):
             raise ValueError("expected keys and values, or neither and a cache")
         if keys is None and rotary is not None:
             raise ValueError("rotary needs the keys as they are projected, but they are all in the cache: pass None")
-        heads = self._heads("W_q", queries)  # (B, H, T, d)
+        self._check(W_q=queries, W_k=keys, W_v=values)
+        past = 0 if cache is None else cache.length
+        num_new = 0 if keys is None else keys.shape[1]
+        shape = (len(queries), self.num_heads, queries.shape[1], past + num_new)
+        mask = as_mask(shape, valid_lens, mask, device=queries.device)  # (B or 1, H or 1, T or 1, S or 1)
+        if mask is not None and causal:
+            mask, causal = with_causal(shape, mask, queries.device), False
+        if (
+            mask is not None and torch.is_grad_enabled()
+        ):  # else a NaN that no head sees gets into the weights' gradients
+            queries, keys, values = without_idle(mask.any(1), queries, keys, values)
+        heads = self.to_heads(self.W_q, queries)  # (B, H, T, d)
         seen = cache
         if keys is not None:
-            past = 0 if cache is None else cache.length
-            new = self.project(keys, values, rotary=rotary, offset=past)
+            new = self._project(keys, values, rotary, past)
             seen = cache.append(new) if past else new
         if rotary is not None:
             heads = rotary(heads, seen.length - queries.shape[1])
         if callable(score_bias):
             score_bias = score_bias(heads, seen.length)
-        output = self.attention(heads, *seen, valid_lens, mask=mask, score_bias=score_bias)  # (B, H, T, d)
+        check_inputs(heads, *seen, score_bias)
+        output = self.attention(heads, *seen, mask, causal=causal, score_bias=score_bias)  # (B, H, T, d)
         if head_mask is not None:
             output = output * self._check_head_mask(head_mask, len(queries))[..., None, None]
         output = self.W_o(output.transpose(1, 2).flatten(2))  # (B, T, h)
@@ -148,8 +169,8 @@ class MultiHeadAttention(nn.Module):
         For keys that stay the same, as the decoder's are of the encoder's output, call this once and pass the result
         as ``cache`` with neither keys nor values.
         """
-        projected = self._heads("W_k", keys)  # (B, H, S, d)
-        return KeyValueCache(projected if rotary is None else rotary(projected, offset), self._heads("W_v", values))
+        self._check(W_k=keys, W_v=values)
+        return self._project(keys, values, rotary, offset)
 
     def empty_cache(self, batch):
         """A `KeyValueCache` of no positions, (batch, H, 0, d), to start from."""
@@ -165,11 +186,21 @@ class MultiHeadAttention(nn.Module):
         """The way back from `transpose_qkv`: (B * H, n, h / H) to (B, n, h)."""
         return X.unflatten(0, (-1, self.num_heads)).transpose(1, 2).flatten(2)
 
-    def _heads(self, name, X):
-        linear = getattr(self, name)
-        if X.dim() != 3 or X.shape[-1] != linear.in_features:
-            raise ValueError(f"the input of {name} has shape {tuple(X.shape)}, expected (B, n, {linear.in_features})")
+    def to_heads(self, linear, X):
+        """X (B, n, size), projected by one of ``W_q``, ``W_k``, ``W_v`` and cut into heads: (B, H, n, d)."""
         return linear(X).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, n, h) to (B, H, n, d)
+
+    def _project(self, keys, values, rotary, offset):
+        projected = self.to_heads(self.W_k, keys)  # (B, H, S, d)
+        if rotary is not None:
+            projected = rotary(projected, offset)
+        return KeyValueCache(projected, self.to_heads(self.W_v, values))
+
+    def _check(self, **inputs):
+        for name, X in inputs.items():
+            size = getattr(self, name).in_features
+            if X is not None and (X.dim() != 3 or X.shape[-1] != size):
+                raise ValueError(f"the input of {name} has shape {tuple(X.shape)}, expected (B, n, {size})")
 
     def _check_head_mask(self, head_mask, batch):
         if tuple(head_mask.shape) not in ((self.num_heads,), (batch, self.num_heads)):
@@ -178,32 +209,3 @@ class MultiHeadAttention(nn.Module):
                 f"({batch}, {self.num_heads})"
             )
         return head_mask
-
-
-@contextmanager
-def head_masks(module, masks):
-    """Inside a model, multiplies the outputs of heads by factors while it is open, as ``head_mask`` does for one call.
-
-    Args:
-        module: any module.
-        masks: dict from names of `MultiHeadAttention` modules in it to factors, (H,) or (B, H).
-
-    Raises:
-        ValueError: a name is not that of a `MultiHeadAttention`.
-
-    Source: Michel et al. 2019, "Are sixteen heads really better than one?", for heads switched off and gradients.
-    """
-    found = {name: m for name, m in module.named_modules() if isinstance(m, MultiHeadAttention)}
-    for name in masks:
-        if name not in found:
-            raise ValueError(f"there is no multi-head attention {name!r}, expected one of {', '.join(found) or 'none'}")
-
-    def add(head_mask, source, args, kwargs):
-        return args, {**kwargs, "head_mask": head_mask}
-
-    hooks = [found[n].register_forward_pre_hook(partial(add, m), with_kwargs=True) for n, m in masks.items()]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -13,6 +13,8 @@ import math
 import torch
 from torch import nn
 
+from .masks import position_offsets
+
 
 def sinusoidal(num, num_hiddens, *, offset=0, device=None):
     """Sines and cosines of falling frequency: P[i, 2j] = sin(i w_j), P[i, 2j+1] = cos(i w_j), w_j = 10000^(-2j/d).
@@ -38,7 +40,7 @@ def sinusoidal(num, num_hiddens, *, offset=0, device=None):
             f"num is {num}, num_hiddens {num_hiddens} and offset {offset}: expected num_hiddens of at least 1 and no "
             "other below 0"
         )
-    angles = _angles(num, offset, num_hiddens, 10000.0, device)  # (num, ceil(d / 2))
+    angles = position_angles(num, offset, num_hiddens, 10000.0, device)  # (num, ceil(d / 2))
     pairs = torch.stack([angles.sin(), angles.cos()], -1)  # (num, ceil(d / 2), 2)
     return pairs.flatten(1)[:, :num_hiddens].float()
 
@@ -161,7 +163,7 @@ class RelativePositionEmbedding(nn.Module):
         return by_offset @ self.weight.to(weights.dtype)  # (..., T, 2k + 1) to (..., T, d)
 
     def _rows(self, num_queries, num_keys):
-        offsets = _offsets(num_queries, num_keys, self.weight.device)
+        offsets = position_offsets(num_queries, num_keys, device=self.weight.device)
         return offsets.clamp(-self.max_offset, self.max_offset) + self.max_offset  # (T, S)
 
 
@@ -198,7 +200,7 @@ class RelativePositionBias(nn.Module):
         Raises:
             ValueError: there are more queries than keys.
         """
-        offsets = _offsets(num_queries, num_keys, self.weight.device)
+        offsets = position_offsets(num_queries, num_keys, device=self.weight.device)
         return self.weight[self.bucket(offsets)].permute(2, 0, 1)[None]  # (T, S, H) to (1, H, T, S)
 
     def bucket(self, offsets):
@@ -233,8 +235,8 @@ def rotary(X, offset=0, *, base=10000.0):
         raise ValueError(f"X has {X.shape[-1]} features, expected an even number: they are turned in pairs")
     if offset < 0:
         raise ValueError(f"offset is {offset}, expected 0 or more")
-    angles = _angles(X.shape[-2], offset, X.shape[-1], base, X.device)  # (n, d / 2)
-    return _turn(X, angles.cos(), angles.sin())
+    angles = position_angles(X.shape[-2], offset, X.shape[-1], base, X.device)  # (n, d / 2)
+    return turn_pairs(X, angles.cos(), angles.sin())
 
 
 class RotaryEmbedding(nn.Module):
@@ -251,7 +253,7 @@ class RotaryEmbedding(nn.Module):
         if head_size % 2:
             raise ValueError(f"head_size is {head_size}, expected an even number: features are turned in pairs")
         self.base = base
-        angles = _angles(max_len, 0, head_size, base, None)  # (max_len, d / 2)
+        angles = position_angles(max_len, 0, head_size, base, None)  # (max_len, d / 2)
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
@@ -262,11 +264,22 @@ class RotaryEmbedding(nn.Module):
         end = offset + X.shape[-2]
         if offset < 0 or end > len(self.cos):
             return rotary(X, offset, base=self.base)
-        return _turn(X, self.cos[offset:end], self.sin[offset:end])
+        return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
 
 
-def _angles(num, offset, num_hiddens, base, device):
-    """Position times frequency, for each pair of features: (num, ceil(num_hiddens / 2))."""
+def position_angles(num, offset, num_hiddens, base, device):
+    """Position times frequency, i * base^(-2j/d), for each pair of features: what sines and rotations are made of.
+
+    Args:
+        num: how many positions.
+        offset: that of the first.
+        num_hiddens: d.
+        base: the larger, the lower the lowest frequency.
+        device: where to make it; None: the CPU.
+
+    Returns:
+        Tensor (num, ceil(d / 2)), float64 (on MPS, which has none, float32).
+    """
     device = torch.device("cpu") if device is None else device
     # float32 would be off by 1e-4 at position 1,000; MPS has nothing better
     dtype = torch.float32 if device.type == "mps" else torch.float64
@@ -274,24 +287,13 @@ def _angles(num, offset, num_hiddens, base, device):
     return torch.arange(offset, offset + num, dtype=dtype, device=device)[:, None] * frequencies
 
 
-def _turn(X, cos, sin):
+def turn_pairs(X, cos, sin):
+    """Turns each pair of neighbouring features of X (..., n, d) by an angle, given its cosine and sine (n, d / 2)."""
     wide = X if X.dtype == torch.float64 else X.float()
     cos, sin = cos.to(wide.dtype), sin.to(wide.dtype)
     even, odd = wide[..., 0::2], wide[..., 1::2]  # (..., n, d / 2)
     turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1)  # (..., n, d / 2, 2)
     return turned.flatten(-2).to(X.dtype)
-
-
-def _offsets(num_queries, num_keys, device):
-    """Key position less query position: (T, S), aligned at the ends."""
-    num_keys = num_queries if num_keys is None else num_keys
-    if num_keys < num_queries:
-        raise ValueError(
-            f"there are {num_queries} queries but {num_keys} keys: the queries are the last positions among the keys, "
-            "so there cannot be more of them"
-        )
-    queries = torch.arange(num_keys - num_queries, num_keys, device=device)
-    return torch.arange(num_keys, device=device) - queries[:, None]  # (T, S)
 
 
 def _check_embeddings(X, num_hiddens, offset):

@@ -1,7 +1,8 @@
 """From queries and keys to weights, and from weights to an average: the arithmetic inside `d2lmini.attention`.
 
-`masked_softmax` checks what it is given. The other functions are what the modules run once they have checked their
-inputs and made one mask of ``valid_lens`` and ``mask`` (`d2lmini.masks.as_mask`).
+`attend` is the way to torch's fused kernel, which all dot-product attention takes. `masked_softmax` checks what it is
+given. The other functions are what the modules run once they have checked their inputs and made one mask of
+``valid_lens`` and ``mask`` (`d2lmini.masks.as_mask`).
 """
 
 import math
@@ -10,10 +11,66 @@ import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
-from .masks import as_mask
+from .masks import as_mask, with_causal
 
 # the largest block of additive features made at once, in elements: 16 MiB in float32
 ADDITIVE_BLOCK = 2**22
+
+
+def attend(queries, keys, values, mask=None, *, causal=False, scale=None, dropout_p=0.0, score_bias=None):
+    """Averages (..., T, E) of the values by the fused kernel, which never makes the (T, S) weights.
+
+    The arguments are those of `d2lmini.scaled_dot_product_attention`, checked; ``mask`` has the dimensions of the
+    scores. What takes no part has no effect, as told in `d2lmini.attention`.
+    """
+    shape = (*queries.shape[:-1], keys.shape[-2])
+    if causal and not (mask is None and score_bias is None and shape[-2] == shape[-1]):  # the kernel aligns starts
+        mask, causal = with_causal(shape, mask, queries.device), False
+    if 0 in shape or 0 in values.shape:  # kernels differ on what they make of nothing
+        return weighted_average(dot_product_weights(queries, keys, mask, score_bias, scale=scale), values)
+    if mask is None:
+        return _kernel(queries, keys, values, None, causal, scale, dropout_p, score_bias)
+    if queries.device.type == "cpu":  # to look for NaN costs less than to copy; a GPU would have to wait for it
+        output = _kernel(queries, keys, values, mask, False, scale, dropout_p, score_bias)
+        looked_at = (output, queries, keys) if output.requires_grad else (output,)
+        if all(map(_is_finite, looked_at)):
+            return output
+    queries, keys, values = without_idle(mask, queries, keys, values)
+    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1): rows for which some kernels give NaN (torch 2.4)
+    output = _kernel(queries, keys, values, mask | empty, False, scale, dropout_p, score_bias)
+    return output.masked_fill(empty, 0)
+
+
+def without_idle(mask, queries, keys, values):
+    """Queries that may attend to nothing and keys and values that no query may attend to become zero: 0 * NaN is NaN.
+
+    On a CPU what is finite stays as it is, for it has no effect anyway. Keys and values may be the last of those that
+    ``mask``, with the dimensions of the scores, tells of, or None.
+    """
+    content = {id(x): x for x in (queries, keys, values) if x is not None}  # in self-attention all are one
+    if queries.device.type == "cpu" and all(map(_is_finite, content.values())):
+        return queries, keys, values
+    queries = queries.masked_fill(~mask.any(-1).unsqueeze(-1), 0)  # (..., T, D)
+    if keys is None:
+        return queries, None, None
+    unseen = ~mask.any(-2)[..., -keys.shape[-2] :].unsqueeze(-1)  # (..., S, 1)
+    return queries, keys.masked_fill(unseen, 0), values.masked_fill(unseen, 0)
+
+
+def _is_finite(x):
+    return math.isfinite(x.detach().sum())  # a sum that only overflows costs a copy, no more
+
+
+def _kernel(queries, keys, values, mask, causal, scale, dropout_p, score_bias):
+    if score_bias is not None:
+        added = score_bias.to(queries.dtype).expand(*queries.shape[:-1], keys.shape[-2])
+        mask = added if mask is None else added.masked_fill(~mask, -torch.inf)
+    if queries.dim() == 4:
+        return F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p, causal, scale=scale)
+    # the fast kernels want heads
+    queries, keys, values = queries.unsqueeze(1), keys.unsqueeze(1), values.unsqueeze(1)  # (B, 1, T, D), ...
+    mask = None if mask is None else mask.unsqueeze(1)  # (B, 1, T, S)
+    return F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p, causal, scale=scale).squeeze(1)
 
 
 def masked_softmax(X, valid_lens=None, *, mask=None):
@@ -48,8 +105,10 @@ def softmax_where(scores, mask):
     return torch.where(mask, scores, blocked).softmax(-1).masked_fill(empty, 0)
 
 
-def dot_product_weights(queries, keys, mask=None, *, scale=None, score_bias=None):
+def dot_product_weights(queries, keys, mask=None, score_bias=None, *, causal=False, scale=None):
     """Weights (..., T, S) of scores scale * q . k, plus a bias; the scale is 1/sqrt(D) unless given. D2L 11.3.6."""
+    if causal:
+        mask = with_causal((*queries.shape[:-1], keys.shape[-2]), mask, queries.device)
     scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
     queries, keys = _widen(queries), _widen(keys)
     scores = queries * scale @ keys.mT  # (..., T, S)

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from .masks import causal_mask, padding_mask
+from .masks import padding_mask
 from .multi_head import KeyValueCache, MultiHeadAttention
+from .scoring import without_idle
 
 
 class PositionWiseFFN(nn.Module):
@@ -83,7 +84,7 @@ class _Block(nn.Module):
 class TransformerEncoderBlock(_Block):
     """Self-attention, then the feed-forward network, each with a residual connection and layer normalisation.
 
-    With a causal mask it is also the block of a decoder without encoder, as in GPT.
+    With ``causal`` it is also the block of a decoder without encoder, as in GPT.
 
     Args:
         num_hiddens: h, features of every token.
@@ -114,13 +115,15 @@ class TransformerEncoderBlock(_Block):
         self.ffn = PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
         self.addnorm2 = AddNorm(num_hiddens, dropout)
 
-    def forward(self, X, valid_lens=None, *, mask=None, cache=None, score_bias=None, rotary=None):
+    def forward(self, X, valid_lens=None, *, mask=None, causal=False, cache=None, score_bias=None, rotary=None):
         """X (B, T, h) to (B, T, h), with ``cache`` a pair of it and the grown one.
 
         The other arguments and errors are those of `MultiHeadAttention`.
         """
         Q = self._input(self.addnorm1, X)
-        Y = self.attention(Q, Q, Q, valid_lens, mask=mask, cache=cache, score_bias=score_bias, rotary=rotary)
+        Y = self.attention(
+            Q, Q, Q, valid_lens, mask=mask, causal=causal, cache=cache, score_bias=score_bias, rotary=rotary
+        )
         if cache is not None:
             Y, cache = Y
         X = self._add(self.addnorm1, X, Y)
@@ -150,7 +153,10 @@ class DecoderState(NamedTuple):
     @classmethod
     def start(cls, memory, valid_lens, num_blks):
         """The state before the first token; ``valid_lens`` is None or integers (B,), checked against S."""
-        mask = None if valid_lens is None else padding_mask(valid_lens, memory.shape[1])
+        mask = None
+        if valid_lens is not None:
+            mask = padding_mask(valid_lens, memory.shape[1])
+            _, memory, _ = without_idle(mask, memory, memory, memory)
         return cls(memory, mask, (None,) * num_blks)
 
     @property
@@ -197,6 +203,10 @@ class TransformerDecoderBlock(_Block):
         self.ffn = PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
         self.addnorm3 = AddNorm(num_hiddens, dropout)
 
+    def start(self, memory):
+        """The `BlockCache` before the first token: the memory (B, S, h) projected, once for all tokens."""
+        return BlockCache(self.attention1.empty_cache(len(memory)), self.attention2.project(memory, memory))
+
     def forward(self, X, state, *, score_bias=None, rotary=None):
         """Decodes T tokens that follow those in the state.
 
@@ -214,18 +224,12 @@ class TransformerDecoderBlock(_Block):
         memory, memory_mask, caches = state
         if self.i >= len(caches):
             raise ValueError(f"the state has {len(caches)} caches but this is block {self.i}: was it made for a model?")
-        if memory_mask is not None and memory_mask.dtype != torch.bool:
-            memory_mask = padding_mask(memory_mask, memory.shape[1])  # D2L's enc_valid_lens
-        cache = caches[self.i]
-        if cache is None:
-            cache = BlockCache(self.attention1.empty_cache(len(X)), self.attention2.project(memory, memory))
-        num_queries, num_keys = X.shape[1], cache.self_attention.length + X.shape[1]
-        # one token, the last, may attend to all
-        causal = None if num_queries == 1 else causal_mask(num_queries, num_keys, device=X.device)
-
+        if memory_mask is not None and memory_mask.dtype != torch.bool:  # D2L's enc_valid_lens
+            memory, memory_mask, _ = DecoderState.start(memory, memory_mask, 0)
+        cache = caches[self.i] or self.start(memory)
         Q = self._input(self.addnorm1, X)
         Y, grown = self.attention1(
-            Q, Q, Q, mask=causal, cache=cache.self_attention, score_bias=score_bias, rotary=rotary
+            Q, Q, Q, causal=True, cache=cache.self_attention, score_bias=score_bias, rotary=rotary
         )
         X = self._add(self.addnorm1, X, Y)
         Q = self._input(self.addnorm2, X)

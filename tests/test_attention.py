@@ -7,6 +7,7 @@ import copy
 import io
 import pickle
 import weakref
+from collections import Counter
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ from d2lmini.attention import (
     DotProductAttention,
     scaled_dot_product_attention,
 )
-from d2lmini.capture import capture_attention
+from d2lmini.hooks import capture_attention
 from d2lmini.masks import causal_mask
 from d2lmini.scoring import masked_softmax
 
@@ -302,6 +303,72 @@ def test_fused_attention_makes_no_weights(masked):
     assert spy.largest >= 2 * 300 * 310  # the spy does see them
 
 
+# --- causal, as an argument ---
+
+
+@pytest.mark.parametrize("H", [None, 2])
+@pytest.mark.parametrize(("T", "S"), [(5, 5), (3, 5), (1, 5), (1, 1)])
+@pytest.mark.parametrize("others", ["nothing", "valid_lens", "mask", "score_bias"])
+def test_causal_is_the_causal_mask_in_value_gradient_and_weights(others, T, S, H):
+    torch.manual_seed(0)
+    inputs = qkv(T=T, S=S, H=H)
+    options = {
+        "nothing": {},
+        "valid_lens": {"valid_lens": torch.tensor([2, S]).clamp(max=S)},
+        "mask": {"mask": torch.rand(T, S) < 0.5},  # rows may be empty
+        "score_bias": {"score_bias": torch.randn(*[1] * (1 if H is None else 2), T, S)},
+    }[others]
+    given = options.get("mask", torch.ones(T, S, dtype=torch.bool))
+    results = []
+    for more in ({"causal": True}, {"mask": given & causal_mask(T, S)}):
+        module, leaves = DotProductAttention(0.0), [x.clone().requires_grad_() for x in inputs]
+        output = module(*leaves, **(options | more))
+        weights = module.attention_weights
+        output.square().sum().backward()
+        asked = scaled_dot_product_attention(*inputs, **(options | more), return_weights=True)
+        results.append([output, weights, *(x.grad for x in leaves), *asked])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_causal_attention_makes_no_mask_and_no_weights():
+    inputs = qkv(B=1, T=300, S=300, D=8, E=8, grad=True)
+    with Operations() as seen:
+        DotProductAttention(0.0)(*inputs, causal=True).sum().backward()
+    assert 0 < seen.largest < 300 * 300 / 2
+
+
+@pytest.mark.parametrize("form", ["lens (B,)", "(T, S)", "(B, H, T, S)"])
+def test_a_mask_costs_a_look_beyond_torchs_kernel_and_no_copy(form):
+    torch.manual_seed(0)
+    inputs = qkv(H=3, grad=True)
+    arguments, allowed = draw_mask(form, 2, 3, 4, 3)
+    mask = arguments.get("mask", torch.tensor(allowed)[:, :1])
+    with Operations() as ours:
+        torch.autograd.grad(scaled_dot_product_attention(*inputs, **arguments).sum(), inputs)
+    with Operations() as torchs:
+        torch.autograd.grad(F.scaled_dot_product_attention(*inputs, mask).sum(), inputs)
+    floats = [Counter(name for name, dtype in seen.made if dtype == torch.float32) for seen in (ours, torchs)]
+    assert set(floats[0] - floats[1]) <= {"aten.sum.default", "aten.detach.default"}
+    assert sum((floats[0] - floats[1]).values()) <= 6
+
+
+class Operations(TorchDispatchMode):
+    """Records each operation's name and the dtype it made, and the largest tensor of any dtype, in elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.made, self.largest = [], 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for x in result if isinstance(result, (tuple, list)) else [result]:
+            if isinstance(x, torch.Tensor):
+                self.made.append((str(func), x.dtype))
+                self.largest = max(self.largest, x.untyped_storage().nbytes() // x.element_size())
+        return result
+
+
 # --- the faults of D2L's code, one test each ---
 
 
@@ -374,6 +441,16 @@ def test_nothing_stays_on_the_module_after_a_training_step(make):
 def held(module):
     """Tensors a module keeps besides its parameters."""
     return [x for x in module._last.inputs if x is not None]
+
+
+def test_no_graph_is_kept_for_later_weights():
+    module, bias = DotProductAttention(0.0), torch.randn(1, 3, 4, requires_grad=True)
+    inputs = qkv(grad=True)
+    doubled = 2 * bias
+    module(*inputs, score_bias=doubled)
+    gone = weakref.ref(doubled)
+    del doubled
+    assert gone() is None and module.attention_weights.shape == (2, 3, 4)
 
 
 @pytest.mark.parametrize("make", ALL_MODULES.values(), ids=ALL_MODULES)

@@ -12,10 +12,8 @@ import d2lmini
 
 PACKAGE = Path(d2lmini.__file__).parent
 BASE = {
-    "capture",
     "masks",
     "pooling",
-    "position",
     "metrics",
     "objectives",
     "tokenization",
@@ -27,10 +25,12 @@ BASE = {
 # what a module may import of ours, by the first name under d2lmini
 MAY_IMPORT = {
     **{name: set() for name in BASE},
+    "position": {"masks"},
     "scoring": {"masks"},
-    "attention": {"scoring", "capture", "masks"},
-    "multi_head": {"attention", "capture", "scoring", "masks"},
-    "transformer": {"multi_head", "position", "masks"},
+    "attention": {"scoring", "masks"},
+    "multi_head": {"attention", "scoring", "masks"},
+    "transformer": {"multi_head", "position", "scoring", "masks"},
+    "hooks": {"multi_head", "attention"},
     "vision": {"position", "multi_head"},
     "models": {
         *("transformer", "multi_head", "attention", "position", "masks", "decoding", "training"),

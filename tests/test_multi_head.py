@@ -12,9 +12,9 @@ from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import FlopCounterMode
 
 from d2lmini.attention import scaled_dot_product_attention
-from d2lmini.capture import capture_attention
+from d2lmini.hooks import capture_attention, head_masks
 from d2lmini.masks import causal_mask
-from d2lmini.multi_head import KeyValueCache, MultiHeadAttention, head_masks
+from d2lmini.multi_head import KeyValueCache, MultiHeadAttention
 from d2lmini.position import RelativePositionBias, RelativePositionEmbedding, RotaryEmbedding, rotary
 
 B, T, S, H, h = 2, 3, 5, 2, 6
@@ -274,6 +274,57 @@ def test_what_is_in_padding_has_no_effect_with_a_bias_either():
     expected = ours(queries, keys, keys, lens, score_bias=bias)
     keys[0, 2:] = torch.nan
     assert torch.equal(ours(queries, keys, keys, lens, score_bias=bias), expected)
+
+
+@pytest.mark.parametrize("poison", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("cached", [False, True])
+def test_what_is_in_padding_reaches_no_gradient_of_the_projections(cached, poison):
+    ours, bias = MultiHeadAttention(h, H, bias=True, key_size=4, value_size=7), torch.randn(1, H, T, S)
+    queries, keys, values = torch.randn(B, T, h), torch.randn(B, S, 4), torch.randn(B, S, 7)
+    lens = torch.tensor([[2, 0, 1], [5, 4, 5]])
+    results = []
+    for dirty in (False, True):
+        inputs = [queries.clone(), keys.clone(), values.clone()]
+        if dirty:
+            inputs[0][0, 1] = inputs[1][0, 2:] = inputs[2][0, 2:] = poison
+        for x in inputs:
+            x.requires_grad_()
+        ours.zero_grad()
+        cache = ours.project(inputs[1][:, :1], inputs[2][:, :1]) if cached else None
+        new = [x[:, 1:] if cached else x for x in inputs[1:]]
+        output = ours(inputs[0], *new, lens, cache=cache, score_bias=bias)
+        output = output[0] if cached else output
+        output.square().sum().backward()
+        results.append([output, *(x.grad for x in inputs), *(p.grad for p in ours.parameters())])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_padding_on_the_left_of_a_causal_sequence_reaches_no_gradient():
+    ours, X = MultiHeadAttention(h, H), torch.randn(B, S, h)
+    mask = torch.arange(S) >= torch.tensor([2, 0])[:, None, None]  # (B, 1, S)
+    clean = ours(X, X, X, mask=mask, causal=True)
+    assert not clean[0, :2].any()  # they see padding alone
+    X[0, :2] = torch.nan
+    output = ours(X, X, X, mask=mask, causal=True)
+    output.sum().backward()
+    torch.testing.assert_close(output, clean)
+    assert all(p.grad.isfinite().all() for p in ours.parameters())
+
+
+@pytest.mark.parametrize("chunks", [[7], [1] * 7, [4, 1, 2]])
+def test_causal_with_a_cache_is_the_mask_aligned_at_the_ends(chunks):
+    ours, X, cache, parts = MultiHeadAttention(8, H), torch.randn(B, 7, 8), None, []
+    expected = ours(X, X, X, mask=causal_mask(7))
+    torch.testing.assert_close(ours(X, X, X, causal=True), expected)
+    cache = ours.empty_cache(B)
+    for x in X.split(chunks, 1):
+        y, cache = ours(x, x, x, causal=True, cache=cache)
+        parts.append(y)
+    torch.testing.assert_close(torch.cat(parts, 1), expected)
+    with capture_attention(ours) as record:
+        ours(X[:, 5:], X[:, 5:], X[:, 5:], causal=True, cache=ours.project(X[:, :5], X[:, :5]))
+    assert torch.equal(record["attention"][0] > 0, causal_mask(2, 7).expand(B, H, 2, 7))
 
 
 def test_a_bias_is_captured_and_fused_attention_makes_no_weights():

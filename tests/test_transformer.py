@@ -9,6 +9,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from d2lmini.decoding import beam_search, greedy_search, reorder
 from d2lmini.masks import causal_mask
+from d2lmini.measure import LargestTensor
 from d2lmini.multi_head import KeyValueCache
 from d2lmini.position import PositionalEncoding, RelativePositionBias, rotary
 from d2lmini.transformer import (
@@ -252,10 +253,33 @@ def test_padding_of_the_memory_has_no_effect_and_none_means_all():
     assert torch.equal(decoder(tokens, decoder.start(memory))[0], expected)
 
 
+def test_nan_in_the_padding_of_the_memory_has_no_effect_in_value_or_gradient():
+    decoder, memory, tokens = Decoder(False), torch.randn(B, S, h), torch.randint(11, (B, 3))
+    expected = decoder(tokens, decoder.start(memory))[0]
+    memory[0, 2:] = torch.nan
+    for state in (decoder.start(memory), [memory, LENS, [None] * 3]):
+        decoder.zero_grad()
+        X = decoder.position(decoder.embedding(tokens))
+        for blk in decoder.blks:
+            X, state = blk(X, state)
+        output = decoder.dense(X)
+        assert torch.equal(output, expected)
+        output.sum().backward()
+        assert all(p.grad.isfinite().all() for p in decoder.parameters())
+
+
+def test_a_decoder_makes_no_causal_mask_of_its_own_for_a_whole_target():
+    block, X = TransformerDecoderBlock(h, FFN, H), torch.randn(1, 100, h)
+    with LargestTensor() as seen:
+        block(X, DecoderState.start(X[:, :S], None, 1))
+    assert seen.numel < 100 * 100 / 2
+
+
 def test_the_causal_encoder_block_is_a_decoder_without_memory():
     block, X = TransformerEncoderBlock(h, FFN, H), torch.randn(B, 6, h)
     mask = torch.ones(6, 6, dtype=torch.bool).tril()
     before = block(X, mask=mask)
+    torch.testing.assert_close(block(X, causal=True), before)
     X[:, 4:] += 1
     assert torch.equal(block(X, mask=mask)[:, :4], before[:, :4])
     assert not torch.isclose(block(X)[:, :4], before[:, :4]).all(-1).any()
@@ -269,7 +293,7 @@ def test_an_encoder_block_goes_on_from_a_cache(norm_first):
     cache, parts = block.attention.empty_cache(3), []
     for part in X.split([1, 3, 2], 1):
         before = cache
-        output, cache = block(part, mask=causal_mask(part.shape[1], cache.length + part.shape[1]), cache=cache)
+        output, cache = block(part, causal=True, cache=cache)
         parts.append(output)
         assert before.length == cache.length - part.shape[1]  # the old cache stays as it was
     torch.testing.assert_close(torch.cat(parts, 1), whole)

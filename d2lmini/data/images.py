@@ -82,7 +82,7 @@ def read_idx(path):
         uint8 tensor of the shape that the file states.
 
     Raises:
-        DataError: there is no such file, it cannot be unpacked, has another format, or the wrong length.
+        DataError: there is no such file, it cannot be read or unpacked, has another format, or the wrong length.
     """
     try:
         data = gzip.decompress(Path(path).read_bytes())
@@ -90,6 +90,8 @@ def read_idx(path):
         raise DataError(f"{path} does not exist") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is cut off or not a gzip file: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})") from error
     if len(data) < 4 or data[:3] != b"\x00\x00\x08":
         raise DataError(f"{path} is no idx file of bytes: it starts with {data[:4].hex()}, expected 000008..")
     start = 4 + 4 * data[3]

@@ -1,5 +1,7 @@
 """Data sets by name: fetch them, find their files, see what is here."""
 
+import os
+
 from d2lmini.data import store
 from d2lmini.data.catalogue import SETS
 
@@ -49,14 +51,14 @@ def status():
     """
     lines = ["data sets, looked for in"]
     for folder in store.data_folders():
-        lines.append(f"  {folder} (D2LMINI_DATA){'' if folder.is_dir() else ': THERE IS NO SUCH FOLDER'}")
+        lines.append(f"  {folder} (D2LMINI_DATA){'' if os.path.isdir(folder) else ': THERE IS NO SUCH FOLDER'}")
     lines += [f"  {store.cache_folder()} (the cache; D2LMINI_CACHE sets it)", "and where systems keep them:"]
     for name, dataset in SETS.items():
         here, missing, damaged = set(), [], []
         for file in dataset.files:
             try:
                 found = store.find(dataset, file.name)
-            except OSError as error:  # a DataError, or a file that may not be read
+            except store.DataError as error:
                 damaged.append(str(error))
                 continue
             if found:

@@ -16,6 +16,7 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 
 import pooch
 
@@ -75,12 +76,12 @@ class DataSet:
 
 def data_folders():
     """The folders named by ``$D2LMINI_DATA``, as a list of paths."""
-    return [Path(part).expanduser() for part in os.environ.get("D2LMINI_DATA", "").split(os.pathsep) if part]
+    return [Path(os.path.expanduser(part)) for part in os.environ.get("D2LMINI_DATA", "").split(os.pathsep) if part]
 
 
 def cache_folder():
     """The folder of downloads: ``$D2LMINI_CACHE``, else ``d2lmini`` among the user's caches."""
-    return Path(os.environ.get("D2LMINI_CACHE") or pooch.os_cache("d2lmini")).expanduser()
+    return Path(os.path.expanduser(os.environ.get("D2LMINI_CACHE") or pooch.os_cache("d2lmini")))
 
 
 def candidates(dataset):
@@ -116,7 +117,20 @@ def problem(path, file):
     Returns:
         None if it is right, else a str that says what was expected and what found.
     """
+    try:
+        return _difference(path, file)
+    except OSError as error:
+        return _unreadable(error)
+
+
+def _unreadable(error):
+    return f"it cannot be read ({error.strerror or error})"
+
+
+def _difference(path, file):
     stat = path.stat()
+    if S_ISDIR(stat.st_mode):
+        return "it is a folder, expected a file"
     key = (str(path), stat.st_size, stat.st_mtime_ns, file)
     if key in _verified:
         return None
@@ -133,7 +147,7 @@ def problem(path, file):
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
                 size += len(chunk)
-    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # zipfile: encrypted
         return f"it is cut off or no such archive ({error}), expected{unpacked} {expected}"
     if size != file.size or digest.hexdigest() != file.hash:
         return f"it has{unpacked} {size:,} bytes with {kind} {digest.hexdigest()}, expected {expected}"
@@ -145,8 +159,13 @@ def _first(dataset, file):
     """(path, problem) of the first file of that name on this machine; (None, None) where there is none."""
     for folder in candidates(dataset):
         path = folder / file.name
-        if path.is_file():
-            return path, problem(path, file)
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:  # a folder that may not be entered
+            return path, _unreadable(error)
+        return path, problem(path, file)
     return None, None
 
 
@@ -238,10 +257,7 @@ def _download(dataset, file, failures):
         # on the same disk, so that the finished file can be renamed into place
         partial = tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=final.parent)
     except OSError as error:
-        raise DataError(
-            f"the cache folder {final.parent} cannot be written ({error.strerror}): set D2LMINI_CACHE to one "
-            f"that can, or put {file.name} into a folder that D2LMINI_DATA names"
-        ) from error
+        raise _unwritable(final, error) from error
     with partial as folder:
         half = Path(folder) / file.name
         for url in file.urls:
@@ -249,14 +265,32 @@ def _download(dataset, file, failures):
                 pooch.HTTPDownloader(progressbar=True, timeout=30)(url, str(half), None)
                 wrong = problem(half, file)
             except (OSError, ValueError) as error:  # requests' errors are OSErrors
-                wrong = f"{type(error).__name__}: {error}"
+                wrong = _told(error)
             if wrong is None:
-                if final.exists() and problem(final, file):
-                    os.replace(final, final.with_name(f"{file.name}.damaged-{time.time_ns()}"))
-                os.replace(half, final)
+                try:
+                    if os.path.lexists(final) and problem(final, file):
+                        os.replace(final, final.with_name(f"{file.name}.damaged-{time.time_ns()}"))
+                    os.replace(half, final)
+                except OSError as error:
+                    raise _unwritable(final, error) from error
                 return final
             failures.append(f"{url}: {wrong}")
     return None
+
+
+def _told(error):
+    import requests
+
+    if type(error) in (requests.ConnectionError, requests.ConnectTimeout):  # their text is a page about sockets
+        error = type(error)("the host cannot be reached, or stopped answering; is there a network?")
+    return f"{type(error).__name__}: {error}"
+
+
+def _unwritable(final, error):
+    return DataError(
+        f"the cache folder {final.parent} cannot be written ({error.strerror}): set D2LMINI_CACHE to one "
+        f"that can, or put {final.name} into a folder that D2LMINI_DATA names"
+    )
 
 
 def _sweep(folder):

@@ -83,5 +83,8 @@ def strip_gutenberg(text):
 
 def _read(path):
     """Decode as UTF-8; universal newlines make every line end a ``\\n``."""
-    with open(path, encoding="utf-8") as stream:
-        return stream.read()
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read as UTF-8 text ({error})") from error

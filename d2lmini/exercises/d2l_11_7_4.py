@@ -25,7 +25,7 @@ import torch
 from torch.nn import functional as F
 
 from d2lmini.exercises.engine import Choice, Count, Exercise, Mutant, Option
-from d2lmini.experiments.attention_cost import peak_bytes
+from d2lmini.measure import peak_bytes
 
 
 def attention_memory(B, T, h, H, itemsize):

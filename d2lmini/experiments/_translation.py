@@ -1,10 +1,12 @@
-"""What the experiments on translation share: data by name, training with the best epochs averaged, scores, samples."""
+"""What the experiments on translation share: data by name, training with the last epochs averaged, scores, samples."""
+
+import os
 
 import torch
 
 from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
+from d2lmini.experiments import _common
 from d2lmini.metrics import corpus_bleu, corpus_chrf, tokenised_bleu
-from d2lmini.training import Trainer
 from d2lmini.training.device import num_processes
 
 DATA = {"multi30k": Multi30k, "tatoeba": Tatoeba, "grammar": GrammarCorpus}
@@ -66,51 +68,87 @@ def score(model, data, split, beam_size=1, length_penalty=0.6, limit=None):
     return metrics, translations
 
 
-def train(model, data, config, device, schedule, batches_per_step=1):
+class LastEpochs:
+    """The weights of a model after each of its last epochs, and their mean.
+
+    Args:
+        model: ``nn.Module``.
+        folder: where they are kept, beside checkpoints; None: in memory.
+    """
+
+    def __init__(self, model, folder=None):
+        self.model, self.folder, self.states = model, folder, {}
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def keep(self, epoch):
+        """Keeps the weights of now as those of an epoch."""
+        state = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+        if self.folder is None:
+            self.states[epoch] = state
+        elif not int(os.environ.get("RANK", 0)):
+            half = self.folder / f".{epoch}.{os.getpid()}"
+            torch.save(state, half)
+            os.replace(half, self.folder / f"{epoch}.pt")
+
+    def load_mean(self, epochs):
+        """Gives the model the mean of the weights after some epochs."""
+        if self.folder is not None:
+            device = next(self.model.parameters()).device
+            self.states = {
+                epoch: torch.load(self.folder / f"{epoch}.pt", map_location=device, weights_only=True)
+                for epoch in epochs
+            }
+        states = [self.states[epoch] for epoch in epochs]
+        self.model.load_state_dict({name: sum(state[name] for state in states) / len(states) for name in states[0]})
+
+
+def train(model, data, config, device, schedule, batches_per_step=1, parts=None, name="training"):
     """Trains, scoring the validation split after every epoch; in the end the model is the mean of its last epochs.
 
     Args:
         model, data: a `Seq2Seq` and its `TranslationData`.
-        config: with ``max_epochs``, ``averaged``, ``val_sentences``, ``max_steps`` and ``seeds``.
+        config: with ``max_epochs``, ``averaged``, ``val_sentences``, ``max_steps``, ``precision`` and ``seeds``.
         device: ``torch.device``.
         schedule: of the `Trainer`.
         batches_per_step: how many batches make a step; the processes that `torchrun` started share them evenly.
+        parts, name: as `_common.fit`.
 
     Returns:
         dict of curves.
     """
-    bleu, recent = [], []
+    averaged = range(config.max_epochs - config.averaged, config.max_epochs) if config.averaged > 1 else ()
+    folder = parts.folder_of(f"{name}.epochs") if parts and averaged else None
+    last = LastEpochs(model, folder)
 
     def after_epoch(trainer):
-        if trainer.epoch + 1 > config.max_epochs - config.averaged:
-            recent.append({name: x.detach().clone() for name, x in model.state_dict().items()})
-        if config.val_sentences:
-            bleu.append(score(model, data, "val", limit=config.val_sentences)[0]["bleu"])
-            if trainer.accelerator.is_main_process:
-                print(f"epoch {trainer.epoch}: validation BLEU {bleu[-1]}", flush=True)
+        if trainer.epoch in averaged:
+            last.keep(trainer.epoch)
+        if not config.val_sentences:
+            return {}
+        bleu = score(model, data, "val", limit=config.val_sentences)[0]["bleu"]
+        if trainer.accelerator.is_main_process:
+            print(f"epoch {trainer.epoch}: validation BLEU {bleu}", flush=True)
+        return {"val_bleu": bleu}
 
-    trainer = Trainer(
+    history = _common.fit(
+        model,
+        data,
+        device,
         config.max_epochs,
-        num_gpus=int(device.type == "cuda"),
+        parts=parts,
+        name=name,
+        after_epoch=after_epoch,
         gradient_clip_val=1,
         accumulate=batches_per_step // num_processes(),
         schedule=schedule,
+        precision=config.precision,
         seed=config.seeds[0],
         max_steps=config.max_steps,
-        callbacks=[after_epoch],
     )
-    trainer.fit(model, data)
-    if len(recent) > 1:
-        model.load_state_dict({name: sum(x[name] for x in recent) / len(recent) for name in recent[0]})
-    history = trainer.history
-    return {
-        "step": _means(history["step"], int),
-        "train_loss": _means(history["train_loss"]),
-        "lr": _means(history["lr"]),
-        "val_epoch": history["val_epoch"],
-        "val_loss": history["val_loss"],
-        "val_bleu": bleu,
-    }
+    if averaged and config.max_steps is None:
+        last.load_mean(averaged)
+    return _common.curves({"val_bleu": [], **history}, "lr", "val_epoch", "val_loss", "val_bleu")
 
 
 def samples(data, split, translations, number=50):
@@ -138,15 +176,3 @@ def checksums(config):
         return {}
     name = CHECKSUMS[config.data]
     return registry.checksums(name, [file.name for file in registry.get(name).files])
-
-
-def _means(values, kind=float, points=200):
-    """At most ``points`` means of consecutive values (the last value where ``kind`` is int)."""
-    width = max(1, -(-len(values) // points))
-    groups = [values[i : i + width] for i in range(0, len(values), width)]
-    return [group[-1] if kind is int else round(sum(group) / len(group), 6) for group in groups]
-
-
-def seconds_per_step(history):
-    """Median seconds of a step."""
-    return float(torch.tensor(history["seconds"]).diff().median())

@@ -6,7 +6,7 @@ An experiment extends `Recipe` by the sizes of its network and hands `run` a fun
 import itertools
 import time
 from dataclasses import dataclass
-from statistics import mean, median, stdev
+from statistics import median
 
 import torch
 from torch.nn import functional as F
@@ -15,7 +15,11 @@ from torch.utils.data import DataLoader, RandomSampler
 from d2lmini.data.augmentation import Augmentation
 from d2lmini.data.fashion_mnist import FashionMNIST
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist_checksums
-from d2lmini.training import Classifier, Trainer, WarmupCosine
+from d2lmini.experiments import _common
+from d2lmini.experiments._parts import Parts
+from d2lmini.training import Classifier, WarmupCosine
+
+CURVES = "val_step", "val_loss", "val_acc"
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,8 @@ class Recipe:
     """How a network is trained: AdamW with linear warm-up, then a cosine down to nothing, on augmented batches.
 
     ``subset`` is that of Fashion-MNIST; ``num_val`` of None measures on the test set, once per check, and chooses
-    nothing by it; ``warmup`` is a share of the steps; ``shift`` to ``mixup`` are those of `Augmentation`.
+    nothing by it; ``warmup`` is a share of the steps; ``shift`` to ``mixup`` are those of `Augmentation`; ``precision``
+    is that of the `Trainer`.
     """
 
     subset: str = "full"
@@ -41,6 +46,7 @@ class Recipe:
     flip: float = 0.5
     erase: float = 0.25
     mixup: float = 0.0
+    precision: str = "auto"
     seeds: tuple = (0, 1, 2)
 
 
@@ -93,7 +99,7 @@ class Learner(Classifier):
         return torch.optim.AdamW(groups, lr=self.config.lr, betas=(0.9, 0.99))
 
 
-def train(net, config, device, seed=0, say=print, checkpoint=None):
+def train(net, config, device, seed=0, say=print, parts=None, name="training"):
     """Trains a network by a recipe, in place, and measures it.
 
     Args:
@@ -102,37 +108,38 @@ def train(net, config, device, seed=0, say=print, checkpoint=None):
         device: ``torch.device``.
         seed: of the batches, of dropout, and of which training images are taken where not all are.
         say: called with a line after each check; None: silence.
-        checkpoint: ``pathlib.Path`` of a folder that keeps checkpoints of each seed, from which training goes on where
-            it holds one; None: none.
+        parts, name: as `_common.fit`.
 
     Returns:
         dict with ``metrics`` and ``curves``, for JSON.
     """
     data, learner = Pictures(config, device, seed), Learner(net, config)
-    history = fit(learner, data, config, device, seed, say, checkpoint)
-    return {"metrics": measures(learner, data, history), "curves": curves(history)}
+    history = fit(learner, data, config, device, seed, say, parts, name)
+    return {"metrics": measures(learner, data, history), "curves": _common.curves(history, *CURVES)}
 
 
-def fit(learner, data, config, device, seed=0, say=print, checkpoint=None):
+def fit(learner, data, config, device, seed=0, say=print, parts=None, name="training"):
     """Trains a learner on data by a recipe; the other arguments are those of `train`. Returns the trainer's history."""
 
     def after_check(trainer):
         if say:
             latest = {name: values[-1] for name, values in trainer.history.items() if name in ("val_loss", "val_acc")}
             say(f"step {trainer.step}: " + ", ".join(f"{k} {v:.4f}" for k, v in latest.items()), flush=True)
+        return {}
 
-    trainer = Trainer(
+    return _common.fit(
+        learner,
+        data,
+        device,
         config.checks,
-        num_gpus=int(device.type == "cuda"),
+        parts=parts,
+        name=name,
+        after_epoch=after_check,
         gradient_clip_val=config.gradient_clip_val,
         schedule=WarmupCosine(int(config.warmup * config.steps), config.steps),
+        precision=config.precision,
         seed=seed,
-        callbacks=[after_check],
-        checkpoint=checkpoint and checkpoint / f"seed-{seed}",
-        resume=checkpoint is not None,
     )
-    trainer.fit(learner, data)
-    return trainer.history
 
 
 def measures(model, data, history):
@@ -164,17 +171,6 @@ def measures(model, data, history):
     }
 
 
-def curves(history):
-    """The curves of a `Trainer`, of training with at most 200 points, each a mean."""
-    losses = history["train_loss"]
-    stride = max(1, -(-len(losses) // 200))
-    return {
-        "step": history["step"][stride - 1 :: stride],
-        "train_loss": [round(mean(losses[i : i + stride]), 6) for i in range(0, len(losses) - stride + 1, stride)],
-        **{name: history[name] for name in ("val_step", "val_loss", "val_acc")},
-    }
-
-
 @torch.no_grad()
 def predict(model, data):
     """Scores (N, C) and labels (N,) of the validation images, on the CPU, and the seconds that it took."""
@@ -187,8 +183,8 @@ def predict(model, data):
     return torch.cat(scores), torch.cat(labels), time.perf_counter() - start
 
 
-def run(make, config, device, look=lambda net, data: {}, checkpoint=None):
-    """Trains a network with every seed.
+def run(make, config, device, look=lambda net, data: {}, parts=None):
+    """Trains a network with every seed, each a part of the run.
 
     Args:
         make: function from the configuration to a fresh network.
@@ -196,33 +192,31 @@ def run(make, config, device, look=lambda net, data: {}, checkpoint=None):
         device: ``torch.device``.
         look: function of the first seed's trained network and its data, which returns a dict for JSON that goes into
             the metrics.
-        checkpoint: as `train`.
+        parts: those of `_parts.Parts`.
 
     Returns:
         dict with ``metrics`` (lists have a value for each seed; ``mean`` and ``spread`` are the mean and the standard
         deviation of the accuracies, None for one seed), ``curves`` of the first seed, and ``data``.
     """
-    metrics, seen = {}, {}
-    for seed in config.seeds:
+    parts = parts or Parts()
+
+    def learn(seed, name):
         torch.manual_seed(seed)
         net = make(config)
-        found = train(net, config, device, seed, checkpoint=checkpoint)
-        for name, value in found["metrics"].items():
-            metrics.setdefault(name, []).append(value)
-        if not seen:  # the first seed
-            seen = {"curves": found["curves"], "look": look(net, Pictures(config, device, seed))}
-    metrics |= {"parameters": net.num_parameters, **summary(metrics["accuracy"]), **seen["look"]}
+        found = train(net, config, device, seed, parts=parts, name=name)
+        first = seed == config.seeds[0]
+        looked = look(net, Pictures(config, device, seed)) if first else {}
+        return {**found, "parameters": net.num_parameters, "look": looked}
+
+    found = [parts(name, learn, seed, name) for seed, name in ((seed, f"seed-{seed}") for seed in config.seeds)]
+    metrics = _common.columns([one["metrics"] for one in found])
+    metrics |= {"parameters": found[0]["parameters"], **_common.summary(metrics["accuracy"]), **found[0]["look"]}
     metrics["headline"] = f"{say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters"
-    return {"metrics": metrics, "curves": seen["curves"], "data": fashion_mnist_checksums(config.subset)}
-
-
-def summary(accuracies):
-    """``mean`` and ``spread`` of the accuracies of several seeds."""
-    return {"mean": mean(accuracies), "spread": stdev(accuracies) if len(accuracies) > 1 else None}
+    return {"metrics": metrics, "curves": found[0]["curves"], "data": fashion_mnist_checksums(config.subset)}
 
 
 def say_accuracy(accuracies):
-    """The same, to be read: "accuracy 94.1 % (± 0.1 over 3 seeds)"."""
-    found = summary(accuracies)
+    """Accuracies of several seeds, to be read: "accuracy 94.1 % (± 0.1 over 3 seeds)"."""
+    found = _common.summary(accuracies)
     spread = "" if found["spread"] is None else f" (± {100 * found['spread']:.2f} over {len(accuracies)} seeds)"
     return f"accuracy {100 * found['mean']:.2f} %{spread}"

@@ -12,6 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from d2lmini.experiments._common import means
+from d2lmini.experiments._parts import Parts
+
 
 @dataclass(frozen=True)
 class Config:
@@ -101,31 +104,41 @@ def _train(model, config, seed, device):
         optimizer.step()
         schedule.step()
         losses.append(loss.detach())
-    every = max(1, config.steps // 200)
-    return [window.mean().item() for window in torch.stack(losses).split(every)]
+    return means(torch.stack(losses).tolist(), max(1, config.steps // 200))
 
 
-def run(config, device):
-    """Train both learners for each seed.
+def learn(kind, config, seed, device):
+    """Train one learner and score it. Returns: dict for JSON."""
+    torch.manual_seed(seed)
+    model = kind(config)
+    losses, test = _train(model, config, seed, device), torch.Generator().manual_seed(10_000 + seed)
+    sizes = (*config.more_pairs, config.num_pairs) if kind is Lookup else ()
+    return {
+        "losses": losses,
+        "accuracy": _accuracy(model, config, config.num_pairs, test, device),
+        "by_pairs": {str(pairs): _accuracy(model, config, pairs, test, device) for pairs in sizes},
+        "parameters": sum(p.numel() for p in model.parameters()),
+    }
+
+
+def run(config, device, parts=None):
+    """Train both learners for each seed; ``parts`` are those of `_parts.Parts`.
 
     Returns:
         dict with ``metrics`` (accuracies as lists over seeds, parameter counts) and ``curves``
         (training losses, each the mean of ``steps // 200`` steps).
     """
+    parts = parts or Parts()
     metrics, curves = {"parameters": {}, "accuracy": {}, "accuracy_by_pairs": {}}, {}
     for name, kind in (("attention", Lookup), ("fully_connected", FullyConnected)):
         metrics["accuracy"][name] = []
         for seed in config.seeds:
-            torch.manual_seed(seed)
-            model = kind(config)
-            curves[f"{name}_{seed}"] = _train(model, config, seed, device)
-            test = torch.Generator().manual_seed(10_000 + seed)
-            metrics["accuracy"][name].append(_accuracy(model, config, config.num_pairs, test, device))
-            if name == "attention":
-                for pairs in (*config.more_pairs, config.num_pairs):
-                    score = _accuracy(model, config, pairs, test, device)
-                    metrics["accuracy_by_pairs"].setdefault(str(pairs), []).append(score)
-        metrics["parameters"][name] = sum(p.numel() for p in model.parameters())
+            found = parts(f"{name}-{seed}", learn, kind, config, seed, device)
+            curves[f"{name}_{seed}"] = found["losses"]
+            metrics["accuracy"][name].append(found["accuracy"])
+            for pairs, score in found["by_pairs"].items():
+                metrics["accuracy_by_pairs"].setdefault(pairs, []).append(score)
+        metrics["parameters"][name] = found["parameters"]
     metrics["accuracy"]["chance"] = 1 / config.num_pairs
     mean = {name: sum(scores) / len(scores) for name, scores in metrics["accuracy"].items() if name != "chance"}
     metrics["headline"] = (

@@ -6,19 +6,14 @@ peak of what a step allocates, its gradients included and its inputs not: on a C
 allocation, on a GPU the caching allocator does.
 """
 
-import json
 import math
-import os
-import time
 from dataclasses import dataclass, replace
-from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
 
 import torch
-from torch.autograd.profiler import profile
 
 from d2lmini.attention import AdditiveAttention, scaled_dot_product_attention
+from d2lmini.experiments._parts import Parts
+from d2lmini.measure import median_seconds, peak_bytes, seconds  # noqa: F401, chapter 11 has it from here
 
 
 @dataclass(frozen=True)
@@ -58,85 +53,35 @@ def _step(attend, inputs):
     return torch.autograd.grad(attend(*inputs).sum(), inputs)
 
 
-def seconds(step, device):
-    """Wall-clock time of a call. Returns: float."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    start = time.perf_counter()
-    step()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter() - start
-
-
-def peak_bytes(step, device):
-    """The most memory that a call holds at once, beyond what was there before.
-
-    Args:
-        step: function without arguments.
-        device: a CPU or a CUDA device.
-
-    Returns:
-        int, bytes.
-
-    Raises:
-        ValueError: another kind of device.
-    """
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-        before = torch.cuda.memory_allocated(device)
-        step()
-        return torch.cuda.max_memory_allocated(device) - before
-    if device.type != "cpu":
-        raise ValueError(f"peak memory is measured on cpu or cuda, not on {device.type}: use --device cpu")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler announces itself in every notebook
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        with profile(profile_memory=True) as record:
-            step()
-        record.export_chrome_trace(str(path))
-        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    held = peak = 0
-    for event in sorted((e for e in events if e.get("name") == "[memory]"), key=lambda e: e["ts"]):
-        held += event["args"]["Bytes"]
-        peak = max(peak, held)
-    return peak
-
-
 def _measure(config, length, dtype, device):
-    """Median seconds and peak bytes of each contestant at one length, as two dicts."""
+    """Median seconds and peak bytes of each contestant at one length: a pair of dicts."""
     shape = (config.batch_size, length, config.num_features)
+    dtype = getattr(torch, dtype)
     inputs = [torch.randn(shape, device=device, dtype=dtype, requires_grad=True) for _ in range(3)]
     contestants = {"plain": plain, "fused": scaled_dot_product_attention}
     if length <= config.additive_up_to:
         h = config.num_features
         contestants["additive"] = AdditiveAttention(h, query_size=h, key_size=h).to(device, dtype)
     steps = {name: lambda attend=attend: _step(attend, inputs) for name, attend in contestants.items()}
-    for step in steps.values():
-        step()  # warm up
-    times = {name: [] for name in steps}
-    for _ in range(config.repetitions):
-        for name, step in steps.items():
-            times[name].append(seconds(step, device))
-    peaks = {name: peak_bytes(step, device) for name, step in steps.items()}
-    return {name: median(values) for name, values in times.items()}, peaks
+    times = median_seconds(steps, config.repetitions, device)
+    return times, {name: peak_bytes(step, device) for name, step in steps.items()}
 
 
-def run(config, device):
-    """Measure all lengths in every precision.
+def run(config, device, parts=None):
+    """Measure all lengths in every precision; ``parts`` are those of `_parts.Parts`.
 
     Returns:
         dict with ``curves`` (seconds and peak bytes of each way, a value a length) and ``metrics``: for each
         way at its longest length, both as multiples of the plain formula's, and the power of the length with
         which memory grew from the length before (2 is quadratic, 1 linear, 0 constant).
     """
-    device = torch.device(device)
+    device, parts = torch.device(device), parts or Parts()
     torch.manual_seed(config.seeds[0])
     curves, metrics = {"lengths": list(config.lengths)}, {}
     for dtype in config.dtypes:
         time_of, peak_of = {}, {}
         for length in config.lengths:
-            times, peaks = _measure(config, length, getattr(torch, dtype), device)
+            times, peaks = parts(f"{dtype}-{length}", _measure, config, length, dtype, device)
             for name in times:
                 time_of.setdefault(name, []).append(times[name])
                 peak_of.setdefault(name, []).append(peaks[name])

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.data.images import fashion_mnist, fashion_mnist_checksums
-from d2lmini.experiments import _vision, vision_vit
+from d2lmini.experiments import _common, _vision, vision_vit
+from d2lmini.experiments._parts import Parts
 from d2lmini.models.resnet import ResNet, arch_for
 
 NETWORKS = ("resnet", "vit")
@@ -55,7 +56,16 @@ def make(name, config):
     return vit if name == "vit" else ResNet(arch_for(vit.num_parameters))
 
 
-def run(config, device, checkpoint=None):
+def learn(name, size, config, seed, device, parts, part):
+    """Train one network on so many images. Returns: dict for JSON."""
+    torch.manual_seed(seed)
+    net = make(name, config)
+    recipe = replace(config, num_train=size, lr=config.lr if name == "vit" else config.resnet_lr)
+    found = _vision.train(net, recipe, device, seed, parts=parts, name=part)
+    return {**found, "parameters": net.num_parameters}
+
+
+def run(config, device, parts=None):
     """Train both networks on every share with every seed; see `_vision.run` for the arguments.
 
     Returns:
@@ -63,6 +73,7 @@ def run(config, device, checkpoint=None):
         seeds, ``mean`` and ``spread`` of it, ``parameters`` and ``train_s``; and ``curves``, the checked accuracy of
         the first seed.
     """
+    parts = parts or Parts()
     available = len(fashion_mnist("train", config.subset)[0])
     sizes = [round(share * available) for share in config.shares]
     metrics = {name: {n: {} for n in NETWORKS} for name in ("accuracy", "mean", "spread", "train_s")}
@@ -72,17 +83,14 @@ def run(config, device, checkpoint=None):
         for size in sizes:
             runs = []
             for seed in config.seeds:
-                torch.manual_seed(seed)
-                net = make(name, config)
-                lr = config.lr if name == "vit" else config.resnet_lr
-                recipe, folder = replace(config, num_train=size, lr=lr), checkpoint and checkpoint / f"{name}-{size}"
-                runs.append(_vision.train(net, recipe, device, seed, checkpoint=folder))
+                part = f"{name}-{size}-{seed}"
+                runs.append(parts(part, learn, name, size, config, seed, device, parts, part))
             scores = [run["metrics"]["accuracy"] for run in runs]
-            for key, value in (("accuracy", scores), *_vision.summary(scores).items()):
+            for key, value in (("accuracy", scores), *_common.summary(scores).items()):
                 metrics[key][name][str(size)] = value
             metrics["train_s"][name][str(size)] = [run["metrics"]["train_s"] for run in runs]
             curves[f"{name}_{size}"] = {key: runs[0]["curves"][key] for key in ("val_step", "val_acc")}
-        metrics["parameters"][name] = net.num_parameters
+        metrics["parameters"][name] = runs[0]["parameters"]
     lead = {size: metrics["mean"]["resnet"][str(size)] - metrics["mean"]["vit"][str(size)] for size in sizes}
     metrics["lead_of_resnet"] = {str(size): gain for size, gain in lead.items()}
     found = ", ".join(f"{100 * gain:+.1f} with {size:,}" for size, gain in lead.items())

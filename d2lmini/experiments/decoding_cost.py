@@ -8,11 +8,12 @@ that a busy machine disturbs all alike; times are medians.
 
 import math
 from dataclasses import dataclass, replace
-from statistics import median
 
 import torch
 
-from d2lmini.experiments.attention_cost import seconds
+from d2lmini.experiments._common import columns
+from d2lmini.experiments._parts import Parts
+from d2lmini.measure import median_seconds
 from d2lmini.models.transformer_seq2seq import TransformerDecoder
 
 
@@ -84,9 +85,19 @@ def schemes(decoder, tokens, start):
     }
 
 
+def _measure(config, decoder, batch, length, device):
+    """Median seconds of a step by each scheme, after so many tokens."""
+    start = decoder.init_state(torch.randn(batch, config.source_length, config.num_hiddens, device=device))
+    steps = schemes(decoder, torch.randint(config.vocab_size, (batch, length + 1), device=device), start)
+    first, *others = (step() for step in steps.values())
+    for other in others:
+        torch.testing.assert_close(other, first, rtol=1e-3, atol=1e-3)
+    return median_seconds(steps, config.repetitions, device)
+
+
 @torch.no_grad()
-def run(config, device):
-    """Measures every scheme after every length.
+def run(config, device, parts=None):
+    """Measures every scheme after every length; ``parts`` are those of `_parts.Parts`.
 
     Returns:
         dict with ``curves``, the median seconds of a step for each batch size and scheme, and ``metrics``: for each
@@ -95,24 +106,16 @@ def run(config, device):
     Raises:
         AssertionError: two schemes disagree.
     """
-    device = torch.device(device)
+    device, parts = torch.device(device), parts or Parts()
     torch.manual_seed(config.seeds[0])
     sizes = (config.vocab_size, config.num_hiddens, config.ffn_num_hiddens, config.num_heads, config.num_blks)
     decoder = TransformerDecoder(*sizes).to(device).eval()
     curves, metrics = {"lengths": list(config.lengths)}, {}
     for batch in config.batch_sizes:
-        memory = torch.randn(batch, config.source_length, config.num_hiddens, device=device)
-        start = decoder.init_state(memory)
-        times = {}
-        for length in config.lengths:
-            tokens = torch.randint(config.vocab_size, (batch, length + 1), device=device)
-            steps = schemes(decoder, tokens, start)
-            logits = [step() for step in steps.values()]  # a warm-up too
-            for other in logits[1:]:
-                torch.testing.assert_close(other, logits[0], rtol=1e-3, atol=1e-3)
-            rounds = [{name: seconds(step, device) for name, step in steps.items()} for _ in range(config.repetitions)]
-            for name in steps:
-                times.setdefault(name, []).append(median(r[name] for r in rounds))
+        rows = [
+            parts(f"{batch}-{length}", _measure, config, decoder, batch, length, device) for length in config.lengths
+        ]
+        times = columns(rows)
         curves[f"batch {batch}"] = times
         metrics[f"batch {batch}"] = {
             name: {"longest_over_shortest": values[-1] / values[0], "over_cached": values[-1] / times["cached"][-1]}

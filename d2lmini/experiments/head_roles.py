@@ -12,11 +12,13 @@ from itertools import takewhile
 import torch
 import torch.nn.functional as F
 
-from d2lmini.capture import capture_attention
 from d2lmini.data.translation import GrammarCorpus
+from d2lmini.experiments import _common
+from d2lmini.experiments._parts import Parts
+from d2lmini.hooks import capture_attention, head_masks
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig
-from d2lmini.multi_head import MultiHeadAttention, head_masks
-from d2lmini.training import Trainer, WarmupCosine
+from d2lmini.multi_head import MultiHeadAttention
+from d2lmini.training import WarmupCosine
 
 # where a head can look, for each kind of attention; the position is that of the query
 ROLES = {
@@ -50,8 +52,8 @@ PRESETS = {
 }
 
 
-def train(config, seed, device="cpu"):
-    """A model trained on the grammar corpus.
+def train(config, seed, device="cpu", parts=None, name="training"):
+    """A model trained on the grammar corpus; ``parts`` and ``name`` are those of `_common.fit`.
 
     Returns:
         the `Transformer`, in evaluation mode, the `GrammarCorpus`, and the training losses, each of 10 steps.
@@ -62,17 +64,19 @@ def train(config, seed, device="cpu"):
     size = (config.num_hiddens, 2 * config.num_hiddens, config.num_heads, config.num_blks)
     settings = TransformerConfig(len(data.tgt_vocab), *size, dropout=0.0, label_smoothing=0.0, lr=config.lr)
     model = Transformer(settings, data.tgt_vocab["<pad>"])
-    trainer = Trainer(
+    history = _common.fit(
+        model,
+        data,
+        torch.device(device),
         config.max_epochs,
-        num_gpus=int(torch.device(device).type == "cuda"),
+        parts=parts,
+        name=name,
         gradient_clip_val=1,
         schedule=WarmupCosine(min(100, steps // 10 + 1), steps),
         seed=seed,
         max_steps=config.max_steps,
     )
-    trainer.fit(model, data)
-    losses = torch.tensor(trainer.history["train_loss"]).split(10)
-    return model, data, [window.mean().item() for window in losses]
+    return model, data, _common.means(history["train_loss"], 10)
 
 
 def batches_of(data, split, number, device="cpu", size=50):
@@ -284,12 +288,23 @@ def study(model, data, config, device="cpu"):
     }
 
 
-def run(config, device):
-    """Trains a model and studies it for each seed. Returns: dict with metrics, by seed, and curves."""
+def run(config, device, parts=None):
+    """Trains a model and studies it for each seed; ``parts`` are those of `_parts.Parts`.
+
+    Returns:
+        dict with metrics, by seed, and curves.
+    """
+    parts = parts or Parts()
+
+    def learn(seed, name):
+        model, data, losses = train(config, seed, device, parts, name)
+        return {"losses": losses, "study": study(model, data, config, device)}
+
     metrics, curves = {"seeds": {}}, {}
     for seed in config.seeds:
-        model, data, curves[f"train_loss_{seed}"] = train(config, seed, device)
-        metrics["seeds"][str(seed)] = study(model, data, config, device)
+        name = f"seed-{seed}"
+        found = parts(name, learn, seed, name)
+        curves[f"train_loss_{seed}"], metrics["seeds"][str(seed)] = found["losses"], found["study"]
     studies = list(metrics["seeds"].values())
     metrics["free_heads"] = [free_heads(study["pruned_accuracy"]["gradient"]) for study in studies]
     mean = {name: sum(study[name] for study in studies) / len(studies) for name in ("test_accuracy", "spearman")}

@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist_checksums
-from d2lmini.experiments import _vision
+from d2lmini.experiments import _common, _vision
+from d2lmini.experiments._parts import Parts
 from d2lmini.figures.pixel_completion import completion_walk
 from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT, ImageGPTConfig
 
@@ -171,31 +172,43 @@ def complete(model, data, config, device):
     }
 
 
-def run(config, device, checkpoint=None):
+def learn(config, seed, device, parts, name):
+    """Trains with one seed; the first one completes pictures too. Returns: dict for JSON."""
+    torch.manual_seed(seed)
+    data = Pixels(config, device, seed)
+    sizes = (config.num_hiddens, config.ffn_num_hiddens, config.num_heads, config.num_blks, config.dropout)
+    model = ImageGPT(ImageGPTConfig(config.img_size, config.num_levels, *sizes))
+    history = _vision.fit(Learner(model, config), data, config, device, seed, parts=parts, name=name)
+    metrics = {
+        "bits": history["val_loss"][-1],
+        "train_s": round(history["seconds"][-1], 1),
+        "train_images_per_s": round(len(history["step"]) * config.batch_size / history["seconds"][-1]),
+    }
+    looked = {}
+    if seed == config.seeds[0]:
+        pixels = data.all_pixels(train=True), data.all_pixels(train=False)
+        looked = {
+            "completions": complete(model, data, config, device),
+            "baselines": baselines(*pixels, config.num_levels),
+        }
+    curves = _common.curves(history, *_vision.CURVES)
+    return {"metrics": metrics, "curves": curves, "parameters": model.num_parameters, "look": looked}
+
+
+def run(config, device, parts=None):
     """Train with every seed; see `_vision.run` for the arguments.
 
     Returns:
         dict with ``metrics`` (``bits`` per pixel of the test images, a value for each seed; ``baselines``;
         ``completions``, as `complete` returns them, of the first seed), ``curves`` of the first seed, and ``data``.
     """
-    metrics, curves = {"bits": [], "train_s": [], "train_images_per_s": []}, {}
-    for seed in config.seeds:
-        torch.manual_seed(seed)
-        data = Pixels(config, device, seed)
-        sizes = (config.num_hiddens, config.ffn_num_hiddens, config.num_heads, config.num_blks, config.dropout)
-        model = ImageGPT(ImageGPTConfig(config.img_size, config.num_levels, *sizes))
-        history = _vision.fit(Learner(model, config), data, config, device, seed, checkpoint=checkpoint)
-        metrics["bits"].append(history["val_loss"][-1])
-        metrics["train_s"].append(round(history["seconds"][-1], 1))
-        metrics["train_images_per_s"].append(round(len(history["step"]) * config.batch_size / history["seconds"][-1]))
-        if not curves:  # the first seed
-            curves = _vision.curves(history)
-            metrics["completions"] = complete(model, data, config, device)
-            pixels = data.all_pixels(train=True), data.all_pixels(train=False)
-            metrics["baselines"] = baselines(*pixels, config.num_levels)
-    metrics |= {"parameters": model.num_parameters, **_vision.summary(metrics["bits"])}
+    parts = parts or Parts()
+    names = {seed: f"seed-{seed}" for seed in config.seeds}
+    found = [parts(name, learn, config, seed, device, parts, name) for seed, name in names.items()]
+    metrics = _common.columns([one["metrics"] for one in found]) | found[0]["look"]
+    metrics |= {"parameters": found[0]["parameters"], **_common.summary(metrics["bits"])}
     metrics["headline"] = (
         f"{metrics['mean']:.3f} bits per pixel of {config.num_levels} grey values with {metrics['parameters']:,} "
         f"parameters; counts of both neighbours {metrics['baselines']['left_and_above']:.3f}"
     )
-    return {"metrics": metrics, "curves": curves, "data": fashion_mnist_checksums(config.subset)}
+    return {"metrics": metrics, "curves": found[0]["curves"], "data": fashion_mnist_checksums(config.subset)}

@@ -15,6 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist, fashion_mnist_checksums
+from d2lmini.experiments._parts import Parts
 
 CLASSES = len(FASHION_MNIST_LABELS)
 _CHUNK = 500  # queries at a time: their scores against 60,000 keys take 120 MB
@@ -226,8 +227,36 @@ def nearest_neighbours(keys, labels, queries, truth, candidates):
     return KNeighborsClassifier(best, algorithm="brute").fit(keys, labels).score(queries, truth), best
 
 
-def run(config, device):
+def compare(keys, labels, queries, truth, config, project):
+    """Class the queries by attention over the keys, and by their nearest neighbours.
+
+    Args:
+        keys, labels: (S, D) and (S,), stored images.
+        queries, truth: (T, D) and (T,), test images.
+        config: `Config`.
+        project: whether to learn a projection first.
+
+    Returns:
+        dict for JSON with ``metrics`` and ``curves``, as `run` has them, of this one case.
+    """
+    curves = {}
+    if project:
+        projection, curves["projection_loss"] = learn_projection(keys, labels, config)
+        keys, queries = keys @ projection, queries @ projection
+    width, curves["width_loss"] = learn_width(keys, labels, config.width_queries)
+    answers = pooled_classes(queries, keys, labels, width).argmax(1)
+    baseline, k = nearest_neighbours(keys, labels, queries, truth, config.neighbours)
+    right = (answers == truth).double().mean().item()
+    metrics = {"attention": right, "nearest_neighbours": baseline, "width": width, "k": k}
+    return {"metrics": metrics, "curves": curves}
+
+
+def run(config, device, parts=None):
     """Measure the accuracy for each kind of features and each number of stored images.
+
+    Args:
+        config, device: a `Config` and a ``torch.device``.
+        parts: those of `_parts.Parts`.
 
     Returns:
         dict with ``metrics`` (for each kind: accuracies of attention and of the baseline, widths, k, as lists
@@ -250,6 +279,7 @@ def run(config, device):
             f"asked for {max(config.stored)} stored and {config.test_images} test images, but Fashion-MNIST "
             f"({config.subset}) has {len(images)} and {len(test_images)}"
         )
+    parts = parts or Parts()
     described = {kind.__name__: (kind(images), kind(test_images)) for kind in (pixels, oriented_gradients)}
     kinds = (*described, "learned_projection")
     metrics = {"stored": list(config.stored), "test_images": len(truth)}
@@ -265,22 +295,14 @@ def run(config, device):
                 if stored == len(images) and kind in described and seed != config.seeds[0]:
                     continue  # all images, nothing random: every seed would give the same
                 keys, queries = described.get(kind, described["oriented_gradients"])
-                keys, known = keys[chosen], labels[chosen]
-                case = f"{kind}/{stored}/{seed}"
-                if kind not in described:
-                    projection, curves["projection_loss"][case] = learn_projection(keys, known, config)
-                    keys, queries = keys @ projection, queries @ projection
-                width, curves["width_loss"][case] = learn_width(keys, known, config.width_queries)
-                answers = pooled_classes(queries, keys, known, width).argmax(1)
-                baseline, k = nearest_neighbours(keys, known, queries, truth, config.neighbours)
-                found = {
-                    "attention": (answers == truth).double().mean().item(),
-                    "nearest_neighbours": baseline,
-                    "width": width,
-                    "k": k,
-                }
-                for name, value in found.items():
+                stored_part = (keys[chosen], labels[chosen])
+                found = parts(
+                    f"{kind}-{stored}-{seed}", compare, *stored_part, queries, truth, config, kind not in described
+                )
+                for name, value in found["metrics"].items():
                     metrics[name][kind][at].append(value)
+                for name, losses in found["curves"].items():
+                    curves[name][f"{kind}/{stored}/{seed}"] = losses
     metrics["headline"] = _headline(metrics)
     return {"metrics": metrics, "curves": curves, "data": fashion_mnist_checksums(config.subset)}
 

@@ -19,6 +19,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from d2lmini import position
+from d2lmini.experiments._common import means
+from d2lmini.experiments._parts import Parts
 from d2lmini.transformer import TransformerEncoderBlock
 
 ENCODINGS = ("none", "sinusoidal", "learned", "shaw", "t5", "rotary")
@@ -149,26 +151,36 @@ def accuracy(model, task, length, config, device):
     return (model.eval()(tokens).argmax(-1) == answers)[asked].double().mean().item()
 
 
-def run(config, device):
-    """Train every encoding on every task with every seed.
+def learn(task, encoding, config, seed, device):
+    """Train one model and score it at every length. Returns: dict for JSON."""
+    torch.manual_seed(seed)
+    model = Tagger(config, encoding)
+    losses = train(model, task, config, seed, device)
+    lengths = (*config.within, *config.beyond)
+    return {
+        "losses": means(losses, max(1, config.steps // 50)),
+        "accuracy": {str(length): accuracy(model, task, length, config, device) for length in lengths},
+    }
+
+
+def run(config, device, parts=None):
+    """Train every encoding on every task with every seed; ``parts`` are those of `_parts.Parts`.
 
     Returns:
         dict with ``metrics``: ``accuracy[task][encoding][length]`` as a list over seeds, and their means over seeds and
         lengths, ``within[task][encoding]`` and ``beyond[task][encoding]``; and ``curves``, training losses of the
         first seed, each the mean of ``steps // 50`` steps.
     """
+    parts = parts or Parts()
     scores, curves = {}, {}
-    every = max(1, config.steps // 50)
     for task in config.tasks:
         for name in config.encodings:
             by_length = scores.setdefault(task, {}).setdefault(name, {})
             for seed in config.seeds:
-                torch.manual_seed(seed)
-                model = Tagger(config, name)
-                losses = train(model, task, config, seed, device)
-                curves.setdefault(f"{task}_{name}", [mean(losses[i : i + every]) for i in range(0, len(losses), every)])
-                for length in (*config.within, *config.beyond):
-                    by_length.setdefault(str(length), []).append(accuracy(model, task, length, config, device))
+                found = parts(f"{task}-{name}-{seed}", learn, task, name, config, seed, device)
+                curves.setdefault(f"{task}_{name}", found["losses"])
+                for length, score in found["accuracy"].items():
+                    by_length.setdefault(length, []).append(score)
     metrics = {"accuracy": scores}
     for side in ("within", "beyond"):
         metrics[side] = {

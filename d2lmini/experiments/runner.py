@@ -1,6 +1,5 @@
 """Find an experiment, run one of its presets, and record all that is needed to believe and repeat it."""
 
-import inspect
 import json
 import math
 import os
@@ -19,8 +18,8 @@ import torch
 
 import d2lmini
 from d2lmini import experiments, results
-from d2lmini.training.checkpoint import trained_seconds
-from d2lmini.training.device import num_processes
+from d2lmini.experiments._parts import Parts
+from d2lmini.training.device import device_named, num_processes
 
 
 def list_experiments():
@@ -40,25 +39,28 @@ def find(name):
     return import_module(f"{experiments.__name__}.{name}")
 
 
-def execute(name, preset="cpu", device=None, checkpoint=None):
+def execute(name, preset="cpu", device=None, checkpoint=None, max_minutes=None):
     """Run an experiment, writing nothing.
 
     Args:
         name: of the experiment.
         preset: ``"smoke"``, ``"cpu"``, ``"full"``, or what else its ``PRESETS`` have.
         device: name of a torch device; None for the best there is.
-        checkpoint: folder for checkpoints, from which the experiment goes on where it was killed; None: it starts anew.
+        checkpoint: folder for what is finished, from which the experiment goes on where it was killed; None: it starts
+            anew.
+        max_minutes: stop after so many, at the end of the part or the step at work; None: never.
 
     Returns:
         dict, the record; `d2lmini.results.FIELDS` names what is in it.
 
     Raises:
-        ValueError: no such experiment or preset, or `torchrun` started processes that cannot share the batches of a
-            step (``batches_per_step`` of the preset, else 1) evenly, or the experiment keeps no checkpoints, or a
-            number that came out is not finite.
+        ValueError: no such experiment, preset or device, or `torchrun` started processes that cannot share the batches
+            of a step (``batches_per_step`` of the preset, else 1) evenly, or ``max_minutes`` without ``checkpoint``, or
+            a number that came out is not finite.
         TypeError: it returned what JSON cannot hold.
         DataError: its data are not here and cannot be fetched.
         CheckpointError: the checkpoint is damaged, or of another configuration.
+        Unfinished: the time is up; what is finished is in ``checkpoint``.
     """
     module = find(name)
     if preset not in module.PRESETS:
@@ -71,18 +73,22 @@ def execute(name, preset="cpu", device=None, checkpoint=None):
             f"a step of {name}, {preset}, has {batches} {noun}, which {processes} processes cannot share evenly: "
             f"run `{results.command(name, preset)}` instead"
         )
-    if checkpoint and "checkpoint" not in inspect.signature(module.run).parameters:
-        raise ValueError(f"{name} keeps no checkpoints: it can only be run in one go")
-    kept = {"checkpoint": Path(checkpoint)} if checkpoint else {}
-    chosen = torch.device(device or best_device())
+    if max_minutes is not None and not (checkpoint and max_minutes > 0):
+        what = f"is {max_minutes}, expected more than 0" if checkpoint else "needs a folder for what is finished"
+        raise ValueError(f"max_minutes {what}: --checkpoint FOLDER --max-minutes 20")
+    chosen = device_named(device or best_device())
     seeds = list(config.seeds)
     random.seed(seeds[0])
     numpy.random.seed(seeds[0])
     torch.manual_seed(seeds[0])
     source = _source()  # of the code that was loaded: by the end of a long run the files may be others
-    start = time.perf_counter() - (trained_seconds(checkpoint) if checkpoint else 0)
-    outcome = module.run(config, chosen, **kept)
-    wall_s = time.perf_counter() - start
+    start = time.perf_counter()
+    meant = {"experiment": name, "preset": preset, "config": results.as_json(config), "device": chosen.type}
+    parts = Parts(checkpoint, meant, max_minutes and 60 * max_minutes, source["commit"])
+    outcome = module.run(config, chosen, parts=parts)
+    wall_s = time.perf_counter() - start + parts.seconds_before
+    if parts.begun_at != source["commit"]:
+        source["begun_at"] = parts.begun_at
     for part in outcome:
         _refuse(outcome[part], part)
     return {
@@ -100,14 +106,14 @@ def execute(name, preset="cpu", device=None, checkpoint=None):
             "numpy": numpy.__version__,
             "d2lmini": d2lmini.__version__,
         },
-        "device": _device(chosen) | ({"processes": processes} if processes > 1 else {}),
+        "device": _described(chosen) | ({"processes": processes} if processes > 1 else {}),
         "wall_s": round(wall_s, 2),
         "command": results.command(name, preset, processes) + (f" --device {device}" if device else ""),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
 
 
-def run(name, preset="cpu", device=None, out=None, checkpoint=None):
+def run(name, preset="cpu", device=None, out=None, checkpoint=None, max_minutes=None):
     """Run an experiment and record it.
 
     Where `torchrun` started several processes, all of them run it and the first one writes.
@@ -117,7 +123,7 @@ def run(name, preset="cpu", device=None, out=None, checkpoint=None):
         preset: ``"smoke"``, ``"cpu"``, ``"full"``, or what else its ``PRESETS`` have.
         device: name of a torch device; None for the best there is.
         out: folder of the record; None for the results of the package.
-        checkpoint: as `execute`.
+        checkpoint, max_minutes: as `execute`.
 
     Returns:
         Path of the record, which appears whole or not at all.
@@ -129,12 +135,12 @@ def run(name, preset="cpu", device=None, out=None, checkpoint=None):
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.{preset}.json"
     if int(os.environ.get("RANK", 0)):
-        execute(name, preset, device, checkpoint)
+        execute(name, preset, device, checkpoint, max_minutes)
         return path
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(half, "w", encoding="utf-8") as stream:
-            stream.write(dump(execute(name, preset, device, checkpoint)))
+            stream.write(dump(execute(name, preset, device, checkpoint, max_minutes)))
         os.replace(half, path)
     finally:
         half.unlink(missing_ok=True)
@@ -188,7 +194,7 @@ def _source():
     return {"commit": None, "dirty": None}
 
 
-def _device(device):
+def _described(device):
     """Kind and name of the processor that did the work."""
     if device.type == "cuda":
         return {"kind": "cuda", "name": torch.cuda.get_device_name(device)}

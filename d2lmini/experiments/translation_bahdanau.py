@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.experiments import _translation
+from d2lmini.experiments._parts import Parts
 from d2lmini.metrics import corpus_bleu
 from d2lmini.models.bahdanau import Seq2SeqAttentionDecoder, Seq2SeqDecoder, Seq2SeqEncoder
 from d2lmini.models.seq2seq import Seq2Seq
@@ -33,6 +34,7 @@ class Config:
     lr: float = 4e-3
     max_epochs: int = 10
     max_steps: int | None = None
+    precision: str = "auto"
     averaged: int = 1
     val_sentences: int | None = 0
     split: str = "test"
@@ -122,24 +124,33 @@ def bleu_by_length(data, split, translations, bins):
     return rows
 
 
-def run(config, device):
-    """Trains both for each seed. Returns: dict with metrics and curves."""
+def learn(config, data, kind, seed, device, parts, name):
+    """Trains and scores one model. Returns: dict with ``row`` and ``curves``, for JSON."""
+    one = replace(config, seeds=(seed,))
+    steps = config.max_epochs * len(data.get_dataloader(train=True))
+    torch.manual_seed(seed)
+    model = build(config, data, kind)
+    schedule = WarmupCosine(min(100, steps // 10), steps)
+    curves = _translation.train(model, copy.copy(data), one, device, schedule, parts=parts, name=name)
+    scores, translations = _translation.score(model, data, config.split)
+    row = {"kind": kind, "seed": seed, **scores, "parameters": model.num_parameters}
+    row["by_length"] = bleu_by_length(data, config.split, translations, config.bins)
+    if kind == "attention" and config.data == "grammar":
+        row["alignment"] = alignment_mass(model, data, config.split)
+    return {"row": row, "curves": curves}
+
+
+def run(config, device, parts=None):
+    """Trains both for each seed; ``parts`` are those of `_parts.Parts`. Returns: dict with metrics and curves."""
+    parts = parts or Parts()
     runs, curves = [], {}
     for seed in config.seeds:
-        one = replace(config, seeds=(seed,))
-        data = _translation.load_data(one)
-        steps = config.max_epochs * len(data.get_dataloader(train=True))
+        data = _translation.load_data(replace(config, seeds=(seed,)))
         for kind in DECODERS:
-            torch.manual_seed(seed)
-            model = build(config, data, kind)
-            schedule = WarmupCosine(min(100, steps // 10), steps)
-            curves[f"{kind}, seed {seed}"] = _translation.train(model, copy.copy(data), one, device, schedule)
-            scores, translations = _translation.score(model, data, config.split)
-            row = {"kind": kind, "seed": seed, **scores, "parameters": model.num_parameters}
-            row["by_length"] = bleu_by_length(data, config.split, translations, config.bins)
-            if kind == "attention" and config.data == "grammar":
-                row["alignment"] = alignment_mass(model, data, config.split)
-            runs.append(row)
+            name = f"{kind}-{seed}"
+            found = parts(name, learn, config, data, kind, seed, device, parts, name)
+            runs.append(found["row"])
+            curves[f"{kind}, seed {seed}"] = found["curves"]
 
     def mean(kind, value):
         values = [value(row) for row in runs if row["kind"] == kind]

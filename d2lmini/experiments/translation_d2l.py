@@ -15,11 +15,12 @@ import torch.nn.functional as F
 
 from d2lmini.data.fra_eng import MTFraEng
 from d2lmini.data.registry import checksums, get
+from d2lmini.experiments import _common
+from d2lmini.experiments._parts import Parts
 from d2lmini.metrics import bleu
 from d2lmini.models.bahdanau import Seq2SeqAttentionDecoder, Seq2SeqEncoder
 from d2lmini.models.seq2seq import Seq2Seq
 from d2lmini.models.transformer_seq2seq import TransformerDecoder, TransformerEncoder
-from d2lmini.training import Trainer
 
 
 @dataclass(frozen=True)
@@ -154,25 +155,40 @@ def scores(model, data, device):
     return found
 
 
-def run(config, device):
-    """Trains both models for each seed. Returns: dict with metrics and curves."""
+def learn(config, data, kind, seed, device, parts, name):
+    """Trains one model and looks at it. Returns: dict with ``row`` and ``curves``, for JSON."""
+    torch.manual_seed(seed)
+    model = build(config, data, kind)
+    history = _common.fit(
+        model,
+        data,
+        device,
+        config.max_epochs,
+        parts=parts,
+        name=name,
+        after_epoch=lambda trainer: {"seen": losses(model, data, device)},
+        gradient_clip_val=config.gradient_clip_val,
+        seed=seed,
+    )
+    seen = history["seen"]
+    return {
+        "row": {"kind": kind, "seed": seed, **seen[-1], **scores(model, data, device)},
+        "curves": {key: [round(epoch[key], 5) for epoch in seen] for key in seen[0]},
+    }
+
+
+def run(config, device, parts=None):
+    """Trains both for each seed; ``parts`` are those of `_parts.Parts`. Returns: dict with metrics and curves."""
+    parts = parts or Parts()
     source = ShippedPairs if config.shipped else MTFraEng
     data = source(config.batch_size, num_train=config.num_train, num_val=config.num_val)
     runs, curves = [], {}
     for seed in config.seeds:
         for kind in ("transformer", "recurrent"):
-            torch.manual_seed(seed)
-            model, seen = build(config, data, kind), []
-            trainer = Trainer(
-                config.max_epochs,
-                num_gpus=int(device.type == "cuda"),
-                gradient_clip_val=config.gradient_clip_val,
-                seed=seed,
-                callbacks=[lambda t, seen=seen: seen.append(losses(t.model, t.data, device))],
-            )
-            trainer.fit(model, data)
-            runs.append({"kind": kind, "seed": seed, **seen[-1], **scores(model, data, device)})
-            curves[f"{kind}, seed {seed}"] = {name: [round(epoch[name], 5) for epoch in seen] for name in seen[0]}
+            name = f"{kind}-{seed}"
+            found = parts(name, learn, config, data, kind, seed, device, parts, name)
+            runs.append(found["row"])
+            curves[f"{kind}, seed {seed}"] = found["curves"]
 
     def mean(kind, name):
         values = torch.tensor([row[name] for row in runs if row["kind"] == kind])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.experiments import _translation
+from d2lmini.experiments._parts import Parts
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig
 from d2lmini.training import WarmupCosine
 
@@ -21,7 +22,8 @@ from d2lmini.training import WarmupCosine
 class Config:
     """Settings; ``max_tokens`` counts positions in a batch, ``averaged`` epochs, ``val_sentences`` those scored.
 
-    Of the ``length_penalties`` of beam search the one with the best BLEU on the validation split is used.
+    Of the ``length_penalties`` of beam search the one with the best BLEU on the validation split is used. ``betas`` and
+    ``weight_decay`` are AdamW's; ``final_lr`` is the share of ``lr`` at which the cosine ends.
     """
 
     data: str = "grammar"
@@ -36,9 +38,13 @@ class Config:
     dropout: float = 0.1
     label_smoothing: float = 0.1
     lr: float = 5e-3
+    betas: tuple = (0.9, 0.999)
+    weight_decay: float = 0.0
     warmup: int = 100
+    final_lr: float = 0.0
     max_epochs: int = 9
     max_steps: int | None = None
+    precision: str = "auto"
     averaged: int = 1
     val_sentences: int | None = 0
     beam_size: int = 1
@@ -71,6 +77,7 @@ PRESETS = {
         splits=("test2016", "test2017", "mscoco"),
     ),
 }
+PRESETS["laptop"] = replace(PRESETS["full"], precision="bf16")
 # Earlier runs. The commits that the records of the first two name call them "full".
 PRESETS["short"] = replace(
     PRESETS["full"], batches_per_step=1, lr=3e-3, max_epochs=20, val_sentences=1014, length_penalties=(0.6,)
@@ -88,38 +95,57 @@ PRESETS["tatoeba"] = replace(  # five times the pairs; fewer passes, and little 
 )
 
 
+class Model(Transformer):
+    """A `Transformer` that is trained by AdamW with the settings of a configuration."""
+
+    def __init__(self, config, vocab_size, pad):
+        sizes = {name: getattr(config, name) for name in ("num_hiddens", "ffn_num_hiddens", "num_heads", "num_blks")}
+        rates = {name: getattr(config, name) for name in ("dropout", "label_smoothing", "lr")}
+        super().__init__(TransformerConfig(vocab_size, **sizes, **rates), pad)
+        self.adam = {"betas": config.betas, "weight_decay": config.weight_decay}
+
+    def configure_optimizers(self):
+        """AdamW, which without weight decay is Adam."""
+        return torch.optim.AdamW(self.parameters(), lr=self.lr, **self.adam)
+
+
 def build(config, data):
     """The model of a configuration, for the vocabulary of the data."""
-    sizes = {name: getattr(config, name) for name in ("num_hiddens", "ffn_num_hiddens", "num_heads", "num_blks")}
-    rates = {name: getattr(config, name) for name in ("dropout", "label_smoothing", "lr")}
-    return Transformer(TransformerConfig(len(data.tgt_vocab), **sizes, **rates), data.tgt_vocab["<pad>"])
+    return Model(config, len(data.tgt_vocab), data.tgt_vocab["<pad>"])
 
 
-def best_length_penalty(model, data, config):
+def best_length_penalty(model, data, config, parts=None):
     """The length penalty with the best validation BLEU, and a dict of the BLEU of each; {} where there is no choice."""
     if len(config.length_penalties) == 1:
         return config.length_penalties[0], {}
-    bleu = {
-        penalty: _translation.score(model, data, "val", config.beam_size, penalty)[0]["bleu"]
-        for penalty in config.length_penalties
-    }
+    parts = parts or Parts()
+
+    def score(penalty):
+        return _translation.score(model, data, "val", config.beam_size, penalty)[0]["bleu"]
+
+    bleu = {penalty: parts(f"val-{penalty}", score, penalty) for penalty in config.length_penalties}
     return max(bleu, key=bleu.get), {str(penalty): value for penalty, value in bleu.items()}
 
 
-def run(config, device):
-    """Trains and scores. Returns: dict with metrics and curves."""
+def run(config, device, parts=None):
+    """Trains and scores; ``parts`` are those of `_parts.Parts`. Returns: dict with metrics and curves."""
+    parts = parts or Parts()
     data = _translation.load_data(config)
     steps = config.max_epochs * math.ceil(len(data.get_dataloader(train=True)) / config.batches_per_step)
     torch.manual_seed(config.seeds[0])
     model = build(config, data)
-    schedule = WarmupCosine(min(config.warmup, steps // 10), steps)
-    curves = _translation.train(model, data, config, device, schedule, config.batches_per_step)
+    schedule = WarmupCosine(min(config.warmup, steps // 10), steps, config.final_lr)
+    curves = _translation.train(model, data, config, device, schedule, config.batches_per_step, parts)
     metrics = {"parameters": model.num_parameters, "vocab_size": len(data.tgt_vocab), "steps": steps}
-    penalty, metrics["val_bleu_by_length_penalty"] = best_length_penalty(model, data, config)
-    for split in config.splits:
-        metrics[split], translations = _translation.score(model, data, split, config.beam_size, penalty)
-        if split == config.splits[0]:
-            metrics["samples"] = _translation.samples(data, split, translations)
+    penalty, metrics["val_bleu_by_length_penalty"] = best_length_penalty(model, data, config, parts)
+
+    def test(split):
+        scores, translations = _translation.score(model, data, split, config.beam_size, penalty)
+        return {"scores": scores, "samples": _translation.samples(data, split, translations)}
+
+    tested = {split: parts(split, test, split) for split in config.splits}
+    metrics |= {split: found["scores"] for split, found in tested.items()}
+    metrics["samples"] = tested[config.splits[0]]["samples"]
     first = metrics[config.splits[0]]
     metrics["headline"] = (
         f"{config.data}, {config.splits[0]}: sacreBLEU {first['bleu']:.1f}, "

@@ -64,8 +64,8 @@ def make(config):
     return ResNet(arch(config), dropout=config.dropout).to(memory_format=torch.channels_last)
 
 
-def run(config, device, checkpoint=None):
+def run(config, device, parts=None):
     """Train with every seed; see `_vision.run`. ``arch`` has a pair (blocks, channels) for each stage."""
-    outcome = _vision.run(make, config, device, checkpoint=checkpoint)
+    outcome = _vision.run(make, config, device, parts=parts)
     outcome["metrics"]["arch"] = arch(config)
     return outcome

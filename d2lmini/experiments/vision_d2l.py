@@ -12,9 +12,9 @@ from torch import nn
 
 from d2lmini.data.fashion_mnist import FashionMNIST
 from d2lmini.data.images import fashion_mnist_checksums
-from d2lmini.experiments import _vision
+from d2lmini.experiments import _common, _vision
+from d2lmini.experiments._parts import Parts
 from d2lmini.models.vit import ViT
-from d2lmini.training import Trainer
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,44 @@ PRESETS = {
 }  # fmt: skip
 
 
-def run(config, device):
-    """Train with every seed.
+def make(config):
+    """D2L's network of a configuration."""
+    net = ViT(
+        config.img_size,
+        config.patch_size,
+        config.num_hiddens,
+        config.mlp_num_hiddens,
+        config.num_heads,
+        config.num_blks,
+        config.emb_dropout,
+        config.blk_dropout,
+        config.lr,
+    )
+    nn.init.normal_(net.pos_embedding, std=config.position_std)
+    return net
+
+
+def learn(config, data, seed, device, parts, name):
+    """Trains with one seed. Returns: dict for JSON with ``metrics``, ``curves`` and ``parameters``."""
+    torch.manual_seed(seed)
+    model = make(config)
+    history = _common.fit(model, data, device, config.max_epochs, parts=parts, name=name, seed=seed)
+    losses = {"first_loss": history["train_loss"][0], "highest_loss": max(history["train_loss"])}
+    return {
+        "metrics": {**_vision.measures(model, data, history), **losses},
+        "curves": _common.curves(history, *_vision.CURVES),
+        "parameters": model.num_parameters,
+    }
+
+
+def run(config, device, parts=None):
+    """Train with every seed; ``parts`` are those of `_parts.Parts`.
 
     Returns:
         dict with ``metrics`` as `_vision.run` has them, ``first_loss`` and ``highest_loss`` of a step among them, and
         ``curves`` of the first seed.
     """
+    parts = parts or Parts()
     data = FashionMNIST(
         config.batch_size,
         (config.img_size, config.img_size),
@@ -63,35 +94,12 @@ def run(config, device):
         subset=config.subset,
         device=device,
     )
-    metrics, curves = {}, {}
-    for seed in config.seeds:
-        torch.manual_seed(seed)
-        model = ViT(
-            config.img_size,
-            config.patch_size,
-            config.num_hiddens,
-            config.mlp_num_hiddens,
-            config.num_heads,
-            config.num_blks,
-            config.emb_dropout,
-            config.blk_dropout,
-            config.lr,
-        )
-        nn.init.normal_(model.pos_embedding, std=config.position_std)
-        trainer = Trainer(config.max_epochs, num_gpus=int(device.type == "cuda"), seed=seed)
-        trainer.fit(model, data)
-        history = trainer.history
-        found = {
-            **_vision.measures(model, data, history),
-            "first_loss": history["train_loss"][0],
-            "highest_loss": max(history["train_loss"]),
-        }
-        for name, value in found.items():
-            metrics.setdefault(name, []).append(value)
-        curves = curves or _vision.curves(history)
-    metrics.update(_vision.summary(metrics["accuracy"]), parameters=model.num_parameters)
+    names = {seed: f"seed-{seed}" for seed in config.seeds}
+    found = [parts(name, learn, config, data, seed, device, parts, name) for seed, name in names.items()]
+    metrics = _common.columns([one["metrics"] for one in found])
+    metrics.update(_common.summary(metrics["accuracy"]), parameters=found[0]["parameters"])
     metrics["headline"] = (
         f"{_vision.say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters after "
         f"{config.max_epochs} epochs; the loss of the first step is {mean(metrics['first_loss']):.1f}"
     )
-    return {"metrics": metrics, "curves": curves, "data": fashion_mnist_checksums(config.subset)}
+    return {"metrics": metrics, "curves": found[0]["curves"], "data": fashion_mnist_checksums(config.subset)}

@@ -22,6 +22,6 @@ def make(config):
     return vision_swin.make(config, DaViT, DaViTConfig)
 
 
-def run(config, device, checkpoint=None):
+def run(config, device, parts=None):
     """Train with every seed; see `_vision.run`."""
-    return _vision.run(make, config, device, checkpoint=checkpoint)
+    return _vision.run(make, config, device, parts=parts)

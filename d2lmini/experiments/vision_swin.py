@@ -43,6 +43,6 @@ def make(config, model=Swin, settings=SwinConfig):
     return model(settings(img_size=28, **{name: getattr(config, name) for name in names}))
 
 
-def run(config, device, checkpoint=None):
+def run(config, device, parts=None):
     """Train with every seed; see `_vision.run`."""
-    return _vision.run(make, config, device, checkpoint=checkpoint)
+    return _vision.run(make, config, device, parts=parts)

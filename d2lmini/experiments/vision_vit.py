@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch.nn import functional as F
 
-from d2lmini.capture import capture_attention
 from d2lmini.experiments import _vision
-from d2lmini.models.rollout import attention_rollout
+from d2lmini.hooks import attention_rollout, capture_attention
 from d2lmini.models.vit import ViT
 
 
@@ -94,9 +93,9 @@ def look(net, data, pictures):
     }
 
 
-def run(config, device, checkpoint=None):
+def run(config, device, parts=None):
     """Train with every seed; see `_vision.run` and `look`."""
-    return _vision.run(make, config, device, lambda net, data: look(net, data, config.pictures), checkpoint)
+    return _vision.run(make, config, device, lambda net, data: look(net, data, config.pictures), parts)
 
 
 def _rounded(tensor):

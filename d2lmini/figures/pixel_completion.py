@@ -5,8 +5,8 @@ import base64
 import numpy
 import torch
 
-from d2lmini.capture import capture_attention
 from d2lmini.figures.base import Figure, table
+from d2lmini.hooks import capture_attention
 
 SHOWN = 6  # of the pixels that a head looks at: the strongest
 

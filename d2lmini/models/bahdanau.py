@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ..attention import AdditiveAttention
+from ..masks import as_mask
 from .seq2seq import AttentionDecoder, Decoder, Encoder, init_seq2seq
 
 
@@ -100,10 +101,11 @@ class Seq2SeqAttentionDecoder(AttentionDecoder):
         """Tokens (B, T) to logits (B, T, V) and the next state, token by token."""
         memory, hidden, valid_lens = state
         hidden = hidden.transpose(0, 1).contiguous()  # (layers, B, h)
+        mask = as_mask((len(memory), 1, memory.shape[1]), valid_lens, device=memory.device)  # one for all tokens
         outputs, self._weights = [], []
         for x in self.embedding(X.t()):  # (B, embed_size)
             query = hidden[-1][:, None]  # (B, 1, h)
-            context = self.attention(query, memory, memory, valid_lens)  # (B, 1, h)
+            context = self.attention(query, memory, memory, mask=mask)  # (B, 1, h)
             self._weights.append(self.attention.attention_weights if not self.training else None)
             output, hidden = self.rnn(torch.cat([x, context[:, 0]], -1)[None], hidden)
             outputs.append(output)

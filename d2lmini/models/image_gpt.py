@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..masks import causal_mask
 from ..training import Module
 from ..transformer import TransformerEncoderBlock
 from ..vision.patches import as_pair, check_images
@@ -184,10 +183,9 @@ class ImageGPT(Module):
         places = torch.arange(past, past + inputs.shape[1], device=inputs.device)  # (n,)
         X = self.embedding(inputs) + self.rows(places // width) + self.columns(places % width)
         X = self.dropout(X)
-        mask = None if len(places) == 1 else causal_mask(len(places), past + len(places), device=inputs.device)
         grown = []
         for blk, cache in zip(self.blks, caches, strict=True):
-            X, cache = blk(X, mask=mask, cache=cache)
+            X, cache = blk(X, causal=True, cache=cache)
             grown.append(cache)
         return self.dense(self.norm(X)), grown
 

@@ -101,8 +101,9 @@ class TransformerDecoder(AttentionDecoder):
         self.dense = nn.Linear(num_hiddens, vocab_size)
 
     def init_state(self, enc_outputs, enc_valid_lens=None):
-        """A `DecoderState` from the encoder's outputs (B, S, h) and lengths (B,)."""
-        return DecoderState.start(enc_outputs, enc_valid_lens, len(self.blks))
+        """A `DecoderState` from the encoder's outputs (B, S, h) and lengths (B,), which every block has projected."""
+        state = DecoderState.start(enc_outputs, enc_valid_lens, len(self.blks))
+        return state._replace(caches=tuple(blk.start(state.memory) for blk in self.blks))
 
     def forward(self, X, state):
         """Tokens (B, T) that continue those in the state to logits (B, T, V) and the next state."""

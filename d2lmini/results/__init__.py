@@ -74,6 +74,8 @@ def as_json(config):
 def config_matches(record, config):
     """Whether a record was made with this configuration.
 
+    A setting that came into the experiment after the record matters only where it has not its default.
+
     Args:
         record: what `load` returns.
         config: the dataclass instance of the preset.
@@ -81,7 +83,9 @@ def config_matches(record, config):
     Returns:
         bool.
     """
-    return record["config"] == as_json(config)
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
+    later = {name for name, default in defaults.items() if getattr(config, name) == default} - record["config"].keys()
+    return record["config"] == {name: value for name, value in as_json(config).items() if name not in later}
 
 
 def problems(record):

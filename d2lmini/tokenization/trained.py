@@ -150,8 +150,9 @@ class BPETokenizer:
             FileNotFoundError: there is no such file.
             ValueError: it is no tokenizer, or has other special tokens than ours.
         """
-        text = Path(path).read_text(encoding="utf-8")
+        data = Path(path).read_bytes()
         try:
+            text = data.decode("utf-8")
             json.loads(text)
             tokenizer = Tokenizer.from_str(text)
         except Exception as error:  # tokenizers raises a plain Exception

@@ -6,25 +6,62 @@
                            SHA256SUMS            of the other three, as sha256sum writes and checks them
 
 A checkpoint is written under another name and renamed when all of it is on the disk; only then is the one before
-removed. So there is a whole one at every moment after the first, whenever the process is killed.
+removed. So there is a whole one at every moment after the first, whenever the process is killed or the disk is full.
+
+A folder belongs to one run at a time: `claim` locks ``<folder>/.lock``. The operating system opens the lock when the
+process ends, however it ends.
 """
 
 import hashlib
 import json
 import os
+import pickle
 import re
 import shutil
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
+from filelock import FileLock, Timeout
 
 _FORMAT = "d2lmini checkpoint 1"
-_PARTIAL = ".partial-"
+_PARTIAL, _LOCK = ".partial-", ".lock"
 _WEIGHTS, _STATE, _MANIFEST, _SUMS = "weights.safetensors", "state.pt", "manifest.json", "SHA256SUMS"
 
 
+_PATIENCE = 10  # seconds; the workers of a loader outlive a killed run for some, and the lock with them
+
+
 class CheckpointError(RuntimeError):
-    """A checkpoint is damaged, foreign or of another configuration; the message says what to do."""
+    """A checkpoint is damaged, foreign, of another configuration, or cannot be written; the message says what to do."""
+
+
+@contextmanager
+def claim(folder):
+    """Makes a folder and keeps it for one run until the end of the ``with``.
+
+    Raises:
+        CheckpointError: it cannot be written, or another run is at work in it.
+    """
+    path = Path(folder) / _LOCK
+    lock = FileLock(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=_PATIENCE)
+    except Timeout:
+        raise CheckpointError(
+            f"another run is at work in {folder}: wait for its end, or give this one a folder of its own"
+        ) from None
+    except OSError as error:
+        raise CheckpointError(
+            f"the checkpoint folder {folder} cannot be written ({error.strerror}): name a folder that can"
+        ) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows removes no file that is open
+            path.unlink()
+        lock.release()
 
 
 def latest(folder):
@@ -68,10 +105,29 @@ def write(folder, step, write_weights, state, manifest):
 
     Returns:
         Path of the checkpoint.
+
+    Raises:
+        CheckpointError: it cannot be written, as on a full disk; the one before stays.
     """
+    from safetensors import SafetensorError
+
     folder = Path(folder)
     final = folder / _name(step)
     partial = folder / f"{_PARTIAL}{final.name}"
+    try:
+        return _write(folder, final, partial, write_weights, state, manifest)
+    except (OSError, RuntimeError, SafetensorError) as error:  # torch tells of a full disk by a RuntimeError
+        shutil.rmtree(partial, ignore_errors=True)
+        before = latest(folder)
+        kept = f"{before.name} is still there, and resume=True goes on from it" if before else "there is none before it"
+        with suppress(OSError):
+            kept += f"; {shutil.disk_usage(folder).free / 1e6:,.1f} MB are free on that disk"
+        raise CheckpointError(
+            f"the checkpoint of step {step} could not be written to {folder} ({_reason(error)}): {kept}"
+        ) from error
+
+
+def _write(folder, final, partial, write_weights, state, manifest):
     folder.mkdir(parents=True, exist_ok=True)
     for left_over in folder.glob(f"{_PARTIAL}*"):
         shutil.rmtree(left_over)
@@ -101,7 +157,8 @@ def read(path):
         path of the weights, the state, the manifest.
 
     Raises:
-        CheckpointError: a file is missing, is not what was written, or was not written by this code.
+        CheckpointError: a file is missing, is not what was written, or was not written by this code, or the checkpoint
+            has been given the name of another step.
     """
     path = Path(path)
     try:
@@ -119,10 +176,33 @@ def read(path):
     damaged = [line.split()[-1] for line in found if line not in written]
     if damaged:
         raise CheckpointError(f"{path} is damaged: {', '.join(damaged)} is not what {_SUMS} says: {_CURE}")
-    return path / _WEIGHTS, torch.load(path / _STATE, map_location="cpu", weights_only=True), manifest
+    try:
+        state, step = torch.load(path / _STATE, map_location="cpu", weights_only=True), manifest["progress"]["step"]
+    except pickle.UnpicklingError as error:  # torch's message says how to read the file unsafely
+        raise foreign(path, f"{_STATE} holds more than tensors and plain values, or is no pickle") from error
+    except Exception as error:  # of a foreign file nearly all may come
+        raise foreign(path, error) from error
+    if step != int(path.name.removeprefix("step-")):
+        raise CheckpointError(
+            f"{path} is the checkpoint of step {step} under another name: call it {_name(step)} again"
+        )
+    return path / _WEIGHTS, state, manifest
 
 
 _CURE = "move the folder away and start again"
+
+
+def foreign(path, why):
+    """The error to raise where what a checkpoint holds is not what a `Trainer` writes; ``why``: str or exception."""
+    return CheckpointError(f"{path} does not hold what a Trainer writes ({_reason(why)}): {_CURE}")
+
+
+def _reason(error):
+    """An exception in one line; a str as it is."""
+    if isinstance(error, str):
+        return error
+    text = getattr(error, "strerror", None) or (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {text}"
 
 
 def difference(then, now):

@@ -21,7 +21,7 @@ class Means:
         total[1] += weight
 
     def take(self, device, over_processes):
-        """The means over all processes, a dict of floats, with None for what is not finite; then it starts anew.
+        """The means over all processes, a dict of floats; of nothing, NaN. Then it starts anew.
 
         Args:
             device: where to add up.
@@ -34,8 +34,7 @@ class Means:
             [torch.as_tensor(x, dtype=torch.float64, device=device).reshape(()) for x in t] for t in totals.values()
         ]
         sums = over_processes(torch.stack([x for row in rows for x in row])).view(-1, 2)
-        means = (sums[:, 0] / sums[:, 1]).tolist()
-        return {key: mean if math.isfinite(mean) else None for key, mean in zip(totals, means, strict=True)}
+        return dict(zip(totals, (sums[:, 0] / sums[:, 1]).tolist(), strict=True))
 
 
 class Curves:
@@ -73,5 +72,5 @@ class Curves:
 
     def _draw(self, prefix, values, x):
         for key, value in values.items():
-            if self.draws and value is not None:
+            if self.draws and math.isfinite(value):
                 self.module.board.draw(x, value, f"{prefix}_{key}")

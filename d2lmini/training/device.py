@@ -15,6 +15,35 @@ def num_processes():
     return int(os.environ.get("WORLD_SIZE", 1))
 
 
+def device_named(name):
+    """The device of a name, where it is here.
+
+    Args:
+        name: "cpu", "cuda", "cuda:1", "mps", ...; or a ``torch.device``.
+
+    Returns:
+        a ``torch.device``.
+
+    Raises:
+        ValueError: torch knows no such device, or it is not on this machine.
+    """
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"there is no device {name!r}, expected 'cpu', 'cuda', 'cuda:1' or 'mps'") from None
+    if device.type == "cuda":
+        here = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= here:
+            found = f"the GPUs here are cuda:0 to cuda:{here - 1}" if here else "torch finds no GPU here: use 'cpu'"
+            raise ValueError(f"the device is {name!r}, but {found}")
+    elif device.type != "cpu":
+        try:
+            torch.zeros(1, device=device).item()
+        except (RuntimeError, AssertionError, NotImplementedError, ImportError):
+            raise ValueError(f"the device is {name!r}, which cannot be computed on here: use 'cpu'") from None
+    return device
+
+
 def make_accelerator(num_gpus, precision):
     """An accelerator, and the precision that it computes in.
 

@@ -19,15 +19,11 @@ def explain(batches, model, history, precision, lr, weight):
     Returns:
         str, a clause.
     """
-    for number, batch in enumerate(batches):
-        for path, tensor in _tensors(batch, "batch"):
-            if tensor.is_floating_point() and not tensor.isfinite().all():
-                bad = (~tensor.isfinite()).sum().item()
-                which = f" of batch {number + 1} of {len(batches)}" if len(batches) > 1 else ""
-                return f"the inputs are not finite, {bad} of {tensor.numel()} values in {path}{which}: look at the data"
-    for name, parameter in model.named_parameters():
-        if not parameter.isfinite().all():
-            return f"the parameter {name} was not finite before this step: look at what initialised or set it"
+    for number, batch in enumerate(batches, start=1):
+        if found := _in_inputs(batch, f" of batch {number} of {len(batches)}" if len(batches) > 1 else ""):
+            return found
+    if name := _in_parameters(model):
+        return f"the parameter {name} was not finite before this step: look at what initialised or set it"
     if not weight:
         return "the batch has nothing to take the mean over (its weight is 0, as where all labels are padding)"
     norms = [norm for norm in history["grad_norm"] if norm is not None]
@@ -38,11 +34,56 @@ def explain(batches, model, history, precision, lr, weight):
             f"median: the learning rate {lr:.3g} is probably too high (lower it, warm up, or clip gradients)"
         )
     if precision == "fp16":
-        return "fp16 holds nothing above 65504, and something overflowed: use precision='bf16' or 'float32'"
+        return _FP16
     return (
         "inputs and parameters are finite and the gradient norm had not grown: look for log(0), 0/0 or the square root "
         f"of 0 in the model and its loss, or lower the learning rate ({lr:.3g})"
     )
+
+
+def explain_validation(batches, model, precision):
+    """The likely cause of a mean over the validation data that is not finite.
+
+    Args:
+        batches: all batches of the validation data, once more.
+        model: the module that was validated.
+        precision: "float32", "bf16" or "fp16".
+
+    Returns:
+        str, a clause.
+    """
+    weighty = False
+    for number, batch in enumerate(batches, start=1):
+        if found := _in_inputs(batch, f" of batch {number}"):
+            return found
+        weighty = weighty or bool(model.batch_weight(batch))
+    if name := _in_parameters(model):
+        return f"the parameter {name} is not finite: look at what set it"
+    if not weighty:
+        return "no batch has anything to take the mean over (their weights are 0, as where all labels are padding)"
+    if precision == "fp16":
+        return _FP16
+    return (
+        "inputs and parameters are finite: look for log(0), 0/0 or an overflow in the model, its loss and its "
+        "validation_step; a batch with nothing to take the mean over needs a batch_weight of 0"
+    )
+
+
+_FP16 = "fp16 holds nothing above 65504, and something overflowed: use precision='bf16' or 'float32'"
+
+
+def _in_inputs(batch, which):
+    """A clause about the first tensor of a batch that is not finite; None where all are."""
+    for path, tensor in _tensors(batch, "batch"):
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            bad = (~tensor.isfinite()).sum().item()
+            return f"the inputs are not finite, {bad} of {tensor.numel()} values in {path}{which}: look at the data"
+    return None
+
+
+def _in_parameters(model):
+    """Name of the first parameter that is not finite; None where all are."""
+    return next((name for name, parameter in model.named_parameters() if not parameter.isfinite().all()), None)
 
 
 def _tensors(batch, path):

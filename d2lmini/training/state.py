@@ -3,6 +3,8 @@
 import dataclasses
 import inspect
 import math
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 
@@ -47,18 +49,45 @@ def save(trainer):
         "scaler": accelerator.scaler.state_dict() if accelerator.scaler else None,
         "random": gather_object([random_state()]),
     }
+    manifest = {
+        "progress": {name: getattr(trainer, name) for name in _PROGRESS},
+        "seconds": (trainer.history["seconds"] or [0.0])[-1],
+        "history": trainer.history,
+        "board": trainer.model.board.points,
+        "config": trainer.config,
+    }
+    write_weights = partial(_write_weights, trainer.model, weights)
+    _in_main_process(
+        accelerator, lambda: checkpoint.write(trainer.checkpoint, trainer.step, write_weights, state, manifest)
+    )
+
+
+@contextmanager
+def claimed_folder(trainer):
+    """Keeps the folder of checkpoints, if there is one, for this run, one process for all.
+
+    Raises:
+        CheckpointError: as `checkpoint.claim`.
+    """
+    with ExitStack() as stack:
+        if trainer.checkpoint is not None:
+            _in_main_process(trainer.accelerator, lambda: stack.enter_context(checkpoint.claim(trainer.checkpoint)))
+        yield
+
+
+def _in_main_process(accelerator, action):
+    """Does something in one process; all wait for its end, and where it failed none goes on alone."""
+    from accelerate.utils import broadcast_object_list
+
+    failed = [None]
     if accelerator.is_main_process:
-        manifest = {
-            "progress": {name: getattr(trainer, name) for name in _PROGRESS},
-            "seconds": (trainer.history["seconds"] or [0.0])[-1],
-            "history": trainer.history,
-            "board": trainer.model.board.points,
-            "config": trainer.config,
-        }
-        checkpoint.write(
-            trainer.checkpoint, trainer.step, lambda path: _write_weights(trainer.model, weights, path), state, manifest
-        )
-    accelerator.wait_for_everyone()
+        try:
+            action()
+        except checkpoint.CheckpointError as error:
+            failed = [error]
+    broadcast_object_list(failed)
+    if failed[0] is not None:
+        raise failed[0]
 
 
 def restore(trainer):
@@ -85,6 +114,16 @@ def restore(trainer):
         raise checkpoint.CheckpointError(
             f"{path} was made with another configuration:\n  " + "\n  ".join([*lines[:10], *more])
         )
+    try:
+        _put(trainer, weights, state, manifest)
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except Exception as error:  # of a foreign file nearly all may come
+        raise checkpoint.foreign(path, error) from error
+    return manifest["seconds"]
+
+
+def _put(trainer, weights, state, manifest):
     _read_weights(trainer, weights)
     if _sharded(trainer):
         _set_sharded_optimizer(trainer, state["optimizer"])
@@ -97,7 +136,6 @@ def restore(trainer):
         setattr(trainer, name, manifest["progress"][name])
     trainer.history, trainer.model.board.points = manifest["history"], manifest["board"]
     set_random_state(state["random"][trainer.accelerator.process_index])
-    return manifest["seconds"]
 
 
 def _sharded(trainer):

@@ -1,5 +1,6 @@
 """The loop: it knows no model and no data, only `Module` and `DataModule`."""
 
+import math
 import sys
 import time
 from contextlib import nullcontext
@@ -15,7 +16,7 @@ from .batches import epoch_batches, is_repeat, share
 from .board import in_notebook
 from .curves import Curves
 from .device import PRECISIONS, Steps, make_accelerator
-from .diagnosis import explain
+from .diagnosis import explain, explain_validation
 from .module import Module
 
 _MOST_SKIPPED = 25  # steps in a row that fp16 may leave out while it looks for a scale
@@ -97,15 +98,21 @@ class Trainer(HyperParameters):
         Raises:
             ValueError: a loader has no batches, or the folder holds a checkpoint and ``resume`` is not given.
             TypeError: the model, its loss or its optimizer are not what they have to be.
-            FloatingPointError: a loss or gradient is not finite; parameters and checkpoints stay as they were.
-            CheckpointError: the checkpoint is damaged, foreign, or of another model, data or configuration.
+            FloatingPointError: a loss, a gradient or a mean over the validation data is not finite; parameters and
+                checkpoints stay as they were.
+            CheckpointError: the checkpoint is damaged, foreign, or of another model, data or configuration, or the
+                folder cannot be written, or another run is at work in it.
         """
-        from accelerate.utils import broadcast_object_list, set_seed
-
         if not isinstance(model, Module):
             raise TypeError(f"the model is a {type(model).__name__}, expected a d2lmini.Module")
         self.model, self.data = model, data
         self.accelerator, self.used_precision = make_accelerator(self.num_gpus, self.precision)
+        with state.claimed_folder(self):
+            self._fit(model, data)
+
+    def _fit(self, model, data):
+        from accelerate.utils import broadcast_object_list, set_seed
+
         if self.seed is not None:
             set_seed(self.seed)
         self.data_seed = broadcast_object_list([int(torch.randint(2**62, ()))])[0]
@@ -286,8 +293,17 @@ class Trainer(HyperParameters):
                 self._steps(self.prepare_batch(batch), train=False)
             self.val_batch_idx += 1
         values = {f"val_{key}": value for key, value in self._curves.validated(epochs).items()}
+        self._check_validation(values)
         for name, value in {"val_step": self.step, "val_epoch": epochs, **values}.items():
             self.history.setdefault(name, []).append(value)
+
+    def _check_validation(self, values):
+        """Raises where a mean over the validation data is not finite."""
+        for name, value in values.items():
+            if not math.isfinite(value):
+                batches = epoch_batches(self.val_dataloader, self.data_seed, self.epoch)
+                cause = explain_validation(batches, self.model, self.used_precision)
+                raise FloatingPointError(f"{name} is {value} after step {self.step} (epoch {self.epoch + 1}): {cause}")
 
     def _weigh(self, batch, loader, index):
         return 0 if is_repeat(loader, index) else self.model.batch_weight(batch)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..position import _turn, sinusoidal
+from ..position import sinusoidal, turn_pairs
 
 
 def sinusoidal_2d(grid, num_hiddens, *, device=None):
@@ -73,7 +73,7 @@ class GridRotary(nn.Module):
         end = offset + X.shape[-2]
         if end > len(self.cos):  # what is left of the table might broadcast
             raise ValueError(f"there are {end} positions, expected at most {len(self.cos)}: the grid, and before it")
-        return _turn(X, self.cos[offset:end], self.sin[offset:end])
+        return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
 
 
 def resize_positions(positions, old_grid, new_grid):

@@ -191,8 +191,64 @@ def test_a_damaged_file_in_the_cache_stays_without_network(dataset, folders):
     with pytest.raises(DataError, match="it has 10 bytes, expected") as caught:
         registry.fetch("toy")
     told = str(caught.value)
-    assert str(path) in told and "http://127.0.0.1:9/toy.bin: ConnectionError" in told
+    assert str(path) in told and "http://127.0.0.1:9/toy.bin: ConnectionError: the host cannot be reached" in told
     assert path.read_bytes() == CONTENT[:10] and left_behind(folders) == []
+
+
+def unreadable(path):
+    """Puts a file there that opens and cannot be read, by root neither: the memory at address 0."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to("/proc/self/mem")
+
+
+def loop(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(path)
+
+
+NO_FILES = [
+    (unreadable, "gzip", r"it cannot be read \(Input/output error\)"),
+    (loop, "", r"it cannot be read \(Too many levels of symbolic links\)"),
+    (lambda path: path.mkdir(parents=True), "", "it is a folder, expected a file"),
+    (lambda path: path.mkdir(parents=True), "zip:toy.txt", "it is a folder, expected a file"),
+]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs Linux")
+@pytest.mark.parametrize(("make", "content", "message"), NO_FILES)
+def test_what_cannot_be_read_is_told(dataset, folders, server, make, content, message):
+    toy = dataset("good", content=content)
+    make(folders / "one" / "toy.bin")
+    for ask in (lambda: store.find(toy, "toy.bin"), lambda: registry.fetch("toy")):
+        with pytest.raises(
+            DataError, match=rf"one/toy\.bin is not the toy\.bin of toy: {message}; replace it, or move"
+        ):
+            ask()
+    assert server.requests == [] and re.search(message, registry.status())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs Linux")
+@pytest.mark.parametrize(("make", "content", "message"), [case for case in NO_FILES if not case[1]])
+def test_what_cannot_be_read_in_the_cache_is_set_aside(dataset, folders, make, content, message):
+    dataset("good", content=content)
+    make(folders / "cache" / "toy" / "toy.bin")
+    assert registry.fetch("toy")["toy.bin"].read_bytes() == CONTENT
+    (aside,) = left_behind(folders)
+    assert aside.startswith("toy.bin.damaged-")
+
+
+def test_a_folder_that_may_not_be_entered_is_told(dataset, folders, monkeypatch):
+    toy, stat = dataset("good"), Path.stat
+
+    def closed(path, **options):
+        if path.parent == folders / "two":
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", closed)  # what a folder of somebody else does to who is not root
+    with pytest.raises(DataError, match=r"two/toy\.bin .*: it cannot be read \(Permission denied\)"):
+        store.find(toy, "toy.bin")
+    assert "damaged" in registry.status()
 
 
 # ---- archives
@@ -467,6 +523,8 @@ def test_read_idx(tmp_path):
         path.write_bytes(content)
         with pytest.raises(DataError, match=message):
             images.read_idx(path)
+    with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
+        images.read_idx(tmp_path)
     with pytest.raises(DataError, match=r"a\.gz does not exist"):
         images.read_idx(tmp_path / "none" / "a.gz")
 
@@ -546,6 +604,9 @@ def test_load_text(folders, monkeypatch):
 def test_book_text(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BOOK", tmp_path / "book.txt")
     with pytest.raises(DataError, match=r"book\.txt does not exist: `make sync`"):
+        text.book_text()
+    Path(text.BOOK).write_bytes(b"Caf\xe9")
+    with pytest.raises(DataError, match=r"book\.txt cannot be read as UTF-8 text"):
         text.book_text()
     Path(text.BOOK).write_text("\nOne\nparagraph.\n\n \n\nAnother.\n", encoding="utf-8")
     assert text.book_text() == ["One\nparagraph.", "Another."]

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 
 import pytest
 
@@ -71,13 +72,44 @@ def test_progress_is_private_and_counts_apart(own_progress):
     assert [p.name for p in own_progress.parent.iterdir()] == ["progress.json"]
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"parts": 3}', '{"parts": {"a": 1}}', "\x00\xff"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"parts": 3}', '{"parts": {"a": 1}}', "\x00\xff", "deep"])
 def test_damaged_progress_is_set_aside(own_progress, capsys, damage):
+    damage = "[" * 100_000 if damage == "deep" else damage
     own_progress.write_text(damage)
     check("udl-12.5b", "B")
     assert "is damaged: kept as progress.json.damaged-1" in capsys.readouterr().out
     assert own_progress.with_name("progress.json.damaged-1").read_text() == damage
     assert json.loads(own_progress.read_text())["parts"]["udl-12.5b"]["passed"]
+
+
+@pytest.mark.parametrize("key", ["udl-12.5b", "another"])
+@pytest.mark.parametrize("tries", ['"x"', "null", "1e999", "-1", "true", "[]", '1, "passed": "yes"', '1, "last": 3'])
+def test_progress_with_an_entry_that_is_damaged_is_set_aside(own_progress, capsys, key, tries):
+    own_progress.write_text(f'{{"parts": {{"{key}": {{"tries": {tries}}}}}}}')
+    progress_report()
+    assert "is damaged: kept as progress.json.damaged-1" in capsys.readouterr().out
+    check("udl-12.5b", "B")
+    assert json.loads(own_progress.read_text())["parts"]["udl-12.5b"]["tries"] == 1
+
+
+def test_progress_of_before_is_still_found(monkeypatch, tmp_path):
+    monkeypatch.delenv("D2LMINI_PROGRESS")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    if sys.platform == "linux":
+        assert progress.progress_path() == tmp_path / ".local/share/d2lmini/progress.json"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    if sys.platform != "win32":
+        assert progress.progress_path() == tmp_path / "data/d2lmini/progress.json"
+    # macOS, where XDG_DATA_HOME counted for nothing
+    monkeypatch.setattr(progress.sys, "platform", "darwin")
+    before = tmp_path / "Library/Application Support/d2lmini/progress.json"
+    before.parent.mkdir(parents=True)
+    before.write_text('{"version": 1, "parts": {"udl-12.5b": {"tries": 2, "passed": true}}}')
+    check("udl-12.5b", "A")
+    assert json.loads(before.read_text())["parts"]["udl-12.5b"]["tries"] == 3
+    before.unlink()
+    assert progress.progress_path() == tmp_path / "data/d2lmini/progress.json"
 
 
 def test_unwritable_progress_warns_once(monkeypatch, tmp_path, capsys):

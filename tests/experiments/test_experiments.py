@@ -29,7 +29,7 @@ class Toy:
         metrics = {"headline": "one", "loss": [0.5, 1 / 3]}
         self.outcome = outcome or {"metrics": metrics, "curves": {"loss": [1.0]}}
 
-    def run(self, config, device):
+    def run(self, config, device, parts):
         assert config == self.PRESETS["smoke"] and isinstance(device, torch.device)
         self.drawn = torch.rand(1).item()
         return self.outcome

@@ -153,8 +153,3 @@ def test_checkpoints_of_another_configuration_or_damaged_are_refused(two_seeds, 
     weights.write_bytes(b"no weights")
     assert main(words) == 1
     assert "weights.safetensors is not what SHA256SUMS says" in capsys.readouterr().err
-
-
-def test_an_experiment_without_checkpoints_says_so(tmp_path, capsys):
-    assert main(["run", "attention_cost", "--preset", "smoke", "--checkpoint", str(tmp_path / "run")]) == 1
-    assert "attention_cost keeps no checkpoints" in capsys.readouterr().err

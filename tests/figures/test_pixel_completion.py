@@ -7,8 +7,8 @@ import re
 import pytest
 import torch
 
-from d2lmini.capture import capture_attention
 from d2lmini.figures.pixel_completion import PixelCompletion, completion_walk
+from d2lmini.hooks import capture_attention
 from d2lmini.models.image_gpt import ImageGPT, ImageGPTConfig
 
 HEIGHT, WIDTH, GIVEN = 4, 3, 2

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from d2lmini.capture import capture_attention
 from d2lmini.experiments import image_gpt
+from d2lmini.hooks import capture_attention
 from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT, ImageGPTConfig
 
 HEIGHT, WIDTH, K = 5, 4, 6

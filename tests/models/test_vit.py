@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from d2lmini.capture import capture_attention
-from d2lmini.models.rollout import attention_rollout
+from d2lmini.hooks import attention_rollout, capture_attention
 from d2lmini.models.vit import ViT, ViTBlock, ViTMLP
 from d2lmini.vision.grid_position import sinusoidal_2d
 

@@ -96,8 +96,8 @@ def test_save_and_load(tmp_path):
 def test_load_what_is_not_ours(tmp_path):
     with pytest.raises(FileNotFoundError):
         BPETokenizer.load(tmp_path / "none.json")
-    for content in ("", '{"version": "1.0"', '{"a": 1}'):
-        (tmp_path / "bad.json").write_text(content)
+    for content in (b"", b'{"version": "1.0"', b'{"a": 1}', b"\x80\x04pickle"):
+        (tmp_path / "bad.json").write_bytes(content)
         with pytest.raises(ValueError, match=r"bad\.json is no saved tokenizer"):
             BPETokenizer.load(tmp_path / "bad.json")
     Tokenizer(models.BPE()).save(str(tmp_path / "other.json"))

@@ -1,12 +1,15 @@
 """Checkpoints: a run killed at any moment goes on to the same losses; what is not its checkpoint is refused."""
 
 import json
+import pickle
 import random
+import resource
 import time
+from contextlib import contextmanager
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from toy_training import Tagger, Tokens, forkserver, run_on, train
 
 from d2lmini.training import CheckpointError, checkpoint
@@ -65,7 +68,7 @@ def test_a_run_killed_while_it_writes_reaches_the_same_losses(processes, whole, 
     calls = [("mkdir", 2), ("fsync", 1), ("fsync", 5), ("rename", 1), ("fsync", 6), ("rename", 2)]
     for call in [*calls, ("unlink", 2), ("rmdir", 1), ("unlink", 7)]:
         assert continue_and_kill(processes, folder, tmp_path / "result.json", at=call) == -9, call
-        left[call] = sorted(path.name.rstrip("0123456789") for path in folder.iterdir())
+        left[call] = sorted(path.name.rstrip("0123456789") for path in folder.iterdir() if path.name != ".lock")
     # before the first one, half-written, two whole ones, and the older one half-removed
     assert left["mkdir", 2] == [] and left["rename", 1] == [".partial-step-"]
     assert left["fsync", 6] == ["step-"] and left["rename", 2] == ["step-", "step-"]
@@ -167,6 +170,127 @@ def test_a_foreign_checkpoint_is_an_error(tmp_path, content):
     (tmp_path / "step-00000007" / "manifest.json").write_text(content)
     with pytest.raises(CheckpointError, match=r"step-00000007 is no checkpoint of this Trainer: its format is"):
         train(tmp_path, resume=True)
+
+
+def resign(path):
+    """Makes the sums of a checkpoint those of what it holds now."""
+    (path / "SHA256SUMS").write_text(checkpoint._sums(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("state.pt", lambda path: path.write_bytes(pickle.dumps({"optimizer": 1}, protocol=2))),
+        ("state.pt", lambda path: torch.save({"model": Tagger()}, path)),
+        ("state.pt", lambda path: torch.save({"model": torch.zeros(2)}, path)),
+        ("state.pt", lambda path: torch.save([1, 2], path)),
+        ("state.pt", lambda path: path.write_bytes(b"no pickle at all")),
+        ("weights.safetensors", lambda path: path.write_bytes(b"no safetensors")),
+        ("weights.safetensors", lambda path: save_file({"other": torch.zeros(2)}, path)),
+        ("manifest.json", lambda path: path.write_text('{"format": "d2lmini checkpoint 1"}')),
+        ("manifest.json", lambda path: path.write_text('{"format": "d2lmini checkpoint 1", "progress": [3]}')),
+    ],
+)
+def test_a_file_of_another_program_is_an_error_not_a_traceback_of_it(tmp_path, name, change):
+    train(tmp_path, max_steps=3)
+    (path,) = tmp_path.iterdir()
+    change(path / name)
+    resign(path)
+    with pytest.raises(CheckpointError, match=r"step-00000003 does not hold what a Trainer writes .*: move the folder"):
+        train(tmp_path, resume=True)
+
+
+def test_a_file_in_the_place_of_a_checkpoint_is_an_error(tmp_path):
+    (tmp_path / "step-00000007").write_bytes(pickle.dumps({"weights": 1}))
+    with pytest.raises(CheckpointError, match=r"step-00000007 is no checkpoint of a Trainer: manifest\.json cannot be"):
+        train(tmp_path, resume=True)
+
+
+def test_a_checkpoint_under_the_name_of_another_step_is_refused(tmp_path):
+    train(tmp_path, max_steps=3)
+    (tmp_path / "step-00000003").rename(tmp_path / "step-00000023")
+    with pytest.raises(CheckpointError, match="step-00000023 is the checkpoint of step 3 under another name: call it"):
+        train(tmp_path, resume=True)
+    (tmp_path / "step-00000023").rename(tmp_path / "step-00000003")
+    assert train(tmp_path, resume=True, max_steps=4).step == 4
+
+
+# --- folders that cannot be written ---
+
+
+class Untouched(Tokens):
+    """Data that no run should get as far as."""
+
+    def get_dataloader(self, train):
+        pytest.fail("the run began")
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_training(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", "/proc/nowhere"):
+        with pytest.raises(CheckpointError, match=r"the checkpoint folder .* cannot be written \(.*\): name a folder"):
+            train(folder, Untouched())
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@contextmanager
+def largest_file(size):
+    """No process of ours can write a file larger than so many bytes: what a full disk does, at that byte."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "state.pt"])
+def test_a_disk_that_is_full_leaves_the_checkpoint_before(tmp_path, whole, name):
+    train(tmp_path, max_steps=10)
+    (path,) = tmp_path.iterdir()
+    content = {file.name: file.read_bytes() for file in path.iterdir()}
+    with (
+        largest_file(len(content[name]) // 2),
+        pytest.raises(CheckpointError, match=r"of step 14 could not be .*: step-00000010 is still there, and resume=T"),
+    ):
+        train(tmp_path, resume=True, max_steps=14)
+    assert list(tmp_path.iterdir()) == [path]
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == content
+    assert outcome(train(tmp_path, resume=True).history) == whole
+
+
+def test_a_disk_that_is_full_at_the_first_checkpoint(tmp_path):
+    with (
+        largest_file(100),
+        pytest.raises(CheckpointError, match=r"of step 2 .*: there is none before it; .* MB are free"),
+    ):
+        train(tmp_path, max_steps=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- one run at a time ---
+
+
+def test_two_runs_in_one_folder_at_a_time_are_refused(processes, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_PATIENCE", 0.1)
+    first = processes.Process(target=run_on, args=(tmp_path, tmp_path / "result.json", None, 0.2))
+    first.start()
+    deadline = time.monotonic() + 60
+    while checkpoint.latest(tmp_path) is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    with pytest.raises(CheckpointError, match=r"another run is at work in .*: wait for its end"):
+        train(tmp_path, Untouched(), resume=True)
+    first.kill()
+    first.join()
+    done = train(tmp_path, Tokens(pause=0.2), resume=True, max_steps=5)  # the lock of a killed run does not stay
+    assert done.step >= 5 and not (tmp_path / ".lock").exists()
+
+
+def test_a_run_inside_of_a_run_is_refused_too_and_the_folder_is_free_after_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_PATIENCE", 0.1)
+    with pytest.raises(CheckpointError, match="another run is at work"):
+        train(tmp_path, callbacks=[lambda trainer: train(tmp_path, resume=True)])
+    assert train(tmp_path, resume=True, max_steps=11).step == 11
 
 
 def test_other_folders_beside_it_are_none_of_its_business(tmp_path):

@@ -9,9 +9,10 @@ import sys
 import pytest
 import torch
 import toy_training
-from toy_training import forkserver, twice, twice_sharded
+from toy_training import forkserver, refused, twice, twice_sharded
 
 from d2lmini import results
+from d2lmini.training import checkpoint
 
 OUTCOME = ("step", "epoch", "train_loss", "grad_norm", "val_step", "val_epoch", "val_loss", "val_acc")
 
@@ -41,6 +42,25 @@ def launch(*words):
     assert done.returncode == 0, done.stderr[-4000:]
 
 
+def in_pair(target, *words):
+    """Runs a function in two processes that find each other; returns their exit codes, None for one that hangs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    both = [forkserver().Process(target=target, args=(rank, port, *words)) for rank in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(200)
+    return [process.exitcode for process in both]
+
+
+@pytest.mark.slow
+def test_a_folder_in_use_is_refused_in_every_process_and_none_waits_for_ever(tmp_path):
+    with checkpoint.claim(tmp_path):
+        assert in_pair(refused, tmp_path) == [3, 3]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.device_count() == 1, reason="accelerate would start two processes on the one GPU")
 def test_launched_on_two_processes_it_gives_the_same_losses(tmp_path, alone):
@@ -65,16 +85,7 @@ def test_two_processes_run_an_experiment_and_write_one_record(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="with GPUs accelerate shards parameters by itself: see the next")
 def test_with_sharded_parameters_it_gives_the_same_losses(tmp_path, alone):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = port, tmp_path / "result.json", tmp_path / "run"
-    both = [forkserver().Process(target=twice_sharded, args=(rank, *words)) for rank in range(2)]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join(200)
-    assert [process.exitcode for process in both] == [0, 0]
+    assert in_pair(twice_sharded, tmp_path / "result.json", tmp_path / "run") == [0, 0]
     assert_same(tmp_path / "result.json", alone, "FSDP")
 
 

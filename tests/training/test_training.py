@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from toy_training import PAD, Tokens, train
+from toy_training import PAD, Tagger, Tokens, train
 
 from d2lmini.training import (
     Classifier,
@@ -146,10 +146,6 @@ def test_a_validation_batch_without_targets_counts_nothing():
 
     trainer = train(None, Half())
     assert math.isfinite(trainer.history["val_loss"][-1])
-    nothing = fit(Faulty(lambda model, loss: loss), epochs=1)
-    nothing.model.validation_step = lambda batch: nothing.model.plot("nan", math.nan, train=False)
-    nothing.fit(nothing.model, nothing.data)
-    assert nothing.history["val_nan"] == [None] and "val_nan" not in nothing.model.board.points
 
 
 def test_training_curves_are_means_over_parts_of_the_epoch():
@@ -248,6 +244,34 @@ def test_a_missing_gpu_is_said_once(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fit(num_gpus=1).accelerator.device.type == "cpu"
+
+
+def test_a_device_by_its_name():
+    assert device.device_named("cpu") == device.device_named(torch.device("cpu")) == torch.device("cpu")
+    for index in range(torch.cuda.device_count()):
+        assert device.device_named(f"cuda:{index}") == torch.device("cuda", index)
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", "cuda:-1", "", None, 2.5])
+def test_a_device_that_torch_does_not_know(name):
+    with pytest.raises(ValueError, match=r"there is no device .*, expected 'cpu', 'cuda', 'cuda:1' or 'mps'"):
+        device.device_named(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "message"),
+    [
+        ("cuda", 0, "the device is 'cuda', but torch finds no GPU here: use 'cpu'"),
+        ("cuda:7", 2, "the device is 'cuda:7', but the GPUs here are cuda:0 to cuda:1"),
+        ("meta", 2, "the device is 'meta', which cannot be computed on here"),
+        ("hpu", 2, "the device is 'hpu', which cannot be computed on here"),
+    ],
+)
+def test_a_device_that_is_not_here(monkeypatch, name, gpus, message):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    with pytest.raises(ValueError, match=message):
+        device.device_named(name)
 
 
 def test_precision_is_that_of_each_trainer():
@@ -383,6 +407,71 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_the_parameters_change(tm
     for name, value in parameters.items():
         assert (name == "net.bias" and "net.bias" in message) or torch.equal(value, kept[-1][name])
         assert value.grad is None
+
+
+class SpoiltLater(Points):
+    """A value of its second validation batch is not finite."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.X[70 + 20, 0] = value
+
+
+class Undefined(Line):
+    """What it plots in validation is not a number."""
+
+    def validation_step(self, batch):
+        self.plot("ratio", math.nan, train=False)
+
+
+class Empty(Tokens):
+    """Its validation data are padding alone."""
+
+    def get_dataloader(self, train):
+        loader = super().get_dataloader(train)
+        if not train:
+            loader.dataset.Y.fill_(PAD)
+        return loader
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        (
+            Line,
+            lambda: SpoiltLater(math.nan),
+            r"val_loss is nan after step 5 \(epoch 1\): .*, 1 of 32 values in batch\[0\] of batch 2: look at",
+        ),
+        (Line, lambda: SpoiltLater(-math.inf), r"1 of 32 values in batch\[0\] of batch 2: look at"),
+        (Undefined, Points, r"val_ratio is nan after step 5 .*inputs and parameters are finite: look for log\(0\)"),
+        (Tagger, Empty, r"val_loss is nan after step 10 .*no batch has anything to take the mean over"),
+    ],
+)
+def test_validation_that_is_not_finite_stops_the_run(tmp_path, model, data, message):
+    with pytest.raises(FloatingPointError, match=message):
+        fit(model(), data(), epochs=2, checkpoint=tmp_path, checkpoint_every=2)
+    assert [path.name for path in tmp_path.glob("step-*")]  # the work of the steps before is kept
+
+
+def test_validation_in_the_middle_of_an_epoch_is_looked_at_too():
+    data = Points()
+
+    def spoil(trainer):
+        data.X[-1] = math.nan
+
+    with pytest.raises(FloatingPointError, match=r"val_loss is nan after step 7 \(epoch 2\): the inputs"):
+        fit(data=data, epochs=2, max_steps=7, callbacks=[spoil])
+
+
+def test_a_parameter_spoilt_after_the_last_step_is_found_by_validation():
+    class Late(Line):
+        def validation_step(self, batch):
+            with torch.no_grad():
+                self.net.bias[0] = math.inf
+            super().validation_step(batch)
+
+    with pytest.raises(FloatingPointError, match=r"the parameter net\.bias is not finite"):
+        fit(Late())
 
 
 def test_divergence_is_told_by_the_gradient_norm():

@@ -17,7 +17,7 @@ import torch._dynamo  # what the first step would import
 import torch.distributed.tensor
 from torch import nn
 
-from d2lmini.training import Classifier, DataModule, Trainer, WarmupInverseSqrt, checkpoint
+from d2lmini.training import CheckpointError, Classifier, DataModule, Trainer, WarmupInverseSqrt, checkpoint
 from d2lmini.utils import num_gpus
 
 torch.set_num_threads(1)
@@ -125,11 +125,25 @@ def twice(result, folder, **options):
         Path(result).write_text(json.dumps({**how, **trainer.history}))
 
 
+def launched(rank, port, **more):
+    """Sets what `torchrun` tells one of two processes."""
+    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **more}
+    os.environ.update({name: str(value) for name, value in told.items()})
+
+
+def refused(rank, port, folder):
+    """A run in one of two processes, which ends with the status 3 where its folder is refused."""
+    launched(rank, port)
+    checkpoint._PATIENCE = 0.1
+    try:
+        train(folder, precision="float32")
+    except CheckpointError:
+        sys.exit(3)
+
+
 def twice_sharded(rank, port, result, folder):
     """The same, in one of two processes that share the parameters; on the CPU, where accelerate would not do it."""
-    of_launch = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    of_launch |= {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": 2, "FSDP_RESHARD_AFTER_FORWARD": "true"}
-    os.environ.update({name: str(value) for name, value in of_launch.items()})
+    launched(rank, port, ACCELERATE_USE_FSDP="true", FSDP_VERSION=2, FSDP_RESHARD_AFTER_FORWARD="true")
     shared, original = accelerate.state.PartialState._shared_state, accelerate.state.AcceleratorState.__init__
 
     def init(self, *args, fsdp_plugin=None, **kwargs):

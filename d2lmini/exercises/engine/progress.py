@@ -7,25 +7,26 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from platformdirs import user_data_path
+
 from .judge import PASSED
 from .model import Discussion, Identity
 from .registry import exercises
 
 VERSION = 1
 ASSESSMENTS = ("agrees", "partly", "differs")
+_NEW = {"tries": 0, "passed": False, "last": "", "review": ""}
 
 
 def progress_path() -> Path:
     """Return ``$D2LMINI_PROGRESS``, or ``progress.json`` in the user's data folder of this platform."""
     if chosen := os.environ.get("D2LMINI_PROGRESS"):
         return Path(chosen)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "d2lmini" / "progress.json"
+    path = user_data_path("d2lmini", appauthor=False) / "progress.json"
+    if sys.platform == "darwin" and not path.exists():  # it was here once, whatever XDG_DATA_HOME says
+        before = Path("~/Library/Application Support/d2lmini/progress.json").expanduser()
+        return before if before.exists() else path
+    return path
 
 
 def load_progress() -> dict:
@@ -40,12 +41,16 @@ def load_progress() -> dict:
         return {}
     try:
         parts = json.loads(text)["parts"]
-        if not all(isinstance(entry, dict) for entry in parts.values()):
-            raise TypeError("an entry is not a dict")
+        if not all(_in_order(entry) for entry in parts.values()):
+            raise TypeError("an entry is not as `record` writes it")
         return parts
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         _set_aside(path)
         return {}
+
+
+def _in_order(entry):
+    return all(type(entry.get(name, new)) is type(new) for name, new in _NEW.items()) and entry.get("tries", 0) >= 0
 
 
 def _set_aside(path):
@@ -84,7 +89,7 @@ def _warn_once(message):
 
 
 def _entry(parts, key):
-    return parts.setdefault(key, {"tries": 0, "passed": False, "last": "", "review": ""})
+    return parts.setdefault(key, dict(_NEW))
 
 
 def record(verdict):

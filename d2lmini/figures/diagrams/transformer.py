@@ -1,0 +1,141 @@
+"""Diagrams of the Transformer: its two blocks, with the norm on either side, and the whole model.
+
+Source: Vaswani et al. 2017, section 3; Xiong et al. 2020 for the norm inside of the branches.
+"""
+
+from .drawing import Diagram
+
+
+def _sublayers(diagram, sublayers, x, norm_first, prefix=""):
+    """Stacks sublayers on a diagram from the input ``X`` up, each with its residual connection and its norm.
+
+    Args:
+        diagram: with an input called ``prefix + "X"`` at column ``x``.
+        sublayers: list of (name, text, accent, name of its AddNorm).
+        x: column.
+        norm_first: whether the norm stands before the sublayer.
+        prefix: of all names, where a diagram has two such stacks.
+
+    Returns:
+        name of the last thing, and the row above it.
+    """
+    last, row, shape = f"{prefix}X", 0.0, "(B, T, h)"
+    for name, text, accent, norm in sublayers:
+        sub, add, ln = f"{prefix}{name}", f"{prefix}{norm}+", f"{prefix}{norm}"
+        after = [(ln, "layer norm", None), (sub, text, accent)] if norm_first else [(sub, text, accent)]
+        below = last
+        for i, (part, words, colour) in enumerate(after):
+            row += 1.0 if i else 1.7 if below == f"{prefix}X" else 1.45
+            diagram.box(part, (x, row), words, width=2.1, accent=colour)
+            if i == 0:
+                of = "input 0" if below == f"{prefix}X" and not prefix else None
+                diagram.arrow(below, part, shape, of=of, side="left", at=0.3 if below == f"{prefix}X" else 0.4)
+            else:
+                diagram.arrow(after[i - 1][0], part)
+        row += 0.85
+        diagram.plus(add, (x, row)).arrow(sub, add).arrow(below, add, around=1.3)
+        last = add
+        if not norm_first:
+            row += 0.85
+            diagram.box(ln, (x, row), "layer norm", width=2.1).arrow(add, ln)
+            last = ln
+    return last, row
+
+
+def encoder_block(norm_first=False):
+    """The encoder block: self-attention and feed-forward network, each with a residual connection and a layer norm.
+
+    Args:
+        norm_first: whether the norm stands inside of the branch, before the sublayer (pre-norm); else after the sum.
+
+    Returns:
+        A `Diagram` of `d2lmini.TransformerEncoderBlock`.
+    """
+    where = "inside of each branch, before the sublayer" if norm_first else "after each sum"
+    diagram = Diagram(
+        f"Transformer encoder block, {'pre' if norm_first else 'post'}-norm",
+        "From the bottom up: the tokens X go through multi-head self-attention, and X is added to what comes out; the "
+        "sum goes through a feed-forward network and is added to what comes out of that. "
+        f"A layer norm stands {where}.",
+    )
+    diagram.text("X", (0, 0))
+    sublayers = [
+        ("attention", "multi-head attention", "blue", "addnorm1"),
+        ("ffn", "feed-forward network", "orange", "addnorm2"),
+    ]
+    last, row = _sublayers(diagram, sublayers, 0, norm_first)
+    diagram.text("output", (0, row + 1.5)).arrow(last, "output", "(B, T, h)", of="", side="left", at=0.7)
+    return diagram.frame("L times", ["addnorm1", "attention", "ffn", last], pad=(50, 24))
+
+
+def decoder_block(norm_first=False):
+    """The decoder block: causal self-attention, attention to the encoder's output, and the feed-forward network.
+
+    Args:
+        norm_first: as for `encoder_block`.
+
+    Returns:
+        A `Diagram` of `d2lmini.TransformerDecoderBlock`.
+    """
+    where = "inside of each branch, before the sublayer" if norm_first else "after each sum"
+    diagram = Diagram(
+        f"Transformer decoder block, {'pre' if norm_first else 'post'}-norm",
+        "From the bottom up: the tokens X of the target go through causal multi-head self-attention; cross-attention "
+        "takes its queries from them, and its keys and values from the memory, the output of the encoder; a feed-"
+        f"forward network follows. Each of the three is added to what went in. A layer norm stands {where}.",
+    )
+    diagram.text("X", (0, 0))
+    sublayers = [
+        ("attention1", "causal self-attention", "blue", "addnorm1"),
+        ("attention2", "cross-attention", "blue", "addnorm2"),
+        ("ffn", "feed-forward network", "orange", "addnorm3"),
+    ]
+    last, row = _sublayers(diagram, sublayers, 0, norm_first)
+    diagram.text("output", (0, row + 1.5)).arrow(last, "output", "(B, T, h)", of="", side="left", at=0.7)
+    height = -diagram.places["attention2"].y / 50
+    diagram.text("memory", (-2.8, height)).arrow(
+        "memory", "attention2", "(B, S, h)", leave="right", enter="left", at=0.3
+    )
+    return diagram.frame("L times", ["addnorm1", "attention1", "ffn", last], pad=(50, 24))
+
+
+def transformer():
+    """The whole model: embeddings and positions, L encoder blocks, L decoder blocks, scores for every word.
+
+    Returns:
+        A `Diagram` of `d2lmini.Transformer`.
+    """
+    diagram = Diagram(
+        "The Transformer",
+        "Left, the encoder: source tokens are embedded, positions are added, L encoder blocks follow. Their output, "
+        "the memory, goes into the cross-attention of every one of the L decoder blocks on the right. These take the "
+        "target so far, embedded, with positions; a linear layer and a softmax at the end give, for every position, "
+        "probabilities of the next token.",
+        "Residual connections and layer norms are left out: the blocks have them.",
+    )
+    columns = {"encoder": -1.6, "decoder": 1.6}
+    for side, x in columns.items():
+        tokens, length = ("source tokens", "S") if side == "encoder" else ("target so far", "T")
+        diagram.text(f"{side} tokens", (x, 0), tokens)
+        diagram.box(f"{side} embedding", (x, 1.3), "embedding", width=1.8)
+        given = "input 0" if side == "encoder" else "input 1"
+        diagram.arrow(f"{side} tokens", f"{side} embedding", f"(B, {length})", of=given, side="left")
+        diagram.plus(f"{side} +", (x, 2.4)).arrow(f"{side} embedding", f"{side} +", f"(B, {length}, h)", side="left")
+        diagram.text(f"{side} P", (x + 1.15, 2.4), "positions")
+        diagram.arrow(f"{side} P", f"{side} +", leave="left", enter="right")
+    x = columns["encoder"]
+    diagram.box("encoder attention", (x, 3.7), "self-attention", width=1.8, accent="blue")
+    diagram.box("encoder ffn", (x, 4.75), "feed-forward", width=1.8, accent="orange")
+    diagram.arrow("encoder +", "encoder attention").arrow("encoder attention", "encoder ffn")
+    x = columns["decoder"]
+    diagram.box("decoder attention", (x, 3.7), "causal self-attention", width=1.8, accent="blue")
+    diagram.box("cross", (x, 6.0), "cross-attention", width=1.8, accent="blue")
+    diagram.box("decoder ffn", (x, 7.05), "feed-forward", width=1.8, accent="orange")
+    diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
+    diagram.arrow("encoder ffn", "cross", "memory (B, S, h)", enter="left", at=0.4)
+    diagram.box("dense", (x, 8.7), "linear", width=1.8).arrow("decoder ffn", "dense", "(B, T, h)", side="left", at=0.75)
+    diagram.text("output", (x, 10.0), "probabilities of the next token").arrow(
+        "dense", "output", "(B, T, V)", side="left"
+    )
+    diagram.frame("L times", ["encoder attention", "encoder ffn"], pad=(14, 24))
+    return diagram.frame("L times", ["decoder attention", "decoder ffn"], pad=(14, 24))

@@ -1,0 +1,113 @@
+"""Diagrams: what is drawn is what a real call does, and it can be read by everybody."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+
+import d2lmini as d2l
+from d2lmini.figures import diagrams
+from d2lmini.figures.diagrams.drawing import Diagram, shapes_of
+
+ALL = [
+    diagrams.encoder_block(),
+    diagrams.encoder_block(norm_first=True),
+    diagrams.decoder_block(),
+    diagrams.decoder_block(norm_first=True),
+    diagrams.transformer(),
+]
+
+
+def svg(diagram):
+    page = diagram._repr_html_()
+    return ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
+
+
+def words(diagram):
+    return ["".join(node.itertext()).replace("\u200b", "") for node in svg(diagram).iter() if node.tag.endswith("text")]
+
+
+@pytest.mark.parametrize("diagram", ALL, ids=lambda d: d.title)
+def test_it_says_what_it_shows_and_takes_the_colour_of_the_page(diagram):
+    tags = [node.tag.split("}")[1] for node in svg(diagram)]
+    assert tags[:2] == ["title", "desc"]
+    page = diagram._repr_html_()
+    assert "currentColor" in page and diagram.description in page
+    assert not re.search(r'(src|href)="|@import|url\((?!#)', page)
+
+
+@pytest.mark.parametrize("diagram", ALL, ids=lambda d: d.title)
+def test_nothing_is_drawn_outside_of_the_picture(diagram):
+    picture = svg(diagram)
+    left, top, width, height = map(float, picture.get("viewBox").split())
+    for node in picture.iter():
+        if node.tag.endswith("}text"):
+            text = "".join(node.itertext()).replace("\u200b", "")
+            half = 3.6 * len(text)
+            start = {"middle": -half, "start": 0, "end": -2 * half}[node.get("text-anchor")]
+            x = float(node.get("x")) + start
+            assert left <= x and x + 2 * half <= left + width, text
+            assert top < float(node.get("y")) < top + height, text
+
+
+def test_two_diagrams_on_a_page_do_not_share_ids():
+    both = diagrams.transformer()._repr_html_() + diagrams.transformer()._repr_html_()
+    ids = re.findall(r' id="([^"]+)"', both)
+    assert len(ids) == 2 == len(set(ids))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_shapes_of_the_encoder_block_are_those_of_a_call(norm_first):
+    block = d2l.TransformerEncoderBlock(8, 16, 2, norm_first=norm_first)
+    shown = words(diagrams.encoder_block(norm_first).on(block, torch.randn(2, 5, 8), torch.tensor([5, 3])))
+    assert "(2, 5, 8)" in shown and not any("(B" in text for text in shown)
+    parts = dict(block.named_modules())
+    drawn = diagrams.encoder_block(norm_first).places
+    assert {"attention", "ffn", "addnorm1", "addnorm2"} <= drawn.keys() & parts.keys()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_shapes_of_the_decoder_block_are_those_of_a_call(norm_first):
+    block = d2l.TransformerDecoderBlock(8, 16, 2, norm_first=norm_first)
+    state = d2l.DecoderState.start(torch.randn(2, 7, 8), None, 1)
+    diagram = diagrams.decoder_block(norm_first).on(block, torch.randn(2, 4, 8), state)
+    assert words(diagram).count("(2, 4, 8)") == 4
+    assert diagram.places.keys() >= {"attention1", "attention2", "ffn"} <= dict(block.named_modules()).keys()
+
+
+def test_a_shape_that_does_not_fit_its_letters_is_refused():
+    block = d2l.TransformerEncoderBlock(8, 16, 2)
+    X = torch.randn(2, 5, 8)
+    wrong = Diagram("t", "d").text("X", (0, 0)).box("ffn", (0, 2))
+    wrong.arrow("X", "ffn", "(B, T, B)", of="ffn")
+    with pytest.raises(ValueError, match=r"B is 2 elsewhere, but 8 in ffn: \(2, 5, 8\)"):
+        wrong.on(block, X)
+    wrong.arrows[0].shape = "(B, T)"
+    with pytest.raises(ValueError, match=r"ffn gives \(2, 5, 8\), which is not \(B, T\)"):
+        wrong.on(block, X)
+    wrong.arrows[0].of = "mlp"
+    with pytest.raises(ValueError, match="TransformerEncoderBlock has no part 'mlp'"):
+        wrong.on(block, X)
+
+
+def test_names_are_unique_and_known():
+    diagram = Diagram("t", "d").box("a", (0, 0))
+    with pytest.raises(ValueError, match="there is already a 'a'"):
+        diagram.text("a", (0, 1))
+    with pytest.raises(ValueError, match="nothing in this diagram is called 'b', only a"):
+        diagram.arrow("a", "b")
+
+
+def test_subscripts():
+    assert "W<tspan" in Diagram("t", "d").box("q", (0, 0), "W_q")._repr_html_()
+
+
+def test_shapes_of_leaves_no_hook_behind():
+    block = d2l.TransformerEncoderBlock(8, 16, 2)
+    found = shapes_of(block, torch.randn(2, 5, 8))
+    assert found["ffn.dense1"] == (2, 5, 16) and found["input 0"] == found[""] == (2, 5, 8)
+    assert not any(part._forward_hooks for part in block.modules())
+    with pytest.raises(ValueError):
+        shapes_of(block, torch.randn(2, 5, 9))
+    assert not any(part._forward_hooks for part in block.modules())
