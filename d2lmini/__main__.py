@@ -103,7 +103,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     try:
         return args.run(args)
-    except (ValueError, OSError, ImportError, LookupError) as error:
+    except (ValueError, OSError, ImportError, LookupError, FloatingPointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 

@@ -34,13 +34,13 @@ def device_named(name):
     if device.type == "cuda":
         here = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (device.index or 0) >= here:
-            found = f"the GPUs here are cuda:0 to cuda:{here - 1}" if here else "torch finds no GPU here: use 'cpu'"
-            raise ValueError(f"the device is {name!r}, but {found}")
+            found = f"'cpu' or one of cuda:0 to cuda:{here - 1}" if here else "'cpu': torch finds no GPU here"
+            raise ValueError(f"the device is {name!r}, expected {found}")
     elif device.type != "cpu":
         try:
             torch.zeros(1, device=device).item()
         except (RuntimeError, AssertionError, NotImplementedError, ImportError):
-            raise ValueError(f"the device is {name!r}, which cannot be computed on here: use 'cpu'") from None
+            raise ValueError(f"the device is {name!r}, expected 'cpu': torch cannot compute on it here") from None
     return device
 
 

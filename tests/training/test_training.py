@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from toy_training import PAD, Tagger, Tokens, train
 
+from d2lmini.__main__ import main
 from d2lmini.training import (
     Classifier,
     DataModule,
@@ -261,10 +262,10 @@ def test_a_device_that_torch_does_not_know(name):
 @pytest.mark.parametrize(
     ("name", "gpus", "message"),
     [
-        ("cuda", 0, "the device is 'cuda', but torch finds no GPU here: use 'cpu'"),
-        ("cuda:7", 2, "the device is 'cuda:7', but the GPUs here are cuda:0 to cuda:1"),
-        ("meta", 2, "the device is 'meta', which cannot be computed on here"),
-        ("hpu", 2, "the device is 'hpu', which cannot be computed on here"),
+        ("cuda", 0, "the device is 'cuda', expected 'cpu': torch finds no GPU here"),
+        ("cuda:7", 2, "the device is 'cuda:7', expected 'cpu' or one of cuda:0 to cuda:1"),
+        ("meta", 2, "the device is 'meta', expected 'cpu': torch cannot compute on it here"),
+        ("hpu", 2, "the device is 'hpu', expected 'cpu': torch cannot compute on it here"),
     ],
 )
 def test_a_device_that_is_not_here(monkeypatch, name, gpus, message):
@@ -473,6 +474,13 @@ def test_a_parameter_spoilt_after_the_last_step_is_found_by_validation():
 
     with pytest.raises(FloatingPointError, match=r"the parameter net\.bias is not finite"):
         fit(Late())
+
+
+def test_at_the_shell_it_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("d2lmini.experiments.runner.run", lambda *args, **options: fit(data=SpoiltLater(math.nan)))
+    assert main(["run", "any"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: val_loss is nan after step 5 (epoch 1): the inputs are not finite")
 
 
 def test_divergence_is_told_by_the_gradient_norm():
