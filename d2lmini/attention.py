@@ -15,7 +15,15 @@ import torch
 from torch import nn
 
 from .masks import as_mask
-from .scoring import additive_scores, attend, dot_product_weights, softmax_where, weighted_average, without_idle
+from .scoring import (
+    additive_scores,
+    attend,
+    attend_with_weights,
+    dot_product_weights,
+    softmax_where,
+    weighted_average,
+    without_idle,
+)
 
 
 def scaled_dot_product_attention(
@@ -64,14 +72,8 @@ def scaled_dot_product_attention(
     shape = check_inputs(queries, keys, values, score_bias)
     _check_dot(queries, keys)
     mask = as_mask(shape, valid_lens, mask, device=queries.device)
-    if not return_weights:
-        return attend(
-            queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias
-        )
-    if mask is not None:
-        queries, keys, values = without_idle(mask, queries, keys, values)
-    weights = dot_product_weights(queries, keys, mask, score_bias, causal=causal, scale=scale)
-    return weighted_average(weights, values, dropout_p), weights.to(queries.dtype)
+    way = attend_with_weights if return_weights else attend
+    return way(queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias)
 
 
 class Attention(nn.Module):

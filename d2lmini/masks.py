@@ -69,12 +69,12 @@ def padding_mask(valid_lens, num_keys):
     if valid_lens.dim() not in (1, 2):
         raise ValueError(f"valid_lens has shape {tuple(valid_lens.shape)}, expected (B,) or (B, T)")
     if valid_lens.numel():
-        low, high = torch.aminmax(valid_lens)
+        low, high = map(int, torch.aminmax(valid_lens))
         if low < 0:
-            raise ValueError(f"valid_lens holds {low.item()}, expected lengths from 0 to {num_keys}")
+            raise ValueError(f"valid_lens holds {low}, expected lengths from 0 to {num_keys}")
         if high > num_keys:
             raise ValueError(
-                f"valid_lens holds {high.item()} but there are only {num_keys} keys: were the keys cut after "
+                f"valid_lens holds {high} but there are only {num_keys} keys: were the keys cut after "
                 "the lengths were taken?"
             )
     if valid_lens.dim() == 1:

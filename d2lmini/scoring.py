@@ -24,16 +24,18 @@ def attend(queries, keys, values, mask=None, *, causal=False, scale=None, dropou
     scores. What takes no part has no effect, as told in `d2lmini.attention`.
     """
     shape = (*queries.shape[:-1], keys.shape[-2])
-    if causal and not (mask is None and score_bias is None and shape[-2] == shape[-1]):  # the kernel aligns starts
-        mask, causal = with_causal(shape, mask, queries.device), False
-    if 0 in shape or 0 in values.shape:  # kernels differ on what they make of nothing
-        return weighted_average(dot_product_weights(queries, keys, mask, score_bias, scale=scale), values)
+    if _weights_are_cheaper(shape, queries, values, dropout_p):
+        return attend_with_weights(
+            queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias
+        )[0]
+    if causal and not (mask is None and score_bias is None and shape[-2] == shape[-1]):
+        mask, causal = with_causal(shape, mask, queries.device), False  # the kernel's own aligns starts
     if mask is None:
         return _kernel(queries, keys, values, None, causal, scale, dropout_p, score_bias)
-    if queries.device.type == "cpu":  # to look for NaN costs less than to copy; a GPU would have to wait for it
+    if queries.device.type == "cpu":
         output = _kernel(queries, keys, values, mask, False, scale, dropout_p, score_bias)
         looked_at = (output, queries, keys) if output.requires_grad else (output,)
-        if all(map(_is_finite, looked_at)):
+        if all(map(_is_known_finite, looked_at)):
             return output
     queries, keys, values = without_idle(mask, queries, keys, values)
     empty = ~mask.any(-1, keepdim=True)  # (..., T, 1): rows for which some kernels give NaN (torch 2.4)
@@ -41,24 +43,44 @@ def attend(queries, keys, values, mask=None, *, causal=False, scale=None, dropou
     return output.masked_fill(empty, 0)
 
 
-def without_idle(mask, queries, keys, values):
-    """Queries that may attend to nothing and keys and values that no query may attend to become zero: 0 * NaN is NaN.
+def attend_with_weights(queries, keys, values, mask=None, *, dropout_p=0.0, **options):
+    """The averages of `attend` and the weights before dropout, by the formula; options as `dot_product_weights`."""
+    weights = dot_product_weights(queries, keys, mask, **options)
+    if mask is not None:
+        _, values = without_idle(mask, None, values)
+    return weighted_average(weights, values, dropout_p), weights.to(queries.dtype)
 
-    On a CPU what is finite stays as it is, for it has no effect anyway. Keys and values may be the last of those that
-    ``mask``, with the dimensions of the scores, tells of, or None.
+
+def _weights_are_cheaper(shape, queries, values, dropout_p):
+    """Whether the formula takes less time than the fused kernel, or the kernel cannot be relied on."""
+    if 0 in shape or 0 in values.shape:  # kernels differ on what they make of nothing
+        return True
+    if queries.device.type != "cpu":
+        return False
+    # a CPU's kernel makes the weights itself if it is to drop some, and its backward pass is slow for a few keys
+    return dropout_p > 0 or (shape[-2] * shape[-1] <= 256 and queries.requires_grad and torch.is_grad_enabled())
+
+
+def without_idle(mask, queries, *keys):
+    """Queries that may attend to nothing, and keys and values that no query may attend to, become zero: 0 * NaN is NaN.
+
+    On a CPU what is finite stays as it is, for it has no effect anyway. ``mask`` has the dimensions of the scores, of
+    whose keys ``keys`` are the last; None stays None.
     """
-    content = {id(x): x for x in (queries, keys, values) if x is not None}  # in self-attention all are one
-    if queries.device.type == "cpu" and all(map(_is_finite, content.values())):
-        return queries, keys, values
-    queries = queries.masked_fill(~mask.any(-1).unsqueeze(-1), 0)  # (..., T, D)
-    if keys is None:
-        return queries, None, None
-    unseen = ~mask.any(-2)[..., -keys.shape[-2] :].unsqueeze(-1)  # (..., S, 1)
-    return queries, keys.masked_fill(unseen, 0), values.masked_fill(unseen, 0)
+    distinct = {id(x): x for x in (queries, *keys) if x is not None}  # in self-attention all may be one
+    dirty = {i for i, x in distinct.items() if not _is_known_finite(x)}
+    if not dirty:
+        return queries, *keys
+    idle, unseen = ~mask.any(-1).unsqueeze(-1), ~mask.any(-2).unsqueeze(-1)  # (..., T, 1), (..., S, 1)
+    return (
+        queries.masked_fill(idle, 0) if id(queries) in dirty else queries,
+        *(x.masked_fill(unseen[..., -x.shape[-2] :, :], 0) if id(x) in dirty else x for x in keys),
+    )
 
 
-def _is_finite(x):
-    return math.isfinite(x.detach().sum())  # a sum that only overflows costs a copy, no more
+def _is_known_finite(x):
+    # to look costs less than to copy, but a GPU would have to wait; a sum that only overflows costs a copy
+    return x.device.type == "cpu" and math.isfinite(x.detach().sum())
 
 
 def _kernel(queries, keys, values, mask, causal, scale, dropout_p, score_bias):
@@ -107,12 +129,18 @@ def softmax_where(scores, mask):
 
 def dot_product_weights(queries, keys, mask=None, score_bias=None, *, causal=False, scale=None):
     """Weights (..., T, S) of scores scale * q . k, plus a bias; the scale is 1/sqrt(D) unless given. D2L 11.3.6."""
+    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
     if causal:
         mask = with_causal((*queries.shape[:-1], keys.shape[-2]), mask, queries.device)
-    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
-    queries, keys = _widen(queries), _widen(keys)
-    scores = queries * scale @ keys.mT  # (..., T, S)
-    return softmax_where(scores if score_bias is None else scores + score_bias, mask)
+    if mask is None:
+        scores = (_widen(queries) @ _widen(keys).mT).mul_(scale)  # (..., T, S)
+        return (scores if score_bias is None else scores + score_bias).softmax(-1)
+    queries, keys = without_idle(mask, queries, keys)
+    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1): their softmax would be NaN
+    added = torch.zeros_like(mask, dtype=queries.dtype).masked_fill(~(mask | empty), -torch.inf)
+    added = added if score_bias is None else added + score_bias
+    weights = torch.add(added, _widen(queries) @ _widen(keys).mT, alpha=scale).softmax(-1)
+    return weights.masked_fill(empty, 0) if mask.device.type != "cpu" or empty.any() else weights
 
 
 def additive_scores(queries, keys, w_v):

@@ -156,7 +156,7 @@ class DecoderState(NamedTuple):
         mask = None
         if valid_lens is not None:
             mask = padding_mask(valid_lens, memory.shape[1])
-            _, memory, _ = without_idle(mask, memory, memory, memory)
+            _, memory = without_idle(mask, None, memory)
         return cls(memory, mask, (None,) * num_blks)
 
     @property

@@ -341,8 +341,8 @@ def test_causal_attention_makes_no_mask_and_no_weights():
 @pytest.mark.parametrize("form", ["lens (B,)", "(T, S)", "(B, H, T, S)"])
 def test_a_mask_costs_a_look_beyond_torchs_kernel_and_no_copy(form):
     torch.manual_seed(0)
-    inputs = qkv(H=3, grad=True)
-    arguments, allowed = draw_mask(form, 2, 3, 4, 3)
+    inputs = qkv(T=20, S=30, H=3, grad=True)  # of a few keys the weights are made
+    arguments, allowed = draw_mask(form, 2, 20, 30, 3)
     mask = arguments.get("mask", torch.tensor(allowed)[:, :1])
     with Operations() as ours:
         torch.autograd.grad(scaled_dot_product_attention(*inputs, **arguments).sum(), inputs)
