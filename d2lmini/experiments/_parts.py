@@ -101,6 +101,12 @@ class Parts:
             raise Unfinished(f"the time is up; what is finished is kept in {self.folder}")
 
 
+def begun_at(folder):
+    """The commit at which the run in a folder was begun; None where there is none."""
+    description = Path(folder) / "run.json" if folder else None
+    return _read(description)["commit"] if description and description.exists() else None
+
+
 def _plain(value):
     return json.loads(json.dumps(value))
 

@@ -7,7 +7,6 @@ import pkgutil
 import platform
 import random
 import re
-import subprocess
 import time
 from datetime import datetime, timezone
 from importlib import import_module
@@ -18,8 +17,10 @@ import torch
 
 import d2lmini
 from d2lmini import experiments, results
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments._parts import Parts, begun_at
 from d2lmini.training.device import device_named, num_processes
+
+_NO_RECORDS = ":(exclude)d2lmini/results/*.json*"
 
 
 def list_experiments():
@@ -37,6 +38,18 @@ def find(name):
     if name not in list_experiments():
         raise ValueError(f"there is no experiment {name!r}, only {', '.join(list_experiments())}")
     return import_module(f"{experiments.__name__}.{name}")
+
+
+def preset_of(name, preset):
+    """The configuration of a preset.
+
+    Raises:
+        ValueError: there is no such experiment, or it has no such preset.
+    """
+    presets = find(name).PRESETS
+    if preset not in presets:
+        raise ValueError(f"{name} has no preset {preset!r}, only {', '.join(presets)}")
+    return presets[preset]
 
 
 def execute(name, preset="cpu", device=None, checkpoint=None, max_minutes=None):
@@ -62,10 +75,7 @@ def execute(name, preset="cpu", device=None, checkpoint=None, max_minutes=None):
         CheckpointError: the checkpoint is damaged, or of another configuration.
         Unfinished: the time is up; what is finished is in ``checkpoint``.
     """
-    module = find(name)
-    if preset not in module.PRESETS:
-        raise ValueError(f"{name} has no preset {preset!r}, only {', '.join(module.PRESETS)}")
-    config = module.PRESETS[preset]
+    module, config = find(name), preset_of(name, preset)
     batches, processes = getattr(config, "batches_per_step", 1), num_processes()
     if batches % processes:
         noun = "batch" if batches == 1 else "batches"
@@ -129,8 +139,12 @@ def run(name, preset="cpu", device=None, out=None, checkpoint=None, max_minutes=
         Path of the record, which appears whole or not at all.
 
     Raises:
-        as `execute`; OSError where `out` cannot be written, found out before the experiment starts.
+        as `execute`; OSError where `out` cannot be written, and ValueError where ``out`` is None and the package is not
+        at a commit, unchanged, that has the experiment. Both are found out before the experiment starts.
     """
+    preset_of(name, preset)
+    if not out:
+        _refuse_unrepeatable(name, preset, checkpoint)
     folder = Path(out) if out else results.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.{preset}.json"
@@ -178,20 +192,27 @@ def _refuse(value, where):
 
 
 def _source():
-    """The commit that this package is checked out at, and whether it was changed since; None elsewhere."""
-    root = Path(d2lmini.__file__).resolve().parent.parent
+    """The commit that this package is checked out at, and whether it was changed since; None elsewhere.
 
-    def git(*words):
-        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+    Records are no source: one experiment after another may write its own.
+    """
+    commit = results.git("rev-parse", "HEAD")
+    if commit is None:
+        return {"commit": None, "dirty": None}
+    return {"commit": commit, "dirty": bool(results.git("status", "--porcelain", "--", ".", _NO_RECORDS))}
 
-    try:
-        # in an environment that lies inside another checkout, the commit would be somebody else's
-        if Path(git("rev-parse", "--show-toplevel")).resolve() == root:
-            return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
-    except (OSError, subprocess.CalledProcessError):
-        pass
-    return {"commit": None, "dirty": None}
+
+def _refuse_unrepeatable(name, preset, checkpoint):
+    """Raise where a record of the package could not be made again."""
+    source, begun = _source(), begun_at(checkpoint)
+    if begun not in (None, source["commit"]):
+        source["begun_at"] = begun
+    reasons = results.unrepeatable({"experiment": name, "preset": preset, "source": source})
+    if reasons:
+        raise ValueError(
+            f"the results of the package hold what can be repeated, but of this record {'; '.join(reasons)}: commit "
+            "first, or write it elsewhere by --out FOLDER"
+        )
 
 
 def _described(device):

@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import subprocess
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent.parent  # of the repository, where the package is not installed without one
 SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
 FIELDS = {
     "experiment": str,
@@ -114,6 +116,49 @@ def problems(record):
         for part, keys in inside.items():
             found += [f"{part} has no {key}" for key in keys.split() if key not in record[part]]
     return found
+
+
+def unrepeatable(record):
+    """Look for why a record cannot be made again: its source has to be clean, at a commit that holds the experiment.
+
+    Where the history is not at hand, in an installed package or a shallow clone, what the record itself says is all.
+
+    Args:
+        record: dict, as `load` gives it.
+
+    Returns:
+        list of str, empty if nothing speaks against it.
+    """
+    name, preset, source = record["experiment"], record["preset"], record["source"]
+    commit = source.get("commit")
+    if commit is None:
+        return ["its source has no commit"]
+    found = ["its source was changed since the commit"] if source.get("dirty") is not False else []
+    if "begun_at" in source:
+        found.append(f"it was begun at commit {source['begun_at']} and ended at {commit}")
+    if git("rev-parse", "--is-shallow-repository") != "false":
+        return found
+    if git("cat-file", "-t", commit) != "commit":
+        return [*found, f"its commit {commit} is not in the history"]
+    code = git("show", f"{commit}:d2lmini/experiments/{name}.py")
+    if code is None:
+        return [*found, f"its commit {commit} does not hold the experiment"]
+    if f'"{preset}"' not in code:
+        found.append(f"at its commit {commit} the experiment has no preset {preset!r}")
+    return found
+
+
+def git(*words):
+    """What git says of the repository that this package is checked out in; None: it says no, or there is none."""
+    try:
+        top = subprocess.run(["git", "-C", ROOT, "rev-parse", "--show-toplevel"], capture_output=True, text=True)
+        # in an environment that lies inside another checkout, the commit would be somebody else's
+        if top.returncode or Path(top.stdout.strip()).resolve() != ROOT.resolve():
+            return None
+        done = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout.strip()
 
 
 def command(name, preset, processes=1):

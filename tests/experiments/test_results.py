@@ -1,7 +1,9 @@
 """Recorded results: each is complete and was made with the preset that it names."""
 
+import dataclasses
 import json
 import math
+import subprocess
 
 import pytest
 
@@ -28,6 +30,12 @@ def test_recorded(name, preset):
     expected = runner.find(name).PRESETS[preset]
     again = f"its preset has changed since: {results.command(name, preset)}"
     assert results.config_matches(record, expected), again
+
+
+@pytest.mark.parametrize(("name", "preset"), results.recorded())
+def test_recorded_can_be_repeated(name, preset):
+    reasons = results.unrepeatable(results.load(name, preset))
+    assert reasons == [], f"from a clean commit: {results.command(name, preset)}"
 
 
 def test_every_file_here_is_known():
@@ -115,3 +123,108 @@ def test_the_largest_preset_that_all_have(monkeypatch, tmp_path):
     assert found("a", "b", "c") == ["a.cpu", "b.cpu", "c.cpu"]
     with pytest.raises(FileNotFoundError, match="none of full, laptop, compact, hour, cpu is recorded for all of a, d"):
         results.largest("a", "d")
+
+
+# ---- what can be repeated
+
+
+@pytest.fixture
+def repository(monkeypatch, tmp_path):
+    """A repository with an experiment, as the one of the package; a function that runs git in it."""
+
+    def git(*words):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        return subprocess.run(
+            ["git", *identity, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    (tmp_path / "d2lmini" / "experiments").mkdir(parents=True)
+    (tmp_path / "d2lmini" / "results").mkdir()
+    git("init", "-q")
+    git("commit", "-qm", "nothing yet", "--allow-empty")
+    (tmp_path / "d2lmini" / "experiments" / "toy.py").write_text('PRESETS = {"smoke": 1, "full": 2}')
+    git("add", ".")
+    git("commit", "-qm", "toy")
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "d2lmini" / "results")
+    return git
+
+
+def test_a_clean_record_can_be_repeated(record, repository):
+    first, second = repository("rev-list", "--reverse", "HEAD").split()
+    clean = {"commit": second, "dirty": False}
+
+    def reasons(preset="full", **source):
+        return results.unrepeatable(record | {"preset": preset, "source": clean | source})
+
+    assert reasons() == []
+    assert reasons(dirty=True) == ["its source was changed since the commit"]
+    assert reasons(dirty=None) == reasons(dirty=True)
+    assert reasons(commit=None) == ["its source has no commit"]
+    assert reasons(commit=first) == [f"its commit {first} does not hold the experiment"]
+    assert reasons(commit="a" * 40) == [f"its commit {'a' * 40} is not in the history"]
+    assert reasons("big") == [f"at its commit {second} the experiment has no preset 'big'"]
+    assert reasons(begun_at=first) == [f"it was begun at commit {first} and ended at {second}"]
+
+
+def test_without_history_the_record_is_believed(record, monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    assert results.unrepeatable(record | {"source": {"commit": "a" * 40, "dirty": False}}) == []
+    assert results.unrepeatable(record | {"source": {"commit": "a" * 40, "dirty": True}}) != []
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    seeds: tuple = (0,)
+
+
+class Toy:
+    """A stand-in for the module of an experiment, which counts its runs."""
+
+    def __init__(self):
+        self.PRESETS, self.runs = {"smoke": Config(), "full": Config()}, 0
+
+    def run(self, config, device, parts):
+        self.runs += 1
+        return {"metrics": {"headline": "one"}, "curves": {}}
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    module = Toy()
+    monkeypatch.setattr(runner, "find", lambda name: module)
+    return module
+
+
+def test_only_what_can_be_repeated_goes_into_the_package(repository, toy, tmp_path):
+    for preset in ("smoke", "full"):  # the first record does not spoil the tree for the second one
+        path = runner.run("toy", preset)
+        assert path.parent == results.FOLDER
+        assert results.unrepeatable(json.loads(path.read_text())) == [] and toy.runs
+    (tmp_path / "new.py").write_text("")
+    before = toy.runs
+    with pytest.raises(ValueError, match=r"its source was changed since the commit: commit first, or .* --out FOLDER"):
+        runner.run("toy", "full")
+    with pytest.raises(ValueError, match="does not hold the experiment"):
+        runner.run("other", "full")
+    assert toy.runs == before
+    assert json.loads(runner.run("toy", "full", out=tmp_path / "out").read_text())["source"]["dirty"] is True
+
+
+def test_a_run_of_two_commits_does_not_go_into_the_package(repository, toy, tmp_path_factory):
+    kept = tmp_path_factory.mktemp("kept")
+    runner.execute("toy", "full", checkpoint=kept)
+    assert runner.run("toy", "full", checkpoint=kept).exists()
+    repository("commit", "-qm", "another", "--allow-empty")
+    with pytest.raises(ValueError, match=r"it was begun at commit .* and ended at"):
+        runner.run("toy", "full", checkpoint=kept)
+    record = runner.execute("toy", "full", checkpoint=kept)
+    assert "it was begun at" in results.unrepeatable(record)[0]
+
+
+def test_where_there_is_no_git_a_record_goes_elsewhere(toy, monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match=r"its source has no commit: .* --out FOLDER"):
+        runner.run("toy", "full")
+    assert not toy.runs
+    assert runner.run("toy", "full", out=tmp_path / "out").exists()
