@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from d2lmini.__main__ import main
 from d2lmini.data.images import fashion_mnist
-from d2lmini.experiments import _vision, data_size, runner, vision_cnn, vision_d2l, vision_vit
+from d2lmini.experiments import _common, _vision, data_size, runner, vision_cnn, vision_d2l, vision_vit
 
 CPU = torch.device("cpu")
 CONFIG = replace(vision_vit.PRESETS["smoke"], num_train=30, batch_size=20, steps=9, checks=3)
@@ -66,13 +66,16 @@ def test_what_is_measured_is_what_the_network_does():
 def test_curves_are_means():
     losses = [float(i) for i in range(450)]
     history = {"step": list(range(1, 451)), "train_loss": losses, "val_step": [], "val_loss": [], "val_acc": []}
-    curves = _vision.curves(history)
+    curves = _common.curves(history | {"lr": losses, "val_loss": [0.5] * 450}, "lr", "val_loss")
     assert curves["step"][:2] == [3, 6] and curves["train_loss"][:2] == [1, 4] and len(curves["step"]) == 150
+    assert curves["lr"] == curves["train_loss"] and len(curves["val_loss"]) == 450
+    short = _common.curves({"step": list(range(1, 402)), "train_loss": losses[:401]})
+    assert short["step"][-2:] == [399, 401] and short["train_loss"][-2:] == [397, 399.5]  # what is left over counts
 
 
 def test_spread():
-    assert _vision.summary([0.5, 0.7]) == {"mean": pytest.approx(0.6), "spread": pytest.approx(0.02**0.5)}
-    assert _vision.summary([0.5]) == {"mean": 0.5, "spread": None}
+    assert _common.summary([0.5, 0.7]) == {"mean": pytest.approx(0.6), "spread": pytest.approx(0.02**0.5)}
+    assert _common.summary([0.5]) == {"mean": 0.5, "spread": None}
     assert _vision.say_accuracy([0.94, 0.95]) == "accuracy 94.50 % (± 0.71 over 2 seeds)"
 
 
@@ -148,10 +151,11 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_record(two_seeds, tmp_path)
 def test_checkpoints_of_another_configuration_or_damaged_are_refused(two_seeds, tmp_path, capsys, monkeypatch):
     words = ["run", "vision_cnn", "--preset", "smoke", "--device", "cpu", "--out", str(tmp_path)]
     words += ["--checkpoint", str(tmp_path / "run")]
-    assert main(words) == 0
-    monkeypatch.setitem(vision_cnn.PRESETS, "smoke", replace(vision_cnn.PRESETS["smoke"], lr=0.5))
-    assert main(words) == 1
-    assert "was made with another configuration" in capsys.readouterr().err
+    assert main([*words, "--max-minutes", "1e-9"]) == 75
+    with monkeypatch.context() as other:
+        other.setitem(vision_cnn.PRESETS, "smoke", replace(vision_cnn.PRESETS["smoke"], lr=0.5))
+        assert main(words) == 1
+        assert "was made with another configuration:\n  config.lr: 0.001 in" in capsys.readouterr().err
     (weights,) = (tmp_path / "run" / "seed-0").glob("*/weights.safetensors")
     weights.write_bytes(b"no weights")
     assert main(words) == 1
