@@ -161,3 +161,9 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setenv("D2LMINI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return tmp_path
+
+
+@pytest.fixture
+def folder(folders):
+    """The first of them: where a test lays files for the package to find."""
+    return folders / "one"
