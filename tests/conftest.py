@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: the built book on a local server, and Chromium with every request on record."""
+"""What several tests share: the built book on a local server, Chromium with every request on record, empty folders."""
 
 import functools
 import http.server
@@ -150,3 +150,20 @@ def open_figure(open_page, tmp_path):
         return page
 
     return open_figure
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Two folders named by D2LMINI_DATA, a cache and a system folder, all empty; no proxy to a local server."""
+    for name in ("one", "two", "system"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("D2LMINI_DATA", os.pathsep.join([str(tmp_path / "one"), str(tmp_path / "two")]))
+    monkeypatch.setenv("D2LMINI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return tmp_path
+
+
+@pytest.fixture
+def folder(folders):
+    """The first of them: where a test lays files for the package to find."""
+    return folders / "one"

@@ -1,187 +1,17 @@
-"""Translation data: D2L's module, splits without leaks, batches within a budget, bad input. Real data where it is."""
+"""Corpora as data modules: batches, splits, shared encodings; Tatoeba and Multi30k in small, and the real ones."""
 
-import dataclasses
 import gzip
-import hashlib
 import os
-import random
-import zipfile
-from itertools import chain, pairwise
 
 import pytest
 import torch
+from toy_pairs import REAL, chain_of_pairs, needs, put_tatoeba, register, shared
 
-from d2lmini.data import registry, store
-from d2lmini.data.batching import TokenBatches, pad
-from d2lmini.data.fra_eng import MTFraEng
 from d2lmini.data.grammar import SPLITS
-from d2lmini.data.store import DataError, DataFile
-from d2lmini.data.tatoeba import clean, parse_pairs, sentence_key, split_by_sentence
+from d2lmini.data.store import DataError
+from d2lmini.data.tatoeba import split_by_sentence
 from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
-from d2lmini.tokenization.vocabulary import Vocab, WordTokenizer, join_words, split_sentence
-
-REAL = [name for name in ("multi30k", "tatoeba_enfr") if any((f / name).is_dir() for f in store.data_folders())]
-
-
-def needs(name):
-    return pytest.mark.skipif(name not in REAL, reason=f"REAL {name.upper()} NOT TESTED: it is not in D2LMINI_DATA")
-
-
-# ---- words
-
-
-def test_vocab_as_d2l_has_it():
-    vocab = Vocab([["b", "a", "b"], ["c", "b", "a"]], min_freq=2, reserved_tokens=["<pad>"])
-    assert vocab.idx_to_token == ["<pad>", "<unk>", "a", "b"] and len(vocab) == 4
-    assert vocab["b"] == 3 and vocab["c"] == vocab.unk == 1
-    assert vocab[["a", "zz", "b"]] == [2, 1, 3] and vocab[[["a"], ("b", "c")]] == [[2], [3, 1]]
-    assert vocab.to_tokens(2) == vocab.to_tokens(torch.tensor(2)) == "a"
-    assert vocab.to_tokens([2, 3]) == vocab.to_tokens(torch.tensor([2, 3])) == ["a", "b"]
-    assert vocab.to_tokens(torch.tensor([2])) == ["a"]
-    assert vocab.token_freqs == [("b", 3), ("a", 2), ("c", 1)]
-    assert Vocab(["x", "y", "x"]).idx_to_token == ["<unk>", "x", "y"] and len(Vocab()) == 1
-
-
-def test_vocab_bad_input():
-    with pytest.raises(TypeError, match="tokens is one str, expected a list of words"):
-        Vocab("abc")
-    for index in (-1, 2):
-        with pytest.raises(IndexError, match=f"id {index} is outside the vocabulary of 2 words"):
-            Vocab(["a"]).to_tokens([0, index])
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "space_before"),
-    [
-        ("l'homme qu'il voit n'a pas dormi.", "l' homme qu' il voit n' a pas dormi .", "?"),
-        ("est-ce que la reine dort ?", "est-ce que la reine dort ?", "?"),
-        ("does the actress's cat sleep?", "does the actress 's cat sleep ?", ""),
-    ],
-)
-def test_split_and_join(text, words, space_before):
-    assert split_sentence(text) == words.split() and join_words(words.split(), space_before) == text
-
-
-def test_word_tokenizer():
-    tokenizer = WordTokenizer(["je l'aime.", "I see him."])
-    ids = tokenizer.encode_batch(["je l'aime.", "I see her."])
-    assert tokenizer.decode(ids[0]) == "je l'aime." and tokenizer.to_tokens(ids[1]) == ["I", "see", "<unk>", "."]
-    assert tokenizer.decode([tokenizer["<bos>"], *ids[0], tokenizer["<eos>"], tokenizer["<pad>"]]) == "je l'aime."
-
-
-# ---- batches
-
-LENGTHS = [random.Random(0).randint(1, 30) for _ in range(500)]
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("max_tokens", [30, 64, 1_000, 10**6])
-def test_batches_hold_each_example_once_within_the_budget(shuffle, max_tokens):
-    batches = TokenBatches(LENGTHS, max_tokens, shuffle)
-    for epoch in range(3):
-        batches.set_epoch(epoch)
-        made = list(batches)
-        assert len(made) == len(batches)
-        assert sorted(index for batch in made for index in batch) == list(range(500))
-        assert all(len(batch) * max(LENGTHS[i] for i in batch) <= max_tokens for batch in made)
-    padded = sum(len(batch) * max(LENGTHS[i] for i in batch) for batch in made)
-    assert padded < 1.2 * sum(LENGTHS) or max_tokens > 1_000
-
-
-def test_batches_are_as_large_as_they_may_be():
-    batches = [[LENGTHS[i] for i in batch] for batch in TokenBatches(LENGTHS, 100)]
-    for batch, following in pairwise(batches):
-        assert max(batch) <= min(following)
-        assert (len(batch) + 1) * min(following) > 100, "the next one would have fitted in"
-
-
-def test_the_order_is_of_seed_and_epoch_alone():
-    def order(seed, epoch):
-        batches = TokenBatches(LENGTHS, 64, True, seed)
-        batches.set_epoch(epoch)
-        random.seed(epoch)
-        torch.manual_seed(epoch)
-        return list(batches)
-
-    state = random.getstate()
-    first = order(0, 3)
-    assert first == order(0, 3)
-    assert first != order(0, 4) and first != order(1, 3) and order(0, 1) != order(1, 0)
-    # other examples meet, not only the same batches in another order
-    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in order(0, 4)}
-    assert order(0, 0) != list(TokenBatches(LENGTHS, 64))
-    random.setstate(state)
-    list(TokenBatches(LENGTHS, 64, True))
-    assert random.getstate() == state, "global random numbers were drawn"
-
-
-def test_batches_bad_input():
-    with pytest.raises(ValueError, match="no examples"):
-        TokenBatches([], 10)
-    with pytest.raises(
-        ValueError, match=f"max_tokens is {max(LENGTHS) - 1}, but the longest example needs {max(LENGTHS)}"
-    ):
-        TokenBatches(LENGTHS, max(LENGTHS) - 1)
-
-
-def test_pad():
-    assert pad([[1, 2], [3], []], 9).tolist() == [[1, 2], [3, 9], [9, 9]]
-
-
-# ---- splits
-
-
-def test_clean_and_key():
-    assert clean(" Cours\u202f!\xa0 Ne\u200b\xad t'arrête  pas\t") == "Cours ! Ne t'arrête pas"
-    assert sentence_key("L'Été,  c’est LONG !") == sentence_key("l'e\u0301te\u0301 c'est long") == "l été c est long"
-
-
-def test_parse_pairs():
-    assert parse_pairs("Go.\tVa !\nRun!\tCours\u202f!\n") == [("Go.", "Va !"), ("Run!", "Cours !")]
-    for line in ("Go.", "Go.\t", "\tVa !", "Go.\tVa !\tCC-BY", ""):
-        with pytest.raises(DataError, match=r"line 2 of fra\.txt is .*, expected two sentences with a tab"):
-            parse_pairs(f"Hi.\tSalut.\n{line}\nRun.\tCours.\n", "fra.txt")
-
-
-def chain_of_pairs(number=3_000):
-    """Pairs of which many share a side, some only but for case and punctuation."""
-    draw = random.Random(1)
-    texts = [f"word{i} {i % 7}" for i in range(number)]
-    pairs = [(text, f"mot {text}") for text in texts]
-    pairs += [(draw.choice(texts).upper() + "!", f"autre {i}") for i in range(number // 3)]
-    pairs += [(f"other {i}", "Mot " + draw.choice(texts)) for i in range(number // 3)]
-    draw.shuffle(pairs)
-    return pairs
-
-
-def shared(splits):
-    """Sentences that are in two splits, by key and side."""
-    found = set()
-    for side in (0, 1):
-        keys = [{sentence_key(pair[side]) for pair in pairs} for pairs in splits.values()]
-        found |= {key for i, one in enumerate(keys) for other in keys[:i] for key in one & other}
-    return found
-
-
-def test_no_sentence_is_in_two_splits():
-    pairs = chain_of_pairs()
-    splits = split_by_sentence(pairs)
-    assert sorted(chain(*splits.values())) == sorted(pairs) and shared(splits) == set()
-    for split in ("val", "test"):
-        assert 0.01 < len(splits[split]) / len(pairs) < 0.03
-    for part in splits.values():
-        positions = [pairs.index(pair) for pair in part[:50]]
-        assert positions == sorted(positions)
-    by_line = {"train": pairs[:4_000], "test": pairs[4_000:]}
-    assert len(shared(by_line)) > 100, "so the check sees a leak"
-
-
-def test_splits_stay_when_other_pairs_come():
-    before = split_by_sentence(chain_of_pairs())
-    after = split_by_sentence([*chain_of_pairs(), *[(f"new {i}", f"neuf {i}") for i in range(500)]])
-    for split, pairs in before.items():
-        assert set(pairs) <= set(after[split])
-
+from d2lmini.tokenization.vocabulary import split_sentence
 
 # ---- the grammar corpus as a data module
 
@@ -292,29 +122,6 @@ def test_too_long_pairs_are_left_out_of_training_alone():
 # ---- Tatoeba and Multi30k, in small
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("D2LMINI_DATA", str(tmp_path))
-    monkeypatch.setenv("D2LMINI_CACHE", str(tmp_path / "cache"))
-    return tmp_path
-
-
-def register(monkeypatch, name, path, content, unpacked):
-    """Make the registry expect what lies at ``path``."""
-    old = registry.get(name)
-    file = DataFile(path.name, hashlib.sha256(unpacked).hexdigest(), len(unpacked), (), content)
-    files = tuple(file if known.name == path.name else known for known in old.files)
-    monkeypatch.setitem(registry.SETS, name, dataclasses.replace(old, files=files))
-
-
-def put_tatoeba(folder, monkeypatch, text):
-    path = folder / "fra-eng.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("__MACOSX/._fra.txt", b"junk")
-        archive.writestr("fra-eng/fra.txt", text.encode())
-    register(monkeypatch, "tatoeba_enfr", path, "zip:fra.txt", text.encode())
-
-
 def test_small_tatoeba(folder, monkeypatch):
     pairs = [*chain_of_pairs(600), *[("Word5 5", f"encore {i}") for i in range(3)]]
     put_tatoeba(folder, monkeypatch, "".join(f"{source}\t{target}\n" for source, target in pairs))
@@ -401,99 +208,7 @@ def test_third_column(folder, monkeypatch):
         Tatoeba(download=False)
 
 
-# ---- D2L's module
-
-LINES = [
-    "Go.\tVa !", "Hi.\tSalut\u202f!", "Hi.\tSalut.", "Run!\tCours !", "Run!\tCourez\xa0!", "Wow!\tÇa alors !",
-    "Go on.\tContinue.",
-    "Hello!!\tBonjour!!", "I see.\tJe comprends.",
-    "I see.\tAh, je vois donc très bien ce que tu veux dire là.", "No?\tNon ?",
-    "Go.\tMarche.", "Hi.\tÇa va, toi ?", "Run!\tFuyez, vite.",
-]  # fmt: skip
-
-
-def by_character(text):
-    """D2L's preprocessing as its text describes it."""
-    text = text.replace("\u202f", " ").replace("\xa0", " ")
-    out = ""
-    for i, character in enumerate(text.lower()):
-        out += " " + character if i and character in ",.!?" and text[i - 1] != " " else character
-    return out
-
-
-@pytest.fixture
-def small(folder, monkeypatch):
-    put_tatoeba(folder, monkeypatch, "\n".join(LINES) + "\n")
-    return MTFraEng(batch_size=4, num_steps=6, num_train=8, num_val=3)
-
-
-def test_arrays_as_d2l_describes_them(small):
-    rows = [[[*side.split(), "<eos>"] for side in by_character(line).split("\t")] for line in LINES[:12]]
-    for side, vocab in ((0, small.src_vocab), (1, small.tgt_vocab)):
-        cut = [(row[side] + ["<pad>"] * 6)[:6] for row in rows]
-        words = [word for row in cut for word in row] + (["<bos>"] * 12 if side else [])
-        expected = sorted({"<unk>", *(word for word in words if words.count(word) >= 2)})
-        assert vocab.idx_to_token == expected
-        ids = torch.tensor([[expected.index(w if w in expected else "<unk>") for w in row] for row in cut])
-        assert torch.equal(small.arrays[0 if side == 0 else 3], ids)
-        if side:
-            shifted = torch.cat([torch.full((12, 1), vocab["<bos>"]), ids[:, :-1]], dim=1)
-            assert torch.equal(small.arrays[1], shifted)
-        else:
-            assert small.arrays[2].tolist() == [min(6, len(row[0])) for row in rows]
-    assert by_character("\n".join(LINES)) == small._preprocess("\n".join(LINES))
-    assert "<eos>" not in small.tgt_vocab.to_tokens(small.arrays[3][9]), "a sentence that is cut has no end"
-
-
-def test_loaders_of_d2l(small):
-    train, val = list(small.train_dataloader()), list(small.val_dataloader())
-    assert sum(len(batch[0]) for batch in train) == 8 and sum(len(batch[0]) for batch in val) == 4  # 3 and one more
-    assert [tuple(tensor.shape) for tensor in train[0]] == [(4, 6), (4, 6), (4,), (4, 6)]
-    assert torch.equal(torch.cat([batch[0] for batch in val]), small.arrays[0][8:])
-
-
-def test_build(small):
-    src, tgt_in, src_valid_len, tgt_out = small.build(["Hi.", "run !"], ["salut !", "Zut ."])
-    assert small.src_vocab.to_tokens(src[0]) == ["hi", ".", "<eos>", "<pad>", "<pad>", "<pad>"]
-    assert small.tgt_vocab.to_tokens(tgt_in[1])[:4] == ["<bos>", "<unk>", ".", "<eos>"]
-    assert src_valid_len.tolist() == [3, 3] and torch.equal(tgt_in[:, 1:], tgt_out[:, :-1])
-    for src, tgt, error, message in [
-        ("Hi.", ["salut"], TypeError, "got one str: put it into a list"),
-        (["a", "b"], ["a"], ValueError, "there are 2 source but 1 target sentences"),
-        ([], [], ValueError, "there are 0 sentences, expected 1 to 12"),
-        (["a"] * 13, ["a"] * 13, ValueError, "there are 13 sentences, expected 1 to 12"),
-        (["a", " "], ["a", "b"], ValueError, "sentence 1 is ' ', expected words on one line without tabs"),
-        (["a"], ["b\tc"], ValueError, r"sentence 0 is 'b\\tc'"),
-        (["a\nb"], ["c"], ValueError, r"sentence 0 is 'a\\nb'"),
-    ]:
-        with pytest.raises(error, match=message):
-            small.build(src, tgt)
-
-
-def test_d2l_bad_sizes(folder, monkeypatch):
-    put_tatoeba(folder, monkeypatch, "\n".join(LINES) + "\n")
-    for name in ("batch_size", "num_steps", "num_train", "num_val"):
-        with pytest.raises(ValueError, match=f"{name} is 0, expected at least 1"):
-            MTFraEng(**{"batch_size": 2, name: 0})
-
-
 # ---- the real data
-
-
-@needs("tatoeba_enfr")
-def test_real_d2l_and_its_faults():
-    data = MTFraEng(batch_size=128)
-    assert [tuple(array.shape) for array in data.arrays] == [(641, 9), (641, 9), (641,), (641, 9)]
-    assert (len(data.src_vocab), len(data.tgt_vocab)) == (194, 214)
-    assert [len(batch[0]) for batch in data.val_dataloader()] == [128, 1]
-    src, _, _, tgt = data.arrays
-    train = {tuple(row) for row in tgt[:512].tolist()}
-    assert sum(tuple(row) in train for row in tgt[512:].tolist()) == 42, "validation targets that are training targets"
-    pairs = {tuple(row) for row in torch.cat([src, tgt], 1)[:512].tolist()}
-    assert sum(tuple(row) in pairs for row in torch.cat([src, tgt], 1)[512:].tolist()) == 4
-    words = tgt[tgt != data.tgt_vocab["<pad>"]]
-    assert round((words == data.tgt_vocab.unk).double().mean().item(), 3) == 0.133
-    assert round(1 - len(words) / tgt.numel(), 2) == 0.52
 
 
 @needs("multi30k")

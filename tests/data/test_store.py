@@ -1,4 +1,4 @@
-"""Data sets: look-up, verification, downloads from a local server that misbehaves, loaders, shipped files."""
+"""Data sets are looked for, verified, and downloaded from a local server that misbehaves."""
 
 import dataclasses
 import gzip
@@ -15,15 +15,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import torch
 
-from d2lmini.data import catalogue, images, registry, store, text
+from d2lmini.data import registry, store
 from d2lmini.data.store import DataError, DataFile, DataSet
-from tools import make_fashion_subset
 
 CONTENT = bytes(range(256)) * 2_000
 SHA = hashlib.sha256(CONTENT).hexdigest()
-REAL = [name for name in registry.SETS if any((f / name).is_dir() for f in store.data_folders())]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -63,17 +60,6 @@ def server():
     server.go_on.set()
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture
-def folders(tmp_path, monkeypatch):
-    """Two folders named by D2LMINI_DATA, a cache and a system folder, all empty; no proxy to the server."""
-    for name in ("one", "two", "system"):
-        (tmp_path / name).mkdir()
-    monkeypatch.setenv("D2LMINI_DATA", os.pathsep.join([str(tmp_path / "one"), str(tmp_path / "two")]))
-    monkeypatch.setenv("D2LMINI_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return tmp_path
 
 
 @pytest.fixture
@@ -401,213 +387,3 @@ def test_killed_half_way(dataset, folders, server):
     path.unlink()
     registry.path("toy", "toy.bin")
     assert left_behind(folders) == []
-
-
-# ---- the catalogue
-
-
-@pytest.mark.parametrize("name", list(catalogue.SETS))
-def test_entry(name):
-    dataset = catalogue.SETS[name]
-    assert dataset.name == name and re.fullmatch(r"[a-z0-9_]+", name)
-    assert dataset.title and dataset.licence and dataset.citation and dataset.pitfalls and dataset.files
-    assert len({file.name for file in dataset.files}) == len(dataset.files)
-    for file in dataset.files:
-        assert re.fullmatch("[0-9a-f]{64}|[0-9a-f]{40}", file.hash) and file.size > 0
-        assert file.content in ("", "gzip") or file.content.startswith("zip:")
-        assert file.urls or name == "wikitext2_train_reordered"
-        for url in file.urls:
-            assert re.match(r"https?://[^/ ]+/\S+$", url)
-            if "raw.githubusercontent.com" in url:
-                assert re.search("/[0-9a-f]{40}/", url), f"{url} does not name a commit: it may change"
-
-
-@pytest.mark.skipif(not REAL, reason="REAL DATA NOT TESTED: no set is in D2LMINI_DATA")
-def test_real_files_are_what_the_catalogue_says(monkeypatch):
-    monkeypatch.setenv("D2LMINI_CACHE", os.devnull)
-    for name in REAL:
-        dataset = registry.get(name)
-        found = [file.name for file in dataset.files if store.find(dataset, file.name)]
-        assert found, name
-        assert name == "wikitext2" or len(found) == len(dataset.files)
-
-
-@pytest.mark.skipif("gutenberg" not in REAL, reason="REAL NOVELS NOT TESTED: they are not in D2LMINI_DATA")
-def test_every_novel_is_stripped():
-    for file in registry.get("gutenberg").files:
-        novel = text.load_text("gutenberg", int(file.name.removesuffix(".txt")), download=False)
-        assert len(novel) > 0.85 * file.size, file.name
-        assert "***" not in novel[:300] and "Produced by" not in novel[:300] and "\r" not in novel
-        for word in ("END OF THIS PROJECT", "End of the Project Gutenberg", "FULL LICENSE", "www.gutenberg"):
-            assert word not in novel, f"{file.name}: {word}"
-
-
-# ---- Fashion-MNIST
-
-
-@pytest.mark.parametrize(("split", "each"), make_fashion_subset.PER_CLASS.items())
-def test_shipped_part(split, each):
-    pictures, labels = images.fashion_mnist(split, "shipped")
-    assert pictures.dtype == torch.uint8 and pictures.shape == (10 * each, 28, 28)
-    assert labels.dtype == torch.int64 and labels.bincount(minlength=10).tolist() == [each] * 10
-    assert labels[:100].unique().numel() == 10, "classes are mixed, so that a prefix is a fair part"
-    assert pictures.float().mean() > 50 and images.FASHION_MNIST_LABELS[9] == "ankle boot"
-
-
-def test_shipped_files_are_intact_and_small():
-    sums = dict(reversed(line.split()) for line in (images.SHIPPED / "SHA256SUMS").read_text().splitlines())
-    assert sums == {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in images.SHIPPED.glob("*.gz")}
-    assert len(sums) == 4 and sum(p.stat().st_size for p in images.SHIPPED.iterdir()) < 1.6e6
-    assert "Zalando SE" in (images.SHIPPED / "LICENSE").read_text()
-
-
-def full_is_here():
-    dataset = registry.get("fashion_mnist")
-    return all(store.find(dataset, file.name) for file in dataset.files)
-
-
-def test_the_whole_and_its_part():
-    if not full_is_here():
-        pytest.skip("FULL FASHION-MNIST NOT TESTED: it is not here (Debian: dataset-fashion-mnist)")
-    made = make_fashion_subset.contents()
-    for name, content in made.items():
-        assert gzip.decompress((images.SHIPPED / name).read_bytes()) == content
-    for split, number in (("train", 60_000), ("test", 10_000)):
-        pictures, labels = images.fashion_mnist(split)  # "auto" takes the whole
-        assert pictures.shape == (number, 28, 28) and labels.bincount().tolist() == [number // 10] * 10
-        known = {picture.numpy().tobytes(): label for picture, label in zip(pictures, labels, strict=True)}
-        for picture, label in zip(*images.fashion_mnist(split, "shipped"), strict=True):
-            assert known[picture.numpy().tobytes()] == label, "the part comes from its own split"
-
-
-@pytest.fixture
-def fashion(folders, monkeypatch):
-    """The set without its system folder: what a machine sees that has nothing."""
-    dataset = dataclasses.replace(registry.get("fashion_mnist"), system_folders=())
-    monkeypatch.setitem(registry.SETS, "fashion_mnist", dataset)
-    return folders
-
-
-def test_auto_falls_back_but_never_on_a_damaged_file(fashion):
-    assert len(images.fashion_mnist("test")[0]) == 1_000
-    with pytest.raises(DataError, match="not on this machine"):
-        images.fashion_mnist("test", "full", download=False)
-    (fashion / "one" / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(b"other"))
-    with pytest.raises(DataError, match="one/t10k-images"):
-        images.fashion_mnist("test")
-
-
-def test_wrong_words():
-    with pytest.raises(ValueError, match="split is 'valid', expected 'train' or 'test'"):
-        images.fashion_mnist("valid")
-    with pytest.raises(ValueError, match="subset is 'all', expected 'auto', 'full' or 'shipped'"):
-        images.fashion_mnist(subset="all")
-
-
-def test_read_idx(tmp_path):
-    path = tmp_path / "a.gz"
-    array = torch.arange(24, dtype=torch.uint8).view(2, 3, 4)
-    good = make_fashion_subset.idx(array)
-    path.write_bytes(gzip.compress(good))
-    assert torch.equal(images.read_idx(path), array)
-    packed = gzip.compress(good)
-    for content, message in [
-        (packed[:-9], "cut off or not a gzip file"),
-        (good, "cut off or not a gzip file"),
-        (gzip.compress(b"\x00\x00\x0d" + good[3:]), "no idx file of bytes: it starts with 00000d03"),
-        (gzip.compress(b""), "no idx file of bytes"),
-        (gzip.compress(good[:-1]), r"unpacks to 39 bytes, shape \(2, 3, 4\) in its header to 40"),
-        (gzip.compress(good + b"x"), "unpacks to 41 bytes"),
-        (gzip.compress(good[:7]), "unpacks to 7 bytes"),
-    ]:
-        path.write_bytes(content)
-        with pytest.raises(DataError, match=message):
-            images.read_idx(path)
-    with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
-        images.read_idx(tmp_path)
-    with pytest.raises(DataError, match=r"a\.gz does not exist"):
-        images.read_idx(tmp_path / "none" / "a.gz")
-
-
-def test_labels_that_do_not_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr(images, "SHIPPED", tmp_path)
-    names = images.fashion_mnist_files("test")
-    blank = torch.zeros(3, 28, 28)
-    for pictures, labels in [(blank, [0, 1]), (blank, [0, 1, 10]), (blank[:, :9], [0, 0, 0])]:
-        for name, array in zip(names, (pictures, torch.tensor(labels)), strict=True):
-            (tmp_path / name).write_bytes(gzip.compress(make_fashion_subset.idx(array)))
-        with pytest.raises(DataError, match=r"expected \(N, 28, 28\) and \(N,\) with labels below 10"):
-            images.fashion_mnist("test", "shipped")
-
-
-def test_checksums():
-    shipped = images.fashion_mnist_checksums("shipped")
-    assert len(shipped) == 4 and all(re.fullmatch("[0-9a-f]{64}", value) for value in shipped.values())
-    name = "train-images-idx3-ubyte.gz"
-    assert images.fashion_mnist_checksums("full")[f"fashion_mnist/{name}"].startswith("c59f468a")
-    assert (
-        shipped[f"fashion_mnist_shipped/{name}"]
-        == hashlib.sha256(gzip.decompress((images.SHIPPED / name).read_bytes())).hexdigest()
-    )
-
-
-# ---- texts
-
-NOVEL = """Title page
-
-*** START OF THIS PROJECT GUTENBERG EBOOK A NOVEL ***
-
-Produced by Someone and
-Another
-
-A NOVEL
-
-It began.
-
-End of Project Gutenberg's A Novel, by Nobody
-
-*** END OF THIS PROJECT GUTENBERG EBOOK A NOVEL ***
-
-licence
-"""
-
-
-def test_strip_gutenberg():
-    assert text.strip_gutenberg(NOVEL) == "A NOVEL\n\nIt began."
-    assert text.strip_gutenberg(NOVEL.replace("*** END OF THIS", "***END OF THE")) == "A NOVEL\n\nIt began."
-    with pytest.raises(ValueError, match=r"expected one .*START.* and one END, not"):
-        text.strip_gutenberg(NOVEL.replace("*** END", "END"))
-
-
-def register(monkeypatch, folders, name, files):
-    (folders / "one" / name).mkdir()
-    for file, content in files.items():
-        (folders / "one" / name / file).write_bytes(content)
-    described = tuple(DataFile(f, hashlib.sha256(c).hexdigest(), len(c)) for f, c in files.items())
-    monkeypatch.setitem(registry.SETS, name, dataclasses.replace(registry.get(name), files=described))
-
-
-def test_load_text(folders, monkeypatch):
-    novel = NOVEL.replace("\n", "\r\n").encode()
-    register(monkeypatch, folders, "gutenberg", {"11.txt": novel, "35.txt": novel.replace(b"It", b"All")})
-    register(monkeypatch, folders, "tinyshakespeare", {"input.txt": "Où?\n".encode()})
-    register(monkeypatch, folders, "wikitext2", {"train.txt": b"a", "valid.txt": b"b", "test.txt": b"c"})
-    assert text.load_text("gutenberg", 35) == "A NOVEL\n\nAll began."
-    assert text.load_text("gutenberg") == "A NOVEL\n\nIt began.\n\n\nA NOVEL\n\nAll began."
-    assert text.load_text("tinyshakespeare") == "Où?\n"
-    assert [text.load_text("wikitext2", part) for part in ("train", "valid", "test")] == ["a", "b", "c"]
-    for name, part in [("gutenberg", 3), ("wikitext2", None), ("tinyshakespeare", "test"), ("times", None)]:
-        with pytest.raises(ValueError, match=f"no text '{name}' with part {part!r}, expected"):
-            text.load_text(name, part)
-
-
-def test_book_text(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "BOOK", tmp_path / "book.txt")
-    with pytest.raises(DataError, match=r"book\.txt does not exist: `make sync`"):
-        text.book_text()
-    Path(text.BOOK).write_bytes(b"Caf\xe9")
-    with pytest.raises(DataError, match=r"book\.txt cannot be read as UTF-8 text"):
-        text.book_text()
-    Path(text.BOOK).write_text("\nOne\nparagraph.\n\n \n\nAnother.\n", encoding="utf-8")
-    assert text.book_text() == ["One\nparagraph.", "Another."]
-    assert text.load_text("book") == "One\nparagraph.\n\nAnother."

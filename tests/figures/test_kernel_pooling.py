@@ -1,4 +1,4 @@
-"""Figures: what they say without JavaScript, and that bad input is refused. The live side is in test_book.py."""
+"""Figure of chapter 02: weights, output and both errors, and what is refused."""
 
 import html
 import json
@@ -8,64 +8,6 @@ import pytest
 import torch
 
 import d2lmini.figures as figures
-from d2lmini.figures.base import Figure, table
-
-
-def query_plane(**changes):
-    settings = dict(query=[0.9, 0.6], keys=[[1.5, 0.2], [0.3, 1.4]], values=[[1.0, 0.0], [0.0, 1.0]], temperature=0.5)
-    return figures.QueryPlane(**{**settings, **changes})
-
-
-def test_query_plane_computes_attention():
-    figure = query_plane()
-    keys, query = torch.tensor(figure.state["key_points"]), torch.tensor(figure.state["query"])
-    expected = torch.nn.functional.scaled_dot_product_attention(
-        query[None, None], keys[None], torch.tensor(figure.state["values"])[None], scale=1 / 0.5
-    )
-    torch.testing.assert_close(figure.output.float(), expected[0, 0])
-
-
-@pytest.mark.parametrize("name", figures.__all__)
-def test_every_figure_has_a_module_and_a_fallback(name):
-    kind = getattr(figures, name)
-    assert issubclass(kind, Figure)
-    assert kind.module().count("export default { render };") == 1
-    assert kind.fallback is not Figure.fallback
-
-
-def test_the_element_carries_state_fallback_and_label():
-    shown = query_plane()._repr_html_()
-    state = json.loads(html.unescape(re.search(r'data-state="([^"]*)"', shown)[1]))
-    assert state["temperature"] == 0.5 and state["key_points"] == [[1.5, 0.2], [0.3, 1.4]]
-    assert "<table>" in shown.split("<script")[0] and 'aria-label="A query among 2 keys' in shown
-    assert "export default" not in shown
-    assert len(shown) < 20_000
-
-
-def test_the_state_cannot_break_out_of_the_page():
-    shown = table(["<b>"], [["</td><script>alert(1)</script>"]], "a & b")
-    assert "<script>" not in shown and "<b>" not in shown and "a &amp; b" in shown
-
-
-def test_the_widget_form_holds_the_same_state():
-    pytest.importorskip("anywidget")
-    widget = query_plane().widget()
-    assert widget.temperature == 0.5 and widget.score == "dot" and "export default { render };" in widget._esm
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"query": [1.0, 2.0, 3.0]}, "expected query"),
-        ({"values": [[1.0, 2.0]]}, "expected query"),
-        ({"score": "cosine"}, "score is"),
-        ({"temperature": 0.0}, "positive"),
-        ({"keys": [[float("nan"), 0.0], [0.0, 0.0]]}, "finite"),
-    ],
-)
-def test_bad_input_is_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        query_plane(**changes)
 
 
 def kernel_pooling(**changes):
@@ -130,8 +72,3 @@ def test_kernel_pooling_as_a_widget():
 def test_kernel_pooling_refuses_bad_input(changes, message):
     with pytest.raises(ValueError, match=message):
         kernel_pooling(**changes)
-
-
-def test_a_page_carries_no_comments_of_its_scripts():
-    script = query_plane()._repr_html_().split("<script", 1)[1]
-    assert not re.search(r"^ *//", script, re.M) and "function" in script

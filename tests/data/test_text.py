@@ -1,0 +1,82 @@
+"""Texts: novels without what was put around them, and the text of the book."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from d2lmini.data import registry, store, text
+from d2lmini.data.store import DataError, DataFile
+
+REAL = [name for name in registry.SETS if any((f / name).is_dir() for f in store.data_folders())]
+
+
+@pytest.mark.skipif("gutenberg" not in REAL, reason="REAL NOVELS NOT TESTED: they are not in D2LMINI_DATA")
+def test_every_novel_is_stripped():
+    for file in registry.get("gutenberg").files:
+        novel = text.load_text("gutenberg", int(file.name.removesuffix(".txt")), download=False)
+        assert len(novel) > 0.85 * file.size, file.name
+        assert "***" not in novel[:300] and "Produced by" not in novel[:300] and "\r" not in novel
+        for word in ("END OF THIS PROJECT", "End of the Project Gutenberg", "FULL LICENSE", "www.gutenberg"):
+            assert word not in novel, f"{file.name}: {word}"
+
+
+NOVEL = """Title page
+
+*** START OF THIS PROJECT GUTENBERG EBOOK A NOVEL ***
+
+Produced by Someone and
+Another
+
+A NOVEL
+
+It began.
+
+End of Project Gutenberg's A Novel, by Nobody
+
+*** END OF THIS PROJECT GUTENBERG EBOOK A NOVEL ***
+
+licence
+"""
+
+
+def test_strip_gutenberg():
+    assert text.strip_gutenberg(NOVEL) == "A NOVEL\n\nIt began."
+    assert text.strip_gutenberg(NOVEL.replace("*** END OF THIS", "***END OF THE")) == "A NOVEL\n\nIt began."
+    with pytest.raises(ValueError, match=r"expected one .*START.* and one END, not"):
+        text.strip_gutenberg(NOVEL.replace("*** END", "END"))
+
+
+def register(monkeypatch, folders, name, files):
+    (folders / "one" / name).mkdir()
+    for file, content in files.items():
+        (folders / "one" / name / file).write_bytes(content)
+    described = tuple(DataFile(f, hashlib.sha256(c).hexdigest(), len(c)) for f, c in files.items())
+    monkeypatch.setitem(registry.SETS, name, dataclasses.replace(registry.get(name), files=described))
+
+
+def test_load_text(folders, monkeypatch):
+    novel = NOVEL.replace("\n", "\r\n").encode()
+    register(monkeypatch, folders, "gutenberg", {"11.txt": novel, "35.txt": novel.replace(b"It", b"All")})
+    register(monkeypatch, folders, "tinyshakespeare", {"input.txt": "Où?\n".encode()})
+    register(monkeypatch, folders, "wikitext2", {"train.txt": b"a", "valid.txt": b"b", "test.txt": b"c"})
+    assert text.load_text("gutenberg", 35) == "A NOVEL\n\nAll began."
+    assert text.load_text("gutenberg") == "A NOVEL\n\nIt began.\n\n\nA NOVEL\n\nAll began."
+    assert text.load_text("tinyshakespeare") == "Où?\n"
+    assert [text.load_text("wikitext2", part) for part in ("train", "valid", "test")] == ["a", "b", "c"]
+    for name, part in [("gutenberg", 3), ("wikitext2", None), ("tinyshakespeare", "test"), ("times", None)]:
+        with pytest.raises(ValueError, match=f"no text '{name}' with part {part!r}, expected"):
+            text.load_text(name, part)
+
+
+def test_book_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BOOK", tmp_path / "book.txt")
+    with pytest.raises(DataError, match=r"book\.txt does not exist: `make sync`"):
+        text.book_text()
+    Path(text.BOOK).write_bytes(b"Caf\xe9")
+    with pytest.raises(DataError, match=r"book\.txt cannot be read as UTF-8 text"):
+        text.book_text()
+    Path(text.BOOK).write_text("\nOne\nparagraph.\n\n \n\nAnother.\n", encoding="utf-8")
+    assert text.book_text() == ["One\nparagraph.", "Another."]
+    assert text.load_text("book") == "One\nparagraph.\n\nAnother."

@@ -1,0 +1,119 @@
+"""Verdicts on good, bad and hostile answers."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from toy_exercise import PART, doubled
+
+from d2lmini.exercises.engine import source
+from d2lmini.exercises.engine.judge import judge
+
+
+def verdict_of(answer, **options):
+    return judge(PART, answer, seed=3, **options)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "code", "fragment"),
+    [
+        (None, "not attempted", "stub", "no answer"),
+        (..., "not attempted", "stub", "no answer"),
+        (3, "wrong", "type", "expected a function, got a int"),
+        (lambda x: ..., "not attempted", "stub", "placeholder"),
+        (lambda x: None, "wrong", "type", "return"),
+        (lambda x: x.tolist(), "wrong", "type", "is a list"),
+        (lambda x: (2 * x).to("meta"), "wrong", "device", "on meta, expected cpu"),
+        (lambda x: (2 * x).bfloat16(), "wrong", "dtype", "bfloat16, expected torch.float32"),
+        (lambda x: (2 * x).T, "wrong", "shape", "last two axes look swapped"),
+        (lambda x: 2 * x[:1], "wrong", "shape", "expected ("),
+        (lambda x: 2 * x.unsqueeze(0), "wrong", "shape", "has shape (1, "),
+        (lambda x: torch.zeros(()), "wrong", "shape", "has shape ()"),
+        (lambda x: x / 0, "wrong", "nonfinite", "NaN or infinite"),
+        (lambda x: 2.5 * x, "wrong", "values", "entries are wrong, the first at [0, 0]"),
+        (lambda x: -2 * x, "wrong", "sign", "the sign is wrong"),
+        (lambda x: x.data.mul_(2), "wrong", "mutates", "argument number 1 in place"),
+        (lambda x, y: x, "wrong", "raised", "TypeError"),
+    ],
+)
+def test_verdicts_name_the_first_fault(answer, status, code, fragment):
+    verdict = verdict_of(answer)
+    assert (verdict.status, verdict.code) == (status, code)
+    assert fragment in verdict.message
+
+
+def test_exception_shows_the_learners_own_line():
+    answer = source.build("def doubled(x):\n    y = x @ x.T @ x.T  # oops\n    return y\n", "doubled")
+    message = verdict_of(answer).message
+    assert "RuntimeError" in message and "at your line 2: y = x @ x.T @ x.T" in message
+
+
+def test_exception_with_a_faulty_message_is_survived():
+    class Nasty(Exception):
+        def __str__(self):
+            raise ValueError
+
+    def answer(x):
+        raise Nasty
+
+    assert "raises Nasty" in verdict_of(answer).message
+
+
+@pytest.mark.parametrize("leave", [SystemExit(0), SystemExit("bye"), RecursionError(), MemoryError()])
+def test_whatever_is_raised_becomes_a_verdict(leave):
+    def answer(x):
+        raise leave
+
+    assert verdict_of(answer).code == "raised"
+
+
+def test_keyboard_interrupt_is_the_readers_own():
+    def answer(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verdict_of(answer)
+
+
+def test_reference_is_out_of_reach():
+    kept = []
+
+    def answer(x):  # changes its input for good, and torch's functions as well
+        kept.append(x)
+        x.data.zero_()
+        return x
+
+    assert verdict_of(answer).code == "mutates"
+    assert verdict_of(doubled).passed
+
+
+def test_seed_repeats_the_inputs_and_fresh_ones_differ():
+    seen = []
+
+    def answer(x):
+        seen.append(x.sum().item())
+        return 2 * x
+
+    for seed in (5, 5, None, None):
+        judge(PART, answer, seed=seed)
+    assert seen[0] == seen[1] and len(set(seen[1:])) == 3
+
+
+# trial
+
+
+@pytest.mark.slow
+def test_a_short_limit_cuts_no_import_in_two():
+    program = """
+import sys
+from d2lmini.exercises.engine import registry
+from d2lmini.exercises.engine.judge import judge
+part = registry.load("d2l-11.4.2").parts[1]
+assert "torch._dynamo" not in sys.modules
+judge(part, part.answer, seconds=0.01)
+assert "torch._dynamo" in sys.modules
+print(judge(part, part.answer).status)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert found.stdout.strip() == "passed", found.stderr

@@ -1,0 +1,67 @@
+"""What a check has to work with."""
+
+import pytest
+import torch
+
+from d2lmini.exercises.engine import Trial
+from d2lmini.exercises.engine.compare import Rejected
+
+
+def test_sizes_differ():
+    for seed in range(20):
+        sizes = Trial(seed).sizes(5)
+        assert len(set(sizes)) == 5 and min(sizes) >= 2
+
+
+def test_numbers():
+    t = Trial(0)
+    t.number(3, 3)
+    t.number(torch.tensor(3.0), 3)
+    for got, code in [
+        (None, "type"),
+        ("3", "type"),
+        (True, "type"),
+        (float("nan"), "nonfinite"),
+        (..., "stub"),
+    ]:
+        with pytest.raises(Rejected) as caught:
+            t.number(got, 3)
+        assert caught.value.code == code
+    with pytest.raises(Rejected) as caught:
+        t.number(6, 3, mistakes={"twice": (6, "counted twice")})
+    assert caught.value.code == "twice"
+    assert t.checks == 8
+
+
+def test_tuples_dicts_and_directions():
+    t = Trial(0)
+    assert t.unpack([1, 2], "left", "right") == (1, 2)
+    assert t.fields({"a": 1, "b": 2}, "b") == (2,)
+    t.below([1, 1, 5], [2, 3, 4], 0.9, "no", "not below")
+    for call, code in [
+        (lambda: t.unpack(None, "a"), "type"),
+        (lambda: t.unpack(torch.ones(2), "a", "b"), "type"),
+        (lambda: t.unpack((1,), "a", "b"), "shape"),
+        (lambda: t.fields(None, "a"), "type"),
+        (lambda: t.fields([1], "a"), "type"),
+        (lambda: t.fields({}, "a"), "shape"),
+        (lambda: t.below([1, 1, 5], [2, 3, 4], 1.1, "no", "not below"), "no"),
+        (lambda: t.below([float("nan")], [1], 0, "no", "not below"), "no"),
+        (lambda: t.that(torch.tensor(True), "no", "a tensor is not True"), "no"),
+    ]:
+        with pytest.raises(Rejected) as caught:
+            call()
+        assert caught.value.code == code
+
+
+def test_lists_and_modules_are_given_as_copies():
+    t = Trial(0)
+    for value, change in [
+        ([torch.ones(2)], lambda v: v[0].zero_()),
+        ({"a": [1]}, lambda v: v["a"].append(2)),
+        (torch.nn.Linear(2, 2), lambda v: v.weight.data.zero_()),
+    ]:
+        with pytest.raises(Rejected) as caught:
+            t.call(change, value)
+        assert caught.value.code == "mutates"
+    assert value.weight.abs().sum() > 0

@@ -1,0 +1,48 @@
+"""What every figure has: a module, a fallback, a state that cannot break out of the page, a widget."""
+
+import html
+import json
+import re
+
+import pytest
+
+import d2lmini.figures as figures
+from d2lmini.figures.base import Figure, table
+
+
+def query_plane(**changes):
+    settings = dict(query=[0.9, 0.6], keys=[[1.5, 0.2], [0.3, 1.4]], values=[[1.0, 0.0], [0.0, 1.0]], temperature=0.5)
+    return figures.QueryPlane(**{**settings, **changes})
+
+
+@pytest.mark.parametrize("name", figures.__all__)
+def test_every_figure_has_a_module_and_a_fallback(name):
+    kind = getattr(figures, name)
+    assert issubclass(kind, Figure)
+    assert kind.module().count("export default { render };") == 1
+    assert kind.fallback is not Figure.fallback
+
+
+def test_the_element_carries_state_fallback_and_label():
+    shown = query_plane()._repr_html_()
+    state = json.loads(html.unescape(re.search(r'data-state="([^"]*)"', shown)[1]))
+    assert state["temperature"] == 0.5 and state["key_points"] == [[1.5, 0.2], [0.3, 1.4]]
+    assert "<table>" in shown.split("<script")[0] and 'aria-label="A query among 2 keys' in shown
+    assert "export default" not in shown
+    assert len(shown) < 20_000
+
+
+def test_the_state_cannot_break_out_of_the_page():
+    shown = table(["<b>"], [["</td><script>alert(1)</script>"]], "a & b")
+    assert "<script>" not in shown and "<b>" not in shown and "a &amp; b" in shown
+
+
+def test_the_widget_form_holds_the_same_state():
+    pytest.importorskip("anywidget")
+    widget = query_plane().widget()
+    assert widget.temperature == 0.5 and widget.score == "dot" and "export default { render };" in widget._esm
+
+
+def test_a_page_carries_no_comments_of_its_scripts():
+    script = query_plane()._repr_html_().split("<script", 1)[1]
+    assert not re.search(r"^ *//", script, re.M) and "function" in script

@@ -1,0 +1,53 @@
+"""The tests mirror the package: d2lmini/a/b.py is tested by tests/a/test_b.py."""
+
+from pathlib import Path
+
+import d2lmini
+
+PACKAGE, TESTS = Path(d2lmini.__file__).parent, Path(__file__).parent
+# by whom what has no file of its own is tested, and why
+ELSEWHERE = {
+    "__main__": ("experiments/test_parts.py", "its commands are tested with what they do"),
+    "selfcheck": ("test_install.py", "what it looks at is what is installed"),
+    "run_times": ("book/test_chapters.py", "it tells of chapters"),
+    "data/registry": ("data/test_store.py", "it is the store's catalogue by name"),
+    "data/grammar_phrases": ("data/test_grammar.py", "the inside of the grammar"),
+    "data/grammar_words": ("data/test_grammar.py", "the inside of the grammar"),
+    "exercises/engine/check": ("exercises/test_progress.py", "what a check prints is what is remembered"),
+    "exercises/engine/model": ("exercises/test_audit.py", "the audit reads every field"),
+    "exercises/engine/registry": ("exercises/test_exercises.py", "it finds the exercises"),
+    "exercises/engine/source": ("exercises/test_exercises.py", "the notebooks are made by it"),
+    "exercises/grading": ("exercises/test_grade.py", "a folder is graded as a whole"),
+    "models/bahdanau": ("models/test_seq2seq.py", "models of translation do alike"),
+    "models/transformer_seq2seq": ("models/test_seq2seq.py", "models of translation do alike"),
+    "training/state": ("training/test_checkpoint.py", "the state is what a checkpoint holds"),
+}
+# one test goes through all files of such a folder
+EACH = {
+    "exercises": "exercises/test_promises.py",
+    "experiments": "experiments/test_experiments.py",
+    "figures/diagrams": "figures/test_diagrams.py",
+}
+
+
+def mirror(module):
+    """The test file of a module, given as its path without .py."""
+    folder, _, name = module.rpartition("/")
+    for place in (module, folder):
+        if place in ELSEWHERE:
+            return ELSEWHERE[place][0]
+    flat = f"{folder.replace('exercises/engine', 'exercises')}/test_{name}.py".lstrip("/")
+    return flat if (TESTS / flat).exists() else EACH.get(folder, flat)
+
+
+def test_every_module_has_its_test_file():
+    paths = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    modules = sorted(str(path) for path in paths)
+    assert len(modules) > 90
+    assert [f"{name}: {test}" for name in modules if not (TESTS / (test := mirror(name))).exists()] == []
+    assert [name for name in ELSEWHERE if not (PACKAGE / name).exists() and name not in modules] == []
+
+
+def test_no_exception_is_stated_without_need():
+    own = [TESTS / Path(name).parent / f"test_{Path(name).name}.py" for name in ELSEWHERE]
+    assert [str(path) for path in own if path.exists()] == []

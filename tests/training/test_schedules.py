@@ -1,0 +1,36 @@
+"""The learning rate over the steps."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from d2lmini.training import WarmupCosine, WarmupInverseSqrt
+
+
+def test_inverse_square_root_is_that_of_the_paper():
+    h, warmup = 512, 4000
+    schedule = WarmupInverseSqrt(warmup)
+    for step in (1, 7, 3999, 4000, 4001, 100_000):
+        paper = h**-0.5 * min(step**-0.5, step * warmup**-1.5)
+        assert (h * warmup) ** -0.5 * schedule(step) == pytest.approx(paper)
+    with pytest.raises(ValueError, match="warmup is 0"):
+        WarmupInverseSqrt(0)
+
+
+def test_cosine_warms_up_and_comes_down():
+    schedule = WarmupCosine(warmup=10, total=110, floor=0.2)
+    assert [schedule(step) for step in (1, 5, 10, 60, 110, 500)] == pytest.approx([0.1, 0.5, 1, 0.6, 0.2, 0.2])
+    assert schedule(35) == pytest.approx(0.2 + 0.8 * math.cos(math.pi / 8) ** 2)
+    assert WarmupCosine(0, 10)(0) == 1
+    # torch's own cosine, which has no warm-up
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], 1.0)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 50, eta_min=0.1)
+    for step in range(50):
+        assert WarmupCosine(0, 50, 0.1)(step) == pytest.approx(cosine.get_last_lr()[0])
+        optimizer.step()
+        cosine.step()
+    for wrong in ((10, 10), (-1, 10), (0, 10, 1.5)):
+        with pytest.raises(ValueError, match="expected"):
+            WarmupCosine(*wrong)
