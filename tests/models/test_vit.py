@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from d2lmini.hooks import attention_rollout, capture_attention
+from d2lmini.hooks import capture_attention
 from d2lmini.models.vit import ViT, ViTBlock, ViTMLP
 from d2lmini.vision.grid_position import sinusoidal_2d
 
@@ -147,35 +147,6 @@ def test_a_model_is_resized(positions):
     torch.testing.assert_close(model(large), fresh(large))
     if positions != "learned":  # nothing is lost on the way back
         torch.testing.assert_close(model.resize((12, 16))(IMAGES), before)
-
-
-# ---- rollout
-
-
-def test_rollout_is_the_product_by_a_loop():
-    weights = [torch.rand(2, 3, 5, 5).softmax(-1) for _ in range(3)]
-    rollout = attention_rollout(weights)
-    for n in range(2):
-        expected = torch.eye(5)
-        for block in weights:
-            expected = (0.5 * block[n].mean(0) + 0.5 * torch.eye(5)) @ expected
-        torch.testing.assert_close(rollout[n], expected)
-    torch.testing.assert_close(rollout.sum(-1), torch.ones(2, 5))
-    torch.testing.assert_close(attention_rollout([w.flatten(0, 1) for w in weights], num_heads=3), rollout)
-
-
-@pytest.mark.parametrize(
-    ("weights", "heads", "message"),
-    [
-        ([], None, "there are no weights"),
-        ([torch.rand(6, 5, 5)], None, "num_heads is None"),
-        ([torch.rand(6, 5, 5)], 4, "num_heads is 4"),
-        ([torch.rand(2, 3, 5, 6)], None, r"shape \(2, 3, 5, 6\), expected \(N, H, T, T\)"),
-    ],
-)
-def test_rollout_of_what_is_no_attention(weights, heads, message):
-    with pytest.raises(ValueError, match=message):
-        attention_rollout(weights, heads)
 
 
 # ---- bad input

@@ -8,6 +8,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from toy_line import Line, Points, fit
 from toy_training import PAD, Tagger, Tokens, train
 
+from d2lmini.__main__ import main
+
 
 class Faulty(Line):
     """Its loss is not finite from a step on."""
@@ -157,3 +159,10 @@ def test_a_batch_with_nothing_to_learn_from_is_named():
     for accumulate in (1, 2):
         with pytest.raises(FloatingPointError, match="nothing to take the mean over"):
             train(None, Padded(), accumulate=accumulate)
+
+
+def test_at_the_shell_it_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("d2lmini.experiments.runner.run", lambda *args, **options: fit(data=SpoiltLater(math.nan)))
+    assert main(["run", "any"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: val_loss is nan after step 5 (epoch 1): the inputs are not finite")
