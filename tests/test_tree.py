@@ -1,10 +1,14 @@
 """The tests mirror the package: d2lmini/a/b.py is tested by tests/a/test_b.py."""
 
+import re
 from pathlib import Path
+
+import pytest
 
 import d2lmini
 
 PACKAGE, TESTS = Path(d2lmini.__file__).parent, Path(__file__).parent
+ROOT = TESTS.parent
 # by whom what has no file of its own is tested, and why
 ELSEWHERE = {
     "__main__": ("experiments/test_parts.py", "its commands are tested with what they do"),
@@ -51,3 +55,26 @@ def test_every_module_has_its_test_file():
 def test_no_exception_is_stated_without_need():
     own = [TESTS / Path(name).parent / f"test_{Path(name).name}.py" for name in ELSEWHERE]
     assert [str(path) for path in own if path.exists()] == []
+
+
+def test_the_tree_of_the_readme_is_that_of_the_repository():
+    tree = re.search(r"## What is where\n\n```\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)[1]
+    named = [
+        (PACKAGE if line[0] == " " else ROOT, re.split(r" {2,}", line.strip())[0].split()) for line in tree.splitlines()
+    ]
+    assert [name for folder, names in named for name in names if not (folder / name).exists()] == []
+    own = {Path(name).name for folder, names in named for name in names if folder == PACKAGE}
+    hidden = {"__init__.py", "__main__.py", "__pycache__", "run_times.py", "selfcheck.py"}
+    assert {path.name for path in PACKAGE.iterdir()} - own - hidden == set()
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "troubleshooting.md"])
+def test_paths_that_a_page_names_are_there(page):
+    """Of our folders; with placeholders left out."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = re.findall(
+        r"[`(\s]((?:chapters|d2lmini|exercises|tests|tools|benchmarks)/[\w./]+\.(?:py|js|ipynb|json|cfg))", text
+    )
+    assert paths or page == "troubleshooting.md"
+    placeholder = re.compile(r"/(name|topic|NN_topic|b|test_b|test_name)\.|name\.laptop")
+    assert [path for path in paths if not placeholder.search(path) and not (ROOT / path).exists()] == []
