@@ -43,7 +43,7 @@ def test_a_worker_takes_a_file_a_page_or_an_exercise():
     assert share("tests/a.py::test[x]") == share("tests/a.py::test[y]") != share("tests/b.py::test[x]")
     light, dark = "tests/b.py::test_alt[light-chapters/01_a.html]", "tests/b.py::test_axe[dark-chapters/01_a.html]"
     assert share(light) == share(dark) != share("tests/b.py::test_alt[light-chapters/02_a.html]")
-    assert share("s/a.ipynb::Cell 1") == share("s/a.ipynb::Cell 2")
+    assert share("s/a::ipynb::Cell 1") == share("s/a::ipynb::Cell 2")
     assert share("tests/exercises/test_promises.py::test[a]") != share("tests/exercises/test_promises.py::test[b]")
 
 
