@@ -134,8 +134,10 @@ def losses(model, data, device):
     def over_words(logits):
         return F.cross_entropy(logits.flatten(0, 1), label.flatten(), ignore_index=model.tgt_pad).item()
 
-    found = {"loss": over_words(model(src, tgt, lens))}
+    causal = model(src, tgt, lens)
+    found = {"loss": over_words(causal)}
     if isinstance(model.decoder, TransformerDecoder):
+        found["loss_padding_counted"] = model.loss(causal, label).item()
         seen = without_mask(model, (src, tgt, lens))
         found["loss_without_mask"] = over_words(seen)
         found["loss_without_mask_padding_counted"] = model.loss(seen, label).item()
