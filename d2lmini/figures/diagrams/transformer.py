@@ -117,7 +117,7 @@ def transformer():
     for side, x in columns.items():
         tokens, length = ("source tokens", "S") if side == "encoder" else ("target so far", "T")
         diagram.text(f"{side} tokens", (x, 0), tokens)
-        diagram.box(f"{side} embedding", (x, 1.3), "embedding", width=1.8)
+        diagram.box(f"{side} embedding", (x, 1.3), "embedding × √h", width=1.8)
         given = "input 0" if side == "encoder" else "input 1"
         diagram.arrow(f"{side} tokens", f"{side} embedding", f"(B, {length})", of=given, side="left")
         diagram.plus(f"{side} +", (x, 2.4)).arrow(f"{side} embedding", f"{side} +", f"(B, {length}, h)", side="left")
@@ -133,7 +133,7 @@ def transformer():
     diagram.box("decoder ffn", (x, 7.05), "feed-forward", width=1.8, accent="orange")
     diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
     diagram.arrow("encoder ffn", "cross", "memory (B, S, h)", enter="left", at=0.4)
-    diagram.box("dense", (x, 8.7), "linear", width=1.8).arrow("decoder ffn", "dense", "(B, T, h)", side="left", at=0.75)
+    diagram.box("dense", (x, 8.7), "linear, softmax", width=1.8).arrow("decoder ffn", "dense", "(B, T, h)", side="left", at=0.75)
     diagram.text("output", (x, 10.0), "probabilities of the next token").arrow(
         "dense", "output", "(B, T, V)", side="left"
     )
