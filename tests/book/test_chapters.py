@@ -74,6 +74,12 @@ def test_no_class_that_the_package_has(chapter):
     assert names.isdisjoint(d2lmini.__all__)
 
 
+def test_what_a_chapter_shows_is_public(chapter):
+    nodes = (node for cell in code(chapter) for node in ast.walk(ast.parse(cell.source)))
+    private = {node.attr for node in nodes if isinstance(node, ast.Attribute) and re.fullmatch(r"_[^_].*[^_]", node.attr)}
+    assert private == set()
+
+
 def test_every_drawing_has_a_text(chapter):
     for cell in code(chapter):
         if DRAWS.search(cell.source):
