@@ -8,7 +8,6 @@ function render({ model, el }) {
   let now = model.get("sentence"), truth = model.get("truth");
   const card = () => cards[now];
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   if (titles.length > 1) {
     const select = choice(controls, { label: "sentence", options: { ...titles }, value: now }, (value) => {

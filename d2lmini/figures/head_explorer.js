@@ -18,7 +18,6 @@ function render({ model, el }) {
     build();
   };
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   if (titles.length > 1) {
     const select = choice(controls, { label: "sentence", options: { ...titles }, value: now.sentence }, change("sentence"));

@@ -6,7 +6,6 @@ function render({ model, el }) {
   const change = (key) => (value) => { now[key] = Number(value); keep(model, key, now[key]); paint(); };
   const go = (step) => () => change("stage")(Math.min(stages.length, Math.max(1, now.stage + step)));
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   const button = (text, step) => {
     const node = add(controls, "button", { type: "button", style: "font: inherit; cursor: pointer" }, text);

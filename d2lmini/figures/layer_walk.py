@@ -29,6 +29,11 @@ class LayerWalk(Figure):
     """
 
     name = "layer_walk"
+    title = "Through one encoder layer"
+    hint = (
+        "Click a stage of the drawing, or walk with the buttons; point at a row of the table to see which "
+        "rows it is made from."
+    )
 
     def __init__(self, block, tokens, X, stage=1, head=1):
         if not isinstance(block, TransformerEncoderBlock):

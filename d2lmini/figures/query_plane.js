@@ -2,7 +2,6 @@
 function render({ model, el }) {
   const query = [...model.get("query")], keys = model.get("key_points").map((k) => [...k]), values = model.get("values");
   let temperature = model.get("temperature"), score = model.get("score");
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   slider(controls, { label: "temperature", min: 0.02, max: 20, step: 0.01, value: temperature, scale: "log" }, (t) => {
     temperature = t;
