@@ -51,7 +51,8 @@ function framed(render, title, hint) {
       body = fresh;
     }
     start();
-      el.dataset.lmSuppressShortcuts = "true"; // JupyterLab hears keys before the page does, and looks for this
+    el.classList.add("d2lmini-figure");
+    el.dataset.lmSuppressShortcuts = "true"; // JupyterLab hears keys before the page does, and looks for this
     for (const kind of ["keydown", "keyup", "keypress"]) el.addEventListener(kind, (event) => {
       if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
     });

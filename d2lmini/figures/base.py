@@ -52,8 +52,9 @@ class Figure:
     """A figure whose work is done in the page.
 
     A subclass names its front-end module (``name``: ``figures/<name>.js``, ending in ``export default { render };``)
-    and what stands over the figure (``title``, and ``hint``: what to do, in a sentence or two), passes its data to ``Figure.__init__`` and writes ``fallback``, the static form. In a notebook or in the built book
-    the object shows itself; ``widget()`` gives the same module as an anywidget whose ``state`` Python can read.
+    and what stands over the figure (``title``, and ``hint``: what to do, in a sentence or two), passes its data to
+    ``Figure.__init__`` and writes ``fallback``, the static form. In a notebook or in the built book the object shows
+    itself; ``widget()`` gives the same module as an anywidget whose ``state`` Python can read.
 
     Args:
         label: what the figure shows, in a sentence, for readers who cannot see it.
@@ -91,8 +92,8 @@ class Figure:
     def _repr_html_(self):
         tag = f"d2lmini-{self.name.replace('_', '-')}"
         state = html.escape(json.dumps(self.state, separators=(",", ":")))
-        script = self._script() + asset("element.js")
-        script = script.replace("TAG", json.dumps(tag)).replace("STYLE", json.dumps(_style()))
+        names = f"const TAG = {json.dumps(tag)}, STYLE = {json.dumps(_style())};\n"
+        script = names + self._script() + asset("element.js")
         label = html.escape(self.label)
         return (
             f'<{tag} role="group" aria-label="{label}" data-state="{state}">{self.fallback()}</{tag}>'

@@ -245,7 +245,7 @@ class Diagram:
     def _repr_html_(self):
         caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
         return (
-            f'<style>{asset('theme.css')}{_STYLE}</style><figure class="d2lmini-diagram" role="group" tabindex="0" '
+            f'<style>{asset("theme.css")}{_STYLE}</style><figure class="d2lmini-diagram" role="group" tabindex="0" '
             f'aria-label="{html.escape(self.title)}">{self._svg()}{caption}</figure>'
         )
 
