@@ -8,15 +8,13 @@ function render({ model, el }) {
   let now = model.get("sentence"), truth = model.get("truth");
   const card = () => cards[now];
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   if (titles.length > 1) {
-    const select = choice(controls, { label: "sentence", options: { ...titles }, value: now }, (value) => {
+    choice(controls, { label: "sentence", options: { ...titles }, value: now }, (value) => {
       now = Number(value);
       keep(model, "sentence", now);
       build();
     });
-    select.style.maxWidth = "16rem"; // a phone has no room for a whole sentence
   }
   if (cards.some((card) => card.true)) tick(controls, { label: "true alignment", value: truth }, (value) => {
     truth = value;
@@ -81,7 +79,7 @@ function render({ model, el }) {
       number.textContent = other ? w.toFixed(2) : "";
     }));
     picker.mark();
-    note.textContent = chosen ? sentence() : "Point at a word, or move among them with Tab and the arrow keys.";
+    note.textContent = chosen ? sentence() : "Point at a word.";
   }
 
   function sentence() {

@@ -25,6 +25,8 @@ class AlignmentExplorer(Figure):
     """
 
     name = "alignment_explorer"
+    title = "Where each written word comes from"
+    hint = "Choose a sentence and point at a word of either language. By keyboard: arrow keys go from word to word."
 
     def __init__(self, sentences, sentence=None, truth=False):
         if not sentences:

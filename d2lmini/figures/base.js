@@ -21,6 +21,44 @@ const place = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
 };
 
+// The frame that a figure stands in: its title, a line that says what to do, and Reset, which draws it anew from the
+// state it began with. Keys stop here: in JupyterLab, an arrow key on a slider would fold the chapter.
+function framed(render, title, hint) {
+  return ({ model, el }) => {
+    const before = new Map(); // what the reader changed, as it was
+    const watched = {
+      get: (key) => model.get(key),
+      set(key, value) {
+        if (!before.has(key)) before.set(key, model.get(key));
+        model.set(key, value);
+      },
+      save_changes: () => model.save_changes(),
+      on: (event, handler) => model.on(event, handler),
+    };
+    const head = add(el, "div", { class: "d2lmini-head" });
+    add(head, "div", { class: "d2lmini-title" }, title);
+    button(head, "Reset", () => {
+      for (const [key, value] of before) keep(model, key, value);
+      before.clear();
+      start();
+    });
+    add(el, "p", { class: "d2lmini-hint" }, hint);
+    let body = add(el, "div");
+    function start() {
+      const fresh = document.createElement("div");
+      render({ model: watched, el: fresh });
+      body.replaceWith(fresh);
+      body = fresh;
+    }
+    start();
+    el.classList.add("d2lmini-figure");
+    el.dataset.lmSuppressShortcuts = "true"; // JupyterLab hears keys before the page does, and looks for this
+    for (const kind of ["keydown", "keyup", "keypress"]) el.addEventListener(kind, (event) => {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+    });
+  };
+}
+
 // A box for what may be too wide: it scrolls sideways, and while there is more to see the keyboard reaches it, too.
 function scroller(parent) {
   const box = add(parent, "div", { class: "d2lmini-scroll" });
@@ -59,6 +97,12 @@ function slider(parent, { label, min, max, step, value, scale, digits = 2 }, onI
   return input;
 }
 
+function button(parent, text, act, attributes = {}) {
+  const node = add(parent, "button", { type: "button", ...attributes }, text);
+  node.addEventListener("click", act);
+  return node;
+}
+
 function choice(parent, { label, options, value }, onInput) {
   const row = add(parent, "label", { class: "d2lmini-control" });
   add(row, "span", {}, label);
@@ -78,10 +122,15 @@ function tick(parent, { label, value }, onInput) {
   return input;
 }
 
-// An SVG panel of the given size whose units are the data's: x to the right, y up.
+// An SVG panel of the given size whose units are the data's: x to the right, y up. Where it has less room than its
+// width, its text keeps the size on the screen.
 function panel(parent, { label, width, height, x: [x0, x1], y: [y0, y1] }) {
   const svg = draw(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label });
   svg.style.maxWidth = `${width}px`;
+  if (parent.localName === "figure") place(parent, { style: `flex: 1 1 min(${width}px, 16rem); max-width: ${width}px` });
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width) svg.style.setProperty("--zoom", Math.max(1, width / contentRect.width));
+  }).observe(svg);
   return {
     svg, width, height,
     x: (value) => ((value - x0) / (x1 - x0)) * width,
@@ -97,19 +146,40 @@ function panel(parent, { label, width, height, x: [x0, x1], y: [y0, y1] }) {
   };
 }
 
-// Call `move(down, right)` when an arrow key is pressed on a node.
-function onArrow(node, move) {
-  const ways = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const PAGES = { PageUp: [-1, 0], PageDown: [1, 0] };
+
+// Call `move(down, right)` when one of the keys, by default an arrow key, is pressed on a node.
+function onArrow(node, move, keys = ARROWS) {
   node.addEventListener("keydown", (event) => {
-    if (!ways[event.key]) return;
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    move(...ways[event.key]);
+    move(...keys[event.key]);
   });
+}
+
+// One stop of the Tab key for many nodes: the last that had the focus, else `entry`. The keys go on from node `i` to
+// number `to(i, down, right)`, if there is one. Nodes that the arrow keys move take Page Up and Page Down.
+function rove(nodes, { entry = 0, to = (i, down, right) => i + down + right, keys = ARROWS } = {}) {
+  const enter = (at) => nodes.forEach((node, i) => place(node, { tabindex: i === at ? 0 : -1 }));
+  nodes.forEach((node, i) => {
+    node.addEventListener("focus", () => enter(i));
+    onArrow(node, (down, right) => nodes[to(i, down, right)]?.focus(), keys);
+  });
+  enter(entry);
+}
+
+// The row names of a table, to follow a row by pointer or by keyboard. Returns the button.
+function rowName(row, token, label, choose) {
+  row.addEventListener("pointerenter", choose);
+  const node = button(add(row, "th", { scope: "row" }), token, choose, { "aria-label": label });
+  node.addEventListener("focus", choose);
+  return node;
 }
 
 // Let `node` be moved by pointer and by arrow keys; `get` and `set` speak the panel's units.
 function draggable(node, space, label, get, set) {
-  place(node, { tabindex: 0, role: "button", "aria-label": `${label}: drag, or use the arrow keys` });
+  place(node, { role: "button", "aria-label": `${label}: drag, or use the arrow keys` });
   node.classList.add("d2lmini-handle");
   node.addEventListener("pointerdown", (event) => {
     node.setPointerCapture(event.pointerId);

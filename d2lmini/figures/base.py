@@ -10,9 +10,14 @@ _EXPORT = "export default { render };"
 
 
 @cache
-def _asset(name):
+def asset(name):
+    """The text of a file of this folder. Returns: str."""
     text = files("d2lmini.figures").joinpath(name).read_text(encoding="utf-8")
     return re.sub(r"^ *//.*\n", "", text, flags=re.M)  # comments would be in a page once for each of its figures
+
+
+def _style():
+    return asset("theme.css") + asset("base.css")
 
 
 def _numbers(value):
@@ -46,9 +51,10 @@ def table(header, rows, caption):
 class Figure:
     """A figure whose work is done in the page.
 
-    A subclass names its front-end module (``name``: ``figures/<name>.js``, ending in ``export default { render };``),
-    passes its data to ``Figure.__init__`` and writes ``fallback``, the static form. In a notebook or in the built book
-    the object shows itself; ``widget()`` gives the same module as an anywidget whose ``state`` Python can read.
+    A subclass names its front-end module (``name``: ``figures/<name>.js``, ending in ``export default { render };``)
+    and what stands over the figure (``title``, and ``hint``: what to do, in a sentence or two), passes its data to
+    ``Figure.__init__`` and writes ``fallback``, the static form. In a notebook or in the built book the object shows
+    itself; ``widget()`` gives the same module as an anywidget whose ``state`` Python can read.
 
     Args:
         label: what the figure shows, in a sentence, for readers who cannot see it.
@@ -59,7 +65,7 @@ class Figure:
         ValueError: a number in ``state`` is NaN or infinite.
     """
 
-    name = ""
+    name = title = hint = ""
 
     def __init__(self, label, **state):
         self.label = label
@@ -70,22 +76,29 @@ class Figure:
         raise NotImplementedError
 
     @classmethod
-    def module(cls):
-        """The front-end module in the anywidget form. Returns: str, JavaScript."""
-        source = _asset(f"{cls.name}.js")
+    def _script(cls):
+        """JavaScript with the constant ``figure``: the figure's own ``render`` in the frame that all have."""
+        source = asset(f"{cls.name}.js")
         if source.count(_EXPORT) != 1:
             raise ValueError(f"{cls.name}.js must hold the line {_EXPORT!r} once")
-        return _asset("base.js") + source
+        frame = f"const figure = framed(render, {json.dumps(cls.title)}, {json.dumps(cls.hint)});"
+        return asset("base.js") + source.replace(_EXPORT, frame)
+
+    @classmethod
+    def module(cls):
+        """The front-end module in the anywidget form. Returns: str, JavaScript."""
+        return cls._script() + "export default { render: figure };\n"
 
     def _repr_html_(self):
         tag = f"d2lmini-{self.name.replace('_', '-')}"
         state = html.escape(json.dumps(self.state, separators=(",", ":")))
-        script = self.module().replace(_EXPORT, "") + _asset("element.js")
-        script = script.replace("TAG", json.dumps(tag)).replace("STYLE", json.dumps(_asset("base.css")))
+        names = f"const TAG = {json.dumps(tag)}, STYLE = {json.dumps(_style())};\n"
+        script = names + self._script() + asset("element.js")
         label = html.escape(self.label)
         return (
             f'<{tag} role="group" aria-label="{label}" data-state="{state}">{self.fallback()}</{tag}>'
-            f'<script type="module">{script}</script>'
+            # neither a module nor deferred: it runs before the page's fonts and formulas are there
+            f"<script>(() => {{{script}}})();</script>"
         )
 
     def __repr__(self):
@@ -104,5 +117,5 @@ class Figure:
             raise ImportError("the widget form needs anywidget: pip install 'd2lmini[widgets]'") from error
 
         traits = {key: traitlets.Any().tag(sync=True) for key in self.state}
-        body = {"_esm": self.module(), "_css": _asset("base.css"), **traits}
+        body = {"_esm": self.module(), "_css": _style(), **traits}
         return type(type(self).__name__, (anywidget.AnyWidget,), body)(**self.state)

@@ -20,7 +20,7 @@ if (!customElements.get(TAG)) {
       if (this.dataset.ready) return;
       const live = document.createElement("div");
       try {
-        render({ model: new PageModel(JSON.parse(this.dataset.state)), el: live });
+        figure({ model: new PageModel(JSON.parse(this.dataset.state)), el: live });
         this.replaceChildren(live);
         this.dataset.ready = "yes";
       } catch (error) {

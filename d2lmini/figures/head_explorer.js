@@ -18,17 +18,13 @@ function render({ model, el }) {
     build();
   };
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
-  if (titles.length > 1) {
-    const select = choice(controls, { label: "sentence", options: { ...titles }, value: now.sentence }, change("sentence"));
-    select.style.maxWidth = "16rem"; // a phone has no room for a whole sentence
-  }
+  if (titles.length > 1) choice(controls, { label: "sentence", options: { ...titles }, value: now.sentence }, change("sentence"));
   if (names.length > 1) choice(controls, { label: "attention", options: { ...names }, value: now.attention }, change("attention"));
   const layerBox = add(controls, "span");
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const box = add(panels, "figure"), maps = add(panels, "div", { role: "group", "aria-label": "all heads of the layer",
-    style: "display: flex; flex-wrap: wrap; gap: 0.5rem; flex: 1 1 16rem; max-width: 30rem" });
+    class: "d2lmini-maps" });
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
 
   // Side 0 are the queries, side 1 the keys.
@@ -39,47 +35,43 @@ function render({ model, el }) {
     layerBox.replaceChildren();
     if (layers > 1) choice(layerBox, { label: "layer", options: counted("layer", layers), value: now.layer }, change("layer"));
     box.replaceChildren();
-    const rows = Math.max(queries.length, keys.length), height = 24 * (rows + 1), width = 400;
+    const rows = Math.max(queries.length, keys.length), height = 28 * (rows + 1), width = 340;
     const space = panel(box, { width, height, x: [0, width], y: [rows + 0.5, -0.5], label: "words; lines show where they look" });
-    const y = (i) => 24 * (i + 1.5);
+    const y = (i) => 28 * (i + 1.5);
     picker = wordPicker(space.svg, { entry: [0, 0], downwards: true }, paint);
-    draw(space.svg, "text", { x: 130, y: 16, "text-anchor": "end", opacity: 0.75 }, "looking");
-    draw(space.svg, "text", { x: 270, y: 16, opacity: 0.75 }, "looked at");
+    draw(space.svg, "text", { x: 128, y: 19, "text-anchor": "end", opacity: 0.8 }, "looking");
+    draw(space.svg, "text", { x: 212, y: 19, opacity: 0.8 }, "looked at");
     lines = queries.map((_, t) => keys.map((_, s) =>
-      draw(space.svg, "line", { x1: 138, x2: 262, y1: y(t), y2: y(s), "pointer-events": "none" })));
+      draw(space.svg, "line", { x1: 134, x2: 206, y1: y(t), y2: y(s), "pointer-events": "none" })));
     tokens = [queries, keys].map((words, side) => words.map((word, i) => token(space.svg, side, i, word, y(i))));
 
     maps.replaceChildren();
     thumbs = Array.from({ length: heads }, (_, h) => thumb(h + 1));
+    rove(thumbs.map(({ node }) => node), { entry: now.head - 1 });
     paint();
   }
 
   function token(svg, side, i, word, y) {
     const node = picker.word(side, i, side ? `${word}: who looks at it` : `${word}: where it looks`);
-    const shade = draw(node, "rect", { x: side ? 264 : 38, y: y - 11, width: 98, height: 22, rx: 4, fill: "transparent" });
-    draw(node, "text", side ? { x: 270, y: y + 4 } : { x: 130, y: y + 4, "text-anchor": "end" }, short(word));
-    const number = draw(svg, "text", side ? { x: 366, y: y + 4 } : { x: 8, y: y + 4 });
+    const shade = draw(node, "rect", { x: side ? 207 : 31, y: y - 13, width: 102, height: 26, rx: 4, fill: "transparent" });
+    draw(node, "text", side ? { x: 212, y: y + 4 } : { x: 128, y: y + 4, "text-anchor": "end" }, short(word));
+    const number = draw(svg, "text", side ? { x: 312, y: y + 4 } : { x: 3, y: y + 4 });
     return { shade, number };
   }
 
   function thumb(head) {
-    const { size: [, , T, S], weight } = card(), cell = Math.max(4, Math.min(9, Math.floor(130 / Math.max(T, S))));
-    const button = add(maps, "button", { type: "button", "aria-label": `head ${head}`,
-      style: "font: inherit; color: inherit; background: none; padding: 3px; border-radius: 5px; cursor: pointer" });
-    const svg = draw(button, "svg", { viewBox: `0 0 ${S * cell} ${T * cell}`, "aria-hidden": "true" });
+    const { size: [, , T, S], weight } = card(), cell = Math.max(3, Math.min(9, Math.floor(88 / Math.max(T, S))));
+    const choose = () => { now.head = head; keep(model, "head", head); paint(); };
+    const node = button(maps, "", choose, { "aria-label": `head ${head}` });
+    const svg = draw(node, "svg", { viewBox: `0 0 ${S * cell} ${T * cell}`, "aria-hidden": "true" });
     svg.style.cssText = `width: ${S * cell}px; max-width: 100%`;
     for (let t = 0; t < T; t++) for (let s = 0; s < S; s++) {
       const w = weight(now.layer, head, t, s);
       if (w > 0.02) draw(svg, "rect", { x: s * cell, y: t * cell, width: cell, height: cell, fill: "var(--blue)", opacity: w });
     }
     const mark = draw(svg, "rect", { fill: "none", stroke: "var(--orange)", "stroke-width": 1.5 });
-    add(button, "span", { style: "display: block" }, `head ${head}`);
-    button.addEventListener("click", () => {
-      now.head = head;
-      keep(model, "head", head);
-      paint();
-    });
-    return { button, mark, cell };
+    add(node, "span", {}, `head ${head}`);
+    return { node, mark, cell };
   }
 
   function paint() {
@@ -96,15 +88,14 @@ function render({ model, el }) {
       place(shade, { fill: self ? "#8885" : colour, "fill-opacity": self ? 1 : 0.6 * w });
       number.textContent = other ? w.toFixed(2) : "";
     }));
-    thumbs.forEach(({ button, mark, cell }, h) => {
-      button.setAttribute("aria-pressed", h + 1 === now.head);
-      button.style.border = h + 1 === now.head ? "2px solid var(--orange)" : "2px solid #8886";
+    thumbs.forEach(({ node, mark, cell }, h) => {
+      place(node, { "aria-pressed": h + 1 === now.head });
       if (chosen?.side) place(mark, { x: chosen.i * cell, y: 0, width: cell, height: T * cell });
       else place(mark, { x: 0, y: (chosen?.i ?? 0) * cell, width: S * cell, height: chosen ? cell : 0 });
       mark.style.display = chosen ? "" : "none";
     });
     picker.mark();
-    note.textContent = chosen ? sentence(queries, keys, of) : `Head ${now.head}. Point at a word, or move among them with Tab and the arrow keys.`;
+    note.textContent = chosen ? sentence(queries, keys, of) : `Head ${now.head}. Point at a word.`;
   }
 
   function sentence(queries, keys, of) {

@@ -26,6 +26,11 @@ class HeadExplorer(Figure):
     """
 
     name = "head_explorer"
+    title = "Where each head looks"
+    hint = (
+        "Choose a head by its small map, then point at a word: lines and numbers are its weights. By "
+        "keyboard: arrow keys go from word to word."
+    )
 
     def __init__(self, sentences, attention=None, layer=1, head=1):
         if not sentences or not all(sentences.values()):

@@ -36,7 +36,6 @@ function brokenPath(points, space) {
 function render({ model, el }) {
   const xs = [...model.get("x")], ys = [...model.get("y")];
   let query = model.get("query"), width = model.get("width"), kernel = model.get("kernel"), all = false;
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   slider(controls, { label: "width", min: 0.01, max: 10, step: 0.01, value: width, scale: "log" },
     (w) => { width = w; keep(model, "width", w); paint(); });
@@ -44,7 +43,7 @@ function render({ model, el }) {
     (k) => { kernel = k; keep(model, "kernel", k); paint(); });
   tick(controls, { label: "show the errors at all widths", value: false }, (on) => { all = on; paint(); });
 
-  const newBox = () => add(add(el, "div", { class: "d2lmini-panels wide" }), "figure", { style: "max-width: 560px" });
+  const newBox = () => add(add(el, "div", { class: "d2lmini-panels" }), "figure");
   const box = newBox();
   const margin = (values, share) => {
     const low = Math.min(...values), high = Math.max(...values), more = share * (high - low || 1);
@@ -74,6 +73,7 @@ function render({ model, el }) {
   draw(grip, "path", { d: "M0-10 9 8-9 8Z", fill: "var(--orange)" });
   draw(grip, "text", { x: 13, y: 8 }, "q");
   draggable(grip, space, "query", () => [query, 0], ([x]) => { query = x; keep(model, "query", x); paint(); });
+  rove([grip, ...dots.map(({ group }) => group)], { keys: PAGES });
 
   const errorBox = newBox();
   const errorSpace = panel(errorBox, { label: "errors against the width", width: 560, height: 150, x: [-2, 1], y: [0, 1.1] });

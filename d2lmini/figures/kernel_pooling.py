@@ -30,6 +30,11 @@ class KernelPooling(Figure):
     """
 
     name = "kernel_pooling"
+    title = "Pooling over points"
+    hint = (
+        "Drag the query along, move points, change the width and the kernel. By keyboard: arrow keys move "
+        "what has the focus, Page Up and Page Down go to the next point."
+    )
 
     def __init__(self, x, y, query, width=0.5, kernel="gaussian"):
         x, y = torch.as_tensor(x, dtype=torch.float64), torch.as_tensor(y, dtype=torch.float64)

@@ -1,50 +1,90 @@
-// One encoder layer, stage by stage: a small shaded table whose rows are the tokens.
+// One encoder layer, stage by stage: a drawing of the layer, and a small shaded table whose rows are the tokens.
+// Where the stages stand in the drawing, [left, width, row from below].
+const STAGES = [[8, 212, 0], [8, 68, 1], [80, 68, 1], [152, 68, 1], [8, 140, 2], [8, 140, 3], [8, 212, 4], [8, 212, 5],
+  [8, 212, 6], [8, 212, 7], [8, 212, 8], [8, 212, 9], [8, 212, 10], [8, 212, 11]];
+const ROW = 37, BOX = 27, BOTTOM = 12 * ROW - 6;
+
 function render({ model, el }) {
-  const tokens = model.get("tokens"), stages = model.get("stages"), heads = model.get("num_heads");
+  const tokens = model.get("tokens"), stages = model.get("stages"), heads = model.get("num_heads"), N = tokens.length;
   const now = { stage: model.get("stage"), head: model.get("head") };
   let chosen = 0;
   const change = (key) => (value) => { now[key] = Number(value); keep(model, key, now[key]); paint(); };
   const go = (step) => () => change("stage")(Math.min(stages.length, Math.max(1, now.stage + step)));
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
-  const button = (text, step) => {
-    const node = add(controls, "button", { type: "button", style: "font: inherit; cursor: pointer" }, text);
-    node.addEventListener("click", go(step));
-    return node;
-  };
-  const back = button("← previous", -1);
+  const back = button(controls, "← previous", go(-1)), forth = button(controls, "next →", go(1));
   const options = Object.fromEntries(stages.map((stage, i) => [i + 1, `${i + 1}. ${stage.title}`]));
   const stageBox = choice(controls, { label: "stage", options, value: now.stage }, change("stage"));
-  const forth = button("next →", 1);
   const counted = Object.fromEntries(Array.from({ length: heads }, (_, i) => [i + 1, `head ${i + 1}`]));
   if (heads > 1) choice(controls, { label: "head", options: counted, value: now.head }, change("head"));
 
-  const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 3em" });
-  const scroll = scroller(el);
-  const sheet = add(scroll, "table"), header = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
-  const rows = tokens.map((token, t) => {
-    const row = add(body, "tr"), name = add(row, "th", { scope: "row" });
-    const node = add(name, "button", { type: "button", "aria-label": `follow ${token}`,
-      style: "font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline dotted" }, token);
-    const choose = () => { chosen = t; mark(); };
-    row.addEventListener("pointerenter", choose);
-    node.addEventListener("focus", choose);
-    node.addEventListener("click", choose);
-    node.addEventListener("keydown", (event) => {
-      const next = t + ({ ArrowUp: -1, ArrowDown: 1 }[event.key] ?? NaN);
-      if (!rows[next]) return;
-      event.preventDefault();
-      rows[next].node.focus();
-    });
-    return { row, name, node };
-  });
+  const panels = add(el, "div", { class: "d2lmini-panels" }), figure = add(panels, "figure");
+  const { svg } = panel(figure, { width: 252, height: BOTTOM + 6, x: [0, 1], y: [0, 1], label: "the stages, from the bottom up" });
+  const arrows = stages.map((stage, i) => stage.uses.map(([from]) => arrow(from - 1, i)));
+  const boxes = stages.map(box);
+  rove(boxes.map(({ node }) => node), { entry: now.stage - 1, to: (i, down, right) => i - down + right });
+  add(figure, "figcaption", {}, "orange: this stage; blue: what the row is made from");
 
+  const side = add(panels, "div");
+  const note = add(side, "div", { class: "d2lmini-note", "aria-live": "polite" });
+  const sheet = add(scroller(side), "table"), header = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
+  const rows = tokens.map((token, t) => {
+    const row = add(body, "tr"), name = rowName(row, token, `follow ${token}`, () => { chosen = t; mark(); });
+    return { row, name };
+  });
+  rove(rows.map(({ name }) => name));
+  const made = add(side, "div", { class: "d2lmini-made", "aria-live": "polite" });
+
+  // From the top of one box to the bottom of another; past what lies between, from the right of one to that of the other.
+  function arrow(from, to) {
+    const [x0, w0, r0] = STAGES[from], [x1, w1, r1] = STAGES[to];
+    const middle = w0 < w1 ? x0 + w0 / 2 : x1 + w1 / 2, top = BOTTOM - r0 * ROW - BOX, bottom = BOTTOM - r1 * ROW;
+    const skip = r1 - r0 > 1 && w0 === w1, y = [BOTTOM - r0 * ROW - BOX / 2, BOTTOM - r1 * ROW - BOX / 2];
+    const line = skip ? `M${x0 + w0} ${y[0]}H238V${y[1]}H${x1 + w1 + 5}` : `M${middle} ${top}V${bottom + 5}`;
+    const tip = skip ? `M${x1 + w1} ${y[1]}l6 -3v6z` : `M${middle} ${bottom}l-3 6h6z`;
+    const node = draw(svg, "g", { stroke: "currentColor", fill: "currentColor" });
+    draw(node, "path", { d: line, fill: "none" });
+    draw(node, "path", { d: tip, stroke: "none" });
+    return node;
+  }
+
+  // A box is a button; in its right end, the rows of its numbers.
+  function box(stage, i) {
+    const [x, width, row] = STAGES[i], y = BOTTOM - row * ROW - BOX, height = (BOX - 6) / N;
+    const node = draw(svg, "g", { role: "button", "aria-label": `stage ${i + 1}, ${stage.title}`, style: "cursor: pointer" });
+    const frame = draw(node, "rect", { x, y, width, height: BOX, rx: 5 });
+    draw(node, "text", { x: x + 5, y: y + BOX / 2 + 4 }, stage.title);
+    const bars = tokens.map((_, t) => draw(node, "rect", { x: x + width - 13, y: y + 3 + t * height, width: 9, height: 0.75 * height }));
+    node.addEventListener("click", () => node.focus());
+    node.addEventListener("focus", () => { if (now.stage !== i + 1) change("stage")(i + 1); });
+    return { node, frame, bars };
+  }
+
+  // What the chosen row of this stage is made from: in the drawing, and in words.
   function mark() {
-    rows.forEach(({ row, node }, t) => {
+    const { uses } = stages[now.stage - 1];
+    rows.forEach(({ row, name }, t) => {
       row.classList.toggle("chosen", t === chosen);
-      node.setAttribute("aria-pressed", t === chosen);
+      place(name, { "aria-pressed": t === chosen });
     });
+    boxes.forEach(({ node, frame, bars }, i) => {
+      const here = i === now.stage - 1, used = uses.find(([n]) => n === i + 1);
+      const colour = here ? "var(--orange)" : used ? "var(--blue)" : "currentColor";
+      place(node, { "aria-pressed": here });
+      place(frame, { fill: colour, "fill-opacity": here ? 0.25 : used ? 0.15 : 0.03, stroke: colour,
+        "stroke-width": here ? 2.5 : used ? 2 : 1, "stroke-opacity": here || used ? 1 : 0.6 });
+      bars.forEach((bar, t) => {
+        const lit = here ? t === chosen : used && (used[1] === "all rows" || t === chosen);
+        place(bar, { fill: lit ? colour : "currentColor", opacity: lit ? 1 : 0.25 });
+      });
+    });
+    arrows.forEach((list, i) => list.forEach((node) => place(node, i === now.stage - 1
+      ? { color: "var(--blue)", "stroke-width": 2 } : { color: "currentColor", "stroke-width": 1, opacity: 1 })));
+    const parts = uses.map(([n, which]) => `${which === "all rows" ? "all rows" : "its own row"} of ${stages[n - 1].title}`);
+    const meet = uses.some(([, which]) => which === "all rows");
+    made.textContent = parts.length
+      ? `The row of “${tokens[chosen]}” is made from ${parts.join(" and ")}: ${meet ? "here tokens meet." : "no other token takes part."}`
+      : `The row of “${tokens[chosen]}” is what came in.`;
   }
 
   function paint() {
@@ -52,8 +92,8 @@ function render({ model, el }) {
     const numbers = perHead ? stage.numbers[now.head - 1] : stage.numbers;
     const whose = perHead && heads > 1 ? ` (head ${now.head} of ${heads})` : "";
     // not disabled: a button that is would lose the focus
-    back.setAttribute("aria-disabled", now.stage === 1);
-    forth.setAttribute("aria-disabled", now.stage === stages.length);
+    place(back, { "aria-disabled": now.stage === 1 });
+    place(forth, { "aria-disabled": now.stage === stages.length });
     stageBox.value = now.stage;
     note.textContent = `${now.stage} of ${stages.length}: ${stage.title}${whose}. ${stage.text} Shape ${stage.shape}.`;
     sheet.setAttribute("aria-label", `${stage.title}${whose}, a row for each token`);
@@ -62,7 +102,7 @@ function render({ model, el }) {
     numbers[0].forEach((_, i) => add(header, "th", { scope: "col" }, stage.among ? tokens[i] : String(i + 1)));
     const top = Math.max(...numbers.flat().map(Math.abs), 1e-9);
     rows.forEach(({ row, name }, t) => {
-      row.replaceChildren(name, ...numbers[t].map((x) => {
+      row.replaceChildren(name.parentNode, ...numbers[t].map((x) => {
         const cell = document.createElement("td"), colour = x < 0 ? "--orange" : "--blue";
         cell.textContent = x.toFixed(2).replace("-", "−");
         cell.style.background = `color-mix(in srgb, var(${colour}) ${(45 * Math.abs(x) / top).toFixed(0)}%, transparent)`;

@@ -8,6 +8,16 @@ import torch
 from d2lmini.figures.base import Figure, table
 from d2lmini.transformer import TransformerEncoderBlock
 
+OWN, ALL = "own row", "all rows"
+# what a row of each of the 14 stages is made from: of an earlier stage, its own row or all rows
+USES = [
+    *([], [(1, OWN)], [(1, OWN)], [(1, OWN)]),  # input; queries, keys, values
+    *([(2, OWN), (3, ALL)], [(5, OWN)], [(6, OWN), (4, ALL)], [(7, OWN)]),  # attention
+    *([(1, OWN), (8, OWN)], [(9, OWN)]),  # add, norm
+    *([(10, OWN)], [(11, OWN)]),  # the network
+    *([(10, OWN), (12, OWN)], [(13, OWN)]),  # add, norm
+]
+
 
 class LayerWalk(Figure):
     """Every stage of an encoder block as a small shaded table, a row for each token.
@@ -29,6 +39,11 @@ class LayerWalk(Figure):
     """
 
     name = "layer_walk"
+    title = "Through one encoder layer"
+    hint = (
+        "Click a stage of the drawing, or walk with the buttons; point at a row of the table to see which "
+        "rows it is made from."
+    )
 
     def __init__(self, block, tokens, X, stage=1, head=1):
         if not isinstance(block, TransformerEncoderBlock):
@@ -62,9 +77,10 @@ class LayerWalk(Figure):
                     "text": text,
                     "shape": shape,
                     "among": among,
+                    "uses": uses,
                     "numbers": numbers[0].double().round(decimals=3),
                 }
-                for title, text, numbers, shape, among in stages
+                for (title, text, numbers, shape, among), uses in zip(stages, USES, strict=True)
             ],
             stage=stage,
             head=head,
@@ -88,9 +104,11 @@ class LayerWalk(Figure):
         rows = []
         for i, stage in enumerate(state["stages"], start=1):
             row = ", ".join(f"{x:.2f}" for x in self.numbers(i, state["head"])[0].tolist())
-            rows.append([f"{i}. {stage['title']}", stage["text"], stage["shape"], row])
+            made = "; ".join(f"{which} of {state['stages'][n - 1]['title']}" for n, which in stage["uses"])
+            rows.append([f"{i}. {stage['title']}", stage["text"], made, stage["shape"], row])
         caption = f"One encoder layer, stage by stage; where a stage has heads, head {state['head']}."
-        return table(["stage", "what happens", "shape", f"row of “{state['tokens'][0]}”"], rows, caption)
+        header = ["stage", "what happens", "a row is made from", "shape", f"row of “{state['tokens'][0]}”"]
+        return table(header, rows, caption)
 
 
 def _stages(block, X):

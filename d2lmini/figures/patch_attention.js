@@ -16,13 +16,12 @@ function render({ model, el }) {
     build();
   };
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   if (titles.length > 1) choice(controls, { label: "picture", options: { ...titles }, value: now.picture }, change("picture"));
   if (names.length > 1) choice(controls, { label: "layer", options: { ...names }, value: now.layer }, change("layer"));
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const box = add(panels, "figure"), side = add(panels, "div", { role: "group", "aria-label": "all heads of the layer",
-    style: "display: flex; flex-wrap: wrap; gap: 0.5rem; flex: 1 1 12rem; max-width: 24rem" });
+    class: "d2lmini-maps", style: "flex-basis: 12rem" });
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
 
   const [high, wide] = model.get("pixels")[0].size;
@@ -43,6 +42,7 @@ function render({ model, el }) {
     const space = panel(box, { width, height: height + top, x: [0, width], y: [height + top, 0], label: "the picture, cut into patches" });
     picture = draw(space.svg, "image", { x: 0, y: top, width, height, preserveAspectRatio: "none", style: "image-rendering: pixelated" });
     tokens = Array.from({ length: T }, (_, t) => token(space.svg, t));
+    rove(tokens.map(({ node }) => node), { entry: chosen, to: neighbour });
     space.svg.addEventListener("pointerleave", () => { pointed = null; paint(); });
     add(box, "figcaption", {}, "outlined: the token that looks; shaded: where it looks");
   }
@@ -61,36 +61,34 @@ function render({ model, el }) {
     node.addEventListener("pointerenter", () => { pointed = t; paint(); });
     node.addEventListener("click", () => node.focus());
     node.addEventListener("focus", () => { chosen = t; pointed = null; paint(); });
-    onArrow(node, (down, right) => neighbour(t, down, right)?.node.focus());
     return { node, shade, number, frame };
   }
 
   function neighbour(t, down, right) {
-    if (t < extra) return down > 0 ? tokens[extra] : undefined;
+    if (t < extra) return down > 0 ? extra : undefined;
     const [row, column] = place_of(t).map((at, axis) => at + [down, right][axis]);
-    if (row < 0 && extra) return tokens[0];
+    if (row < 0 && extra) return 0;
     const inside = row >= 0 && row < rows && column >= 0 && column < columns;
-    return inside ? tokens[extra + row * columns + column] : undefined;
+    return inside ? extra + row * columns + column : undefined;
   }
 
   function build() {
     picture.setAttribute("href", photos[now.picture]);
     side.replaceChildren();
     thumbs = Array.from({ length: map().H }, (_, h) => thumb(h + 1));
+    rove(thumbs.map(({ node }) => node), { entry: now.head - 1 });
     paint();
   }
 
   function thumb(head) {
-    const button = add(side, "button", { type: "button", "aria-label": `head ${head}`,
-      style: "font: inherit; color: inherit; background: none; padding: 3px; border-radius: 5px; cursor: pointer" });
-    const svg = draw(button, "svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
+    const node = button(side, "", () => { set("head", head); paint(); }, { "aria-label": `head ${head}` });
+    const svg = draw(node, "svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     svg.style.cssText = "width: 90px; max-width: 100%";
     draw(svg, "image", { width, height, href: photos[now.picture], preserveAspectRatio: "none", style: "image-rendering: pixelated" });
     const shades = tokens.slice(extra).map((_, i) => draw(svg, "rect", { x: (i % columns) * cell[0],
       y: Math.floor(i / columns) * cell[1], width: cell[0], height: cell[1], fill: "#ff7a00" }));
-    add(button, "span", { style: "display: block" }, `head ${head}`);
-    button.addEventListener("click", () => { set("head", head); paint(); });
-    return { button, shades };
+    add(node, "span", {}, `head ${head}`);
+    return { node, shades };
   }
 
   function paint() {
@@ -100,13 +98,12 @@ function render({ model, el }) {
       shade.setAttribute("fill-opacity", 0.75 * row[s] / strongest);
       number.textContent = (s < extra ? "class token " : "") + row[s].toFixed(2);
       frame.setAttribute("visibility", s === t ? "visible" : "hidden");
-      place(node, { tabindex: s === chosen ? 0 : -1, "aria-pressed": s === t });
+      place(node, { "aria-pressed": s === t });
     });
-    thumbs.forEach(({ button, shades }, h) => {
+    thumbs.forEach(({ node, shades }, h) => {
       const own = shades.map((_, i) => weight(h + 1, t, extra + i)), most = Math.max(...own, 1 / 255);
       shades.forEach((shade, i) => shade.setAttribute("opacity", 0.75 * own[i] / most));
-      button.setAttribute("aria-pressed", h + 1 === now.head);
-      button.style.border = h + 1 === now.head ? "2px solid var(--orange)" : "2px solid #8886";
+      place(node, { "aria-pressed": h + 1 === now.head });
     });
     const best = row.map((w, s) => [w, s]).filter(([w]) => w >= 0.005).sort((a, b) => b[0] - a[0]).slice(0, 3);
     const list = best.map(([w, s]) => `${called(s)}: ${w.toFixed(2)}`).join("; ");

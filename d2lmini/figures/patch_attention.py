@@ -26,6 +26,8 @@ class PatchAttention(Figure):
     """
 
     name = "patch_attention"
+    title = "Where a patch looks"
+    hint = "Choose layer and head, and point at a patch of the picture. By keyboard: arrow keys go from patch to patch."
 
     def __init__(self, pictures, grid, layer=None, head=1):
         if not pictures or not all(maps for _, maps in pictures.values()):

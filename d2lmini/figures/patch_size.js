@@ -14,7 +14,6 @@ function render({ model, el }) {
       projections: blocks * 8 * T * h ** 2, network: blocks * 4 * T * h * m, attention: blocks * 4 * T ** 2 * h };
   }
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   const input = slider(controls, { label: "patch size", min: 0, max: sizes.length - 1, step: 1, value: sizes.indexOf(now) }, (index) => {
     now = sizes[index];
@@ -33,7 +32,7 @@ function render({ model, el }) {
   const cuts = draw(space.svg, "path", { fill: "none", stroke: "#ff7a00" });
   const caption = add(box, "figcaption");
 
-  const numbers = add(panels, "div", { style: "flex: 1 1 18rem; max-width: 26rem" });
+  const numbers = add(panels, "div", { style: "flex-basis: 18rem" });
   const sheetOf = add(numbers, "table", { "aria-label": "counts" }), body = add(sheetOf, "tbody");
   const line = (text) => {
     const row = add(body, "tr");

@@ -26,6 +26,8 @@ class PatchSize(Figure):
     """
 
     name = "patch_size"
+    title = "What the patch size costs"
+    hint = "Move the slider: the picture is cut finer or coarser, and the counts follow."
 
     def __init__(
         self, picture, patch_sizes=(2, 4, 7, 14, 28), patch_size=None, num_hiddens=64, mlp_num_hiddens=128, num_blks=2

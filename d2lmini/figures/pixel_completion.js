@@ -13,7 +13,6 @@ function render({ model, el }) {
   const counted = (word, n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [i, `${word} ${i + 1}`]));
   let timer = null;
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   const change = (key) => (value) => { now[key] = Number(value); keep(model, key, now[key]); build(); };
   choice(controls, { label: "picture", options: { ...names }, value: now.picture }, change("picture"));
@@ -21,18 +20,13 @@ function render({ model, el }) {
   if (heads > 1) choice(controls, { label: "head", options: counted("head", heads), value: now.head }, change("head"));
 
   const walking = add(el, "div", { class: "d2lmini-controls" });
-  const button = (text, label, act) => {
-    const node = add(walking, "button", { type: "button", "aria-label": label, style: "font: inherit; cursor: pointer" }, text);
-    node.addEventListener("click", act);
-    return node;
-  };
   const go = (step) => {
     bar.value = Math.min(steps, Math.max(1, step));
     bar.dispatchEvent(new Event("input"));
   };
-  const back = button("← back", "one pixel back", () => { stop(); go(now.step - 1); });
-  const player = button("▶ play", "play", () => (timer ? stop() : play()));
-  const forth = button("next →", "next pixel", () => { stop(); go(now.step + 1); });
+  const back = button(walking, "← back", () => { stop(); go(now.step - 1); }, { "aria-label": "one pixel back" });
+  const player = button(walking, "▶ play", () => (timer ? stop() : play()), { "aria-label": "play" });
+  const forth = button(walking, "next →", () => { stop(); go(now.step + 1); }, { "aria-label": "next pixel" });
   const bar = slider(walking, { label: "pixel", min: 1, max: steps, step: 1, value: now.step, digits: 0 }, (step) => {
     now.step = step;
     keep(model, "step", step);

@@ -29,6 +29,11 @@ class PixelCompletion(Figure):
     """
 
     name = "pixel_completion"
+    title = "A picture, pixel by pixel"
+    hint = (
+        "Press play, step, or click on a written pixel: the bars show what it was drawn from, the circles "
+        "where the model looked."
+    )
 
     def __init__(self, levels, walks, true=None, step=1):
         levels = [float(level) for level in levels]

@@ -5,7 +5,6 @@ function render({ model, el }) {
   const query = model.get("query"), key = model.get("key"), bias = model.get("bias"), N = model.get("num_positions");
   const SHOWN = 5;
   const change = (name) => (value) => { now[name] = value; keep(model, name, value); paint(); };
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   const whole = (label, min, max, name, step = 1) =>
     slider(controls, { label, min, max, step, value: now[name], digits: 0 }, change(name)).parentNode;

@@ -36,6 +36,8 @@ class PositionExplorer(Figure):
     """
 
     name = "position_explorer"
+    title = "Positions and their scores"
+    hint = "Choose an encoding, move the query and the offset of the key: does the score depend on the offset alone?"
 
     def __init__(
         self,

@@ -2,7 +2,6 @@
 function render({ model, el }) {
   const query = [...model.get("query")], keys = model.get("key_points").map((k) => [...k]), values = model.get("values");
   let temperature = model.get("temperature"), score = model.get("score");
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   slider(controls, { label: "temperature", min: 0.02, max: 20, step: 0.01, value: temperature, scale: "log" }, (t) => {
     temperature = t;
@@ -22,7 +21,7 @@ function render({ model, el }) {
     add(box, "figcaption", {}, caption);
     return space;
   };
-  const left = hold("keys and query (drag them)"), right = hold("values and output");
+  const left = hold("keys and query: drag them"), right = hold("values and the output, which stays among them");
 
   const links = keys.map(() => draw(left.svg, "line", { stroke: "var(--blue)" }));
   const hull = draw(right.svg, "polygon", { fill: "#8882", stroke: "#8888" });
@@ -31,21 +30,23 @@ function render({ model, el }) {
     const group = draw(left.svg, "g");
     draw(group, "circle", { r: 16, fill: "transparent" });
     const disc = draw(group, "circle", { fill: "var(--blue)", "fill-opacity": 0.75 });
-    draw(group, "text", { x: 12, y: -10 }, `k${i + 1}`);
+    const name = draw(group, "text", {}, `k${i + 1}`);
     draggable(group, left, `key ${i + 1}`, () => keys[i], (p) => { keys[i] = p; keep(model, "key_points", keys.map((k) => [...k])); paint(); });
-    return { group, disc };
+    return { group, disc, name };
   });
   const ends = values.map((value, i) => {
     const at = { cx: right.x(value[0]), cy: right.y(value[1]) };
     const disc = draw(right.svg, "circle", { ...at, fill: "var(--blue)", "fill-opacity": 0.75 });
-    draw(right.svg, "text", { x: at.cx + 10, y: at.cy - 8 }, `v${i + 1}`);
+    const name = draw(right.svg, "text", { transform: `translate(${at.cx} ${at.cy})` }, `v${i + 1}`);
+    beside(name, at.cx, at.cy);
     return disc;
   });
   const star = draw(left.svg, "g");
   draw(star, "circle", { r: 16, fill: "transparent" });
   draw(star, "path", { d: "M0-9 9 0 0 9-9 0Z", fill: "var(--orange)" });
-  draw(star, "text", { x: 12, y: 5 }, "q");
+  const sign = draw(star, "text", {}, "q");
   draggable(star, left, "query", () => query, (p) => { [query[0], query[1]] = p; keep(model, "query", [...query]); paint(); });
+  rove([star, ...dots.map(({ group }) => group)], { keys: PAGES });
   const mean = draw(right.svg, "path", { d: "M0-9 9 0 0 9-9 0Z", fill: "var(--orange)" });
   place(hull, { points: convexHull(values).map(([x, y]) => `${right.x(x)},${right.y(y)}`).join(" ") });
 
@@ -67,11 +68,13 @@ function render({ model, el }) {
     const weights = softmax(scores, temperature);
     const output = [0, 1].map((axis) => weights.reduce((sum, w, i) => sum + w * values[i][axis], 0));
     place(star, { transform: `translate(${left.x(query[0])} ${left.y(query[1])})` });
+    beside(sign, left.x(query[0]), left.y(query[1]));
     place(mean, { transform: `translate(${right.x(output[0])} ${right.y(output[1])})` });
     weights.forEach((w, i) => {
       const [x, y] = [left.x(keys[i][0]), left.y(keys[i][1])], radius = 4 + 12 * Math.sqrt(w);
       place(dots[i].group, { transform: `translate(${x} ${y})` });
       place(dots[i].disc, { r: radius });
+      beside(dots[i].name, x, y);
       place(ends[i], { r: radius });
       place(links[i], { x1: left.x(query[0]), y1: left.y(query[1]), x2: x, y2: y, "stroke-width": 4 * w });
       place(pulls[i], { x1: right.x(output[0]), y1: right.y(output[1]), x2: right.x(values[i][0]),
@@ -79,10 +82,13 @@ function render({ model, el }) {
       cells[i].textContent = w.toFixed(3);
       cells[i].style.setProperty("--w", w);
     });
-    note.textContent = `output (${output.map((x) => x.toFixed(2)).join(", ")})`;
+    note.textContent = `Output: (${output.map((x) => x.toFixed(2)).join(", ")})`;
   }
   paint();
 }
+
+// A name beside its point, on the side that has room.
+const beside = (name, x, y) => place(name, { x: x > 260 ? -14 : 14, y: y < 30 ? 20 : -8, "text-anchor": x > 260 ? "end" : "start" });
 
 // Monotone chain (Andrew 1979): the corners of the smallest convex polygon around the points.
 function convexHull(points) {

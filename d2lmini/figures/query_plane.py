@@ -22,6 +22,11 @@ class QueryPlane(Figure):
     """
 
     name = "query_plane"
+    title = "A query among keys"
+    hint = (
+        "Drag the query q or a key and change the temperature; watch the weights and the output. By "
+        "keyboard: arrow keys move q, Page Up and Page Down go to the keys."
+    )
 
     def __init__(self, query, keys, values, temperature=1.0, score="dot"):
         query, keys, values = (torch.as_tensor(x, dtype=torch.float64) for x in (query, keys, values))

@@ -4,7 +4,6 @@ function render({ model, el }) {
   const now = Object.fromEntries(["scaled", "causal", "valid_len", "temperature"].map((key) => [key, model.get(key)]));
   let chosen = N - 1;
   const change = (key) => (value) => { now[key] = value; keep(model, key, value); paint(); };
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   tick(controls, { label: `divide by √${size}`, value: now.scaled }, change("scaled"));
   tick(controls, { label: "causal mask", value: now.causal }, change("causal"));
@@ -19,21 +18,10 @@ function render({ model, el }) {
   add(head, "th", { scope: "col" }, "query");
   for (const token of tokens) add(head, "th", { scope: "col" }, token);
   const rows = tokens.map((token, t) => {
-    const row = add(body, "tr"), name = add(row, "th", { scope: "row" });
-    const button = add(name, "button", { type: "button", "aria-label": `show the row of ${token}`,
-      style: "font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline dotted" }, token);
-    const choose = () => { chosen = t; paint(); };
-    row.addEventListener("pointerenter", choose);
-    button.addEventListener("focus", choose);
-    button.addEventListener("click", choose);
-    button.addEventListener("keydown", (event) => {
-      const next = t + ({ ArrowUp: -1, ArrowDown: 1 }[event.key] ?? NaN);
-      if (!rows[next]) return;
-      event.preventDefault();
-      rows[next].button.focus();
-    });
-    return { row, button, cells: tokens.map(() => add(row, "td")) };
+    const row = add(body, "tr"), name = rowName(row, token, `show the row of ${token}`, () => { chosen = t; paint(); });
+    return { row, name, cells: tokens.map(() => add(row, "td")) };
   });
+  rove(rows.map(({ name }) => name), { entry: chosen });
 
   const box = add(panels, "figure"), width = 50 * N;
   const space = panel(box, { width, height: 190, x: [0, N], y: [-0.5, 1.2], label: "the chosen row: its weights as bars" });
@@ -53,7 +41,7 @@ function render({ model, el }) {
   function paint() {
     const allowed = (t, s) => s < now.valid_len && (!now.causal || s <= t);
     const divisor = now.scaled ? Math.sqrt(size) : 1;
-    rows.forEach(({ row, button, cells }, t) => {
+    rows.forEach(({ row, name, cells }, t) => {
       const seen = scores[t].map((score, s) => (allowed(t, s) ? score / divisor : -Infinity));
       const weights = softmax(seen, now.temperature);
       cells.forEach((cell, s) => {
@@ -62,7 +50,7 @@ function render({ model, el }) {
         cell.textContent = weights[s].toFixed(2);
       });
       row.classList.toggle("chosen", t === chosen);
-      button.setAttribute("aria-pressed", t === chosen);
+      place(name, { "aria-pressed": t === chosen });
       if (t === chosen) detail(seen, weights);
     });
   }

@@ -28,6 +28,11 @@ class ScoreMatrix(Figure):
     """
 
     name = "score_matrix"
+    title = "From scores to weights"
+    hint = (
+        "Change scale, masks and temperature; point at a row of the table to see it in detail. By keyboard: "
+        "arrow keys go from row to row."
+    )
 
     def __init__(self, tokens, queries, keys, scaled=False, causal=False, valid_len=None, temperature=1.0):
         queries, keys = (torch.as_tensor(x, dtype=torch.float64) for x in (queries, keys))

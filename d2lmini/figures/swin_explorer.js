@@ -8,7 +8,6 @@ function render({ model, el }) {
   const called = (t) => `row ${Math.floor(t / columns) + 1}, column ${(t % columns) + 1}`;
   const number = (n) => n.toLocaleString("en");
 
-  el.classList.add("d2lmini-figure");
   const controls = add(el, "div", { class: "d2lmini-controls" });
   if (titles.length > 1) choice(controls, { label: "picture", options: { ...titles }, value: now.picture }, (v) => set("picture", Number(v)));
   const sizes = Object.fromEntries(model.get("window_sizes").map((M) => [M, M === rows && M === columns ? `${M} (all to all)` : `${M} × ${M}`]));
@@ -17,7 +16,7 @@ function render({ model, el }) {
   tick(controls, { label: "shift every second layer", value: now.shifted }, (v) => set("shifted", v));
 
   const panels = add(el, "div", { class: "d2lmini-panels" });
-  const box = add(panels, "figure"), side = add(panels, "div", { style: "flex: 1 1 14rem; max-width: 24rem" });
+  const box = add(panels, "figure"), side = add(panels, "div", { style: "flex-basis: 14rem" });
   const space = panel(box, { width, height, x: [0, width], y: [height, 0], label: "the picture, cut into patches and windows" });
   const picture = draw(space.svg, "image", { width, height, preserveAspectRatio: "none", style: "image-rendering: pixelated" });
   const patches = Array.from({ length: T }, (_, t) => patch(t));
@@ -33,6 +32,10 @@ function render({ model, el }) {
   const facts = add(add(side, "table", { "aria-label": "what the layer costs" }), "tbody");
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
   let chosen = Math.floor(rows / 2) * columns + Math.floor(columns / 2), pointed = null;
+  rove(patches, { entry: chosen, to(t, down, right) {
+    const column = (t % columns) + right;
+    return column >= 0 && column < columns ? t + down * columns + right : undefined;
+  } });
 
   // A picture of grey numbers as the address of an image: drawn once, then scaled by the browser.
   function photo(grey) {
@@ -50,10 +53,6 @@ function render({ model, el }) {
     node.addEventListener("pointerenter", () => { pointed = t; paint(); });
     node.addEventListener("click", () => node.focus());
     node.addEventListener("focus", () => { chosen = t; pointed = null; paint(); });
-    onArrow(node, (down, right) => {
-      const [r, c] = [row + down, column + right];
-      if (r >= 0 && r < rows && c >= 0 && c < columns) patches[r * columns + c].focus();
-    });
     return node;
   }
 
@@ -79,7 +78,7 @@ function render({ model, el }) {
     picture.setAttribute("href", photos[now.picture]);
     patches.forEach((node, i) => {
       place(node, { fill: attends.has(i) ? "#ff7a00" : "#2f9bff", "fill-opacity": attends.has(i) ? 0.55 : reached.has(i) ? 0.45 : 0,
-        tabindex: i === chosen ? 0 : -1, "aria-pressed": i === t });
+        "aria-pressed": i === t });
     });
     place(frame, { x: (t % columns) * cell, y: Math.floor(t / columns) * cell });
     lines.replaceChildren();

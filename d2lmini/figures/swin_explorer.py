@@ -29,6 +29,8 @@ class SwinExplorer(Figure):
     """
 
     name = "swin_explorer"
+    title = "What reaches a patch"
+    hint = "Choose the window and the layer, and point at a patch. By keyboard: arrow keys go from patch to patch."
 
     def __init__(
         self, pictures, patch_size=2, window_sizes=None, window_size=None, layer=1, num_layers=8, num_hiddens=48

@@ -19,7 +19,8 @@ def query_plane(**changes):
 def test_every_figure_has_a_module_and_a_fallback(name):
     kind = getattr(figures, name)
     assert issubclass(kind, Figure)
-    assert kind.module().count("export default { render };") == 1
+    assert kind.module().count("export default { render: figure };") == 1
+    assert kind.title and kind.hint.endswith((".", "?"))
     assert kind.fallback is not Figure.fallback
 
 
@@ -29,7 +30,7 @@ def test_the_element_carries_state_fallback_and_label():
     assert state["temperature"] == 0.5 and state["key_points"] == [[1.5, 0.2], [0.3, 1.4]]
     assert "<table>" in shown.split("<script")[0] and 'aria-label="A query among 2 keys' in shown
     assert "export default" not in shown
-    assert len(shown) < 20_000
+    assert len(shown) < 26_000
 
 
 def test_the_state_cannot_break_out_of_the_page():
@@ -40,7 +41,7 @@ def test_the_state_cannot_break_out_of_the_page():
 def test_the_widget_form_holds_the_same_state():
     pytest.importorskip("anywidget")
     widget = query_plane().widget()
-    assert widget.temperature == 0.5 and widget.score == "dot" and "export default { render };" in widget._esm
+    assert widget.temperature == 0.5 and widget.score == "dot" and "export default { render: figure };" in widget._esm
 
 
 def test_a_page_carries_no_comments_of_its_scripts():

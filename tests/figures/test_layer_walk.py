@@ -85,7 +85,7 @@ def test_the_block_stays_as_it_was():
 
 
 def test_it_is_small():
-    assert len(figure()[0]._repr_html_()) < 28_000
+    assert len(figure()[0]._repr_html_()) < 34_000
 
 
 def test_the_fallback_walks_too():
@@ -94,6 +94,23 @@ def test_the_fallback_walks_too():
     assert text.count("<tr>") == 15 and "6. weights" in text and "head 2" in text
     row = ", ".join(f"{x:.2f}" for x in shown.numbers(6, 2)[0].tolist())
     assert f"<td>(T, T) = (4, 4)</td><td>{row}</td>" in text
+
+
+def test_a_row_is_made_from_the_rows_that_the_page_says():
+    shown, block, X = figure()
+    stages = shown.state["stages"]
+    moved = X.clone()
+    moved[2] += torch.linspace(-1, 1, 8)  # another third token
+    other = LayerWalk(block, TOKENS, moved)
+
+    def meets(i):
+        """Whether rows of other tokens are somewhere below a stage."""
+        return any(which == "all rows" or meets(n) for n, which in stages[i - 1]["uses"])
+
+    for i in range(1, 15):
+        changed = [t for t in (0, 1, 3) if not torch.equal(shown.numbers(i)[t], other.numbers(i)[t])]
+        assert bool(changed) == meets(i), TITLES[i - 1]
+    assert not meets(4) and meets(5)
 
 
 class Other(d2l.TransformerEncoderBlock):
@@ -162,6 +179,24 @@ def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     sees(13)
     page.locator("tbody td").first.hover()
     assert page.locator("tr.chosen th").inner_text() == "the"
+
+    # the drawing: a stage by mouse and by keyboard, and what the row is made from
+    boxes = page.locator("figure svg")
+
+    def made():
+        assert boxes.locator("[aria-pressed=true]").count() == 1
+        return page.locator(".d2lmini-made").inner_text()
+
+    page.get_by_role("button", name="stage 7").click()
+    sees(7)
+    assert "“the” is made from its own row of weights and all rows of values: here tokens meet" in made()
+    page.keyboard.press("ArrowDown")
+    sees(6)
+    assert "its own row of scores: no other token" in made()
+    assert page.get_by_role("button", name="stage 6").get_attribute("aria-pressed") == "true"
+    page.get_by_role("combobox", name="stage").select_option("9")
+    assert "its own row of input and its own row of after W_o: no other token" in made()
+    assert page.get_by_role("button", name="stage 9").get_attribute("aria-pressed") == "true"
 
     # a phone: the widest table scrolls in its box, the page does not
     page.get_by_role("combobox", name="stage").select_option("11")

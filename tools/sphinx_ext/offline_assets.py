@@ -1,13 +1,16 @@
 """Serve everything that a page loads from the book itself.
 
 MathJax comes out of the Python package sphinx-mathjax-offline, of which only what these pages use is copied. The
-kernel-in-a-page tools (require.js, the ipywidgets manager, Thebe) are left out: no figure of the book needs them.
+kernel-in-a-page tools (require.js, the ipywidgets manager, Thebe) are left out: no figure of the book needs them. So is
+the theme's script of all icons, 1.5 MB: its style sheet shows the same icons from a font.
 """
 
+import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+ICONS = re.compile(r"\s*<!-- So that users can add custom icons -->\s*<script [^>]*/fontawesome\.js[^>]*></script>")
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y", "sre")
 
 
@@ -42,8 +45,20 @@ def _drop_scripts(app, pagename, templatename, context, doctree):
     context["script_files"][:] = kept
 
 
+def _drop_icon_script(app, exception):
+    if exception or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if ICONS.search(text):
+            page.write_text(ICONS.sub("", text), encoding="utf-8")
+    for path in Path(app.outdir, "_static", "scripts").glob("fontawesome.*"):
+        path.unlink()
+
+
 def setup(app):
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _copy_mathjax)
     app.connect("html-page-context", _drop_scripts, priority=900)
+    app.connect("build-finished", _drop_icon_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import torch
 
+from d2lmini.figures.base import asset
+
 COLUMN, ROW = 100, 50  # of the grid, in pixels
 HEIGHT = 32  # of a box
 MARGIN = 16
 _ids = itertools.count()  # two diagrams of one page must not share the ids of their arrow heads
 _STYLE = """
-.d2lmini-diagram { --blue: #1f77b4; --orange: #c2410c; margin: 0.5rem 0 1rem; overflow-x: auto; }
-html[data-theme="dark"] .d2lmini-diagram, body[data-jp-theme-light="false"] .d2lmini-diagram,
-html[theme="dark"] .d2lmini-diagram { --blue: #57a5dd; --orange: #ff9e5e; }
+.d2lmini-diagram { margin: 0.5rem 0 1rem; overflow-x: auto; }
 .d2lmini-diagram svg { display: block; height: auto; background: none; }
 .d2lmini-diagram text { font: 13px system-ui, sans-serif; fill: currentColor; }
 .d2lmini-diagram text.shape { font: 12px ui-monospace, monospace; }
@@ -245,7 +245,7 @@ class Diagram:
     def _repr_html_(self):
         caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
         return (
-            f'<style>{_STYLE}</style><figure class="d2lmini-diagram" role="group" tabindex="0" '
+            f'<style>{asset("theme.css")}{_STYLE}</style><figure class="d2lmini-diagram" role="group" tabindex="0" '
             f'aria-label="{html.escape(self.title)}">{self._svg()}{caption}</figure>'
         )
 

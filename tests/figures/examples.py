@@ -1,0 +1,106 @@
+"""One figure of each kind, as large as the chapters have them: for what all figures are asked."""
+
+import torch
+
+import d2lmini as d2l
+from d2lmini import figures
+from d2lmini.figures.pixel_completion import completion_walk
+from d2lmini.models.image_gpt import ImageGPT, ImageGPTConfig
+
+ENGLISH = ["the", "black", "cat", "does", "not", "sleep", "in", "the", "kitchen", "."]
+FRENCH = ["le", "chat", "noir", "ne", "dort", "pas", "dans", "la", "cuisine", "extraordinaire", "."]
+
+
+def _maps(*shape, seed=0):
+    return torch.softmax(3 * torch.randn(*shape, generator=torch.Generator().manual_seed(seed)), -1)
+
+
+def _query_plane():
+    keys = [[1.5, 0.2], [0.3, 1.4], [-1.2, 0.7], [-0.9, -1.1], [0.8, -1.3]]
+    values = [[1.0, 1.5], [-1.5, 1.0], [-1.0, -1.2], [0.5, -1.7], [1.7, -0.3]]
+    return figures.QueryPlane([0.9, 0.6], keys, values, temperature=0.5)
+
+
+def _kernel_pooling():
+    x = torch.linspace(0, 5, 20)
+    return figures.KernelPooling(x, 2 * x.sin() + x**0.8, query=2.2, width=0.5)
+
+
+def _score_matrix():
+    queries, keys = torch.randn(2, 6, 16, generator=torch.Generator().manual_seed(0))
+    return figures.ScoreMatrix(["the", "cat", "saw", "that", "it", "rained"], queries, keys)
+
+
+def _alignment_explorer():
+    source, target = ENGLISH, FRENCH
+    truth = {(i, i) for i in range(9)}
+    cards = {" ".join(source): (source, target, _maps(len(target), len(source)), truth)}
+    return figures.AlignmentExplorer(
+        {**cards, "it rains .": (["it", "rains", "."], ["il", "pleut"], _maps(2, 3), None)}
+    )
+
+
+def _head_explorer():
+    def attentions(source, target):
+        S, T = len(source), len(target)
+        return {
+            "encoder": (source, source, _maps(2, 4, S, S)),
+            "cross": (target, source, _maps(2, 4, T, S, seed=1)),
+        }
+
+    return figures.HeadExplorer(
+        {
+            " ".join(ENGLISH): attentions(ENGLISH, FRENCH),
+            "it rains .": attentions(["it", "rains", "."], ["il", "pleut"]),
+        }
+    )
+
+
+def _position_explorer():
+    query, key = torch.randn(2, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    slope = torch.linspace(0, -2, 8, dtype=torch.float64)
+    return figures.PositionExplorer(query, key, torch.cat([slope, slope - 0.5]), num_hiddens=16)
+
+
+def _layer_walk():
+    torch.manual_seed(0)
+    block = d2l.TransformerEncoderBlock(8, 12, 2, dropout=0.5)
+    return figures.LayerWalk(block, ["the", "black", "cat", "sleeps"], torch.randn(4, 8), stage=7)
+
+
+def _picture(size=28, seed=0):
+    return torch.rand(size, size, generator=torch.Generator().manual_seed(seed))
+
+
+def _patch_attention():
+    pictures = {
+        title: (_picture(seed=i), {"block 1": _maps(4, 50, 50, seed=i), "rollout": _maps(50, 50, seed=i + 9)})
+        for i, title in enumerate(("a boot", "a bag"))
+    }
+    return figures.PatchAttention(pictures, (7, 7))
+
+
+def _pixel_completion():
+    torch.manual_seed(0)
+    model = ImageGPT(ImageGPTConfig((14, 14), 8, 12, 20, 2, 2)).eval()
+    top = torch.randint(8, (1, 7, 14)).repeat(2, 1, 1)
+    images, probabilities = model.complete(top, return_probabilities=True)
+    walks = [completion_walk(model, image, 7, p) for image, p in zip(images, probabilities, strict=True)]
+    true = torch.randint(8, (14, 14)).tolist()
+    return figures.PixelCompletion([i / 7 for i in range(8)], {"a boot": walks, "a bag": walks[:1]},
+                                   {"a boot": true, "a bag": true}, step=20)  # fmt: skip
+
+
+EXAMPLES = {
+    "QueryPlane": _query_plane,
+    "KernelPooling": _kernel_pooling,
+    "ScoreMatrix": _score_matrix,
+    "AlignmentExplorer": _alignment_explorer,
+    "HeadExplorer": _head_explorer,
+    "PositionExplorer": _position_explorer,
+    "LayerWalk": _layer_walk,
+    "PatchSize": lambda: figures.PatchSize(_picture(), patch_size=7, num_hiddens=64, mlp_num_hiddens=128, num_blks=3),
+    "PatchAttention": _patch_attention,
+    "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
+    "PixelCompletion": _pixel_completion,
+}
