@@ -133,7 +133,9 @@ def transformer():
     diagram.box("decoder ffn", (x, 7.05), "feed-forward", width=1.8, accent="orange")
     diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
     diagram.arrow("encoder ffn", "cross", "memory (B, S, h)", enter="left", at=0.4)
-    diagram.box("dense", (x, 8.7), "linear, softmax", width=1.8).arrow("decoder ffn", "dense", "(B, T, h)", side="left", at=0.75)
+    diagram.box("dense", (x, 8.7), "linear, softmax", width=1.8).arrow(
+        "decoder ffn", "dense", "(B, T, h)", side="left", at=0.75
+    )
     diagram.text("output", (x, 10.0), "probabilities of the next token").arrow(
         "dense", "output", "(B, T, V)", side="left"
     )
