@@ -130,7 +130,7 @@ class Diagram:
 
         Args:
             module: the module that the diagram draws.
-            *inputs, **options: what it is called with.
+            inputs, options: what it is called with.
 
         Returns:
             A `Diagram`; this one stays as it is.
@@ -259,7 +259,7 @@ def shapes_of(module, *inputs, **options):
 
     Args:
         module: any module.
-        *inputs, **options: what it is called with.
+        inputs, options: what it is called with.
 
     Returns:
         dict from the name of each part, as ``named_modules`` has it ("" the module itself), to the shape of its output,
