@@ -42,13 +42,16 @@ def _run(args):
     from d2lmini.experiments._parts import Unfinished
     from d2lmini.training.checkpoint import CheckpointError
 
-    if args.name is None:
-        for name in runner.list_experiments():
-            print(name)
+    if args.list or args.name is None:
+        given = [f"--{word}" for word in ("preset", "device", "out", "checkpoint") if getattr(args, word)]
+        if given and not args.list:
+            names = ", ".join(runner.list_experiments())
+            raise ValueError(f"{' and '.join(given)} without the name of an experiment, expected one of {names}")
+        print(runner.overview())
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
     try:
-        path = runner.run(args.name, args.preset, args.device, args.out, args.checkpoint, args.max_minutes)
+        path = runner.run(args.name, args.preset or "cpu", args.device, args.out, args.checkpoint, args.max_minutes)
     except CheckpointError as error:
         raise ValueError(str(error)) from error
     except Unfinished as error:
@@ -86,9 +89,10 @@ def main(argv=None):
     data.add_argument("--fetch", metavar="NAME", help="download this set into the cache and verify it")
     data.set_defaults(run=_data)
 
-    run = commands.add_parser("run", help="run an experiment and record it; without a name, list them")
+    run = commands.add_parser("run", help="run an experiment and record it; --list: what there is")
     run.add_argument("name", nargs="?")
-    run.add_argument("--preset", default="cpu", help="smoke, cpu, full, or another one of the experiment's")
+    run.add_argument("--list", action="store_true", help="all experiments: what is recorded, and how long each takes")
+    run.add_argument("--preset", help="smoke, cpu (the default), laptop, full, or another one of the experiment's")
     run.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
     run.add_argument("--out", help="folder of the record; default: the results of the package")
     run.add_argument("--checkpoint", metavar="FOLDER", help="keep checkpoints there, and go on from what is there")

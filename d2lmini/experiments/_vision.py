@@ -50,6 +50,12 @@ class Recipe:
     seeds: tuple = (0, 1, 2)
 
 
+# The presets `laptop` see the same pictures, 10 epochs of Fashion-MNIST, under one recipe, in networks of about 137,000
+# parameters: ten minutes of one thread. Each learning rate is the best of 1e-3, 2e-3, 4e-3 and 8e-3 after 500 steps, on
+# 5,000 training pictures held out; the test pictures chose nothing.
+LAPTOP = {"batch_size": 128, "steps": 4_700, "checks": 10, "erase": 0.0, "precision": "bf16"}
+
+
 class Pictures(FashionMNIST):
     """Fashion-MNIST whose epochs have a number of steps instead of the training images once each.
 

@@ -21,6 +21,7 @@ from d2lmini.experiments._parts import Parts, begun_at
 from d2lmini.training.device import device_named, num_processes
 
 _NO_RECORDS = ":(exclude)d2lmini/results/*.json*"
+_UNRECORDED = {"smoke": "seconds", "cpu": "about a minute, or in the chapter"}
 
 
 def list_experiments():
@@ -38,6 +39,36 @@ def find(name):
     if name not in list_experiments():
         raise ValueError(f"there is no experiment {name!r}, only {', '.join(list_experiments())}")
     return import_module(f"{experiments.__name__}.{name}")
+
+
+def overview():
+    """A table of all experiments and presets: when and on what each was recorded, and how long it took or may take.
+
+    Returns:
+        str, a line for each preset.
+    """
+    rows, there = [("experiment", "preset", "recorded", "time", "device")], set(results.recorded())
+    for name in list_experiments():
+        presets = find(name).PRESETS
+        records = {preset: results.load(name, preset) for preset in presets if (name, preset) in there}
+        for preset in presets:
+            if preset in records:
+                record = records[preset]
+                rows.append((name, preset, record["date"][:10], _minutes(record), record["device"]["name"]))
+            elif preset in _UNRECORDED:
+                rows.append((name, preset, "never", _UNRECORDED[preset], ""))
+            elif preset == "laptop" and name in results.WAITING:
+                rows.append((name, preset, "missing", results.WAITING[name], ""))
+            else:
+                known = max(records.values(), key=lambda record: record["wall_s"], default=None)
+                known = f"unknown; {known['preset']} took {_minutes(known)}" if known else "unknown"
+                rows.append((name, preset, "missing", known, ""))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return "\n".join("  ".join([*map(str.ljust, row, widths), row[4]]).rstrip() for row in rows)
+
+
+def _minutes(record):
+    return f"{record['wall_s'] / 60:.1f} min"
 
 
 def preset_of(name, preset):

@@ -13,6 +13,7 @@ Config = vision_swin.Config
 PRESETS = {
     "smoke": replace(vision_swin.PRESETS["smoke"], num_blks=(1,)),
     "cpu": replace(vision_swin.PRESETS["cpu"], num_blks=(1, 1)),
+    "laptop": replace(vision_swin.PRESETS["laptop"], lr=4e-3, num_blks=(1, 1)),
     "full": replace(vision_swin.PRESETS["full"], num_hiddens=104, num_blks=(2, 2), num_heads=(4, 8)),
 }
 

@@ -33,6 +33,10 @@ PRESETS = {
         Config(), subset="shipped", batch_size=50, steps=800, checks=4, num_hiddens=32, num_blks=(2, 2),
         num_heads=(2, 4), erase=0.0, drop_path=0.0, seeds=(0,),
     ),
+    "laptop": replace(
+        Config(), **_vision.LAPTOP, lr=4e-3, num_hiddens=32, num_blks=(2, 2), num_heads=(2, 4), drop_path=0.0,
+        seeds=(0,),
+    ),
     "full": Config(),
 }  # fmt: skip
 

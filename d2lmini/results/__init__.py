@@ -8,6 +8,17 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent  # of the repository, where the package is not installed without one
 SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
+# Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
+WAITING = {
+    "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
+    "image_gpt": "new: all of Fashion-MNIST; about 20 min",
+    "translation_transformer": "its settings are being chosen on the validation split; about 60 min",
+    "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
+    "vision_d2l": "new: two epochs as published, and the cure; about 30 min",
+    "vision_davit": "new: one recipe for four networks; about 11 min",
+    "vision_swin": "new: one recipe for four networks; about 13 min",
+    "vision_vit": "new: three seeds of one recipe for four networks; about 22 min",
+}
 FIELDS = {
     "experiment": str,
     "preset": str,

@@ -11,6 +11,7 @@ from conftest import ROOT
 from torch.nn import functional as F
 
 from d2lmini import results
+from d2lmini.__main__ import main
 from d2lmini.experiments import _translation, runner
 from d2lmini.experiments import pooling_fashion_mnist as pooled
 from d2lmini.experiments import translation_transformer as translator
@@ -63,12 +64,44 @@ def test_smoke_preset_and_round_trip(name, tmp_path):
 def test_form(name):
     module = runner.find(name)
     presets, recorded = set(module.PRESETS), {preset for other, preset in results.recorded() if other == name}
-    assert {"smoke", "cpu"} <= presets and {"laptop", "full"} & presets and module.__doc__
+    assert {"smoke", "cpu", "laptop"} <= presets and module.__doc__
     assert presets - {"smoke", "cpu", "laptop", "full"} <= recorded  # any other is there for its record
     for config in module.PRESETS.values():
         assert isinstance(config, module.Config) and config.seeds
         with pytest.raises(dataclasses.FrozenInstanceError):
             config.seeds = ()
+
+
+def test_every_laptop_preset_is_recorded_or_waits_for_a_reason():
+    recorded = {name for name, preset in results.recorded() if preset == "laptop"}
+    assert results.WAITING.keys() == set(runner.list_experiments()) - recorded
+    assert all(results.WAITING.values())
+
+
+def test_the_overview_tells_what_is_recorded_and_what_is_missing(capsys):
+    assert main(["run", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = {tuple(line.split()[:2]): line for line in lines[1:]}
+    assert rows.keys() == {(name, p) for name in runner.list_experiments() for p in runner.find(name).PRESETS}
+    assert len(rows) == len(lines) - 1
+    for (name, preset), line in rows.items():
+        if (name, preset) in results.recorded():
+            record = results.load(name, preset)
+            assert record["date"][:10] in line and f"{record['wall_s'] / 60:.1f} min" in line
+            assert line.endswith(record["device"]["name"])
+        else:
+            assert ("never" if preset in ("smoke", "cpu") else "missing") in line
+        if preset == "laptop":
+            assert results.WAITING.get(name, "") in line
+    assert main(["run"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize("option", ["preset", "device", "out", "checkpoint"])
+def test_options_without_a_name_are_refused(option, capsys):
+    assert main(["run", f"--{option}", "smoke"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"--{option} without the name of an experiment, expected one of associative_recall" in line
 
 
 def test_the_record_holds_everything(toy, tmp_path):

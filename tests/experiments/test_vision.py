@@ -1,6 +1,6 @@
 """What the experiments on pictures share: batches by steps, the recipe, and what is written down."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -9,7 +9,17 @@ from torch.nn import functional as F
 
 from d2lmini.__main__ import main
 from d2lmini.data.images import fashion_mnist
-from d2lmini.experiments import _common, _vision, data_size, runner, vision_cnn, vision_d2l, vision_vit
+from d2lmini.experiments import (
+    _common,
+    _vision,
+    data_size,
+    runner,
+    vision_cnn,
+    vision_d2l,
+    vision_davit,
+    vision_swin,
+    vision_vit,
+)
 
 CPU = torch.device("cpu")
 CONFIG = replace(vision_vit.PRESETS["smoke"], num_train=30, batch_size=20, steps=9, checks=3)
@@ -108,6 +118,22 @@ def test_the_full_presets_are_what_they_claim():
     assert (d2l.img_size, d2l.patch_size, d2l.lr, d2l.max_epochs) == (96, 16, 0.1, 10)
     assert (d2l.num_hiddens, d2l.mlp_num_hiddens, d2l.num_heads, d2l.num_blks) == (512, 2048, 8, 2)
     assert (d2l.emb_dropout, d2l.blk_dropout, d2l.batch_size) == (0.1, 0.1, 128)
+
+
+def test_the_laptop_presets_are_one_recipe_for_networks_of_one_size():
+    modules = vision_vit, vision_cnn, vision_swin, vision_davit
+    own = {"lr", "seeds"}
+    recipes = [
+        {f.name: getattr(m.PRESETS["laptop"], f.name) for f in fields(_vision.Recipe) if f.name not in own}
+        for m in modules
+    ]
+    assert all(recipe == recipes[0] for recipe in recipes) and recipes[0]["subset"] == "full"
+    assert recipes[0]["steps"] * recipes[0]["batch_size"] >= 10 * 60_000
+    sizes = [m.make(m.PRESETS["laptop"]).num_parameters for m in modules]
+    assert max(sizes) < 1.05 * min(sizes)
+    small, other = data_size.PRESETS["laptop"], vision_vit.PRESETS["laptop"]  # chapter 10 sets one beside the other
+    assert small.lr == other.lr and small.resnet_lr == vision_cnn.PRESETS["laptop"].lr
+    assert data_size.make("vit", small).num_parameters == vision_vit.make(other).num_parameters
 
 
 @pytest.fixture
