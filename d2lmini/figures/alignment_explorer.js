@@ -58,9 +58,9 @@ function render({ model, el }) {
   function word(svg, side, i, text, x, room) {
     const y = side ? low + 16 : high - 8;
     const node = picker.word(side, i, side ? `${text}: where it comes from` : `${text}: where it goes`);
-    const shade = draw(node, "rect", { x: x - room / 2 + 2, y: y - 15, width: room - 4, height: 22, rx: 4, fill: "transparent" });
+    const shade = draw(node, "rect", { x: x - room / 2 + 2, y: y - 17, width: room - 4, height: 26, rx: 4, fill: "transparent" });
     draw(node, "text", { x, y, "text-anchor": "middle" }, text);
-    const number = draw(svg, "text", { x, y: side ? y + 22 : y - 22, "text-anchor": "middle" });
+    const number = draw(svg, "text", { x, y: side ? y + 24 : y - 24, "text-anchor": "middle" });
     return { shade, number };
   }
 

@@ -181,6 +181,7 @@ function rowName(row, token, label, choose) {
 function draggable(node, space, label, get, set) {
   place(node, { role: "button", "aria-label": `${label}: drag, or use the arrow keys` });
   node.classList.add("d2lmini-handle");
+  node.prepend(draw(node, "circle", { class: "d2lmini-reach" })); // what a finger can hit
   node.addEventListener("pointerdown", (event) => {
     node.setPointerCapture(event.pointerId);
     event.preventDefault();

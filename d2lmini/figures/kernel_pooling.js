@@ -57,7 +57,6 @@ function render({ model, el }) {
   const plumb = draw(space.svg, "line", { y1: 0, y2: space.height, stroke: "var(--orange)", "stroke-dasharray": "5 4" });
   const dots = xs.map((_, i) => {
     const group = draw(space.svg, "g");
-    draw(group, "circle", { r: 14, fill: "transparent" });
     const disc = draw(group, "circle", { fill: "var(--blue)", "fill-opacity": 0.6, stroke: "currentColor" });
     draggable(group, space, `point ${i + 1}`, () => [xs[i], ys[i]], ([x, y]) => {
       [xs[i], ys[i]] = [x, y];
@@ -69,7 +68,6 @@ function render({ model, el }) {
   });
   const mark = draw(space.svg, "path", { d: "M0-9 9 0 0 9-9 0Z", fill: "var(--orange)" }); // the output
   const grip = draw(space.svg, "g");
-  draw(grip, "circle", { r: 16, fill: "transparent" });
   draw(grip, "path", { d: "M0-10 9 8-9 8Z", fill: "var(--orange)" });
   draw(grip, "text", { x: 13, y: 8 }, "q");
   draggable(grip, space, "query", () => [query, 0], ([x]) => { query = x; keep(model, "query", x); paint(); });

@@ -28,7 +28,6 @@ function render({ model, el }) {
   const pulls = keys.map(() => draw(right.svg, "line", { stroke: "var(--blue)" }));
   const dots = keys.map((key, i) => {
     const group = draw(left.svg, "g");
-    draw(group, "circle", { r: 16, fill: "transparent" });
     const disc = draw(group, "circle", { fill: "var(--blue)", "fill-opacity": 0.75 });
     const name = draw(group, "text", {}, `k${i + 1}`);
     draggable(group, left, `key ${i + 1}`, () => keys[i], (p) => { keys[i] = p; keep(model, "key_points", keys.map((k) => [...k])); paint(); });
@@ -42,7 +41,6 @@ function render({ model, el }) {
     return disc;
   });
   const star = draw(left.svg, "g");
-  draw(star, "circle", { r: 16, fill: "transparent" });
   draw(star, "path", { d: "M0-9 9 0 0 9-9 0Z", fill: "var(--orange)" });
   const sign = draw(star, "text", {}, "q");
   draggable(star, left, "query", () => query, (p) => { [query[0], query[1]] = p; keep(model, "query", [...query]); paint(); });
