@@ -159,7 +159,13 @@ def execute(notebook):
             "D2LMINI_STRICT": "1",
             "D2LMINI_PROGRESS": os.path.join(scratch, "progress.json"),
         }
-        client = NotebookClient(notebook, timeout=CELL_TIMEOUT, kernel_name="python3", record_timing=False)
+        client = NotebookClient(
+            notebook,
+            timeout=CELL_TIMEOUT,
+            kernel_name="python3",
+            record_timing=False,
+            coalesce_streams=True,  # whether a line comes in one piece or in two is up to the clock
+        )
         client.execute(env=environment)
     notebook.metadata = nbformat.from_dict(METADATA)
     return notebook
