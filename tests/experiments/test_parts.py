@@ -32,6 +32,7 @@ def shape(value):
     return len(value) if isinstance(value, list) else type(value)
 
 
+@pytest.mark.train
 @pytest.mark.parametrize("name", runner.list_experiments())
 def test_cut_twice(name, tmp_path):
     whole = json.loads(runner.dump(runner.execute(name, "smoke", "cpu")))
@@ -118,6 +119,7 @@ def test_a_device_that_is_not_here_takes_one_line(device, tmp_path, capsys):
     assert repr(device) in line and "expected" in line
 
 
+@pytest.mark.train
 def test_the_mean_of_the_last_epochs_survives_a_cut(tmp_path, monkeypatch):
     small = replace(translator.PRESETS["smoke"], max_epochs=3, max_steps=None, averaged=2, val_sentences=4)
     monkeypatch.setitem(translator.PRESETS, "smoke", small)
