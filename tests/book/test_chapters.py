@@ -76,7 +76,9 @@ def test_no_class_that_the_package_has(chapter):
 
 def test_what_a_chapter_shows_is_public(chapter):
     nodes = (node for cell in code(chapter) for node in ast.walk(ast.parse(cell.source)))
-    private = {node.attr for node in nodes if isinstance(node, ast.Attribute) and re.fullmatch(r"_[^_].*[^_]", node.attr)}
+    private = {
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and re.fullmatch(r"_[^_].*[^_]", node.attr)
+    }
     assert private == set()
 
 
