@@ -4,13 +4,15 @@ import re
 
 import nbformat
 
+from tools import citations
 from tools._generated import ROOT, main, put
 
 TEXT = ROOT / "d2lmini" / "data" / "assets" / "book.txt"
 # formulas, cross-references and marks of Markdown are not prose
 CUTS = [
     (re.compile(r"\$\$.*?\$\$", re.S), " "),
-    (re.compile(r"\{cite(?::\w)?\}`[^`]*`"), ""),
+    (citations.RAW, ""),
+    (citations.LINK, ""),
     (re.compile(r"\[([^\]]*)\]\([^)]*\)"), r"\1"),
     (re.compile(r"<[^>]+>"), " "),
     (re.compile(r"[*_`$\\]"), ""),

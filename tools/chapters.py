@@ -1,8 +1,9 @@
-"""Keep the chapters sources only: no outputs, stable cell ids, the common setup cell, no metadata of one machine."""
+"""Keep the chapters sources only: no outputs, stable cell ids, the common setup cell, no metadata of one machine,
+citations that read well in a notebook."""
 
 import nbformat
 
-from tools import setup_cell
+from tools import citations, setup_cell
 from tools._generated import ROOT, main, put
 
 METADATA = {
@@ -20,6 +21,7 @@ def normalise(notebook):
         for key in ("execution", "collapsed", "jupyter", "trusted", "scrolled", "id", "colab", "outputId"):
             cell.metadata.pop(key, None)
         if cell.cell_type != "code":
+            cell.source = citations.readable(cell.source, "../")
             continue
         cell.outputs, cell.execution_count = [], None
         if "setup" in cell.metadata.get("tags", []):

@@ -1,7 +1,7 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
-from tools import book_text, chapters, exercise_notebooks, pages
+from tools import book_text, chapters, citations, exercise_notebooks, pages
 from tools._generated import main
 
 if __name__ == "__main__":
-    main(chapters.sync, exercise_notebooks.sync, pages.sync, book_text.sync, command="make sync")
+    main(chapters.sync, exercise_notebooks.sync, pages.sync, citations.sync, book_text.sync, command="make sync")
