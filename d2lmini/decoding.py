@@ -50,7 +50,7 @@ def greedy_search(step, state, bos, eos, max_len):
         logits, state = step(tokens, state)
         best, tokens = _log_probs(logits, ~ended, eos, len(chosen)).max(-1)  # (B,), (B,)
         tokens = tokens.masked_fill(ended, eos)
-        scores = scores + best  # 0 where ended
+        scores = scores + best.masked_fill(ended, 0)
         chosen.append(tokens)
         ended = ended | (tokens == eos)
     chosen = torch.stack(chosen, 1) if chosen else tokens.new_empty(0, 0)  # (B, L)
@@ -94,8 +94,10 @@ def beam_search(step, state, bos, eos, max_len, beam_size=4, length_penalty=0.0)
 
     tokens = _first_tokens(state, bos, max_len)  # (B,)
     B, K, device = len(tokens), beam_size, tokens.device
-    first_row = K * torch.arange(B, device=device)[:, None]  # (B, 1): row of each example's first hypothesis
-    state = reorder(state, torch.arange(B, device=device).repeat_interleave(K))
+    rows = torch.arange(B * K, device=device)
+    first_row = rows[::K, None]  # (B, 1): row of each example's first hypothesis
+    state = reorder(state, rows // K)
+    fixed = tree_leaves(state)  # what a step hands on as it was is the same for all hypotheses of an example
     tokens = tokens.repeat_interleave(K)  # (B * K,)
     live = torch.full((B, K), -torch.inf, device=device)  # log-probability; -inf: there is no such hypothesis
     live[:, 0] = 0  # at first they are all the same
@@ -106,7 +108,7 @@ def beam_search(step, state, bos, eos, max_len, beam_size=4, length_penalty=0.0)
     while t < max_len and live.isfinite().any():
         logits, state = step(tokens, state)
         log_probs = _log_probs(logits, live.flatten().isfinite(), eos, t).unflatten(0, (B, K))  # (B, K, V)
-        totals = (live[..., None] + log_probs).flatten(1)  # (B, K * V)
+        totals = log_probs.add_(live[..., None]).flatten(1)  # (B, K * V)
         # each hypothesis has one way to end, so that among 2K at least K go on
         totals, index = totals.topk(min(2 * K, totals.shape[1]))  # (B, 2K)
         parents, tokens = index // log_probs.shape[-1], index % log_probs.shape[-1]  # (B, 2K)
@@ -120,7 +122,9 @@ def beam_search(step, state, bos, eos, max_len, beam_size=4, length_penalty=0.0)
 
         live, kept = totals.masked_fill(ends, -torch.inf).topk(K)  # (B, K)
         prefixes, tokens = _take(candidates, kept), tokens.gather(1, kept).flatten()
-        state = reorder(state, (first_row + parents.gather(1, kept)).flatten())
+        moved = (first_row + parents.gather(1, kept)).flatten()  # (B * K,)
+        if not torch.equal(moved, rows):
+            state = reorder(state, moved, keep=fixed)
         # log-probabilities only fall, and no penalty is above that of max_len
         done = (ended[:, -1] >= live[:, 0] / penalty(t)) | (best_score >= live[:, 0] / penalty(max_len))  # (B,)
         live = live.masked_fill(done[:, None], -torch.inf)
@@ -128,14 +132,20 @@ def beam_search(step, state, bos, eos, max_len, beam_size=4, length_penalty=0.0)
     return _trimmed(best, best_score, eos)
 
 
-def reorder(state, index):
+def reorder(state, index, *, keep=()):
     """The rows ``index`` of every tensor in ``state``, as a new state of the same structure.
 
     Args:
         state: any nesting of tuples, lists and dicts of tensors with the batch first.
         index: integers of shape (n,); a row may be taken several times.
+        keep: tensors that stay as they are, wherever one of them, and not just its equal, is in ``state``.
     """
-    return tree_map(lambda x: x.index_select(0, index) if isinstance(x, torch.Tensor) else x, state)
+    kept = set(map(id, keep))
+
+    def rows(x):
+        return x.index_select(0, index) if isinstance(x, torch.Tensor) and id(x) not in kept else x
+
+    return tree_map(rows, state)
 
 
 def _first_tokens(state, bos, max_len):
@@ -150,19 +160,21 @@ def _first_tokens(state, bos, max_len):
 
 
 def _log_probs(logits, rows, eos, t):
-    """Log-probabilities (n, V); only the ``rows`` (n,) that are True have to be good."""
+    """Log-probabilities (n, V), a new tensor; only the ``rows`` (n,) that are True have to be good."""
     if logits.dim() != 2 or len(logits) != len(rows):
         raise ValueError(f"step {t} gave logits of shape {tuple(logits.shape)}, expected ({len(rows)}, V)")
     if not 0 <= eos < logits.shape[1]:
         raise ValueError(f"eos is {eos} but there are {logits.shape[1]} tokens: is it of another vocabulary?")
     log_probs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
-    bad = log_probs.isnan().any(-1) & rows
-    if bad.any():
+    bad = log_probs[:, 0].isnan()  # (n,): one logit that is not a number spoils its whole row
+    if not bad.any():
+        return log_probs
+    if (bad & rows).any():
         raise ValueError(
-            f"step {t} gave logits that are NaN or infinite in rows {bad.nonzero().flatten().tolist()}: did the "
-            "training diverge, or does a mask leave no token?"
+            f"step {t} gave logits that are NaN or infinite in rows {(bad & rows).nonzero().flatten().tolist()}: did "
+            "the training diverge, or does a mask leave no token?"
         )
-    return log_probs.masked_fill(~rows[:, None], 0)
+    return log_probs.masked_fill(bad[:, None], 0)
 
 
 def _better(best, best_score, candidates, scores):

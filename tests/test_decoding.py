@@ -242,15 +242,46 @@ def test_half_precision_is_scored_in_float32(dtype):
 
 @pytest.mark.parametrize("search", [greedy_search, beam_search])
 @pytest.mark.parametrize("poison", [torch.nan, torch.inf])
-def test_logits_that_are_no_numbers_give_a_clear_error(search, poison):
+@pytest.mark.parametrize("column", [slice(None), 2])
+def test_logits_that_are_no_numbers_give_a_clear_error(search, poison, column):
     def step(tokens, state):
         logits = torch.tensor([0.0, -20, 0, 0]).repeat(len(tokens), 1)
         if state.shape[1] == 2:
-            logits[-1] = poison
+            logits[-1, column] = poison
         return logits, torch.cat([state, torch.zeros(len(tokens), 1)], 1)
 
     with pytest.raises(ValueError, match=r"step 2 gave logits that are NaN or infinite in rows \[\d+\]"):
         search(step, torch.zeros(3, 0), BOS, EOS, 9)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_beam_copies_what_changes_and_only_where_hypotheses_swap_places(beam_size):
+    """The memory is handed on as it is; the prefixes are tensors of their own at every step."""
+    seen, model = [], Model(5, seed=3)
+
+    def step(tokens, state):
+        memory, prefix, example = state
+        prefix = torch.cat([prefix, tokens[:, None]], 1)
+        rows = zip(example.tolist(), prefix.tolist(), strict=True)
+        assert torch.equal(memory[:, 0], example.double())
+        new = (memory, prefix, example)
+        seen.append((state, new))
+        return torch.stack([model.logits(e, p) for e, p in rows]), new
+
+    example = torch.arange(3)
+    found = beam_search(step, (example[:, None].double(), torch.zeros(3, 0).long(), example), BOS, EOS, 8, beam_size)
+    expected = beam_search(Model(5, seed=3), start(3), BOS, EOS, 8, beam_size)
+    assert torch.equal(found.tokens, expected.tokens) and torch.equal(found.scores, expected.scores)
+    first = seen[0][0]
+    assert all(state[0] is first[0] and state[2] is first[2] for state, _ in seen)
+    steps = [(new[1], later[1]) for (_, new), (later, _) in itertools.pairwise(seen)]
+    assert steps and all(new is later for new, later in steps) == (beam_size == 1)
+
+
+def test_reorder_leaves_what_it_is_told_to_keep():
+    kept, other = torch.arange(3), torch.arange(3)
+    state = reorder({"a": (kept, None), "b": [other]}, torch.tensor([2, 0]), keep=[kept])
+    assert state["a"][0] is kept and state["b"][0].tolist() == [2, 0]
 
 
 def test_what_an_ended_example_is_fed_does_not_matter():

@@ -82,6 +82,15 @@ def test_token_by_token_equals_teacher_forcing(model, batch):
     torch.testing.assert_close(torch.stack(steps, 1), logits)
 
 
+def test_a_beam_projects_the_memory_once_for_each_sentence(batch):
+    src, _, lens, _ = batch
+    model, sizes = transformer(), []
+    for blk in model.decoder.blks:
+        blk.attention2.W_k.register_forward_pre_hook(lambda layer, args: sizes.append(tuple(args[0].shape)))
+    model.translate(src, lens, BOS, EOS, 6, beam_size=4)
+    assert sizes == [(3, 5, 8)] * 2
+
+
 def test_a_step_leaves_its_state(model, batch):
     """A beam's hypotheses start from the same state."""
     src, tgt, lens, _ = batch
