@@ -272,6 +272,30 @@ def _check_dot(queries, keys):
 
 def check_inputs(queries, keys, values, score_bias=None):
     """Checks what all ways of scoring need, and returns the shape of the scores, (B, T, S) or (B, H, T, S)."""
+    if not _fit(queries, keys, values):
+        _explain(queries, keys, values)
+    shape = (*queries.shape[:-1], keys.shape[-2])
+    if score_bias is not None:
+        given = tuple(score_bias.shape)
+        if len(given) != len(shape) or any(n not in (1, m) for n, m in zip(given, shape, strict=True)):
+            raise ValueError(f"score_bias has shape {given}, which does not broadcast to {shape}")
+    return shape
+
+
+def _fit(queries, keys, values):
+    return (
+        all(isinstance(x, torch.Tensor) for x in (queries, keys, values))
+        and queries.dim() in (3, 4)
+        and queries.shape[:-2] == keys.shape[:-2] == values.shape[:-2]  # (B,) or (B, H)
+        and keys.shape[-2] == values.shape[-2]
+        and queries.device == keys.device == values.device
+        and queries.dtype == keys.dtype == values.dtype
+        and queries.is_floating_point()
+    )
+
+
+def _explain(queries, keys, values):
+    """Raises for what does not fit; under autocast different dtypes do."""
     for name, x in (("queries", queries), ("keys", keys), ("values", values)):
         if not isinstance(x, torch.Tensor) or not x.is_floating_point():
             raise TypeError(f"{name} are {getattr(x, 'dtype', type(x).__name__)}, expected a floating-point tensor")
@@ -290,9 +314,3 @@ def check_inputs(queries, keys, values, score_bias=None):
             raise ValueError(f"{name} have dtype {x.dtype} but queries have {queries.dtype}: cast them with .to()")
     if keys.shape[-2] != values.shape[-2]:
         raise ValueError(f"there are {keys.shape[-2]} keys but {values.shape[-2]} values: expected one value per key")
-    shape = (*queries.shape[:-1], keys.shape[-2])
-    if score_bias is not None:
-        given = tuple(score_bias.shape)
-        if len(given) != len(shape) or any(n not in (1, m) for n, m in zip(given, shape, strict=True)):
-            raise ValueError(f"score_bias has shape {given}, which does not broadcast to {shape}")
-    return shape

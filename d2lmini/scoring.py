@@ -18,47 +18,67 @@ ADDITIVE_BLOCK = 2**22
 
 
 def attend(queries, keys, values, mask=None, *, causal=False, scale=None, dropout_p=0.0, score_bias=None):
-    """Averages (..., T, E) of the values by the fused kernel, which never makes the (T, S) weights.
+    """Averages (..., T, E) of the values, by the fused kernel, which never makes the (T, S) weights, if that is faster.
 
     The arguments are those of `d2lmini.scaled_dot_product_attention`, checked; ``mask`` has the dimensions of the
     scores. What takes no part has no effect, as told in `d2lmini.attention`.
     """
     shape = (*queries.shape[:-1], keys.shape[-2])
-    if _weights_are_cheaper(shape, queries, values, dropout_p):
-        return attend_with_weights(
-            queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias
-        )[0]
-    if causal and not (mask is None and score_bias is None and shape[-2] == shape[-1]):
+    average = _formula if _formula_is_better(shape, queries, values, dropout_p, mask) else _kernel
+    may_be_idle = mask is not None  # a causal mask alone leaves each query a key, and each key a query
+    if causal and not (average is _kernel and mask is None and score_bias is None and shape[-2] == shape[-1]):
         mask, causal = with_causal(shape, mask, queries.device), False  # the kernel's own aligns starts
-    if mask is None:
-        return _kernel(queries, keys, values, None, causal, scale, dropout_p, score_bias)
+    if not may_be_idle:
+        return average(queries, keys, values, mask, score_bias, causal, scale, dropout_p)
     if queries.device.type == "cpu":
-        output = _kernel(queries, keys, values, mask, False, scale, dropout_p, score_bias)
+        output = average(queries, keys, values, mask, score_bias, False, scale, dropout_p)
         looked_at = (output, queries, keys) if output.requires_grad else (output,)
         if all(map(_is_known_finite, looked_at)):
             return output
     queries, keys, values = without_idle(mask, queries, keys, values)
-    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1): rows for which some kernels give NaN (torch 2.4)
-    output = _kernel(queries, keys, values, mask | empty, False, scale, dropout_p, score_bias)
-    return output.masked_fill(empty, 0)
+    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1): rows for which some ways give NaN
+    return average(queries, keys, values, mask | empty, score_bias, False, scale, dropout_p).masked_fill(empty, 0)
 
 
-def attend_with_weights(queries, keys, values, mask=None, *, dropout_p=0.0, **options):
-    """The averages of `attend` and the weights before dropout, by the formula; options as `dot_product_weights`."""
-    weights = dot_product_weights(queries, keys, mask, **options)
-    if mask is not None:
-        _, values = without_idle(mask, None, values)
-    return weighted_average(weights, values, dropout_p), weights.to(queries.dtype)
-
-
-def _weights_are_cheaper(shape, queries, values, dropout_p):
-    """Whether the formula takes less time than the fused kernel, or the kernel cannot be relied on."""
+def _formula_is_better(shape, queries, values, dropout_p, mask):
+    """Whether to make the weights: the kernel would take longer, or cannot be relied on."""
     if 0 in shape or 0 in values.shape:  # kernels differ on what they make of nothing
         return True
     if queries.device.type != "cpu":
         return False
-    # a CPU's kernel makes the weights itself if it is to drop some, and its backward pass is slow for a few keys
-    return dropout_p > 0 or (shape[-2] * shape[-1] <= 256 and queries.requires_grad and torch.is_grad_enabled())
+    # a CPU's kernel makes weights itself if it is to drop some; of a few keys it is slow with a mask, and backward
+    few = shape[-2] * shape[-1] <= 256
+    return dropout_p > 0 or (few and (mask is not None or (queries.requires_grad and torch.is_grad_enabled())))
+
+
+def _formula(queries, keys, values, mask, score_bias, causal, scale, dropout_p):
+    return weighted_average(_softmax_of_scores(queries, keys, mask, score_bias, scale), values, dropout_p)
+
+
+def _kernel(queries, keys, values, mask, score_bias, causal, scale, dropout_p):
+    if queries.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        # there the backward pass in bf16 takes twice (196 tokens) to thirteen times (17) the time of float32's
+        full, dtype = (x.float() for x in (queries, keys, values)), torch.get_autocast_dtype("cpu")
+        with torch.autocast("cpu", enabled=False):
+            return _kernel(*full, mask, score_bias, causal, scale, dropout_p).to(dtype)
+    if score_bias is not None:
+        mask = _added(mask, score_bias.to(queries.dtype)).expand(*queries.shape[:-1], keys.shape[-2])
+    if queries.dim() == 4:
+        return F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p, causal, scale=scale)
+    # the fast kernels want heads
+    queries, keys, values = queries.unsqueeze(1), keys.unsqueeze(1), values.unsqueeze(1)  # (B, 1, T, D), ...
+    mask = None if mask is None else mask.unsqueeze(1)  # (B, 1, T, S)
+    return F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p, causal, scale=scale).squeeze(1)
+
+
+def attend_with_weights(queries, keys, values, mask=None, *, causal=False, scale=None, dropout_p=0.0, score_bias=None):
+    """The averages of `attend` and the weights before dropout, (..., T, S)."""
+    if causal and mask is not None:
+        mask, causal = with_causal((*queries.shape[:-1], keys.shape[-2]), mask, queries.device), False
+    weights = dot_product_weights(queries, keys, mask, score_bias, causal=causal, scale=scale)
+    if mask is not None:
+        _, values = without_idle(mask, None, values)
+    return weighted_average(weights, values, dropout_p), weights.to(queries.dtype)
 
 
 def without_idle(mask, queries, *keys):
@@ -83,21 +103,9 @@ def _is_known_finite(x):
     return x.device.type == "cpu" and math.isfinite(x.detach().sum())
 
 
-def _kernel(queries, keys, values, mask, causal, scale, dropout_p, score_bias):
-    if queries.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-        # there the backward pass in bf16 takes twice (196 tokens) to thirteen times (17) the time of float32's
-        full, dtype = (x.float() for x in (queries, keys, values)), torch.get_autocast_dtype("cpu")
-        with torch.autocast("cpu", enabled=False):
-            return _kernel(*full, mask, causal, scale, dropout_p, score_bias).to(dtype)
-    if score_bias is not None:
-        added = score_bias.to(queries.dtype).expand(*queries.shape[:-1], keys.shape[-2])
-        mask = added if mask is None else added.masked_fill(~mask, -torch.inf)
-    if queries.dim() == 4:
-        return F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p, causal, scale=scale)
-    # the fast kernels want heads
-    queries, keys, values = queries.unsqueeze(1), keys.unsqueeze(1), values.unsqueeze(1)  # (B, 1, T, D), ...
-    mask = None if mask is None else mask.unsqueeze(1)  # (B, 1, T, S)
-    return F.scaled_dot_product_attention(queries, keys, values, mask, dropout_p, causal, scale=scale).squeeze(1)
+def _added(mask, score_bias):
+    """What is added to the scores: the bias, and -inf where the mask is False."""
+    return score_bias if mask is None else score_bias.masked_fill(~mask, -torch.inf)
 
 
 def masked_softmax(X, valid_lens=None, *, mask=None):
@@ -134,18 +142,23 @@ def softmax_where(scores, mask):
 
 def dot_product_weights(queries, keys, mask=None, score_bias=None, *, causal=False, scale=None):
     """Weights (..., T, S) of scores scale * q . k, plus a bias; the scale is 1/sqrt(D) unless given. D2L 11.3.6."""
-    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
+    may_be_idle = mask is not None
     if causal:
         mask = with_causal((*queries.shape[:-1], keys.shape[-2]), mask, queries.device)
-    if mask is None:
-        scores = (_widen(queries) @ _widen(keys).mT).mul_(scale)  # (..., T, S)
-        return (scores if score_bias is None else scores + score_bias).softmax(-1)
+    if not may_be_idle:
+        return _softmax_of_scores(queries, keys, mask, score_bias, scale)
     queries, keys = without_idle(mask, queries, keys)
-    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1): their softmax would be NaN
-    added = torch.zeros_like(mask, dtype=queries.dtype).masked_fill(~(mask | empty), -torch.inf)
-    added = added if score_bias is None else added + score_bias
-    weights = torch.add(added, _widen(queries) @ _widen(keys).mT, alpha=scale).softmax(-1)
-    return weights.masked_fill(empty, 0) if mask.device.type != "cpu" or empty.any() else weights
+    empty = ~mask.any(-1, keepdim=True)  # (..., T, 1): rows whose softmax would be NaN
+    return _softmax_of_scores(queries, keys, mask | empty, score_bias, scale).masked_fill(empty, 0)
+
+
+def _softmax_of_scores(queries, keys, mask, score_bias, scale):
+    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
+    scores = _widen(queries) @ _widen(keys).mT  # (..., T, S)
+    if mask is None and score_bias is None:
+        return scores.mul_(scale).softmax(-1)
+    added = _added(mask, scores.new_zeros(()) if score_bias is None else score_bias)
+    return torch.add(added, scores, alpha=scale).softmax(-1)
 
 
 def additive_scores(queries, keys, w_v):
