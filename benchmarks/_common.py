@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from datetime import datetime, timezone
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
@@ -16,7 +17,7 @@ from d2lmini import results
 from d2lmini.experiments import runner
 
 
-def in_turns(calls, rounds, least=0.02):
+def in_turns(calls, rounds, least):
     """Processor time of each call, which other work on the machine does not add to.
 
     Args:
@@ -43,9 +44,9 @@ def in_turns(calls, rounds, least=0.02):
     return seconds
 
 
-def ratios(calls, rounds, ours="ours"):
-    """How many times the time of each peer ours takes: the median over the rounds, to three digits."""
-    seconds = in_turns(calls, rounds)
+def ratios(calls, sizes, ours="ours"):
+    """How many times the time of each peer ours takes: the median over ``sizes.rounds``, to three digits."""
+    seconds = in_turns(calls, sizes.rounds, sizes.turn_s)
     return {
         peer: round(median(a / b for a, b in zip(seconds[ours], seconds[peer], strict=True)), 3)
         for peer in calls
@@ -53,39 +54,47 @@ def ratios(calls, rounds, ours="ours"):
     }
 
 
-def main(name, measure, sizes, smoke):
+def main(name, measure, sizes, smoke, arguments=None):
     """The command line of a benchmark: measures on one thread of the CPU and writes ``benchmark_<name>.json``.
 
     Args:
         name: of the module.
-        measure: function of the sizes that returns what goes into the record.
+        measure: function of the sizes that returns a dict, what goes into the record.
         sizes, smoke: dataclass instances; the second for ``--smoke``, which takes seconds.
+        arguments: list of words; None: those of the command line.
+
+    Raises:
+        SystemExit: the record would be one of the package, but the files differ from the commit or the sizes are tiny.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, to see whether it runs")
     parser.add_argument("--out", type=Path, help="folder of the record; needed where files differ from the commit")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     source = runner._source()
     if options.out is None and (options.smoke or source["dirty"] is not False):
         what = "tiny sizes are" if options.smoke else "files that differ from the commit are"
         parser.error(f"{what} no measurement to keep in {results.FOLDER}: commit first, or name another folder, --out")
-    torch.set_num_threads(1)
     sizes = smoke if options.smoke else sizes
-    record = {
-        "benchmark": name,
-        "config": results.as_json(sizes),
-        **measure(sizes),
-        "source": source,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "transformers": __import__("transformers").__version__,
-            "d2lmini": d2lmini.__version__,
-        },
-        "device": runner._device(torch.device("cpu")),
-        "command": f"python -m benchmarks.{name}",
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-    }
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        record = {
+            "benchmark": name,
+            "config": results.as_json(sizes),
+            **measure(sizes),
+            "source": source,
+            "versions": {
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "transformers": version("transformers"),
+                "d2lmini": d2lmini.__version__,
+            },
+            "device": runner._described(torch.device("cpu")),
+            "command": f"python -m benchmarks.{name}",
+            "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        }
+    finally:
+        torch.set_num_threads(threads)
     folder = options.out or results.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"benchmark_{name}.json"

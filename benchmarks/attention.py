@@ -14,8 +14,8 @@ from torch import nn
 
 from benchmarks._common import main, ratios
 from d2lmini.attention import scaled_dot_product_attention
-from d2lmini.experiments.attention_cost import peak_bytes
 from d2lmini.masks import causal_mask
+from d2lmini.measure import peak_bytes
 from d2lmini.multi_head import MultiHeadAttention
 
 
@@ -28,9 +28,10 @@ class Sizes:
     num_heads: int = 4
     head_size: int = 64
     rounds: int = 21
+    turn_s: float = 0.02  # a call is repeated until its turn lasts so long
 
 
-SMOKE = replace(Sizes(), lengths=(3, 8), batches=(2, 1), num_heads=2, head_size=4, rounds=2)
+SMOKE = replace(Sizes(), lengths=(3, 8), batches=(2, 1), num_heads=2, head_size=4, rounds=2, turn_s=0.0)
 
 
 def d2l_formula(queries, keys, values, valid_lens=None):
@@ -131,15 +132,15 @@ def measure(sizes):
             torch.testing.assert_close(calls["ours"](*qkv), calls["sdpa"](*qkv))
             torch.testing.assert_close(calls["d2l"](*qkv), calls["sdpa"](*qkv), rtol=1e-3, atol=1e-4)
             for way in (forward, both):
-                _add(function, case, way, ratios({n: way(c, qkv, []) for n, c in calls.items()}, sizes.rounds))
+                _add(function, case, way, ratios({n: way(c, qkv, []) for n, c in calls.items()}, sizes))
         X = [torch.randn(B, T, h, requires_grad=True)]
         calls, modules = module_calls(sizes, T, B)
         for case, of_case in calls.items():
             for way in (forward, both):
                 runs = {n: way(c, X, list(modules[n].parameters())) for n, c in of_case.items()}
-                _add(module, case, way, ratios(runs, sizes.rounds))
+                _add(module, case, way, ratios(runs, sizes))
     extra = {
-        case: {name: peak_bytes(both(call, qkv, []), torch.device("cpu")) for name, call in calls.items()}
+        case: {name: peak_bytes(both(call, qkv, [])) for name, call in calls.items()}
         for case, calls in function_calls(sizes, T, B).items()
     }
     return {"function": function, "module": module, "extra_bytes": extra}

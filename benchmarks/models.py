@@ -32,6 +32,7 @@ class Sizes:
     translation: tuple = (32, 16, 20, 8000, 256, 512, 4, 3)  # B, S, steps, V, h, hidden units of the FFN, heads, blocks
     beam_size: int = 4
     rounds: int = 15
+    turn_s: float = 0.02  # a call is repeated until its turn lasts so long
 
 
 SMOKE = replace(
@@ -41,6 +42,7 @@ SMOKE = replace(
     vit=(2, 8, 4, 8, 8, 2, 1),
     translation=(2, 3, 4, 20, 8, 8, 2, 1),
     rounds=2,
+    turn_s=0.0,
 )
 
 
@@ -256,7 +258,7 @@ def measure(sizes):
         "greedy search": searches["greedy"],
         f"beam search of {sizes.beam_size}": searches["beam"],
     }
-    return {"work": {name: ratios(calls, sizes.rounds) for name, calls in work.items()}}
+    return {"work": {name: ratios(calls, sizes) for name, calls in work.items()}}
 
 
 if __name__ == "__main__":
