@@ -24,7 +24,7 @@ RECORD = Path(__file__).parent.parent / "d2lmini" / "results" / "figure_start.js
 PAGE, READY = "chapters/01_queries_keys_values.html", "d2lmini-query-plane[data-ready=yes]"
 LINE = {"offline": False, "latency": 150, "downloadThroughput": 1_600_000 / 8, "uploadThroughput": 750_000 / 8}
 SLOWDOWN = 4
-ROUNDS = 2
+ROUNDS = 3
 
 
 class Zipped(http.server.SimpleHTTPRequestHandler):

@@ -52,7 +52,6 @@ function framed(render, title, hint) {
     }
     start();
     el.classList.add("d2lmini-figure");
-    el.dataset.lmSuppressShortcuts = "true"; // JupyterLab hears keys before the page does, and looks for this
     for (const kind of ["keydown", "keyup", "keypress"]) el.addEventListener(kind, (event) => {
       if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
     });

@@ -44,6 +44,9 @@ def everything(page):
         "unset mathematics": dollars and page.locator("mjx-container").count() == 0,
         "alt": page.locator("article .cell_output img").evaluate_all("nodes => nodes.map(n => n.alt)"),
         "overflow": page.evaluate("document.documentElement.scrollWidth - window.innerWidth"),
+        "cut": page.locator("article pre").evaluate_all(
+            "all => all.filter((n) => n.scrollWidth > n.clientWidth + 1).length"
+        ),
         "theme": page.evaluate("document.documentElement.dataset.theme"),
         **{kind: list(seen) for kind, seen in page.log.items()},  # axe adds to it
     }
@@ -77,6 +80,11 @@ def test_a_page_asks_only_its_own_host_and_logs_no_error(seen, book_url, name):
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_is_wider_than_the_screen(seen, name):
     assert seen(name)["overflow"] <= 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_of_code_is_cut_off(seen, name):
+    assert seen(name)["cut"] == 0
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -170,6 +178,31 @@ def test_dark_mode_leaves_no_white_box_behind_a_figure(open_page, book_url):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     box = page.locator(".text_html", has=page.locator("d2lmini-query-plane"))
     assert box.evaluate("node => getComputedStyle(node).backgroundColor") == "rgba(0, 0, 0, 0)"
+
+
+def test_the_icons_show_without_the_script_of_all_icons(open_page, book_url):
+    page = open_page(f"{book_url}/{PLANE}")
+    assert not any("fontawesome.js" in url for url in page.log["requests"])
+    page.evaluate("document.fonts.ready")
+    icons = page.locator("i.fas:visible, i.fab:visible, i.fa-solid:visible")
+    glyphs = icons.evaluate_all("all => all.map((node) => getComputedStyle(node, '::before').content)")
+    assert len(glyphs) >= 5 and "none" not in glyphs
+    assert page.evaluate("document.fonts.check('900 1em \"Font Awesome 6 Free\"', '\\uf135')")
+
+
+def test_what_asks_to_predict_stands_in_a_box(open_page, book_url):
+    page = open_page(f"{book_url}/{PLANE}")
+    boxes = page.locator("p.predict")
+    assert boxes.count() >= 3
+    assert all(text.startswith(("Predict", "Before you touch")) for text in boxes.all_inner_texts())
+    assert boxes.first.evaluate("node => getComputedStyle(node).borderLeftWidth") == "4px"
+
+
+def test_a_citation_leads_to_the_bibliography(open_page, book_url):
+    page = open_page(f"{book_url}/{PLANE}")
+    page.get_by_role("link", name="Zhang et al., 2023").first.click()
+    page.wait_for_url("**/bibliography.html#*")
+    assert "Dive into Deep Learning" in page.locator(":target").inner_text()
 
 
 def test_search_finds_a_chapter(open_page, book_url):
