@@ -3,43 +3,51 @@
 Source: Vaswani et al. 2017, section 3; Xiong et al. 2020 for the norm inside of the branches.
 """
 
-from .drawing import Diagram
+from .drawing import ROW, Diagram
 
 
-def _sublayers(diagram, sublayers, x, norm_first, prefix=""):
-    """Stacks sublayers on a diagram from the input ``X`` up, each with its residual connection and its norm.
+def _block(name, description, sublayers, norm_first):
+    """A stack of sublayers from the input ``X`` up, each with its residual connection and its norm.
 
     Args:
-        diagram: with an input called ``prefix + "X"`` at column ``x``.
-        sublayers: list of (name, text, accent, name of its AddNorm).
-        x: column.
+        name: of the block.
+        description: of the diagram, but for where the norms stand.
+        sublayers: list of (name, text, accent, name of its AddNorm), named as in the module.
         norm_first: whether the norm stands before the sublayer.
-        prefix: of all names, where a diagram has two such stacks.
 
     Returns:
-        name of the last thing, and the row above it.
+        A `Diagram`.
     """
-    last, row, shape = f"{prefix}X", 0.0, "(B, T, h)"
-    for name, text, accent, norm in sublayers:
-        sub, add, ln = f"{prefix}{name}", f"{prefix}{norm}+", f"{prefix}{norm}"
-        after = [(ln, "layer norm", None), (sub, text, accent)] if norm_first else [(sub, text, accent)]
+    where = "inside of each branch, before the sublayer" if norm_first else "after each sum"
+    diagram = Diagram(
+        f"Transformer {name} block, {'pre' if norm_first else 'post'}-norm",
+        f"From the bottom up: {description} A layer norm stands {where}.",
+    )
+    diagram.text("X", (0, 0))
+    last, row = "X", 0.0
+    for sublayer, text, accent, norm in sublayers:
+        parts = [(sublayer, text, accent)]
+        if norm_first:
+            parts.insert(0, (norm, "layer norm", None))
         below = last
-        for i, (part, words, colour) in enumerate(after):
-            row += 1.0 if i else 1.7 if below == f"{prefix}X" else 1.45
-            diagram.box(part, (x, row), words, width=2.1, accent=colour)
-            if i == 0:
-                of = "input 0" if below == f"{prefix}X" and not prefix else None
-                diagram.arrow(below, part, shape, of=of, side="left", at=0.3 if below == f"{prefix}X" else 0.4)
+        for part, words, colour in parts:
+            first = part == parts[0][0]
+            row += 1.0 if not first else 1.7 if below == "X" else 1.45
+            diagram.box(part, (0, row), words, width=2.1, accent=colour)
+            if first:
+                of, at = ("input 0", 0.3) if below == "X" else (None, 0.4)
+                diagram.arrow(below, part, "(B, T, h)", of=of, side="left", at=at)
             else:
-                diagram.arrow(after[i - 1][0], part)
-        row += 0.85
-        diagram.plus(add, (x, row)).arrow(sub, add).arrow(below, add, around=1.3)
-        last = add
+                diagram.arrow(parts[0][0], part)
+        row, last = row + 0.85, f"{norm}+"
+        diagram.plus(last, (0, row)).arrow(sublayer, last).arrow(below, last, around=1.3)
         if not norm_first:
-            row += 0.85
-            diagram.box(ln, (x, row), "layer norm", width=2.1).arrow(add, ln)
-            last = ln
-    return last, row
+            row, last = row + 0.85, norm
+            diagram.box(norm, (0, row), "layer norm", width=2.1).arrow(f"{norm}+", norm)
+    diagram.text("output", (0, row + 1.5)).arrow(last, "output", "(B, T, h)", of="", side="left", at=0.7)
+    return diagram.frame(
+        "L times", [norm for *_, norm in sublayers] + [name for name, *_ in sublayers] + [last], pad=(50, 24)
+    )
 
 
 def encoder_block(norm_first=False):
@@ -51,21 +59,15 @@ def encoder_block(norm_first=False):
     Returns:
         A `Diagram` of `d2lmini.TransformerEncoderBlock`.
     """
-    where = "inside of each branch, before the sublayer" if norm_first else "after each sum"
-    diagram = Diagram(
-        f"Transformer encoder block, {'pre' if norm_first else 'post'}-norm",
-        "From the bottom up: the tokens X go through multi-head self-attention, and X is added to what comes out; the "
-        "sum goes through a feed-forward network and is added to what comes out of that. "
-        f"A layer norm stands {where}.",
-    )
-    diagram.text("X", (0, 0))
     sublayers = [
         ("attention", "multi-head attention", "blue", "addnorm1"),
         ("ffn", "feed-forward network", "orange", "addnorm2"),
     ]
-    last, row = _sublayers(diagram, sublayers, 0, norm_first)
-    diagram.text("output", (0, row + 1.5)).arrow(last, "output", "(B, T, h)", of="", side="left", at=0.7)
-    return diagram.frame("L times", ["addnorm1", "attention", "ffn", last], pad=(50, 24))
+    description = (
+        "the tokens X go through multi-head self-attention, and X is added to what comes out; the sum goes through a "
+        "feed-forward network and is added to what comes out of that."
+    )
+    return _block("encoder", description, sublayers, norm_first)
 
 
 def decoder_block(norm_first=False):
@@ -77,26 +79,20 @@ def decoder_block(norm_first=False):
     Returns:
         A `Diagram` of `d2lmini.TransformerDecoderBlock`.
     """
-    where = "inside of each branch, before the sublayer" if norm_first else "after each sum"
-    diagram = Diagram(
-        f"Transformer decoder block, {'pre' if norm_first else 'post'}-norm",
-        "From the bottom up: the tokens X of the target go through causal multi-head self-attention; cross-attention "
-        "takes its queries from them, and its keys and values from the memory, the output of the encoder; a feed-"
-        f"forward network follows. Each of the three is added to what went in. A layer norm stands {where}.",
-    )
-    diagram.text("X", (0, 0))
     sublayers = [
         ("attention1", "causal self-attention", "blue", "addnorm1"),
         ("attention2", "cross-attention", "blue", "addnorm2"),
         ("ffn", "feed-forward network", "orange", "addnorm3"),
     ]
-    last, row = _sublayers(diagram, sublayers, 0, norm_first)
-    diagram.text("output", (0, row + 1.5)).arrow(last, "output", "(B, T, h)", of="", side="left", at=0.7)
-    height = -diagram.places["attention2"].y / 50
-    diagram.text("memory", (-2.8, height)).arrow(
-        "memory", "attention2", "(B, S, h)", leave="right", enter="left", at=0.3
+    description = (
+        "the tokens X of the target go through causal multi-head self-attention; cross-attention takes its queries "
+        "from them, and its keys and values from the memory, the output of the encoder; a feed-forward network "
+        "follows. Each of the three is added to what went in."
     )
-    return diagram.frame("L times", ["addnorm1", "attention1", "ffn", last], pad=(50, 24))
+    diagram = _block("decoder", description, sublayers, norm_first)
+    row = -diagram.places["attention2"].y / ROW
+    diagram.text("memory", (-2.5, row))
+    return diagram.arrow("memory", "attention2", "(B, S, h)", leave="right", enter="left", at=0.28)
 
 
 def transformer():
