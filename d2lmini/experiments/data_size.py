@@ -49,7 +49,7 @@ PRESETS = {
     # 600, 6,000 and 60,000 images; networks and learning rates are those of `vision_vit` and `vision_cnn`
     "laptop": replace(
         Config(), **_vision.LAPTOP | {"steps": 3_000, "checks": 6}, patch_size=4, num_hiddens=64, mlp_num_hiddens=128,
-        num_blks=4, lr=4e-3, resnet_lr=4e-3, drop_path=0.0, seeds=(0,),
+        num_blks=4, lr=4e-3, resnet_lr=8e-3, drop_path=0.0, seeds=(0,),
     ),
     "full": Config(),
 }  # fmt: skip

@@ -50,7 +50,7 @@ PRESETS = {
         erase=0.1,
         seeds=(0,),
     ),
-    "laptop": like("laptop", blocks=(1, 1, 1), lr=4e-3),
+    "laptop": like("laptop", blocks=(1, 1, 1), lr=8e-3),
     "full": like("full", multiple=8, lr=3e-3),
 }
 

@@ -56,6 +56,19 @@ def test_another_config_does_not_match(tmp_path):
     assert not results.config_matches(record, presets["laptop"])
 
 
+def test_a_later_setting_matters_where_it_has_not_its_default():
+    @dataclasses.dataclass(frozen=True)
+    class Grown:
+        sizes: tuple = (1, 2)
+        precision: str = "auto"
+
+    assert results.config_matches({"config": {"sizes": [1, 2]}}, Grown())
+    assert not results.config_matches({"config": {"sizes": [1, 2]}}, Grown(precision="bf16"))
+    assert not results.config_matches({"config": {"sizes": [1, 2], "precision": "bf16"}}, Grown())
+    assert not results.config_matches({"config": {"precision": "auto"}}, Grown(sizes=(1,)))
+    assert not results.config_matches({"config": {"sizes": [1, 2], "gone": 1}}, Grown())
+
+
 def test_missing_record():
     with pytest.raises(FileNotFoundError, match="`python -m d2lmini run nothing --preset laptop` makes it"):
         results.load("nothing")
