@@ -41,9 +41,10 @@ def scaled_dot_product_attention(
 ):
     """Averages of the values, weighted by softmax(scale * queries . keys + score_bias).
 
-    Runs through torch's fused kernel, which never makes the (T, S) weights, unless they are asked for. Asking
-    changes the output by no more than rounding, except that dropout draws other random numbers. The fused
-    kernel has no second derivatives; the plain formula has.
+    Runs through torch's fused kernel, which never makes the (T, S) weights, unless they are asked for, or a CPU's
+    kernel would take longer than the plain formula: with dropout, or of few keys. Asking changes the output by no
+    more than rounding, except that dropout draws other random numbers. The fused kernel has no second derivatives;
+    the plain formula has.
 
     Args:
         queries: (B, T, D) or (B, H, T, D).

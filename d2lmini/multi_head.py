@@ -66,7 +66,7 @@ class MultiHeadAttention(nn.Module):
     """Multi-head attention, with the parameters of D2L: ``W_q``, ``W_k``, ``W_v`` and ``W_o``.
 
     ``attention`` is where the heads attend: `capture_attention` and ``attention.attention_weights`` show its weights.
-    Runs through torch's fused kernel; asking for weights changes nothing.
+    Attends as `d2lmini.scaled_dot_product_attention` does; asking for weights changes nothing.
 
     Args:
         num_hiddens: h, features of the output and of all heads together.

@@ -1,8 +1,8 @@
 """From queries and keys to weights, and from weights to an average: the arithmetic inside `d2lmini.attention`.
 
-`attend` is the way to torch's fused kernel, which all dot-product attention takes. `masked_softmax` checks what it is
-given. The other functions are what the modules run once they have checked their inputs and made one mask of
-``valid_lens`` and ``mask`` (`d2lmini.masks.as_mask`).
+`attend` is what all dot-product attention goes through, by torch's fused kernel or by the formula. `masked_softmax`
+checks what it is given. The other functions are what the modules run once they have checked their inputs and made
+one mask of ``valid_lens`` and ``mask`` (`d2lmini.masks.as_mask`).
 """
 
 import math

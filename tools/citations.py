@@ -11,9 +11,9 @@ from pybtex.database import parse_file
 from pybtex.plugin import find_plugin
 
 from tools._generated import ROOT, between, main, put
+from tools.sphinx_ext.citations import LINK
 
 RAW = re.compile(r"\{cite\}`\s*([^`]+?)\s*`")
-LINK = re.compile(r"\[\[[^\[\]]*\]\]\((?:\.\./)*bibliography\.md#([\w-]+)\)")
 
 
 @cache
