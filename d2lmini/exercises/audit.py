@@ -20,6 +20,7 @@ import torch
 from .engine import registry, source
 from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, RECORDED, TIMEOUT, judge
 from .engine.model import Choice, Coded, Experiment, Identity
+from .engine.remote import Loopback
 
 SEEDS = (0, 1, 2)
 LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}
@@ -124,6 +125,16 @@ def _right_answers(part, solution, seconds):
         verdict = judge(part, alternative, seed=1)
         if verdict.status != PASSED:
             yield "alternatives", f"{alternative.__name__}: {verdict}"
+        elif not isinstance(part, Experiment):
+            yield from _elsewhere(part, alternative, verdict, alternative.__name__)
+    yield from _elsewhere(part, solution, verdicts[0], "the solution")
+
+
+def _elsewhere(part, answer, here, name):
+    """The verdict on an answer in another process must be the same: `verify` sees what crosses, and no more."""
+    there = judge(part, answer, seed=here.seed, host=Loopback(part.verify.__module__))
+    if (here.status, here.code, here.checks) != (there.status, there.code, there.checks):
+        yield "elsewhere", f"{name}: here {here.code!r}, {here.checks} checks; from another process: {there}"
 
 
 def _stub(part):
@@ -191,10 +202,10 @@ def _mutants(part):
         if mutant.diagnosis in UNTELLING:
             yield (
                 "diagnosis",
-                f"{mutant.name}: {mutant.diagnosis!r} names no cause; add a known mistake to the check",
+                f"{mutant.name}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message",
             )
         try:
-            answer = mutant.function or source.build(source.mutated(part, mutant), part.name)
+            answer = source.mutant(part, mutant)
         except (ValueError, SyntaxError) as error:
             yield "mutants", f"{mutant.name}: {error}"
             continue
@@ -208,6 +219,8 @@ def _mutants(part):
                     f"{mutant.name}: expected {mutant.diagnosis!r}, got {verdict.code!r}: {verdict}",
                 )
             yield from _leaks(verdict, mutant.name)
+        if not isinstance(part, Experiment):
+            yield from _elsewhere(part, answer, verdict, mutant.name)
 
 
 def _leaks(verdict, name):

@@ -104,8 +104,18 @@ def swallows(t, answer):
     verify(t, answer)
 
 
-def same_code(mutant, code):
-    return [replace(mutant, diagnosis=code), *MUTANTS[1:]]
+def reads_what_was_changed(t, answer):
+    seen = Seen()
+    t.call(lambda seen, x: (seen.note(), answer(x))[1], seen, t.randn(2))
+    t.that(seen.calls == 1, "calls", "it was not called once")
+    verify(t, answer)
+
+
+class Seen:
+    calls = 0
+
+    def note(self):
+        self.calls += 1
 
 
 FAULTS = {
@@ -135,8 +145,11 @@ FAULTS = {
     "mutants: not found": replace(PART, mutants=[Mutant("x", "same", "absent", ""), *MUTANTS]),
     "mutants: found twice": replace(PART, mutants=[Mutant("x", "same", "r", ""), *MUTANTS]),
     "mutants: pass": replace(PART, mutants=[Mutant("x", "same", "2.0 * x", "x + x"), *MUTANTS]),
-    "diagnosis: another": replace(PART, mutants=same_code(MUTANTS[0], "triple")),
+    "diagnosis: another": replace(
+        PART, mutants=[*MUTANTS, Mutant("x", "other", "2.0", "3.0", "this too is three times x")]
+    ),
     "diagnosis: untelling": replace(PART, mutants=[Mutant("x", "values", "2.0", "2.5"), *MUTANTS]),
+    "elsewhere": replace(PART, verify=reads_what_was_changed),
     "reference": replace(PART, verify=tells),
     "options: two right": replace(CHOICE, options=[replace(o, right=True) for o in CHOICE.options]),
     "options: two": replace(CHOICE, options=CHOICE.options[:2]),

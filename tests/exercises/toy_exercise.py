@@ -20,20 +20,15 @@ def verify(t, answer):
     B, D = t.sizes(2)
     x = t.randn(B, D).requires_grad_()
     want = 2 * x.detach().cpu().double()
-    mistakes = {
-        "same": (want / 2, "this is x"),
-        "triple": (want * 1.5, "this is three times x"),
-        "sign": (-want, "the sign is wrong"),
-    }
     got = t.call(answer, x)
-    t.same(got, want, mistakes=mistakes)
+    t.same(got, want)
     t.same(t.gradient(got, 0), torch.full((B, D), 2.0, dtype=torch.float64), "the gradient")
 
 
 MUTANTS = [
-    Mutant("once", "same", "2.0 * x", "1.0 * x"),
-    Mutant("thrice", "triple", "2.0", "3.0"),
-    Mutant("minus", "sign", "return ", "return -"),
+    Mutant("once", "same", "2.0 * x", "1.0 * x", "this is x"),
+    Mutant("thrice", "triple", "2.0", "3.0", "this is three times x"),
+    Mutant("minus", "sign", "return ", "return -", "the sign is wrong"),
     Mutant("double", "dtype", "2.0 * x", "2.0 * x.double()"),
     Mutant("short", "shape", "2.0 * x", "2.0 * x[:-1]"),
     Mutant("detached", "grad", "2.0 * x", "2.0 * x.detach()"),

@@ -6,6 +6,7 @@ is ever broadcast, and no message holds a value of the reference.
 """
 
 import numbers
+from dataclasses import dataclass
 
 import torch
 
@@ -20,6 +21,28 @@ class Rejected(Exception):
     def __init__(self, code, message):
         super().__init__(message)
         self.code, self.message = code, message
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A value of an answer: what messages call it, and the (rtol, atol) within which two of them are equal."""
+
+    name: str
+    got: object
+    tolerance: tuple | None
+
+
+def alike(one, other) -> bool:
+    """Whether two answers gave the same, be it right or wrong."""
+    if one is None or other is None:
+        return False
+    a, b = (x.got.detach().cpu() if isinstance(x.got, torch.Tensor) else x.got for x in (one, other))
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        a, b = (torch.as_tensor(x, dtype=torch.float64) for x in (a, b))
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    rtol, atol = one.tolerance or TOLERANCE.get(a.dtype, LOOSE)
+    return not _differ(a.double(), b.double(), rtol, atol).any() if a.is_floating_point() else torch.equal(a, b)
 
 
 def is_placeholder(value) -> bool:

@@ -1,6 +1,8 @@
 """Keep what an answer does to the process from outliving it."""
 
+import builtins
 import contextlib
+import math
 import os
 import random
 import sys
@@ -8,8 +10,11 @@ import warnings
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 OUTPUT_LIMIT = 2_000  # characters that one check lets an answer print
+ENGINE = __package__ + "."
+LIBRARIES = (builtins, math, random, torch, functional, torch.linalg, torch.Tensor, torch.nn.Module)
 
 
 class BoundedOutput:
@@ -33,19 +38,67 @@ class BoundedOutput:
         return False
 
 
+def _of_engine():
+    """The modules and classes that judge: whoever replaces a function there breaks the checks that follow."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(ENGINE):
+            yield module
+            yield from (x for x in vars(module).values() if isinstance(x, type) and x.__module__ == name)
+
+
+def _snapshot(places):
+    return [(place, dict(vars(place))) for place in places]
+
+
+def _put_back(before):
+    for place, content in before:
+        now = vars(place)
+        for name, value in content.items():
+            if now.get(name) is not value and callable(value):
+                setattr(place, name, value)
+
+
+_engine = []  # as it was when the first check began
+
+
 @contextlib.contextmanager
-def restored_state():
-    """Put back random states, default dtype and device, gradient mode, warnings, streams and folder."""
+def restored_state(seed=None, quiet=False):
+    """Seed, compute in one thread, and put back afterwards whatever an answer may have changed.
+
+    That is random states, threads, default dtype and device, gradient mode, warnings, streams, folder, and functions of
+    Python, torch and the engine that were replaced.
+
+    Args:
+        seed: of torch's, Python's and numpy's global random numbers; None: as they are.
+        quiet: whether prints are dropped.
+    """
+    put_back = _put_back  # an answer may replace that, too
+    if not _engine:
+        _engine.extend(_snapshot(_of_engine()))
+    put_back(_engine)
+    before = _snapshot([*_of_engine(), *LIBRARIES])
     state = torch.get_rng_state(), random.getstate(), np.random.get_state()
     dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
-    stdout, stderr, folder = sys.stdout, sys.stderr, os.getcwd()
-    sys.stdout, sys.stderr = BoundedOutput(stdout), BoundedOutput(stderr)
+    threads = torch.get_num_threads()
+    stdout, stderr, folder = sys.stdout, sys.stderr, None
+    with contextlib.suppress(FileNotFoundError):  # it may have been removed
+        folder = os.getcwd()
+    limit = 0 if quiet else OUTPUT_LIMIT
+    sys.stdout, sys.stderr = BoundedOutput(stdout, limit), BoundedOutput(stderr, limit)
     try:
+        torch.set_num_threads(1)  # the order of a sum, and so its last digit, does not depend on the machine
+        if seed is not None:
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
         with warnings.catch_warnings():
             yield
     finally:
+        put_back(before)
         sys.stdout, sys.stderr = stdout, stderr
-        os.chdir(folder)
+        with contextlib.suppress(OSError, TypeError):
+            os.chdir(folder)
+        torch.set_num_threads(threads)
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
         if torch.get_default_device() != device:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import d2lmini
 
-from .compare import Rejected, is_placeholder
+from . import source
+from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
+from .host import HostError
 from .limits import TimeUp, call_limited
 from .model import Choice, Coded, Discussion, Experiment
 from .trial import Trial
@@ -56,7 +58,7 @@ class Verdict:
         return line
 
 
-def judge(part, answer, *, seed=None, device="cpu", seconds=None) -> Verdict:
+def judge(part, answer, *, seed=None, device="cpu", seconds=None, host=None) -> Verdict:
     """Return the verdict on ``answer``; never raises for anything the answer does.
 
     Args:
@@ -65,6 +67,7 @@ def judge(part, answer, *, seed=None, device="cpu", seconds=None) -> Verdict:
         seed: of the random inputs; a fresh one when None.
         device: where the inputs live.
         seconds: time limit, that of the part when None.
+        host: where the answer lives, which then keeps its limits; None: in this process.
     """
     if answer is None or is_placeholder(answer):
         return Verdict(part.key, NOT_ATTEMPTED, "stub", "no answer yet")
@@ -75,7 +78,7 @@ def judge(part, answer, *, seed=None, device="cpu", seconds=None) -> Verdict:
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     if not callable(answer):
         return Verdict(part.key, WRONG, "type", f"expected a function, got a {type(answer).__name__}", seed=seed)
-    return _coded(part, answer, seed, device, part.seconds if seconds is None else seconds)
+    return _coded(part, answer, seed, device, part.seconds if seconds is None else seconds, host)
 
 
 def _choice(part, answer):
@@ -102,22 +105,30 @@ def _discussion(part, answer):
     )
 
 
-def _coded(part, answer, seed, device, seconds):
-    trial = Trial(seed, device)
+def _coded(part, answer, seed, device, seconds, host):
+    trial = Trial(seed, device, host)
     warm_up(part)
 
     def verdict(status, code, message):
         return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))
 
     try:
-        with restored_state():
-            call_limited(lambda: part.verify(trial, answer), seconds)
+        with restored_state(seed):
+            answer = trial.host.adopt(answer)
+            if host is None:
+                call_limited(lambda: part.verify(trial, answer), seconds)
+            else:
+                part.verify(trial, answer)
     except TimeUp:
         return verdict(TIMEOUT, "timeout", f"stopped after {seconds:g} s: is there an endless loop?")
     except Rejected as fault:
+        if fault.code == "values":
+            fault = _foreseen(part, trial) or fault
         advice = part.advice.get(fault.code)
         message = f"{fault.message}\n  {advice}" if advice else fault.message
         return verdict(NOT_ATTEMPTED if fault.code == "stub" else WRONG, fault.code, message)
+    except HostError as error:
+        return verdict(error.status, error.code, str(error))
     except Exception as error:
         return verdict(BROKEN, "broken", f"the check itself fails, please report it ({type(error).__name__}: {error})")
     if trial.checks < part.min_checks:
@@ -127,6 +138,26 @@ def _coded(part, answer, seed, device, seconds):
             f"only {trial.checks} comparisons ran, {part.min_checks} are required: please report it",
         )
     return verdict(PASSED, "ok", f"all {trial.checks} checks hold")
+
+
+def _foreseen(part, trial):
+    """Return the fault of the mutant that gives what the answer gave where it was found wrong, or None.
+
+    The check runs on each mutant with the same seed, so with the same inputs, up to that comparison.
+    """
+    for mutant in part.mutants:
+        if not mutant.message:
+            continue
+        other = Trial(trial.seed, trial.device, last=trial.checks)
+        try:
+            with restored_state(trial.seed, quiet=True):
+                part.verify(other, source.mutant(part, mutant))
+        except Rejected as fault:
+            if fault.code == "values" and other.checks == trial.checks and alike(trial.compared, other.compared):
+                return Rejected(mutant.diagnosis, f"{trial.compared.name}: {mutant.message}")
+        except Exception:  # this mutant is no explanation
+            continue
+    return None
 
 
 def warm_up(part):

@@ -19,11 +19,14 @@ from typing import ClassVar
 class Mutant:
     """A plausible wrong answer and the diagnosis it must get.
 
+    Where it gives wrong values, ``message`` tells why: a learner whose answer gives the same values is told so.
+
     Args:
         name: what is wrong, in a word or two.
-        diagnosis: the code of the verdict: ``"shape"``, ``"dtype"``, ... or the name of a known mistake.
+        diagnosis: the code of the verdict: ``"shape"``, ``"dtype"``, ... or a name of this mistake.
         old: a piece of the solution that occurs in it exactly once.
         new: what stands there in the mutant.
+        message: what the learner did, and what to look at; empty where the check itself says it.
         function: a whole wrong answer, in place of ``old`` and ``new``.
     """
 
@@ -31,6 +34,7 @@ class Mutant:
     diagnosis: str
     old: str = ""
     new: str = ""
+    message: str = ""
     function: Callable | None = None
 
 

@@ -49,6 +49,15 @@ def mutated(part, mutant) -> str:
     return text.replace(mutant.old, mutant.new)
 
 
+def mutant(part, mutant):
+    """Return the wrong answer itself.
+
+    Raises:
+        ValueError: as `mutated`.
+    """
+    return mutant.function or build(mutated(part, mutant), part.name)
+
+
 def build(text, name):
     """Run ``text`` after the prelude, as a notebook would, and return what it calls ``name``."""
     filename = f"<answer {next(_serial)}>"

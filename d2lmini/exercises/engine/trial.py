@@ -1,36 +1,43 @@
 """What ``verify`` of an exercise works with: fresh inputs, guarded calls, counted comparisons."""
 
-import copy
-import linecache
+import contextlib
 import random
 import statistics
-import traceback
+from types import SimpleNamespace
 
 import torch
 
-from .compare import Rejected, compare_number, compare_tensor, is_placeholder
+from .compare import Compared, Rejected, compare_number, compare_tensor
+from .host import Host
 
-MESSAGE_LIMIT = 300
+
+class Stop(Exception):
+    """A trial has come to the comparison that it was to go to."""
 
 
 class Trial:
     """One try of an answer.
 
-    Every comparison is counted, so that a check in which nothing ran can pass nothing.
+    Every comparison is counted, so that a check in which nothing ran can pass nothing. The answer may live in another
+    process: what it does to the objects that it is given is seen with `look` alone.
 
     Args:
         seed: of all random inputs of this trial.
         device: where the inputs live and the results must.
+        host: where the answer lives; this process when None.
+        last: number of the comparison after which the trial ends with `Stop`; None: none.
     """
 
-    def __init__(self, seed, device="cpu"):
+    def __init__(self, seed, device="cpu", host=None, last=None):
         self.seed, self.device = seed, torch.device(device)
         self.random = random.Random(seed)
         self.generator = torch.Generator().manual_seed(seed)
-        self.checks = 0
+        self.host = Host() if host is None else host
+        self.checks, self.last = 0, last
         self.references = []  # what messages must not show
-        self.given = ()  # what the learner's code got in the last call
+        self.compared = None  # what was compared last
         self.dtype = torch.float32  # of the floating-point inputs of the last call
+        self._watches, self._seen = [], []
 
     # inputs
 
@@ -49,29 +56,44 @@ class Trial:
 
     # running the answer
 
-    def call(self, answer, *args, **kwargs):
+    def call(self, answer, /, *args, **kwargs):
         """Return ``answer(*args, **kwargs)``, computed on copies that must come back unchanged.
 
-        Compute the reference first: then nothing that the answer does can reach it. The copies stay in
-        ``given``.
+        Compute the reference first. ``answer`` is the learner's, or something callable that it returned (a module);
+        that may be an argument, too.
         """
-        self.given = tuple(_copy(a) for a in args)
-        kwargs = {name: _copy(value) for name, value in kwargs.items()}
         floats = [a for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()]
         self.dtype = floats[0].dtype if floats else self.dtype
-        try:
-            got = answer(*self.given, **kwargs)
-        except NotImplementedError:
-            raise Rejected("stub", "the answer still raises NotImplementedError") from None
-        except (Exception, SystemExit) as error:
-            raise Rejected("raised", describe(error, answer)) from None
-        if is_placeholder(got):
-            raise Rejected("stub", "the answer still returns the placeholder")
-        self.checks += 1
-        for index, (before, after) in enumerate(zip(args, self.given, strict=True)):
-            if not _equal(before, after):
-                raise Rejected("mutates", f"your code changes its argument number {index + 1} in place")
+        got, read = self.host.call(answer, args, kwargs, tuple(self._watches))
+        for seen, name, value in zip(self._seen, (name for _, name in self._watches), read, strict=True):
+            setattr(seen, name, value)
+        self._count()
         return got
+
+    @contextlib.contextmanager
+    def watching(self, make, name):
+        """Within ``with t.watching(LargestTensor, "numel") as seen:``, answers run in ``make()``.
+
+        After each call ``seen`` has the attribute ``name`` of it: plain data.
+        """
+        seen = SimpleNamespace()
+        self._watches.append((make, name))
+        self._seen.append(seen)
+        try:
+            yield seen
+        finally:
+            self._watches.pop()
+            self._seen.pop()
+
+    def look(self, function, *results):
+        """Return ``function(given, *results)``: what the answer did to what it was given, or what it returned is like.
+
+        Args:
+            function: runs where the answer lives, on the arguments of the last call as the answer left them and on
+                ``results``; it must return plain data (tensors, numbers, strings, lists, dicts) and know no reference.
+            results: what answers returned.
+        """
+        return self.host.look(function, results)
 
     # comparing; each counts as one check
 
@@ -84,21 +106,23 @@ class Trial:
             answer's inputs, or of ``want`` if it is not float. mistakes: code -> (tensor that a known mistake
             gives, message that teaches). tolerance: (rtol, atol), where those of the dtype do not fit.
         """
-        self.checks += 1
+        self._count()
         self.references.append(want)
         if dtype is None and want.is_floating_point():
             dtype = self.dtype
+        self.compared = Compared(name, got, tolerance)
         compare_tensor(got, want, name=name, dtype=dtype, device=self.device, mistakes=mistakes, tolerance=tolerance)
 
     def number(self, got, want, name="the result", *, mistakes=None, rtol=1e-9):
         """Reject ``got`` unless it equals the number ``want``; ``mistakes`` as for ``same``, of numbers."""
-        self.checks += 1
+        self._count()
         self.references.append(want)
+        self.compared = Compared(name, got, (rtol, 0.0))
         compare_number(got, want, name=name, mistakes=mistakes, rtol=rtol)
 
     def that(self, condition, code, message):
         """Reject with ``code`` and ``message`` unless ``condition`` is True (a tensor or None is not)."""
-        self.checks += 1
+        self._count()
         if condition is not True:
             raise Rejected(code, message)
 
@@ -122,15 +146,13 @@ class Trial:
         self.that(not lacking, "shape", f"the dict lacks {lacking}; it must have {list(names)}")
         return tuple(got[name] for name in names)
 
-    def gradient(self, got, argument, name="the result"):
-        """Return d(sum of ``got``)/d(``given[argument]``); reject where no gradient arrives.
+    def gradient(self, got, argument, name="the result", weights=None):
+        """Return d(sum of ``weights * got``)/d(argument number ``argument`` of the call); reject where none arrives.
 
-        The argument must have been passed to ``call`` with ``requires_grad``.
+        The argument must have been passed to ``call`` with ``requires_grad``, and ``got`` be what that call gave.
         """
-        self.checks += 1
-        grad = None
-        if isinstance(got, torch.Tensor) and got.requires_grad:
-            (grad,) = torch.autograd.grad(got.sum(), self.given[argument], allow_unused=True, retain_graph=True)
+        self._count()
+        grad = self.host.gradient(got, argument, weights)
         if grad is None:
             raise Rejected(
                 "grad",
@@ -140,45 +162,12 @@ class Trial:
 
     def below(self, low, high, margin, code, message):
         """Reject unless the numbers ``low`` lie under ``high``, seed by seed, by ``margin`` in the median."""
-        self.checks += 1
+        self._count()
         gaps = [float(b) - float(a) for a, b in zip(low, high, strict=True)]
         if not statistics.median(gaps) >= margin:
             raise Rejected(code, message)
 
-
-def _copy(value):
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    if type(value) in (list, tuple):
-        return type(value)(_copy(item) for item in value)
-    if type(value) is dict:
-        return {key: _copy(item) for key, item in value.items()}
-    return copy.deepcopy(value) if isinstance(value, torch.nn.Module) else value
-
-
-def _equal(a, b):
-    if isinstance(a, torch.Tensor):
-        return a.dtype == b.dtype and torch.equal(a, b)
-    if type(a) in (list, tuple):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if type(a) is dict:
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
-    if isinstance(a, torch.nn.Module):
-        return _equal(dict(a.state_dict()), dict(b.state_dict()))
-    return True
-
-
-def describe(error, answer):
-    """Say what was raised and on which of the learner's own lines."""
-    try:
-        text = " ".join(str(error).split())[:MESSAGE_LIMIT]
-    except Exception:  # a learner's exception class may fail even here
-        text = "(no message)"
-    frames = traceback.extract_tb(error.__traceback__)
-    code = getattr(answer, "__code__", None) or getattr(getattr(answer, "forward", None), "__code__", None)
-    own = [f for f in frames if code is not None and f.filename == code.co_filename]
-    where = ""
-    if own:
-        line = linecache.getline(own[-1].filename, own[-1].lineno).strip()
-        where = f", at your line {own[-1].lineno}" + (f": {line}" if line else "")
-    return f"your code raises {type(error).__name__}: {text}{where}"
+    def _count(self):
+        if self.checks == self.last:
+            raise Stop
+        self.checks += 1

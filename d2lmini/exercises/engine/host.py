@@ -1,0 +1,126 @@
+"""Where an answer lives: it is run here, and here stays what it was given and what it returned.
+
+``Host`` is this process. ``remote.RemoteHost`` has the same methods for an answer in another one; then only plain data
+comes back: tensors, numbers, strings, and lists and dicts of them. So whatever ``verify`` wants to know of an answer it
+asks with ``call``, ``gradient`` and ``look``.
+"""
+
+import contextlib
+import copy
+import linecache
+import traceback
+
+import torch
+
+from .compare import Rejected, is_placeholder
+from .limits import TimeUp
+
+MESSAGE_LIMIT = 300
+OURS = (KeyboardInterrupt, TimeUp)  # raised by the reader and by the time limit, not by the answer
+
+
+class HostError(Exception):
+    """The process in which an answer lives is lost: the status of the verdict, its code, and what happened."""
+
+    def __init__(self, message, status="crashed", code="crashed"):
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class Host:
+    """Runs answers in this process."""
+
+    def __init__(self):
+        self.given = ()  # what the last call got, as the answer left it
+
+    def adopt(self, answer):
+        """Return the answer as `call` takes it."""
+        return answer
+
+    def call(self, answer, args, kwargs, watches=()):
+        """Run the answer on copies.
+
+        Args:
+            answer: callable. args: tuple. kwargs: dict.
+            watches: pairs of a function that makes a context manager, in which the answer runs, and the name of the
+                attribute of it to be read afterwards.
+
+        Returns:
+            (what the answer returned, list of what was read).
+
+        Raises:
+            Rejected: it raises, returns a placeholder, or changes an argument.
+        """
+        self.given = tuple(_copy(a) for a in args)
+        kwargs = {name: _copy(value) for name, value in kwargs.items()}
+        with contextlib.ExitStack() as stack:
+            seen = [(stack.enter_context(make()), name) for make, name in watches]
+            try:
+                got = answer(*self.given, **kwargs)
+            except NotImplementedError:
+                raise Rejected("stub", "the answer still raises NotImplementedError") from None
+            except OURS:
+                raise
+            except BaseException as error:
+                raise Rejected("raised", describe(error, answer)) from None
+        if is_placeholder(got):
+            raise Rejected("stub", "the answer still returns the placeholder")
+        for index, (before, after) in enumerate(zip(args, self.given, strict=True)):
+            if not _equal(before, after):
+                raise Rejected("mutates", f"your code changes its argument number {index + 1} in place")
+        return got, [getattr(context, name) for context, name in seen]
+
+    def gradient(self, got, argument, weights=None):
+        """Return d(sum of weights * got)/d(argument of the last call), or None where none arrives."""
+        if not isinstance(got, torch.Tensor) or not got.requires_grad:
+            return None
+        weights = torch.ones_like(got) if weights is None else weights.to(got)
+        (grad,) = torch.autograd.grad(got, self.given[argument], weights, allow_unused=True, retain_graph=True)
+        return grad
+
+    def look(self, function, results):
+        """Return ``function(given, *results)``, where ``given`` are the arguments of the last call."""
+        try:
+            return function(self.given, *results)
+        except (Rejected, *OURS):
+            raise
+        except BaseException as error:
+            raise Rejected("raised", describe(error, None)) from None
+
+
+def _copy(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if type(value) in (list, tuple):
+        return type(value)(_copy(item) for item in value)
+    if type(value) is dict:
+        return {key: _copy(item) for key, item in value.items()}
+    return copy.deepcopy(value) if isinstance(value, torch.nn.Module) else value
+
+
+def _equal(a, b):
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and torch.equal(a, b)
+    if type(a) in (list, tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if type(a) is dict:
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, torch.nn.Module):
+        return _equal(dict(a.state_dict()), dict(b.state_dict()))
+    return True
+
+
+def describe(error, answer):
+    """Say what was raised and on which of the learner's own lines."""
+    try:
+        text = " ".join(str(error).split())[:MESSAGE_LIMIT]
+    except Exception:  # a learner's exception class may fail even here
+        text = "(no message)"
+    frames = traceback.extract_tb(error.__traceback__)
+    code = getattr(answer, "__code__", None) or getattr(getattr(answer, "forward", None), "__code__", None)
+    own = [f for f in frames if code is not None and f.filename == code.co_filename]
+    where = ""
+    if own:
+        line = linecache.getline(own[-1].filename, own[-1].lineno).strip()
+        where = f", at your line {own[-1].lineno}" + (f": {line}" if line else "")
+    return f"your code raises {type(error).__name__}: {text}{where}"
