@@ -1,6 +1,7 @@
 """The command line: ``python -m d2lmini check | progress | data | run | grade``."""
 
 import argparse
+import random
 import signal
 import sys
 
@@ -63,9 +64,12 @@ def _run(args):
 
 def _grade(args):
     from d2lmini.exercises import grade
+    from d2lmini.exercises.grading import totals
 
-    grade(args.folder, args.csv)
-    print(f"written: {args.csv}")
+    seed = random.SystemRandom().randrange(2**31) if args.seed is None else args.seed
+    rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, gradescope=args.gradescope, unsafe=args.unsafe)
+    print(totals(rows))
+    print(f"written: {args.csv}; the same inputs again with --seed {seed}")
     return 0
 
 
@@ -99,15 +103,19 @@ def main(argv=None):
     run.add_argument("--max-minutes", metavar="M", type=float, help="stop then, with status 75; needs --checkpoint")
     run.set_defaults(run=_run)
 
-    grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a process of its own")
+    grade = commands.add_parser("grade", help="grade a folder of notebooks, each answer in a sandbox of its own")
     grade.add_argument("folder")
     grade.add_argument("--csv", required=True, help="where to write the table of verdicts")
+    grade.add_argument("--gradescope", metavar="FOLDER", help="also write a results.json for each notebook there")
+    grade.add_argument("--seed", type=int, help="of the inputs, the same for all; default: a fresh one")
+    grade.add_argument("--jobs", type=int, help="answers judged at once; default: as many as there are processors")
+    grade.add_argument("--unsafe", action="store_true", help="without a sandbox: answers can do whatever you can")
     grade.set_defaults(run=_grade)
 
     args = parser.parse_args(argv)
     try:
         return args.run(args)
-    except (ValueError, OSError, ImportError, LookupError, FloatingPointError) as error:
+    except (ValueError, OSError, ImportError, LookupError, FloatingPointError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 

@@ -1,9 +1,11 @@
-"""The parts of README.md, intro.md and CITATION.cff that follow from the chapters, the results and the address."""
+"""The parts of README.md, intro.md, lecturers.md and CITATION.cff that follow from chapters, results and the address."""
 
 import json
 import re
+from types import CodeType, FunctionType
 
 from d2lmini import results
+from d2lmini.exercises.engine import registry
 from tools import site
 from tools._generated import ROOT, between, main, put
 
@@ -64,6 +66,40 @@ def peers_table():
     return "\n".join(rows)
 
 
+def grading_table():
+    """Markdown: how long classes took to grade, from ``benchmarks/grading.py``."""
+    record = _benchmark("grading")
+    if record is None:
+        return "`python -m benchmarks.grading` records what stands here."
+    rows = ["| chapter | notebooks | answers | time | verdicts other than they should be |", "|---|---|---|---|---|"]
+    for chapter, found in record["classes"].items():
+        minutes, others = found["seconds"] / 60, len(found["other_than_wanted"])
+        rows.append(f"| {chapter} | {found['notebooks']} | {found['answers']} | {minutes:.1f} min | {others} |")
+    return "\n".join([*rows, "", f"Measured on {record['device']['name']}, {record['jobs']} answers at once."])
+
+
+def measured_parts():
+    """Markdown: the parts whose checks look at more than what answers return."""
+    looking = [part.key for exercise in registry.exercises() for part in exercise.parts if _looks(part)]
+    return "In these parts something is measured or counted beside the answer: " + ", ".join(looking) + "."
+
+
+def _looks(part):
+    """Whether the check, or a function of its file that it calls, uses `Trial.look` or `Trial.watching`."""
+    left, seen = [getattr(part, "verify", None)], set()
+    while left:
+        function = left.pop()
+        if isinstance(function, FunctionType) and function not in seen:
+            seen.add(function)
+            names = set(function.__code__.co_names).union(
+                *(code.co_names for code in function.__code__.co_consts if isinstance(code, CodeType))
+            )
+            if names & {"look", "watching"}:
+                return True
+            left += [function.__globals__.get(name) for name in names if name in function.__globals__]
+    return False
+
+
 def _benchmark(name):
     path = results.FOLDER / f"benchmark_{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -75,6 +111,8 @@ def sync(check):
     readme = between(between(readme, "chapters", chapter_table(False)), "results", results_table())
     readme = between(readme, "peers", peers_table())
     intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
+    lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")
+    lecturers = between(between(lecturers, "grading", grading_table()), "measured", measured_parts())
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     citation = re.sub(r"^version: .*\n", f"version: {site.VERSION}\n", citation, flags=re.M)
     citation = re.sub(r"^repository-code: .*\n", "", citation, flags=re.M).rstrip("\n")
@@ -82,6 +120,7 @@ def sync(check):
     return [
         *put(ROOT / "README.md", readme, check),
         *put(ROOT / "intro.md", intro, check),
+        *put(ROOT / "lecturers.md", lecturers, check),
         *put(ROOT / "CITATION.cff", citation, check),
     ]
 

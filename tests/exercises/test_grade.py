@@ -1,4 +1,7 @@
-"""Grading a folder: every bad notebook costs itself alone, and nobody can print a verdict."""
+"""Grading a folder: every bad notebook costs itself alone, and nobody can print a verdict.
+
+`test_sandbox.py` tries what answers can do to the machine; where there is no sandbox, these here run without.
+"""
 
 import csv
 import json
@@ -8,6 +11,7 @@ import pytest
 from d2lmini.exercises import check_file, grade
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.grading import folder as grading
+from d2lmini.exercises.grading import gradescope_results, sandbox, totals
 from d2lmini.exercises.grading.answer_cells import answers, cells, imports
 from d2lmini.exercises.grading.folder import COLUMNS
 
@@ -75,10 +79,11 @@ def graded(tmp_path_factory):
         path.write_text(text)
     (folder / "binary.ipynb").write_bytes(b"\xff\xfe\x00\x01")
     table = folder / "out.csv"
-    rows = grade(folder, table, seconds=1.0, memory=2**30)
+    unsafe = bool(sandbox.why_not())
+    rows = grade(folder, table, seconds=1.0, memory=2**30, seed=1, gradescope=folder / "json", unsafe=unsafe)
     with open(table, newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
-    return rows, written
+    return rows, written, folder / "json"
 
 
 def verdicts(graded, name):
@@ -86,7 +91,7 @@ def verdicts(graded, name):
 
 
 def test_every_notebook_has_rows_and_the_table_is_written(graded):
-    rows, written = graded
+    rows, written, _ = graded
     assert {r["notebook"] for r in rows} == {*CLASS, "binary.ipynb"}
     assert len(rows) == len(written) and tuple(written[0]) == COLUMNS
 
@@ -94,12 +99,12 @@ def test_every_notebook_has_rows_and_the_table_is_written(graded):
 @pytest.mark.parametrize(
     ("name", "key", "verdict", "code", "fragment"),
     [
-        ("group/dangerous.ipynb", "d2l-11.3.1", "crashed", "crashed", "ended with exit code 0"),
+        ("group/dangerous.ipynb", "d2l-11.3.1", "crashed", "crashed", "no result"),
         ("group/dangerous.ipynb", "d2l-11.3.2", "wrong", "raised", "alloc"),
-        ("group/dangerous.ipynb", "d2l-11.3.3", "timeout", "timeout", "had to be stopped"),
+        ("group/dangerous.ipynb", "d2l-11.3.3", "timeout", "timeout", "endless loop"),
         ("group/dangerous.ipynb", "udl-12.5a", "timeout", "timeout", "endless loop"),
         ("group/dangerous.ipynb", "udl-12.5b", "passed", "ok", "B is right"),
-        ("mistaken.ipynb", "d2l-11.3.1", "wrong", "shape", "has shape"),
+        ("mistaken.ipynb", "d2l-11.3.1", "crashed", "crashed", "no result"),
         ("mistaken.ipynb", "d2l-11.3.2", "passed", "ok", "checks hold"),
         ("mistaken.ipynb", "d2l-11.3.3", "wrong", "syntax", "line 2"),
         ("mistaken.ipynb", "udl-12.5a", "wrong", "raised", "ZeroDivisionError"),
@@ -138,7 +143,7 @@ def test_check_file_reports_each_answer(tmp_path, monkeypatch):
     path.write_text("")
     assert check_file(path) == ["UNREADABLE mine.ipynb: the file is empty"]
     row = {"verdict": "not attempted", "exercise": "udl-12.5a", "message": "no answer yet"}
-    monkeypatch.setattr(grading, "grade_notebook", lambda *args, **kwargs: [row, row])
+    monkeypatch.setattr(grading, "_grade", lambda *args: [row, row])
     assert check_file(path) == 2 * ["NOT ATTEMPTED udl-12.5a: no answer yet"]
 
 
@@ -159,10 +164,31 @@ def test_cells_answers_and_imports_are_taken_apart(tmp_path):
     assert imports(found) == ["import math", "import torch", "import no_such_module_at_all"]
 
 
-def test_loading_the_package_is_not_laid_on_an_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(grading, "GRACE", 0.1)
-    (tmp_path / "one.ipynb").write_text(notebook(IMPORTS, SOLUTION))
-    (row,) = [
-        r for r in grading.grade_notebook(tmp_path / "one.ipynb", "one", seconds=0.2) if r["verdict"] != "missing"
-    ]
-    assert row["verdict"] == "passed", row
+def test_a_name_of_another_cell_is_told(tmp_path):
+    body = answer("d2l-11.3.1", "return helper(*args)")
+    (tmp_path / "one.ipynb").write_text(notebook("def helper(x):\n    return x", body, "y = 1"))
+    (line, *_) = [line for line in check_file(tmp_path / "one.ipynb") if "d2l-11.3.1" in line]
+    assert "NameError" in line and "helper is defined in another cell" in line
+
+
+def test_totals_count_what_is_verified(graded):
+    lines = {line.split()[0]: line for line in totals(graded[0]).splitlines()}
+    assert " 1 of 5 verified" in lines["group/dangerous.ipynb"]
+    assert "unreadable: the file is empty" in lines["empty.ipynb"]
+
+
+def test_gradescope_gets_a_file_for_each_notebook(graded):
+    rows, _, folder = graded
+    tests = json.loads((folder / "group" / "dangerous.json").read_text())["tests"]
+    assert {t["name"]: t["score"] for t in tests}["udl-12.5b"] == 1.0
+    assert sum(t["max_score"] for t in tests) == 5 and all(t["status"] in ("passed", "failed") for t in tests)
+    assert not {"score", "status"} - set(gradescope_results(rows[:1])["tests"][0])
+
+
+def test_the_same_seed_gives_the_same_verdicts_and_a_sandbox_is_required(tmp_path, monkeypatch):
+    (tmp_path / "one.ipynb").write_text(notebook(RIGHT))
+    assert grade(tmp_path, tmp_path / "a.csv", seed=1, unsafe=True) == grade(tmp_path, tmp_path / "b.csv", unsafe=True)
+    monkeypatch.setattr(sandbox, "why_not", lambda: "planted")
+    with pytest.raises(sandbox.NoSandbox):
+        grade(tmp_path, tmp_path / "c.csv")
+    assert not (tmp_path / "c.csv").exists()

@@ -300,7 +300,7 @@ def test_without_scikit_learn(monkeypatch):
         pooled.run(pooled.PRESETS["smoke"], torch.device("cpu"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "troubleshooting.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "troubleshooting.md", "lecturers.md"])
 def test_commands_on_pages_name_presets_that_exist(page):
     commands = re.findall(r"d2lmini run (\w+) --preset (\w+)", (ROOT / page).read_text(encoding="utf-8"))
     for name, preset in commands:

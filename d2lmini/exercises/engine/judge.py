@@ -1,17 +1,14 @@
 """Judge an answer: from a part and what the learner gives to a verdict."""
 
-import importlib
 import random
 from dataclasses import dataclass
-
-import d2lmini
 
 from . import source
 from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
-from .host import HostError
+from .host import HostError, load_everything
 from .limits import TimeUp, call_limited
-from .model import Choice, Coded, Discussion, Experiment
+from .model import Choice, Discussion, Experiment
 from .trial import Trial
 
 PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
@@ -107,7 +104,7 @@ def _discussion(part, answer):
 
 def _coded(part, answer, seed, device, seconds, host):
     trial = Trial(seed, device, host)
-    warm_up(part)
+    load_everything(heavy(part))
 
     def verdict(status, code, message):
         return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))
@@ -160,11 +157,6 @@ def _foreseen(part, trial):
     return None
 
 
-def warm_up(part):
-    """Import what the answer would: it takes seconds, and a limit that cut it off would leave half a module behind."""
-    for name in d2lmini.__all__:  # the package loads its names when they are asked for
-        getattr(d2lmini, name)
-    if isinstance(part, Coded) and (
-        isinstance(part, Experiment) or {"LargestTensor", "Traffic"} & part.verify.__globals__.keys()
-    ):
-        importlib.import_module("torch._dynamo")
+def heavy(part) -> bool:
+    """Whether answers to a part need libraries for training or measuring."""
+    return isinstance(part, Experiment) or bool({"LargestTensor", "Traffic"} & part.verify.__globals__.keys())

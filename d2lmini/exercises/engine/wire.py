@@ -16,6 +16,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from .compare import Rejected
 from .host import HostError
 
 SIZES = struct.Struct("<QQ")  # bytes of the JSON and of the tensors that follow
@@ -66,7 +67,11 @@ def pack(order, module=None) -> bytes:
 
 
 def encode(value) -> bytes:
-    """Return plain data as bytes; what is none is kept, and a number stands for it."""
+    """Return plain data as bytes; what is none is kept, and a number stands for it.
+
+    Raises:
+        Rejected: it is more than is taken.
+    """
     tensors, left = {}, [MOST_VALUES]
 
     def tree(x, depth):
@@ -97,6 +102,8 @@ def _tensor(x, tensors):
     if plain.layout != torch.strided or plain.dtype not in DTYPES or plain.device.type != "cpu":
         about |= {"shape": list(plain.shape), "dtype": str(plain.dtype), "device": str(plain.device)}
         return {"elsewhere": about}
+    if (size := plain.nbytes + sum(t.nbytes for t in tensors.values())) > MOST_TENSORS - MOST_TEXT:
+        raise Rejected("size", f"your code returns {size / 2**20:.0f} MiB of tensors, more than is taken")
     tensors[str(len(tensors))] = plain.contiguous().clone()
     return {"tensor": len(tensors) - 1, **about}
 

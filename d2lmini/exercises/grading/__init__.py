@@ -1,5 +1,6 @@
-"""Grading notebooks: folder.py walks them, worker.py is the process that runs answers, answer_cells.py finds them."""
+"""Grading notebooks: folder.py walks them, answer_cells.py finds answers, answer.py judges one, sandbox.py holds it."""
 
-from .folder import check_file, grade
+from .folder import check_file, grade, gradescope_results, totals
+from .sandbox import NoSandbox
 
-__all__ = ["check_file", "grade"]
+__all__ = ["NoSandbox", "check_file", "grade", "gradescope_results", "totals"]

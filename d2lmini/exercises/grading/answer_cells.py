@@ -44,3 +44,17 @@ def imports(sources):
             continue
         found += [ast.unparse(n) for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
     return found
+
+
+def defined_elsewhere(name, sources) -> bool:
+    """Whether a cell defines ``name`` at its top level."""
+    for source in sources:
+        try:
+            body = ast.parse(source).body
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in body:
+            targets = node.targets if isinstance(node, ast.Assign) else ()
+            if getattr(node, "name", None) == name or any(getattr(t, "id", None) == name for t in targets):
+                return True
+    return False

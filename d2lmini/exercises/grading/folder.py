@@ -1,44 +1,53 @@
-"""Grade a folder of notebooks: each in fresh processes, under limits of time and memory."""
+"""Grade a folder of strangers' notebooks, each answer in a sandbox of its own."""
 
 import csv
 import json
 import os
-import queue
-import secrets
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
+import random
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 
+from tqdm.auto import tqdm
+
+from ..engine.judge import PASSED, RECORDED
+from ..engine.model import Discussion
 from ..engine.registry import exercises, find
+from .answer import Rules, judge_cell
 from .answer_cells import answers, cells, imports
+from .sandbox import require
 
 COLUMNS = ("notebook", "exercise", "verdict", "code", "message")
 GIB = 2**30
-STARTUP = 120.0  # seconds in which a process must have loaded torch
-GRACE = 3.0  # seconds that an answer may overstep its limit before its process is killed
+ABSENT = ("unreadable", "no answers")  # verdicts on a whole notebook
 
 
-def grade(folder, csv_path, *, seconds=None, memory=4 * GIB) -> list[dict]:
+def grade(
+    folder, csv_path, *, seconds=None, memory=4 * GIB, seed=None, jobs=None, gradescope=None, unsafe=False
+) -> list[dict]:
     """Grade every notebook below ``folder`` and write one row for each answer.
 
-    Only answer cells (known by their first line, ``# exercise: KEY``) and import statements are run; what an
-    answer prints counts for nothing. An answer that ends its process costs itself alone: the others are
-    graded.
+    Only answer cells (known by their first line, ``# exercise: KEY``) and import statements are run: each answer in a
+    fresh process in a bubblewrap sandbox. Inputs go in and results come out; what they are compared with, and the
+    verdict, are never there.
 
     Args:
         folder: searched for ``*.ipynb``, in subfolders too.
         csv_path: the table to write, with the columns ``COLUMNS``.
-        seconds: time limit of one answer; None: that of the exercise.
-        memory: bytes that the answers of a notebook may allocate (Linux only).
+        seconds: of processor time for one answer; None: those of the exercise.
+        memory: bytes for one answer (Linux only).
+        seed: of the inputs, the same for all; None: a fresh one.
+        jobs: how many answers are judged at once; None: as many as there are processors.
+        gradescope: a folder for one JSON file a notebook, as Gradescope reads them; None: none are written.
+        unsafe: run answers without a sandbox. Each can then do whatever you can.
 
     Returns:
         The rows, as dicts.
 
     Raises:
         FileNotFoundError: ``folder`` is not there, or holds no notebook.
+        NoSandbox: there is no sandbox on this system.
     """
     folder, csv_path = Path(folder), Path(csv_path)
     if not folder.is_dir():
@@ -46,22 +55,22 @@ def grade(folder, csv_path, *, seconds=None, memory=4 * GIB) -> list[dict]:
     paths = sorted(p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
     if not paths:
         raise FileNotFoundError(f"{folder} holds no .ipynb file")
-    rows = [
-        row
-        for path in paths
-        for row in grade_notebook(path, str(path.relative_to(folder)), seconds=seconds, memory=memory)
-    ]
-    half = csv_path.with_name(csv_path.name + ".tmp")
-    with open(half, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
-    os.replace(half, csv_path)
+    require(unsafe)
+    rules = Rules(random.SystemRandom().randrange(2**31) if seed is None else seed, seconds, memory, unsafe)
+    rows = _grade({str(path.relative_to(folder)): path for path in paths}, rules, jobs or os.cpu_count())
+    _write(csv_path, rows)
+    if gradescope is not None:
+        for name in dict.fromkeys(row["notebook"] for row in rows):
+            path = Path(gradescope) / Path(name).with_suffix(".json")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(gradescope_results([r for r in rows if r["notebook"] == name]), indent=1))
     return rows
 
 
 def check_file(path, *, seconds=None) -> list[str]:
-    """Check every answer of one notebook, in another process, and return one line for each.
+    """Check every answer of a notebook of your own, and return one line for each.
+
+    Each answer runs in another process, but in no sandbox: for notebooks of others there is `grade`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -69,128 +78,114 @@ def check_file(path, *, seconds=None) -> list[str]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file")
-    rows = grade_notebook(path, path.name, seconds=seconds)
+    rules = Rules(random.SystemRandom().randrange(2**31), seconds, unsafe=True)
+    rows = _grade({path.name: path}, rules, 1)
     return [f"{r['verdict'].upper()} {r['exercise'] or path.name}: {r['message']}" for r in rows]
 
 
-def grade_notebook(path, name, *, seconds=None, memory=4 * GIB) -> list[dict]:
-    """Return the rows of one notebook."""
+def totals(rows) -> str:
+    """Return one line a notebook: how many of its answers are verified, and what is left to read."""
+    lines = []
+    for name in dict.fromkeys(row["notebook"] for row in rows):
+        own = [row for row in rows if row["notebook"] == name]
+        if own[0]["verdict"] in ABSENT:
+            lines.append(f"{name:<40} {own[0]['verdict']}: {own[0]['message']}")
+            continue
+        texts = [row for row in own if _is_text(row["exercise"])]
+        passed = sum(row["verdict"] == PASSED for row in own)
+        written = sum(row["verdict"] == RECORDED for row in texts)
+        lines.append(
+            f"{name:<40} {passed:>3} of {len(own) - len(texts)} verified"
+            + (f", {written} of {len(texts)} texts to be read" if texts else "")
+        )
+    return "\n".join(lines)
 
-    def row(exercise, verdict, code, message):
-        return dict(zip(COLUMNS, (name, exercise, verdict, code, message), strict=True))
 
+def gradescope_results(rows) -> dict:
+    """Return the results of one notebook in the form of Gradescope's ``results.json``."""
+    tests = []
+    for row in rows:
+        most = 0.0 if _is_text(row["exercise"]) else 1.0
+        tests.append(
+            {
+                "name": row["exercise"] or row["notebook"],
+                "score": most if row["verdict"] == PASSED else 0.0,
+                "max_score": most,
+                "status": "passed" if row["verdict"] in (PASSED, RECORDED) else "failed",
+                "output": f"{row['verdict'].upper()}: {row['message']}",
+            }
+        )
+    return {"tests": tests}
+
+
+def _is_text(key):
+    try:
+        return isinstance(find(key)[1], Discussion)
+    except KeyError:
+        return False
+
+
+def _grade(paths, rules, jobs):
+    """Return the rows of all notebooks; ``paths`` by the names that they have in the table."""
+    read = {name: _read(path) for name, path in paths.items()}
+    tasks = [(name, key) for name, found in read.items() if isinstance(found, dict) for key in found["answers"]]
+    verdicts = {}
+    # judges in processes: torch's state is the process's own, and a check may use all of it
+    with ProcessPoolExecutor(min(jobs, len(tasks)) or 1, get_context("spawn")) as pool:
+        pending = {}
+        for name, key in tasks:
+            found = read[name]
+            order = key, found["answers"][key], found["sources"], found["imports"], rules
+            pending[pool.submit(judge_cell, *order)] = name, key
+        for done in tqdm(as_completed(pending), total=len(tasks), desc="answers", disable=None):
+            try:
+                verdicts[pending[done]] = done.result()
+            except BrokenProcessPool:
+                verdicts[pending[done]] = "not judged", "broken", "the judge's own process ended: run it again"
+    rows = []
+    for name, found in read.items():
+        if not isinstance(found, dict):
+            rows.append(dict(zip(COLUMNS, (name, "", *found), strict=True)))
+            continue
+        for key in found["answers"]:
+            rows.append(dict(zip(COLUMNS, (name, key, *verdicts[name, key]), strict=True)))
+        for key in _missing(found["answers"]):
+            rows.append(dict(zip(COLUMNS, (name, key, "missing", "missing", "no answer cell"), strict=True)))
+    return rows
+
+
+def _read(path):
+    """Return the answers, the import statements and the sources of a notebook, or what is wrong with it."""
     try:
         sources = cells(path)
     except (ValueError, OSError) as error:
-        return [row("", "unreadable", "unreadable", str(error))]
-    found = answers(sources)
-    if not found:
-        return [row("", "no answers", "empty", "no cell starts with `# exercise: KEY`")]
-    order = {"imports": imports(sources), "seconds": seconds, "memory": memory}
-    verdicts = {}
-    while left := {key: source for key, source in found.items() if key not in verdicts}:
-        reports, end, stopped = _run_worker(order | {"answers": left})
-        running = next(iter(left))  # what ends before any answer starts is laid on the first
-        for report in reports:
-            if "status" in report:
-                verdicts[report["key"]] = report["status"], report["code"], report["message"]
-            running = report.get("started", running)
-        if running not in verdicts:
-            status = "timeout" if stopped else "crashed"
-            verdicts[running] = status, status, f"the answer's process {end}"
-    rows = [row(key, *verdicts[key]) for key in found]
-    return rows + [row(key, "missing", "missing", "no answer cell") for key in _missing(found)]
+        return "unreadable", "unreadable", str(error)
+    if not (found := answers(sources)):
+        return "no answers", "empty", "no cell starts with `# exercise: KEY`"
+    return {"answers": found, "sources": sources, "imports": imports(sources)}
 
 
 def _missing(keys):
     """Return the parts of the chapters that a notebook treats for which it has no answer cell."""
-    chapters = set()
+    chapters, given = set(), set()
     for key in keys:
         try:
-            chapters.add(find(key)[0].chapter)
+            exercise, part = find(key)
         except KeyError:
             continue
+        chapters.add(exercise.chapter)
+        given.add(part.key)
     wanted = [p.key for c in sorted(chapters) for e in exercises(c) for p in e.parts]
-    return [key for key in wanted if key not in keys]
+    return [key for key in wanted if key not in given]
 
 
-def _run_worker(order):
-    """Run one worker. Returns (what it reported, how it ended, whether it had to be stopped)."""
-    nonce = secrets.token_hex(16)
-    with tempfile.TemporaryDirectory() as scratch:
-        environment = os.environ | {
-            "D2LMINI_PROGRESS": str(Path(scratch) / "progress.json"),  # the teacher's own stays as it is
-            "D2LMINI_STRICT": "0",
-            "CUDA_VISIBLE_DEVICES": "",
-            "OMP_NUM_THREADS": "1",
-            "MPLBACKEND": "agg",
-        }
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "d2lmini.exercises.grading.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=scratch,
-            env=environment,
-            start_new_session=True,  # so that what it starts can be ended with it
-        )
-        try:
-            with worker.stdin as pipe:
-                pipe.write(json.dumps(order | {"nonce": nonce}).encode())
-            reports, stopped = _listen(worker.stdout, nonce, order["seconds"])
-            if not stopped:
-                worker.wait(GRACE)
-        except (OSError, subprocess.TimeoutExpired):
-            reports, stopped = [], True
-        finally:
-            _end(worker)
-    code = worker.returncode
-    end = f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
-    return reports, "had to be stopped: it did not heed the time limit" if stopped else end, stopped
-
-
-def _listen(stream, nonce, seconds):
-    """Read a worker's reports until it ends. Returns (reports, whether it was silent for too long)."""
-    lines = queue.SimpleQueue()
-
-    def read():
-        for line in stream:
-            lines.put(line)
-        lines.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    reports, patience = [], STARTUP
-    while True:
-        try:
-            line = lines.get(timeout=patience)
-        except queue.Empty:
-            return reports, True
-        if line is None:
-            return reports, False
-        try:
-            report = json.loads(line)
-            if report.pop("nonce") != nonce:
-                continue
-        except (ValueError, AttributeError, LookupError, TypeError, RecursionError):
-            continue  # an answer found the pipe, and does not know the nonce
-        reports.append(report)
-        # a cell and its check have the limit once each
-        patience = 2 * (seconds or _seconds(report.get("started"))) + GRACE
-
-
-def _seconds(key):
-    try:
-        return find(key)[1].seconds
-    except KeyError:
-        return GRACE
-
-
-def _end(worker):
-    try:
-        os.killpg(worker.pid, signal.SIGKILL)  # the session it leads, children included
-    except (AttributeError, ProcessLookupError, PermissionError):
-        worker.kill()
-    worker.wait()
+def _write(csv_path, rows):
+    half = csv_path.with_name(csv_path.name + ".tmp")
+    with open(half, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+    os.replace(half, csv_path)
 
 
 def _plain(value):

@@ -1,0 +1,80 @@
+"""Judge one answer of a notebook: the answer in a process of its own, the verdict here."""
+
+import ast
+import re
+from dataclasses import dataclass
+
+from ..engine.host import HostError
+from ..engine.judge import WRONG, heavy, judge
+from ..engine.model import Coded
+from ..engine.registry import find
+from ..engine.remote import Rejected, RemoteHost
+from .answer_cells import defined_elsewhere
+from .sandbox import AnswerProcess
+
+GIB = 2**30
+SECONDS = 10.0  # for a cell that only says a letter
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How answers are judged.
+
+    Args:
+        seed: of the inputs, the same for everybody.
+        seconds: of processor time for one answer; None: that of the exercise.
+        memory: bytes for one answer.
+        unsafe: whether answers run without a sandbox.
+    """
+
+    seed: int
+    seconds: float | None = None
+    memory: int = 4 * GIB
+    unsafe: bool = False
+
+
+def judge_cell(key, source, sources, imports, rules):
+    """Return the verdict on one answer cell as (status, code, message).
+
+    Args:
+        key: of the part. source: of the cell. sources: of all code cells of its notebook.
+        imports: import statements of the notebook. rules: a `Rules`.
+    """
+    try:
+        _, part = find(key)
+    except KeyError as error:
+        return WRONG, "unknown", error.args[0]
+    if not isinstance(part, Coded) and (said := _literal(source, part.name)) is not None:
+        verdict = judge(part, said)  # a letter needs no process
+        return verdict.status, verdict.code, verdict.message
+    seconds = rules.seconds or (part.seconds if isinstance(part, Coded) else SECONDS)
+    module = part.verify.__module__ if isinstance(part, Coded) else None
+    try:
+        with AnswerProcess(seconds, rules.memory, module is not None and heavy(part), rules.unsafe) as process:
+            host = RemoteHost(process.exchange, module)
+            answer = host.cell(part.key, source, imports, part.name, rules.seed)
+            verdict = judge(part, answer, seed=rules.seed, host=host)
+    except Rejected as fault:
+        return WRONG, fault.code, _named(fault.message, sources)
+    except HostError as error:
+        return error.status, error.code, str(error)
+    return verdict.status, verdict.code, _named(verdict.message, sources)
+
+
+def _literal(source, name):
+    """Return the string that a cell gives ``name`` if it does nothing else; None if it does more."""
+    try:
+        match ast.parse(source).body:
+            case [ast.Assign(targets=[ast.Name(id=target)], value=ast.Constant(value=str(said)))] if target == name:
+                return said
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return None
+
+
+def _named(message, sources):
+    """Add where a name is defined that an answer took from another cell."""
+    missing = re.search(r"NameError: name '(\w+)' is not defined", message)
+    if missing and defined_elsewhere(missing[1], sources):
+        return f"{message}\n  {missing[1]} is defined in another cell: an answer cell is run alone, after the imports"
+    return message

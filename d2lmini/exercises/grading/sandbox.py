@@ -1,0 +1,240 @@
+"""The boundary: a process for one answer, in a bubblewrap sandbox.
+
+What it may see is the system and the Python packages, read-only, without the exercises and their solutions; what it may
+write is a folder of its own in memory, which goes with it. It has no network, sees no other process and can start none.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import d2lmini
+
+from ..engine import wire
+from ..engine.host import HostError
+
+PACKAGE = Path(d2lmini.__file__).resolve().parent
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
+DENIED = (
+    *("fork", "vfork", "ptrace", "process_vm_readv", "process_vm_writev"),
+    *("unshare", "setns", "mount", "umount2", "pivot_root", "chroot"),
+    *("memfd_create", "shmget", "msgget", "semget", "mq_open"),  # memory that no limit of the process counts
+    *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup"),
+)
+STARTUP = 120.0  # seconds in which a process must have loaded torch
+PATIENCE = 3.0  # times the limit that an answer may take on the clock; of processor time it has the limit itself
+SPARE = 20.0  # seconds on the clock that are added to that
+MIB = 2**20
+
+
+class NoSandbox(RuntimeError):
+    """There is no sandbox on this system, and answers of strangers were to be run."""
+
+
+@cache
+def why_not() -> str:
+    """Return why no sandbox can be had here; an empty string where one can."""
+    if not sys.platform.startswith("linux"):
+        return f"bubblewrap runs on Linux, this is {sys.platform}"
+    try:
+        with _rules() as rules:
+            probe = [*_bubblewrap(rules), "/usr/bin/env", "true"]
+            done = subprocess.run(probe, capture_output=True, text=True, timeout=30, pass_fds=[rules.fileno()])
+    except FileNotFoundError:
+        return "there is no bwrap: install the package bubblewrap"
+    except (ImportError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if done.returncode == 0 else f"bwrap says: {done.stderr.strip()}"
+
+
+def require(unsafe):
+    """Raise `NoSandbox` unless there is one, or none is wanted."""
+    if not unsafe and (reason := why_not()):
+        raise NoSandbox(
+            f"answers of strangers are run in a sandbox only, and there is none here ({reason}). Use the container "
+            "that the page For lecturers describes. With --unsafe they run without one: each can then read, change and "
+            "delete whatever you can, and send it anywhere"
+        )
+
+
+def _rules():
+    """Return an open file with the system calls that are refused, for bubblewrap."""
+    import pyseccomp  # it needs libseccomp, which only Linux has
+
+    rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    refuse, absent = pyseccomp.ERRNO(1), pyseccomp.ERRNO(38)
+    for name in DENIED:
+        rules.add_rule(refuse, name)
+    # a clone without CLONE_THREAD is a process; clone3 hides its flags, and without it the C library takes clone
+    rules.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, 0x00010000, 0))
+    rules.add_rule(absent, "clone3")
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - who asked for the rules closes it
+    rules.export_bpf(file)
+    file.seek(0)
+    return file
+
+
+def _bubblewrap(rules):
+    """Return the command up to the program that is to be run in the sandbox."""
+    words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-all", "--unshare-user", "--disable-userns"]
+    words += ["--uid", "65534", "--gid", "65534", "--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"]
+    for path in SYSTEM:
+        if os.path.islink(path):
+            words += ["--symlink", os.readlink(path), path]
+        elif os.path.exists(path):
+            words += ["--ro-bind", path, path]
+    for path in _interpreter():
+        words += ["--ro-bind", path, path]
+    exercises = str(PACKAGE / "exercises")
+    words += ["--ro-bind", str(PACKAGE), str(PACKAGE), "--tmpfs", exercises]  # the solutions are not there
+    words += ["--ro-bind", f"{exercises}/engine", f"{exercises}/engine", "--remount-ro", exercises]
+    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(16 * MIB), "--tmpfs", "/dev/shm"]
+    words += ["--size", str(64 * MIB), "--tmpfs", "/tmp", "--chdir", "/tmp"]
+    # /proc, too: its settings of the kernel belong to root, and the grader may be root
+    words += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
+    for name, value in _environment("/tmp").items():
+        words += ["--setenv", name, value]
+    return [*words, "--seccomp", str(rules.fileno()), "--"]
+
+
+def _interpreter():
+    """Return the folders of Python and its packages that are not the system's."""
+    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages")) and os.path.isdir(path)]
+    return [path for path in dict.fromkeys((sys.base_prefix, sys.prefix, *packages)) if not path.startswith("/usr")]
+
+
+def _environment(home):
+    return {
+        "HOME": home,
+        "TMPDIR": home,
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(PACKAGE.parent),
+        "PYTHONSAFEPATH": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+        "MPLBACKEND": "agg",
+        "MPLCONFIGDIR": home,
+    }
+
+
+class AnswerProcess:
+    """The process of one answer; use it with ``with``, at whose end it and all of its own are gone.
+
+    Args:
+        seconds: of processor time that the answer may take.
+        memory: bytes that it may have beside what the libraries take.
+        heavy: whether libraries for training and measuring are loaded before.
+        unsafe: whether it runs without a sandbox.
+    """
+
+    def __init__(self, seconds, memory, heavy=False, unsafe=False):
+        self.seconds, self.memory, self.heavy, self.unsafe = seconds, memory, heavy, unsafe
+        self.left = PATIENCE * seconds + SPARE
+
+    def __enter__(self):
+        program = [sys.executable, "-m", "d2lmini.exercises.engine.remote"]
+        self.home = tempfile.TemporaryDirectory()
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        options |= {"start_new_session": True, "cwd": self.home.name}
+        if self.unsafe:
+            kept = {k: v for k, v in os.environ.items() if k in ("SYSTEMROOT", "PATH", "LD_LIBRARY_PATH")}
+            self.process = subprocess.Popen(program, env=kept | _environment(self.home.name) | kept, **options)
+        else:
+            with _rules() as rules:
+                self.process = subprocess.Popen([*_bubblewrap(rules), *program], pass_fds=[rules.fileno()], **options)
+        try:
+            for pipe in (self.process.stdin, self.process.stdout):
+                os.set_blocking(pipe.fileno(), False)  # an answer may stop to read, or to write
+            limits = {"seconds": self.seconds, "memory": self.memory, "heavy": self.heavy}
+            self._send(json.dumps(limits).encode())
+            patience, self.left = self.left, STARTUP
+            self._receive()  # it says when it is ready: what it loads is not on the answer's clock
+            self.left = patience
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)  # bubblewrap; whatever is inside dies with it
+        except (AttributeError, ProcessLookupError, PermissionError):
+            self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            try:
+                pipe.close()
+            except OSError:
+                continue
+        self.home.cleanup()
+
+    def exchange(self, order):
+        """Send an order and return (JSON, tensors) of the reply: bytes.
+
+        Raises:
+            HostError: the process ended, took too long, or sent too much.
+        """
+        self._send(order)
+        return self._receive()
+
+    def _send(self, data):
+        data = memoryview(len(data).to_bytes(8, "little") + data)
+        for _ in self._ready(self.process.stdin, selectors.EVENT_WRITE):
+            try:
+                data = data[os.write(self.process.stdin.fileno(), data[:MIB]) :]
+            except OSError:
+                self._lost()
+            if not data:
+                return
+
+    def _receive(self):
+        text, tensors = wire.SIZES.unpack(self._read(wire.SIZES.size))
+        if text > wire.MOST_TEXT or tensors > wire.MOST_TENSORS:
+            raise wire.WireError(f"the answer returns {(text + tensors) / MIB:.0f} MiB, more than is taken")
+        return self._read(text), self._read(tensors)
+
+    def _read(self, count):
+        pieces = []
+        if count:
+            for _ in self._ready(self.process.stdout, selectors.EVENT_READ):
+                pieces.append(piece := os.read(self.process.stdout.fileno(), min(count, MIB)))
+                if not piece:
+                    self._lost()
+                count -= len(piece)
+                if not count:
+                    break
+        return b"".join(pieces)
+
+    def _ready(self, pipe, event):
+        """Yield whenever the pipe is ready; what is waited counts."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, event)
+            while True:
+                start = time.monotonic()
+                ready = selector.select(max(self.left, 0.0))
+                self.left -= time.monotonic() - start
+                if not ready:
+                    raise HostError("had to be stopped: it did not end in time", "timeout", "timeout")
+                yield
+
+    def _lost(self):
+        """Say how the process ended."""
+        try:
+            code = self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            raise HostError("the answer's process closed its way back to the judge") from None
+        number = -code if code < 0 else code - 128  # bubblewrap gives 128 + the signal
+        if number == signal.SIGXCPU:
+            raise HostError(f"stopped after {self.seconds:g} s: is there an endless loop?", "timeout", "timeout")
+        if number in set(signal.Signals):
+            raise HostError(f"the answer's process was ended by {signal.Signals(number).name}")
+        raise HostError(f"the answer's process ended with exit code {code}")

@@ -1,0 +1,46 @@
+"""An answer is run on copies, and whatever it raises becomes a fault with a name."""
+
+import pytest
+import torch
+
+from d2lmini.exercises.engine.compare import Rejected
+from d2lmini.exercises.engine.host import Host
+from d2lmini.exercises.engine.limits import TimeUp
+
+
+class Odd(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit, Odd, RecursionError])
+def test_whatever_an_answer_raises_is_a_fault(kind):
+    def answer():
+        raise kind
+
+    for run in (lambda: Host().call(answer, (), {}), lambda: Host().look(lambda given: answer(), ())):
+        with pytest.raises(Rejected) as caught:
+            run()
+        assert caught.value.code == "raised" and kind.__name__ in caught.value.message
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeUp])
+def test_what_the_reader_and_the_limit_raise_goes_through(kind):
+    def answer():
+        raise kind
+
+    with pytest.raises(kind):
+        Host().call(answer, (), {})
+
+
+def test_gradients_may_be_weighted_and_may_not_arrive():
+    host, x = Host(), torch.arange(3.0, requires_grad=True)
+    got, _ = host.call(lambda x: x * x, (x,), {})
+    assert host.gradient(got, 0, torch.tensor([1.0, 0, 1])).tolist() == [0, 0, 4]
+    assert host.gradient(got.detach(), 0) is None and host.gradient(3, 0) is None
+
+
+def test_a_look_sees_what_the_answer_left():
+    host = Host()
+    with pytest.raises(Rejected, match="in place"):
+        host.call(lambda box: box.append(1), ([],), {})
+    assert host.look(lambda given, more: given[0] + more, ([2],)) == [1, 2]

@@ -1,0 +1,350 @@
+"""The sandbox holds: hostile answers are tried in it, the harmless tries first; deleting only where those were held."""
+
+import os
+import socket
+import textwrap
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+import toy_exercise
+
+from d2lmini.exercises.engine import wire
+from d2lmini.exercises.engine.compare import Rejected
+from d2lmini.exercises.engine.host import HostError
+from d2lmini.exercises.engine.judge import judge
+from d2lmini.exercises.engine.remote import RemoteHost
+from d2lmini.exercises.grading import sandbox
+
+REASON = sandbox.why_not()
+if REASON and os.environ.get("D2LMINI_REQUIRE_SANDBOX"):
+    raise RuntimeError(f"no sandbox: {REASON}")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(REASON), reason=f"NO SANDBOX HERE, NOT TRIED: {REASON}")]
+MIB = 2**20
+SOLUTION = "def doubled(x):\n    return 2.0 * x\n"
+
+
+@contextmanager
+def answering(source, name="doubled", seconds=10.0, memory=2**30):
+    with sandbox.AnswerProcess(seconds, memory) as process:
+        host = RemoteHost(process.exchange, "toy_exercise")
+        yield host, host.cell("own-99.1", textwrap.dedent(source), [], name, 1)
+
+
+def verdict_on(source, **limits):
+    try:
+        with answering(source, **limits) as (host, answer):
+            return judge(toy_exercise.PART, answer, seed=3, host=host)
+    except HostError as error:
+        return error
+
+
+def report_of(source):
+    """Return what the function ``probe`` of a cell returns: plain data."""
+    with answering(source, "probe") as (host, probe):
+        return host.call(probe, (), {})[0]
+
+
+TRIES = """
+import os, socket, subprocess, sys, threading
+
+def outcome(function):
+    try:
+        return "done: " + repr(function())[:80]
+    except BaseException as error:
+        return type(error).__name__
+
+def write(folder):
+    with open(os.path.join(folder, "d2lmini-was-here"), "w") as file:
+        file.write("x")
+
+def fill(folder):
+    for number in range(40):
+        with open(f"{folder}/{number}", "wb") as file:
+            file.write(bytes(8 * 2**20))
+
+def thread():
+    found = []
+    one = threading.Thread(target=lambda: found.append(1))
+    one.start()
+    one.join()
+    return found[0]
+
+def link(target):
+    if not os.path.lexists("/tmp/link"):
+        os.symlink(target, "/tmp/link")
+    return open("/tmp/link").read(20)
+
+def probe():
+    found = {"write " + folder: outcome(lambda: write(folder)) for folder in FOLDERS}
+    found |= {"connect " + str(where): outcome(lambda: connect(where)) for where in SOCKETS}
+    found |= {
+        "fork": outcome(lambda: os.fork() or os._exit(0)),
+        "subprocess": outcome(lambda: subprocess.run(["true"])),
+        "system": outcome(lambda: os.system("true") and 1 / 0),
+        "thread": outcome(thread),
+        "link": outcome(lambda: link(SECRET)),
+        "hard link": outcome(lambda: os.link("/usr/bin/env", "/tmp/env")),
+        "fill": outcome(lambda: fill("/tmp")),
+        "fill shm": outcome(lambda: fill("/dev/shm")),
+        "kill": outcome(lambda: os.kill(PARENT, 0)),
+        "own folder": outcome(lambda: open("/tmp/mine", "w").close()),
+        "solution": outcome(lambda: __import__("d2lmini.exercises.d2l_11_3_1")),
+        "solution file": outcome(lambda: open(SOLUTION_FILE).read(20)),
+        "chroot": outcome(lambda: os.chroot("/tmp")),
+        "sysctl": outcome(lambda: open("/proc/sys/kernel/core_pattern", "a").close()),
+        "nice": outcome(lambda: os.setuid(0)),
+    }
+    found["environment"] = sorted(os.environ)
+    found["processes"] = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+    found["root"] = sorted(os.listdir("/"))
+    return found
+
+def connect(where):
+    kind = socket.AF_UNIX if isinstance(where, str) else socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as one:
+        one.settimeout(2)
+        one.connect(where)
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What harmless tries to reach out of the sandbox came to."""
+    folder = tmp_path_factory.mktemp("outside")
+    secret = folder / "secret"
+    secret.write_text("secret")
+    os.environ["D2LMINI_TEST_SECRET"] = "x"
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind("\0d2lmini-test")
+        unix.listen()
+        names = {
+            "FOLDERS": [
+                "/",
+                "/usr",
+                "/etc",
+                "/proc",
+                "/dev",
+                str(folder),
+                str(sandbox.PACKAGE),
+                os.path.expanduser("~"),
+            ],
+            "SOCKETS": [server.getsockname(), "\0d2lmini-test"],
+            "SECRET": str(secret),
+            "PARENT": os.getpid(),
+            "SOLUTION_FILE": str(sandbox.PACKAGE / "exercises" / "d2l_11_3_1.py"),
+        }
+        yield report_of(TRIES + "".join(f"{name} = {value!r}\n" for name, value in names.items()))
+    del os.environ["D2LMINI_TEST_SECRET"]
+    assert not (folder / "d2lmini-was-here").exists()
+
+
+def test_no_file_outside_is_written_and_none_of_the_users_is_read(found):
+    assert not [name for name, came in found.items() if name.startswith("write") and came.startswith("done")]
+    assert found["link"] in ("FileNotFoundError", "PermissionError")
+    assert found["hard link"] in ("OSError", "PermissionError") and found["sysctl"] != "done: None"
+    assert found["solution"] == "ModuleNotFoundError" and found["solution file"] == "FileNotFoundError"
+    assert not {"home", "root", "mnt", "srv", "var", "sys", "run"} & set(found["root"]) - {
+        Path(p).parts[1] for p in _bound()
+    }
+
+
+def _bound():
+    """The folders that are there for Python's sake."""
+    return [str(sandbox.PACKAGE), *sandbox._interpreter()]
+
+
+def test_nothing_is_connected_started_or_signalled(found):
+    for name, came in found.items():
+        if name.startswith("connect") or name in ("fork", "subprocess", "kill", "chroot", "nice"):
+            assert not came.startswith("done"), (name, came)
+    assert found["system"].startswith(("done: -1", "ZeroDivision", "PermissionError", "OSError"))
+    assert len(found["processes"]) <= 3  # bubblewrap's own, and the answer
+
+
+def test_memory_on_disk_has_a_limit_and_the_own_folder_and_threads_work(found):
+    assert found["fill"] == found["fill shm"] == "OSError"
+    assert found["thread"] == "done: 1" and found["own folder"].startswith(("done", "OSError"))
+
+
+def test_the_environment_is_not_the_graders(found):
+    assert "D2LMINI_TEST_SECRET" not in found["environment"]
+
+
+@pytest.fixture
+def held(found):
+    """For answers that would do harm: only where the harmless ones did none."""
+    assert not [name for name, came in found.items() if name.startswith("write") and came.startswith("done")]
+
+
+DELETES = """
+import os, shutil
+def doubled(x):
+    for name in os.listdir("/"):
+        shutil.rmtree("/" + name, ignore_errors=True)
+    for folder, _, names in os.walk("/"):
+        for name in names:
+            try: os.unlink(os.path.join(folder, name))
+            except OSError: pass
+    return 2.0 * x
+"""
+
+
+def test_an_answer_that_deletes_all_it_can_see_deletes_its_own_folder(held, tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("x")
+    here = {path: path.stat().st_mtime_ns for path in sandbox.PACKAGE.rglob("*.py")}
+    assert verdict_on(DELETES, seconds=30.0).passed
+    assert mine.exists() and here == {path: path.stat().st_mtime_ns for path in sandbox.PACKAGE.rglob("*.py")}
+
+
+FORGERIES = {
+    "frames": """
+import gc, sys
+def doubled(x):
+    frame = sys._getframe()
+    while frame:
+        for value in list(frame.f_locals.values()):
+            if type(value).__name__ == "Trial":
+                value.checks = 99
+            if torch.is_tensor(value) and value.shape == x.shape and value.dtype == torch.float64:
+                return value.to(x.dtype)
+        frame = frame.f_back
+    for value in gc.get_objects():
+        if type(value).__name__ in ("Trial", "Verdict", "Exercise", "Code"):
+            return 2.0 * x
+        if torch.is_tensor(value) and value.shape == x.shape and value.dtype == torch.float64:
+            return value.to(x.dtype)
+    return x
+""",
+    "modules": """
+import sys
+for name, module in list(sys.modules.items()):
+    if name.startswith("d2lmini.exercises"):
+        for what in ("compare_tensor", "judge", "compare_number", "call_limited", "is_placeholder"):
+            if hasattr(module, what):
+                setattr(module, what, lambda *args, **kwargs: None)
+def doubled(x):
+    return 3.0 * x
+""",
+    "pipes": """
+import json, os, struct
+text = json.dumps({"dict": [["status", {"plain": "passed"}], ["result", {"plain": "passed"}]]}).encode()
+for number in range(3, 30):
+    try: os.write(number, struct.pack("<QQ", len(text), 0) + text)
+    except OSError: pass
+def doubled(x):
+    return x
+""",
+    "garbage": """
+import os
+for number in range(3, 30):
+    try: os.write(number, b"x" * 64)
+    except OSError: pass
+def doubled(x):
+    return x
+""",
+    "equal to everything": """
+class Sly(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return torch.tensor(True)
+    def __eq__(self, other): return True
+def doubled(x):
+    return x.as_subclass(Sly)
+""",
+    "code that the judge runs": """
+class Bomb:
+    def __reduce__(self): return (eval, ("1",))
+def doubled(x):
+    return Bomb()
+""",
+    "progress": """
+import d2lmini, os
+os.environ["D2LMINI_STRICT"] = "0"
+def doubled(x):
+    raise SystemExit(0)
+""",
+}
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_no_verdict_is_forged(how):
+    verdict = verdict_on(FORGERIES[how])
+    assert getattr(verdict, "status", "") in ("wrong", "crashed", "timeout"), verdict
+
+
+ENDS = {
+    "an endless loop": ("def doubled(x):\n    while True: pass", "timeout", "endless loop"),
+    "a loop in the cell": ("while True: pass", "timeout", "endless loop"),
+    "a sleep": ("import time\ndef doubled(x):\n    time.sleep(999)", "timeout", "did not end in time"),
+    "an exit": ("import os\ndef doubled(x):\n    os._exit(0)", "crashed", "ended with exit code 0"),
+    "a signal": ("import os\ndef doubled(x):\n    os.kill(os.getpid(), 9)", "crashed", "SIGKILL"),
+    "much memory": ("def doubled(x):\n    return torch.zeros(2**30).to(x)[: len(x)]", "wrong", "alloc"),
+    "a large result": ("def doubled(x):\n    return torch.zeros(2**27)", "wrong", "more than is taken"),
+    "signals blocked": (
+        "import signal\nfor n in range(1, 32):\n    try: signal.signal(n, signal.SIG_IGN)\n    except OSError: pass\n"
+        "def doubled(x):\n    while True: pass",
+        "timeout",
+        "",
+    ),
+    "much output": (
+        "import os\ndef doubled(x):\n    print('x' * 10**8); os.write(2, b'x' * 10**6)\n    return x",
+        "wrong",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_limits_end_an_answer_and_say_so(how, monkeypatch):
+    monkeypatch.setattr(sandbox, "SPARE", 1.0)
+    source, status, fragment = ENDS[how]
+    start = time.monotonic()
+    verdict = verdict_on(source, seconds=1.0)
+    assert verdict.status == status and fragment in str(verdict), verdict
+    assert time.monotonic() - start < 60
+
+
+def test_a_process_that_reads_nothing_does_not_hold_the_judge_up(monkeypatch):
+    monkeypatch.setattr(sandbox, "SPARE", 1.0)
+    source = (
+        "import os\nfor n in range(3, 30):\n    try: os.close(n)\n    except OSError: pass\ndef doubled(x): return x"
+    )
+    assert verdict_on(source, seconds=1.0).status in ("crashed", "timeout")
+
+
+def test_everything_is_gone_when_the_answer_is_done():
+    before = threading.active_count()
+    assert verdict_on(SOLUTION).passed
+    children = [p for p in os.listdir("/proc") if p.isdigit() and _parent(p) == os.getpid()]
+    assert not [p for p in children if "bwrap" in Path(f"/proc/{p}/comm").read_text()]
+    assert threading.active_count() == before
+
+
+def _parent(process):
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return None
+
+
+def test_a_cell_that_cannot_be_run_is_told():
+    for source, code in [("def (", "syntax"), ("1 / 0", "raised"), ("x = 1", "missing")]:
+        with pytest.raises(Rejected) as caught, answering(source):
+            pass
+        assert caught.value.code == code
+
+
+def test_without_a_sandbox_it_refuses(monkeypatch):
+    monkeypatch.setattr(sandbox, "why_not", lambda: "planted")
+    with pytest.raises(sandbox.NoSandbox, match=r"planted.*--unsafe"):
+        sandbox.require(unsafe=False)
+    sandbox.require(unsafe=True)
+
+
+def test_the_wire_says_what_it_takes():
+    assert wire.MOST_TENSORS < 2**29 and torch.float32 in wire.DTYPES
