@@ -1,4 +1,4 @@
-"""The parts of README.md, intro.md, lecturers.md and CITATION.cff that follow from chapters, results and the address."""
+"""The parts of README.md and other pages that follow from the chapters, the results and the address."""
 
 import json
 import re

@@ -2,7 +2,7 @@
 
     python -m d2lmini.exercises.audit d2l-11.3.1     # one exercise
     python -m d2lmini.exercises.audit                # all
-    python -m d2lmini.exercises.audit --seconds 60 d2l-11.3.1   # right answers with as many seeds as fit into a minute
+    python -m d2lmini.exercises.audit --seconds 60 d2l-11.3.1   # right answers with the seeds of a minute
 
 The tests run the same function over all exercises.
 """
@@ -40,17 +40,19 @@ class Problem:
         return f"{self.key}: {self.rule}: {self.detail}"
 
 
-def audit(exercise, seconds=1.0) -> list[Problem]:
+def audit(exercise, seconds=1.0, tally=None) -> list[Problem]:
     """Return what is wrong with an exercise; an empty list when nothing is.
 
     Args:
         exercise: an `Exercise`.
-        seconds: how long the right answer of a part is judged with one seed after another; a few are judged anyway.
+        seconds: how long the right answers of a part are judged with one seed after another; a few are judged anyway.
+        tally: a dict into which the number of seeds of each right answer is written.
     """
+    tally = {} if tally is None else tally
     found = list(_form(exercise))
     for part in exercise.parts:
         if isinstance(part, Coded):
-            problems = _coded(part, seconds)
+            problems = _coded(part, seconds, tally)
         else:
             problems = _choice(part) if isinstance(part, Choice) else _discussion(part)
         found += (Problem(part.key, rule, detail) for rule, detail in problems)
@@ -82,7 +84,7 @@ def _form(exercise):
             yield Problem(part.key, "hints", "there are none")
 
 
-def _coded(part, seconds):
+def _coded(part, seconds, tally):
     solution = source.solution(part)
     if solution == source.marked(part):
         yield "markers", "no ### BEGIN SOLUTION and ### END SOLUTION in the answer"
@@ -91,7 +93,7 @@ def _coded(part, seconds):
         yield "docstring", "the answer says nothing about its arguments and its result"
     if isinstance(part, Identity) and len(part.explanation) < 80:
         yield "proof", "an identity needs a model proof in `explanation`"
-    yield from _right_answers(part, source.build(solution, part.name), seconds)
+    yield from _right_answers(part, source.build(solution, part.name), seconds, tally)
     yield from _stub(part)
     yield from _generic(part)
     yield from _mutants(part)
@@ -102,32 +104,43 @@ def _seeds(part):
     return SEEDS[:1] if isinstance(part, Experiment) else SEEDS
 
 
-def _right_answers(part, solution, seconds):
-    verdicts, slowest, begin = [], 0.0, time.perf_counter()
-    for seed in itertools.count():  # a check that errs now and then needs many seeds to be caught
-        start = time.perf_counter()
-        if seed >= len(_seeds(part)) and start - begin > seconds:
-            break
-        verdicts.append(judge(part, solution, seed=seed))
-        if seed:  # the first may load libraries
-            slowest = max(slowest, time.perf_counter() - start)
-    wrong = [verdict for verdict in verdicts if verdict.status != PASSED]
-    if wrong:
-        yield "solution", f"with {len(wrong)} of {len(verdicts)} seeds, the first of them {wrong[0].seed}: {wrong[0]}"
-    if slowest > part.seconds / 2:
-        yield "time", f"the solution takes {slowest:.1f} s of the {part.seconds:g} s that an answer has"
-    checks = {verdict.checks for verdict in verdicts if verdict.status == PASSED}
-    if len(checks) > 1:  # it is printed, and the solved notebooks are compared with what they printed before
-        yield "count", f"the number of checks depends on the seed: {sorted(checks)}"
+def _right_answers(part, solution, seconds, tally):
     if not part.alternatives:
         yield "alternatives", "there is none: a second right answer shows that the check is not too narrow"
-    for alternative in part.alternatives:
-        verdict = judge(part, alternative, seed=1)
-        if verdict.status != PASSED:
-            yield "alternatives", f"{alternative.__name__}: {verdict}"
-        elif not isinstance(part, Experiment):
-            yield from _elsewhere(part, alternative, verdict, alternative.__name__)
-    yield from _elsewhere(part, solution, verdicts[0], "the solution")
+    answers = {part.name: solution} | {f.__name__: f for f in part.alternatives}
+    for name, answer in answers.items():
+        rule = "solution" if answer is solution else "alternatives"
+        least = _seeds(part) if answer is solution else (1,)
+        verdicts, slowest = _over_seeds(part, answer, least, seconds / len(answers))
+        tally[f"{part.key} {name}"] = len(verdicts)
+        wrong = [verdict for verdict in verdicts if verdict.status != PASSED]
+        if wrong:
+            seed = wrong[0].seed
+            yield rule, f"{name}: with {len(wrong)} of {len(verdicts)} seeds, the first of them {seed}: {wrong[0]}"
+            continue
+        if slowest > part.seconds / 2:
+            yield "time", f"{name} takes {slowest:.1f} s of the {part.seconds:g} s that an answer has"
+        checks = {verdict.checks for verdict in verdicts}
+        if len(checks) > 1:  # it is printed, and the solved notebooks are compared with what they printed before
+            yield "count", f"the number of checks depends on the seed: {sorted(checks)}"
+        if answer is solution or not isinstance(part, Experiment):
+            yield from _elsewhere(part, answer, verdicts[0], name)
+
+
+def _over_seeds(part, answer, least, seconds):
+    """Judge an answer with the seeds ``least``, and then with as many as fit: a check may err now and then.
+
+    Returns:
+        (verdicts, processor time of the slowest but the first, which may load libraries).
+    """
+    verdicts, slowest, begin = [], 0.0, time.perf_counter()
+    for seed in itertools.chain(least, itertools.count(max(least) + 1)):
+        if len(verdicts) >= len(least) and time.perf_counter() - begin > seconds:
+            return verdicts, slowest
+        start = time.process_time()
+        verdicts.append(judge(part, answer, seed=seed))
+        if len(verdicts) > 1:
+            slowest = max(slowest, time.process_time() - start)
 
 
 def _elsewhere(part, answer, here, name):
@@ -276,17 +289,20 @@ def _discussion(part):
 def main():
     parser = argparse.ArgumentParser(description="audit exercises: does each keep every promise that exercises make?")
     parser.add_argument("keys", nargs="*", metavar="key", help="of an exercise, d2l-11.3.1; none: all")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for seeds of a right answer (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for right answers of a part (default: %(default)s)")
     words, known = parser.parse_args(), registry.keys()
     if unknown := [key for key in words.keys if key not in known]:
         sys.exit(f"no such exercise: {', '.join(unknown)}")
     failed = False
     for key in words.keys or known:
-        problems = audit(registry.load(key), words.seconds)
+        tally = {}
+        problems = audit(registry.load(key), words.seconds, tally)
         failed |= bool(problems)
         print(f"{key}: {'in order' if not problems else f'{len(problems)} problems'}", flush=True)
         for problem in problems:
             print(f"  {problem}")
+        if words.seconds > 1:
+            print("".join(f"  {name}: {number} seeds\n" for name, number in tally.items()), end="", flush=True)
     sys.exit(failed)
 
 

@@ -56,6 +56,9 @@ def _put_back(before):
         for name, value in content.items():
             if now.get(name) is not value and callable(value):
                 setattr(place, name, value)
+        if isinstance(place, type):  # what is new there hides what the class inherits
+            for name in now.keys() - content.keys():
+                delattr(place, name)
 
 
 _engine = []  # as it was when the first check began
