@@ -131,12 +131,14 @@ def _over_seeds(part, answer, least, seconds):
     """Judge an answer with the seeds ``least``, and then with as many as fit: a check may err now and then.
 
     Returns:
-        (verdicts, processor time of the slowest but the first, which may load libraries).
+        (verdicts, processor time of the slowest but the first).
     """
-    verdicts, slowest, begin = [], 0.0, time.perf_counter()
+    verdicts, slowest, begin = [], 0.0, None
     for seed in itertools.chain(least, itertools.count(max(least) + 1)):
-        if len(verdicts) >= len(least) and time.perf_counter() - begin > seconds:
+        if len(verdicts) >= len(least) and begin is not None and time.perf_counter() - begin > seconds:
             return verdicts, slowest
+        if begin is None and verdicts:  # the first may load libraries
+            begin = time.perf_counter()
         start = time.process_time()
         verdicts.append(judge(part, answer, seed=seed))
         if len(verdicts) > 1:
