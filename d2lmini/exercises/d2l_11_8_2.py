@@ -186,7 +186,7 @@ def with_the_best_step(make_model, images, labels, test_images, test_labels, see
     return result | {"difference": gaps.mean().item(), "spread": gaps.std().item()}
 
 
-SEEDS, STEPS, LEARNED = (0, 1, 2), 25, 0.3  # untrained models are right in one of ten
+SEEDS, STEPS, BATCH, LEARNED = (0, 1, 2), 25, 64, 0.3  # untrained models are right in one of ten
 
 
 class _Maker:
@@ -216,16 +216,18 @@ def _report(given):
     """What became of the models: plain data."""
     maker, _, _, test_images = given[:4]
     tests = {hash(picture.double().numpy().tobytes()) for picture in test_images}
-    learned_from, peeked = False, False
+    found = {"learned_from": False, "peeked": False, "sizes": [], "different": []}
     for name, passes in maker.read.items():
         scored = [sum(picture in tests for picture in pictures) for pictures in passes]
         trained = maker.backward[name]
-        learned_from |= any(scored[i] for i in trained)
-        peeked |= any(scored[: max(trained, default=0)]) or sum(scored) > len(test_images)
+        found["learned_from"] |= any(scored[i] for i in trained)
+        found["peeked"] |= any(scored[: max(trained, default=0)]) or sum(scored) > len(test_images)
+        found["sizes"] += [len(passes[i]) for i in trained]
+        found["different"].append(len({picture for i in trained for picture in passes[i]}))
     made = [name for name, models in maker.models.items() for _ in models]
     states = {name: dict(models[0].state_dict()) for name, models in maker.models.items()}
     steps = {name: len(trained) for name, trained in maker.backward.items()}
-    return {"made": made, "states": states, "steps": steps, "learned_from": learned_from, "peeked": peeked}
+    return {"made": made, "states": states, "steps": steps, **found}
 
 
 def verify_comparison(t, answer):
@@ -247,6 +249,9 @@ def verify_comparison(t, answer):
         "the models were not trained for the same number of steps: then the comparison says nothing about pooling",
     )
     t.that(counts == {STEPS}, "steps", f"each model must be trained for {STEPS} steps, one backward pass each")
+    t.that(set(saw["sizes"]) == {BATCH}, "batch", f"each step must read a batch of {BATCH} pictures")
+    fresh = min(saw["different"]) > BATCH
+    t.that(fresh, "one-batch", "every step reads the same pictures: take another batch each time")
     t.that(
         not saw["peeked"],
         "peeked",
@@ -495,6 +500,13 @@ seed by seed.
                 ),
                 Mutant("longer for one", "unfair", "range(num_steps)", 'range(num_steps - (pooling == "class"))'),
                 Mutant("half of the steps", "steps", "range(num_steps)", "range(num_steps // 2)"),
+                Mutant("small batches", "batch", "(64,)", "(16,)"),
+                Mutant(
+                    "the same batch",
+                    "one-batch",
+                    "(64,), generator=generator)",
+                    "(64,), generator=torch.Generator().manual_seed(seed))",
+                ),
                 Mutant("no training", "untrained", "lr=5e-3", "lr=1e-8"),
                 Mutant(
                     "trained on the test pictures",
