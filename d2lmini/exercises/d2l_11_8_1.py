@@ -10,10 +10,11 @@ large ones; then count, then measure.
 """
 
 import math
+from functools import cache
 from itertools import pairwise
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn import attention as kernels  # as a module it travels, its enumeration does not
 from torch.utils.flop_counter import FlopCounterMode
 
 from d2lmini.exercises.engine import Count, Exercise, Experiment, Mutant
@@ -71,77 +72,43 @@ CONFIGURATIONS = [
 ]
 
 
+def multiply_adds(*sizes):
+    got = vit_cost(*sizes)
+    return {**got, "flops": got["flops"] / 2, "attention_flops": got["attention_flops"] / 2}
+
+
+def forward_and_backward(*sizes):
+    got = vit_cost(*sizes)
+    return {**got, "flops": 3 * got["flops"], "attention_flops": 3 * got["attention_flops"]}
+
+
 def counted(step):
     """Operations of all matrix products in a call, and how many of them are of batches of matrices, as in attention."""
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # it knows no fused attention
+    # it knows no fused attention
+    with kernels.sdpa_kernel(kernels.SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         step()
-    return counter.get_total_flops(), counter.get_flop_counts()["Global"].get(torch.ops.aten.bmm, 0)
+    each = {str(product): number for product, number in counter.get_flop_counts()["Global"].items()}
+    return counter.get_total_flops(), each.get("aten.bmm", 0)
+
+
+@cache
+def _measured(img_size, p, c, h, m, L, C, H):
+    """What a real model has: tokens, numbers in its positions, operations, and those of attention."""
+    model = ViT(img_size, p, h, m, H, L, 0.0, 0.0, num_classes=C, num_channels=c).eval()
+    picture = torch.zeros(1, c, img_size, img_size)
+    with torch.no_grad():
+        return model.tokens(picture).shape[1], model.pos_embedding.numel(), *counted(lambda: model(picture))
 
 
 def verify_count(t, answer):
+    # all operations come before those of attention: one half of the latter may be a product or an addition forgotten
+    names = "tokens", "position_parameters", "flops", "attention_flops"
     for img_size, p, c, h, m, L, C, H in CONFIGURATIONS:
-        model = ViT(img_size, p, h, m, H, L, 0.0, 0.0, num_classes=C, num_channels=c).eval()
-        picture = torch.zeros(1, c, img_size, img_size)
-        with torch.no_grad():
-            T = model.tokens(picture).shape[1]
-            flops, attention = counted(lambda model=model, picture=picture: model(picture))
-        N, positions = T - 1, model.pos_embedding.numel()
-
+        wanted = _measured(img_size, p, c, h, m, L, C, H)
         case = f"for img_size={img_size}, patch_size={p}, c={c}, h={h}, m={m}, {L} blocks, C={C}"
-        got = t.call(answer, img_size, p, c, h, m, L, C)
-        tokens, parameters, flops_got, attention_got = t.fields(
-            got, "tokens", "position_parameters", "flops", "attention_flops"
-        )
-        forgotten = "the class token is a token, too"
-        t.number(
-            tokens,
-            T,
-            f"tokens {case}",
-            mistakes={
-                "no-class-token": (N, forgotten),
-                "side": (img_size // p + 1, "patches go along both sides"),
-                "pixels": (img_size**2 + 1, "a token is a patch, not a pixel"),
-            },
-        )
-        t.number(
-            parameters,
-            positions,
-            f"position_parameters {case}",
-            mistakes={
-                "no-class-position": (N * h, "the class token has a position, too"),
-                "one-number": (T, "a position is a vector of h numbers"),
-            },
-        )
-        t.number(
-            attention_got,
-            attention,
-            f"attention_flops {case}",
-            mistakes={
-                "one-block": (attention / L, "this is one block"),
-                "one-product": (attention / 2, "there are two products: the scores, and the weights times the values"),
-                "patches-only": (L * 4 * N**2 * h, "the class token looks, and is looked at, too"),
-                "each-head": (attention * H, "a head has h / H features: all heads together cost as much as one"),
-            },
-        )
-        t.number(
-            flops_got,
-            flops,
-            f"flops {case}",
-            mistakes={
-                "multiply-add": (flops / 2, "a multiplication and an addition are two operations"),
-                "no-embedding": (flops - 2 * N * p * p * c * h, "the patches have to be embedded first"),
-                "no-head": (flops - 2 * h * C, "the last layer, to the classes, is missing"),
-                "head-on-all": (flops + N * 2 * h * C, "the last layer reads the class token alone"),
-                "no-output-projection": (
-                    flops - L * 2 * T * h * h,
-                    "attention has four projections: the output's, too",
-                ),
-                "half-network": (flops - L * 2 * T * h * m, "the network of a block has two layers"),
-                "one-block": (flops - (L - 1) * (8 * T * h * h + 4 * T * h * m), "every block has its own projections"),
-                "no-attention": (flops - attention, "scores and mixtures are missing"),
-                "class-embedded": (flops + 2 * p * p * c * h, "the class token is a parameter: nothing embeds it"),
-            },
-        )
+        got = t.fields(t.call(answer, img_size, p, c, h, m, L, C), *names)
+        for name, number, want in zip(names, got, wanted, strict=True):
+            t.number(number, want, f"{name} {case}")
 
 
 def cost_growth(make_model, img_sizes, measure):
@@ -187,94 +154,93 @@ def with_labels(make_model, img_sizes, measure):
     return {"cost": costs, "exponent": (logs[0] / logs[1]).tolist()}
 
 
+def with_backward_alone(make_model, img_sizes, measure):
+    """Wrong: the forward pass is not measured."""
+    cost = [measure(make_model(s)(torch.rand(2, 1, s, s)).sum().backward) for s in img_sizes]
+    return {"cost": cost, "exponent": _slopes(cost, img_sizes)}
+
+
+def in_steps_of_one(make_model, img_sizes, measure):
+    """Wrong: the differences of the costs themselves."""
+    cost = cost_growth(make_model, img_sizes, measure)["cost"]
+    pairs = zip(pairwise(cost), pairwise(img_sizes), strict=True)
+    return {"cost": cost, "exponent": [(k[1] - k[0]) / (s[1] - s[0]) for k, s in pairs]}
+
+
 SIDES = (8, 16, 40, 64)  # neighbours whose ratios differ
 
 
+class _Bench:
+    """Makes models and measures steps, and remembers what for."""
+
+    def __init__(self, h, m, L):
+        self.sizes = h, m, 2, L, 0.0, 0.0
+        self.made, self.calls, self.read, self.measuring, self.made_inside = [], [], [], False, False
+
+    def make(self, img_size):
+        self.made.append(img_size)
+        self.made_inside |= self.measuring
+        model = ViT(img_size, 4, *self.sizes, num_classes=3, num_channels=1)
+        model.register_forward_pre_hook(self.hear)
+        return model
+
+    def hear(self, model, args):
+        self.read.append(tuple(args[0].shape))
+
+    def measure(self, step):
+        self.measuring = True
+        self.calls.append(counted(step)[0])
+        self.measuring = False
+        return self.calls[-1]
+
+
+def _seen(given):
+    bench = given[0].__self__
+    return bench.made, bench.made_inside, bench.calls, bench.read
+
+
 def verify_growth(t, answer):
-    first, last = [], []
-    for h, m, L in ((8, 16, 1), (12, 20, 2), (16, 12, 1)):
-        made, calls = [], []
-
-        def make_model(img_size, h=h, m=m, L=L, made=made):
-            made.append(img_size)
-            return ViT(img_size, 4, h, m, 2, L, 0.0, 0.0, num_classes=3, num_channels=1)
-
-        def measure(step, calls=calls):
-            calls.append(counted(step)[0])
-            return calls[-1]
-
-        forward, want = [], []
+    for sizes in ((8, 16, 1), (12, 20, 2), (16, 12, 1)):
+        bench, want = _Bench(*sizes), []
         for side in SIDES:
-            model, X = make_model(side), torch.rand(2, 1, side, side)
-            forward.append(counted(lambda model=model, X=X: model(X))[0])
+            model, X = bench.make(side), torch.rand(2, 1, side, side)
             want.append(counted(lambda model=model, X=X: model(X).sum().backward())[0])
-        made.clear()
-        slopes = _slopes(want)
 
-        got = t.call(answer, make_model, list(SIDES), measure)
+        bench = _Bench(*sizes)
+        got = t.call(answer, bench.make, list(SIDES), bench.measure)
         cost, exponent = t.fields(got, "cost", "exponent")
+        made, made_inside, calls, read = t.look(_seen)
+        t.that(not made_inside, "made-inside", "a model is made inside of what is measured: measure the step alone")
         t.that(made == list(SIDES), "models", f"make_model must be called once for each size, it was for {made}")
         t.that(
             len(calls) == len(SIDES), "calls", f"measure must be called once for each size, it was {len(calls)} times"
         )
-        cost, exponent = _tensor(t, cost, "cost", len(SIDES)), _tensor(t, exponent, "exponent", len(SIDES) - 1)
+        shapes = [tuple(shape) for shape in read]
         t.that(
-            cost.tolist() != forward,
-            "forward-only",
-            "this is the forward pass: a training step goes backward, too, inside of what is measured",
+            {shape[0] for shape in shapes} == {2},
+            "batch",
+            f"the models get pictures of the shapes {sorted(set(shapes))}; a batch has two, (2, 1, size, size)",
         )
-        step = torch.tensor(want, dtype=torch.float64)
-        t.same(
-            cost / cost[0],
-            step / step[0],
-            "`cost`, in proportion to its first,",
-            tolerance=(1e-6, 0),
-            mistakes={
-                "fixed-size": (step / step, "all sizes cost the same: are the pictures as large as the model's?")
-            },
-        )
-        ratios = step[1:] / step[:-1]
-        sides = torch.tensor(SIDES, dtype=torch.float64)
-        t.same(
-            exponent,
-            torch.tensor(slopes, dtype=torch.float64),
-            "`exponent`",
-            tolerance=(1e-6, 0),
-            mistakes={
-                "pixels": (torch.tensor(slopes) / 2, "this is the exponent of the number of *pixels*, not of the side"),
-                "ratio": (ratios, "these are ratios of costs: take logarithms, and divide by that of the sizes' ratio"),
-                "no-size": (ratios.log(), "divide the logarithm of the costs' ratio by that of the sizes' ratio"),
-                "base-two": (
-                    ratios.log2(),
-                    "the sizes do not double each time: divide by the logarithm of their ratio",
-                ),
-                "not-logs": (ratios / (sides[1:] / sides[:-1]), "an exponent is a ratio of logarithms"),
-                "upside-down": (1 / torch.tensor(slopes), "turn the fraction round: the cost's logarithm goes on top"),
-            },
-        )
-        first.append(exponent[0])
-        last.append(exponent[-1])
-    t.below(first, last, 0.5, "direction", "the cost should grow faster, the larger the pictures are")
+        cost, exponent = _list(t, cost, "cost", len(SIDES)), _list(t, exponent, "exponent", len(SIDES) - 1)
+        for name, values, wanted in (("cost", cost, want), ("exponent", exponent, _slopes(want, SIDES))):
+            wanted = torch.tensor(wanted, dtype=torch.float64)
+            t.same(values, wanted, f"`{name}`", dtype=wanted.dtype, tolerance=(1e-6, 0))
 
 
-def _slopes(cost):
-    pairs = zip(pairwise(cost), pairwise(SIDES), strict=True)
+def _slopes(cost, sides):
+    pairs = zip(pairwise(cost), pairwise(sides), strict=True)
     return [math.log(high / low) / math.log(large / small) for (low, high), (small, large) in pairs]
 
 
-def _tensor(t, values, name, length):
-    """A list of numbers as float64, or a rejection."""
-    t.that(
-        isinstance(values, (list, tuple)) and len(values) == length,
-        "shape",
-        f"`{name}` must be a list of {length} numbers",
-    )
+def _list(t, values, name, length):
+    """Numbers, or tensors of one each, as a tensor of float64; or a rejection."""
+    values = list(values) if isinstance(values, torch.Tensor) and values.dim() == 1 else values
+    listed = isinstance(values, (list, tuple)) and len(values) == length
+    t.that(listed, "shape", f"`{name}` must be a list of {length} numbers")
+    values = [x.item() if isinstance(x, torch.Tensor) and x.dim() == 0 else x for x in values]
     plain = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in values)
-    t.that(plain, "type", f"`{name}` must hold numbers: .item() makes one of a tensor")
-    numbers = torch.tensor([float(x) for x in values], dtype=torch.float64)
-    t.dtype = numbers.dtype
-    t.that(bool(numbers.isfinite().all() and (numbers > 0).all()), "nonfinite", f"`{name}` must be positive and finite")
-    return numbers
+    t.that(plain, "type", f"`{name}` must hold numbers")
+    return torch.tensor(values, dtype=torch.float64, device=t.device)
 
 
 EXERCISE = Exercise(
@@ -308,42 +274,151 @@ dict of four numbers for **one** picture:
             min_checks=20,
             seconds=30.0,
             mutants=[
-                Mutant("no class token", "no-class-token", "tokens = patches + 1", "tokens = patches"),
-                Mutant("one side", "side", "(img_size // patch_size) ** 2", "img_size // patch_size"),
-                Mutant("pixels", "pixels", "(img_size // patch_size) ** 2", "img_size ** 2"),
+                Mutant(
+                    "no class token",
+                    "no-class-token",
+                    "tokens = patches + 1",
+                    "tokens = patches",
+                    "the class token is a token, too",
+                ),
+                Mutant(
+                    "one side",
+                    "side",
+                    "(img_size // patch_size) ** 2",
+                    "img_size // patch_size",
+                    "patches go along both sides",
+                ),
+                Mutant(
+                    "pixels",
+                    "pixels",
+                    "(img_size // patch_size) ** 2",
+                    "img_size ** 2",
+                    "a token is a patch, not a pixel",
+                ),
                 Mutant(
                     "positions of patches",
                     "no-class-position",
                     '"position_parameters": tokens * h',
                     '"position_parameters": patches * h',
+                    "the class token has a position, too",
                 ),
                 Mutant(
                     "positions as numbers",
                     "one-number",
                     '"position_parameters": tokens * h',
                     '"position_parameters": tokens',
+                    "a position is a vector of h numbers",
                 ),
-                Mutant("attention of one block", "one-block", "attention = num_blks * 2 * 2", "attention = 2 * 2"),
-                Mutant("scores alone", "one-product", "num_blks * 2 * 2 * tokens**2", "num_blks * 2 * tokens**2"),
-                Mutant("patches look", "patches-only", "tokens**2 * h", "patches**2 * h"),
-                Mutant("no embedding", "no-embedding", '"flops": embedding + ', '"flops": '),
+                Mutant(
+                    "multiply-adds",
+                    "multiply-add",
+                    message="this is half: a multiplication and an addition are two operations",
+                    function=multiply_adds,
+                ),
+                Mutant(
+                    "a training step",
+                    "backward-too",
+                    message="this is a forward and a backward pass; asked for is the forward pass",
+                    function=forward_and_backward,
+                ),
+                Mutant(
+                    "attention of one block",
+                    "one-block",
+                    "attention = num_blks * 2 * 2",
+                    "attention = 2 * 2",
+                    "scores and mixtures are counted for one block only",
+                ),
+                Mutant(
+                    "scores alone",
+                    "one-product",
+                    "num_blks * 2 * 2 * tokens**2",
+                    "num_blks * 2 * tokens**2",
+                    "attention has two products without parameters: the scores, and the weights times the values",
+                ),
+                Mutant(
+                    "patches look",
+                    "patches-only",
+                    "tokens**2 * h",
+                    "patches**2 * h",
+                    "the class token looks, and is looked at, too",
+                ),
+                Mutant(
+                    "no embedding",
+                    "no-embedding",
+                    '"flops": embedding + ',
+                    '"flops": ',
+                    "the patches have to be embedded first",
+                ),
                 Mutant(
                     "class token embedded",
                     "class-embedded",
                     "2 * patches * patch_size**2",
                     "2 * tokens * patch_size**2",
+                    "the class token is a parameter: nothing embeds it",
                 ),
-                Mutant("no head", "no-head", " + 2 * h * num_classes", ""),
-                Mutant("head on all", "head-on-all", "2 * h * num_classes", "2 * tokens * h * num_classes"),
-                Mutant("three projections", "no-output-projection", "2 * 4 * tokens", "2 * 3 * tokens"),
-                Mutant("half a network", "half-network", "2 * 2 * tokens * h * m", "2 * tokens * h * m"),
+                Mutant(
+                    "one channel",
+                    "no-channels",
+                    " * num_channels",
+                    "",
+                    "a patch has `patch_size` times `patch_size` pixels in each of c channels",
+                ),
+                Mutant(
+                    "no head",
+                    "no-head",
+                    " + 2 * h * num_classes",
+                    "",
+                    "the last layer, to the classes, is missing",
+                ),
+                Mutant(
+                    "head on all",
+                    "head-on-all",
+                    "2 * h * num_classes",
+                    "2 * tokens * h * num_classes",
+                    "the last layer reads the class token alone",
+                ),
+                Mutant(
+                    "three projections",
+                    "no-output-projection",
+                    "2 * 4 * tokens",
+                    "2 * 3 * tokens",
+                    "attention has four projections: the output's, too",
+                ),
+                Mutant(
+                    "half a network",
+                    "half-network",
+                    "2 * 2 * tokens * h * m",
+                    "2 * tokens * h * m",
+                    "the network of a block has two layers",
+                ),
                 Mutant(
                     "projections of one block",
-                    "one-block",
+                    "one-projections",
                     "num_blks * (projections + network)",
                     "projections + network",
+                    "every block has projections and a network of its own",
                 ),
-                Mutant("no attention", "no-attention", " + attention + ", " + "),
+                Mutant(
+                    "no attention",
+                    "no-attention",
+                    " + attention + ",
+                    " + ",
+                    "scores and mixtures of values are missing",
+                ),
+                Mutant(
+                    "attention of one block reported",
+                    "of-one-block",
+                    '"attention_flops": attention',
+                    '"attention_flops": attention // num_blks',
+                    "this is one block; asked for are all",
+                ),
+                Mutant(
+                    "projections in attention",
+                    "with-projections",
+                    '"attention_flops": attention',
+                    '"attention_flops": attention + num_blks * projections',
+                    "the projections are not asked for here: scores and mixtures alone",
+                ),
                 Mutant("a field short", "shape", '        "tokens": tokens,\n', ""),
             ],
             explanation="""
@@ -359,8 +434,9 @@ Only one part of the *parameters* depends on the size of the picture: the positi
             prompt="""
 Now by experiment. Write `cost_growth(make_model, img_sizes, measure)`. For each size it makes a model and measures one
 training step, forward and backward, on a batch of **two** random pictures; `measure(f)` calls `f()` and returns what it
-has cost. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring sizes s and s' with costs k and
-k', the slope in a plot with two logarithmic axes,
+has cost. Only the step belongs into `f`, and `measure` is called once for each size. Return a dict: `cost`, the list of
+costs, and `exponent`: for two neighbouring sizes s and s' with costs k and k', the slope in a plot with two logarithmic
+axes,
 
 $$\\frac{\\log k' - \\log k}{\\log s' - \\log s}.$$
 
@@ -389,26 +465,74 @@ print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
             min_checks=20,
             seconds=30.0,
             mutants=[
-                Mutant("forward only", "forward-only", ".logsumexp(-1).sum().backward()", ""),
+                Mutant(
+                    "forward only",
+                    "forward-only",
+                    ".logsumexp(-1).sum().backward()",
+                    "",
+                    "this is the forward pass: a training step goes backward, too, inside of what is measured",
+                ),
+                Mutant(
+                    "backward only",
+                    "backward-only",
+                    message="this is the backward pass: the forward pass, too, belongs inside of what is measured",
+                    function=with_backward_alone,
+                ),
+                Mutant(
+                    "per picture",
+                    "per-picture",
+                    "cost.append(measure(lambda m=model, x=pictures: m(x).logsumexp(-1).sum().backward()))",
+                    "cost.append(measure(lambda m=model, x=pictures: m(x).logsumexp(-1).sum().backward()) / 2)",
+                    "this is half of what `measure` returned: the cost of the whole step is asked for",
+                ),
+                Mutant("one picture", "batch", "torch.rand(2, 1,", "torch.rand(1, 1,"),
                 Mutant(
                     "exponent of the pixels",
                     "pixels",
                     "/ math.log(img_sizes[i + 1] / img_sizes[i])",
                     "/ math.log(img_sizes[i + 1] ** 2 / img_sizes[i] ** 2)",
+                    "this is the exponent of the number of *pixels*, not of the side",
                 ),
                 Mutant(
                     "ratios",
                     "ratio",
                     "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
                     "cost[i + 1] / cost[i]",
+                    "these are ratios of costs: take logarithms, and divide by that of the sizes' ratio",
                 ),
-                Mutant("sizes forgotten", "no-size", " / math.log(img_sizes[i + 1] / img_sizes[i])", ""),
-                Mutant("as if sizes doubled", "base-two", "math.log(img_sizes[i + 1] / img_sizes[i])", "math.log(2)"),
+                Mutant(
+                    "sizes forgotten",
+                    "no-size",
+                    " / math.log(img_sizes[i + 1] / img_sizes[i])",
+                    "",
+                    "divide the logarithm of the costs' ratio by that of the sizes' ratio",
+                ),
+                Mutant(
+                    "as if sizes doubled",
+                    "base-two",
+                    "math.log(img_sizes[i + 1] / img_sizes[i])",
+                    "math.log(2)",
+                    "the sizes do not double each time: divide by the logarithm of their ratio",
+                ),
                 Mutant(
                     "no logarithms",
                     "not-logs",
                     "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
                     "(cost[i + 1] / cost[i]) / (img_sizes[i + 1] / img_sizes[i])",
+                    "an exponent is a ratio of logarithms",
+                ),
+                Mutant(
+                    "slopes of the plain plot",
+                    "plain-axes",
+                    message="these are slopes with plain axes: take the logarithms of costs and sizes first",
+                    function=in_steps_of_one,
+                ),
+                Mutant(
+                    "upside down",
+                    "upside-down",
+                    "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+                    "math.log(img_sizes[i + 1] / img_sizes[i]) / math.log(cost[i + 1] / cost[i])",
+                    "turn the fraction round: the cost's logarithm goes on top",
                 ),
                 Mutant("one model", "raised", "make_model(img_size)", "make_model(img_sizes[0])"),
                 Mutant(
@@ -416,6 +540,12 @@ print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
                     "models",
                     "        model, pictures",
                     "        make_model(img_size)\n        model, pictures",
+                ),
+                Mutant(
+                    "model made inside",
+                    "made-inside",
+                    "m(x).logsumexp",
+                    "make_model(x.shape[-1])(x).logsumexp",
                 ),
                 Mutant(
                     "measured twice",

@@ -10,6 +10,7 @@ The model is a `d2l.ViT` with learned positions and a class token. You need its 
 """
 
 import copy
+import math
 import statistics
 
 import torch
@@ -56,57 +57,58 @@ def with_the_package(model, images):
     return torch.func.functional_call(other, {**live, "pos_embedding": model.pos_embedding[:, 1:]}, (images,))
 
 
+def always_dropping(model, images):
+    X = F.dropout(model.patch_embedding(images) + model.pos_embedding[:, 1:], model.dropout.p)
+    return model.head(model.blks(X).mean(1))
+
+
+def with_a_faint_token(model, images):
+    """Wrong: a class token of zeros is a token, too."""
+    X = model.patch_embedding(images) + model.pos_embedding[:, 1:]
+    X = model.dropout(F.pad(X, (0, 0, 1, 0)))
+    return model.head(model.blks(X)[:, 1:].mean(1))
+
+
+def _slopes(answer, model, images):
+    """Gradients of the scores' sum in the class token and in the positions; None where none arrives."""
+    scores = answer(model, images)
+    if not scores.requires_grad:
+        return None, None
+    return torch.autograd.grad(scores.sum(), [model.cls_token, model.pos_embedding], allow_unused=True)
+
+
 def verify_forward(t, answer):
     for grid, p, c in (((2, 3), 4, 2), ((3, 2), 3, 1), ((2, 4), 2, 3)):
         B, C = t.sizes(2, 3, 8)
-        model = ViT((grid[0] * p, grid[1] * p), p, 12, 20, 3, 2, 0.2, 0.2, num_classes=C, num_channels=c)
+        sizes = (grid[0] * p, grid[1] * p), p, 12, 20, 3, 2
+        model = ViT(*sizes, 0.2, 0.2, num_classes=C, num_channels=c)
         for parameter in model.parameters():
             parameter.data = t.randn(*parameter.shape, scale=0.4).cpu()
         model = model.to(t.device).eval()
         images = t.randn(B, c, grid[0] * p, grid[1] * p)
 
-        exact, X = copy.deepcopy(model).cpu().double(), images.cpu().double()
+        exact = copy.deepcopy(model).cpu().double()
+        want = exact.head(exact.blks(exact.patch_embedding(images.cpu().double()) + exact.pos_embedding[:, 1:]).mean(1))
+        (slope,) = torch.autograd.grad(want.sum(), exact.pos_embedding)
         with torch.no_grad():
-            patches, positions, cls = exact.patch_embedding(X), exact.pos_embedding, exact.cls_token.expand(B, -1, -1)
-            plain = exact.blks(patches + positions[:, 1:])  # (B, N, h)
-            want = exact.head(plain.mean(1))
-            present = exact.blks(torch.cat([cls, patches], 1) + positions)  # (B, 1 + N, h)
-            mistakes = {
-                "still-there": (
-                    exact.head(present[:, 1:].mean(1)),
-                    "the class token is left out of the mean, but the patches have still looked at it in every block",
-                ),
-                "averaged-too": (exact.head(present.mean(1)), "the class token is still there, and is averaged, too"),
-                "class-token": (exact.head(present[:, 0]), "these are the scores of the class token"),
-                "positions-shifted": (
-                    exact.head(exact.blks(patches + positions[:, :-1]).mean(1)),
-                    "every patch has the position of its neighbour: the first position is the class token's",
-                ),
-                "no-positions": (exact.head(exact.blks(patches).mean(1)), "the positions are missing"),
-                "first-patch": (exact.head(plain[:, 0]), "this is the first patch alone"),
-                "sum": (exact.head[1](exact.head[0](plain.mean(1)) * plain.shape[1]), "this is a sum, not a mean"),
-                "maximum": (exact.head(plain.amax(1)), "this is the largest value of each feature, not the mean"),
-                "mean-of-scores": (
-                    exact.head(plain).mean(1),
-                    "take the mean of the tokens, then the head, which normalises",
-                ),
-                "mean-first": (
-                    exact.head(exact.blks((patches + positions[:, 1:]).mean(1, keepdim=True))[:, 0]),
-                    "the mean is taken before the blocks: no patch ever meets another",
-                ),
-                "no-norm": (exact.head[1](plain.mean(1)), "`head` has two parts: the norm, and the linear layer"),
-            }
-        got = t.call(answer, model, images)
-        t.same(got, want, "the scores", mistakes=mistakes)
+            dropped = exact.head(exact.blks(torch.zeros(B, grid[0] * grid[1], 12).double()).mean(1))
 
-        given = t.given[0]
-        grads = torch.autograd.grad(got.sum(), [given.cls_token, given.pos_embedding], allow_unused=True)
-        t.that(grads[0] is None, "still-there", "a gradient reaches the class token: it is still used")
-        t.that(
-            grads[1] is not None and bool((grads[1][:, 1:] != 0).any()) and not bool(grads[1][:, 0].any()),
-            "grad",
-            "gradients must reach the positions of the patches, and not that of the class token",
-        )
+        got = t.call(answer, model, images)
+        again = t.call(answer, model, images)
+        scores = all(isinstance(x, torch.Tensor) and x.dtype == images.dtype for x in (got, again))
+        steady = not scores or got.shape != again.shape or torch.allclose(got, again, equal_nan=True)
+        t.that(steady, "random", "a second call gives other scores, in evaluation mode: dropout must not act then")
+        t.same(got, want.detach(), "the output")
+        of_token, of_positions = t.unpack(t.call(_slopes, answer, model, images), "class token", "positions")
+        unused = of_token is None or not bool(of_token.any())
+        t.that(unused, "still-there", "a gradient reaches the class token: it is still used")
+        t.that(of_positions is not None, "grad", "no gradient reaches the positions: is something detached?")
+        t.same(of_positions, slope, "the gradient in the positions", tolerance=(1e-3, 1e-4))
+
+        # where everything is dropped from the embeddings, all pictures look alike: no random number matters
+        forgetful = ViT(*sizes, 1.0, 0.0, num_classes=C, num_channels=c).to(t.device)
+        forgetful.load_state_dict(model.state_dict())
+        t.same(t.call(answer, forgetful, images), dropped, "the output in training mode with a dropout of 1")
 
 
 def compare_poolings(make_model, images, labels, test_images, test_labels, seeds, num_steps):
@@ -163,103 +165,175 @@ def one_pooling_after_the_other(make_model, images, labels, test_images, test_la
     return result | {"difference": statistics.fmean(gaps), "spread": statistics.stdev(gaps)}
 
 
-SEEDS, STEPS, LEARNED = (0, 1, 2), 25, 0.3  # untrained models are right in one of ten
+def with_the_best_step(make_model, images, labels, test_images, test_labels, seeds, num_steps):
+    """Wrong: of all steps it keeps the one that is best on the test pictures."""
+    result = {"class": [], "mean": []}
+    for seed, pooling in [(seed, pooling) for seed in seeds for pooling in result]:
+        model, best, kept = make_model(pooling, seed), -1.0, None
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+        for step in range(num_steps):
+            rows = torch.arange(64 * step, 64 * (step + 1)) % len(labels)
+            optimizer.zero_grad()
+            F.cross_entropy(model(images[rows]), labels[rows]).backward()
+            optimizer.step()
+            with torch.no_grad():
+                score = (model(test_images).argmax(-1) == test_labels).float().mean().item()
+            if score > best:
+                best, kept = score, copy.deepcopy(model.state_dict())
+        model.load_state_dict(kept)
+        result[pooling].append(best)
+    gaps = torch.tensor(result["mean"]) - torch.tensor(result["class"])
+    return result | {"difference": gaps.mean().item(), "spread": gaps.std().item()}
+
+
+SEEDS, STEPS, BATCH, LEARNED = (0, 1, 2), 25, 64, 0.3  # untrained models are right in one of ten
+
+
+class _Maker:
+    """Makes models, and writes down which pictures each of them reads, and of which it is run backward."""
+
+    def __init__(self):
+        self.models, self.read, self.backward = {}, {}, {}
+
+    def __call__(self, pooling, seed):
+        torch.manual_seed(seed)
+        model = ViT(28, 14, 24, 48, 2, 1, 0.0, 0.0, num_channels=1, pooling=pooling)
+        name = f"{pooling} {seed}"
+        self.models.setdefault(name, []).append(model)
+        self.read[name], self.backward[name] = [], []
+        model.register_forward_hook(lambda model, args, output: self.hear(name, args[0], output))
+        return model
+
+    def hear(self, name, X, output):
+        pictures = [hash(picture.detach().double().numpy().tobytes()) for picture in X]
+        number = len(self.read[name])
+        self.read[name].append(pictures)
+        if output.requires_grad:
+            output.register_hook(lambda grad: self.backward[name].append(number))
+
+
+def _report(given):
+    """What became of the models: plain data."""
+    maker, _, _, test_images = given[:4]
+    tests = {hash(picture.double().numpy().tobytes()) for picture in test_images}
+    found = {"learned_from": False, "peeked": False, "sizes": [], "different": []}
+    for name, passes in maker.read.items():
+        scored = [sum(picture in tests for picture in pictures) for pictures in passes]
+        trained = maker.backward[name]
+        found["learned_from"] |= any(scored[i] for i in trained)
+        found["peeked"] |= any(scored[: max(trained, default=0)]) or sum(scored) > len(test_images)
+        found["sizes"] += [len(passes[i]) for i in trained]
+        found["different"].append(len({picture for i in trained for picture in passes[i]}))
+    made = [name for name, models in maker.models.items() for _ in models]
+    states = {name: dict(models[0].state_dict()) for name, models in maker.models.items()}
+    steps = {name: len(trained) for name, trained in maker.backward.items()}
+    return {"made": made, "states": states, "steps": steps, **found}
 
 
 def verify_comparison(t, answer):
     images, labels, test_images, test_labels = _pictures()
-    made, passes = [], []
-
-    def make_model(pooling, seed):
-        torch.manual_seed(seed)
-        model = ViT(28, 14, 24, 48, 2, 1, 0.0, 0.0, num_channels=1, pooling=pooling)
-        made.append((pooling, seed, model))
-
-        def count(module, inputs, output):
-            if output.requires_grad:
-                output.register_hook(lambda grad: passes.append((pooling, seed)))
-
-        model.register_forward_hook(count)
-        return model
-
-    got = t.call(answer, make_model, images, labels, test_images, test_labels, list(SEEDS), STEPS)
+    got = t.call(answer, _Maker(), images, labels, test_images, test_labels, list(SEEDS), STEPS)
     of_class, of_mean, difference, spread = t.fields(got, "class", "mean", "difference", "spread")
-    wanted = {(pooling, seed) for pooling in ("class", "mean") for seed in SEEDS}
+    saw = t.look(_report)
+    wanted = sorted(f"{pooling} {seed}" for pooling in ("class", "mean") for seed in SEEDS)
     t.that(
-        len(made) == len(wanted) and {(pooling, seed) for pooling, seed, _ in made} == wanted,
+        sorted(saw["made"]) == wanted,
         "models",
         "make_model must be called once for each pooling and each seed: both poolings get the same seeds",
     )
-    counts = {passes.count(pair) for pair in wanted}
+    t.that(not saw["learned_from"], "test-data", "a model is trained on test pictures: those are for scoring alone")
+    counts = set(saw["steps"].values())
     t.that(
         len(counts) == 1,
         "unfair",
         "the models were not trained for the same number of steps: then the comparison says nothing about pooling",
     )
     t.that(counts == {STEPS}, "steps", f"each model must be trained for {STEPS} steps, one backward pass each")
-    found = {}
-    for pooling, seed, model in made:
+    t.that(set(saw["sizes"]) == {BATCH}, "batch", f"each step must read a batch of {BATCH} pictures")
+    fresh = min(saw["different"]) > BATCH
+    t.that(fresh, "one-batch", "every step reads the same pictures: take another batch each time")
+    t.that(
+        not saw["peeked"],
+        "peeked",
+        "a model reads test pictures before its last step, or more than once: a model or a step that is chosen by "
+        "them scores too well on them. Score once, at the end",
+    )
+    want = {}
+    for name, state in saw["states"].items():
+        pooling, seed = name.split()
+        model = _Maker()(pooling, int(seed)).eval()
+        model.load_state_dict(state)
         with torch.no_grad():
-            found[pooling, seed] = (model.eval()(test_images).argmax(-1) == test_labels).double().mean().item()
-    lists = {"class": of_class, "mean": of_mean}
-    for pooling, values in lists.items():
+            right = model(test_images).argmax(-1) == test_labels
+        want[name] = right.double().mean().item()
+    want = {pooling: [want[f"{pooling} {seed}"] for seed in SEEDS] for pooling in ("class", "mean")}
+    reported = {"class": _numbers(t, of_class, "class"), "mean": _numbers(t, of_mean, "mean")}
+    for pooling, values in reported.items():
+        right, other = want[pooling], want["class" if pooling == "mean" else "mean"]
+        fits = _near(values, right)
+        t.that(fits or not _near(values, other), "swapped", "the accuracies of the two poolings are exchanged")
+        wrong = not fits and _near(values, [1 - x for x in right])
+        t.that(not wrong, "error-rate", "an accuracy is the share of right answers, not of wrong ones")
+        scaled = any(_near([x / n for x in values], right) for n in (100, len(test_labels)))
+        t.that(not scaled, "not-a-share", f"`{pooling}` holds percents or counts: a share lies between 0 and 1")
         t.that(
-            isinstance(values, (list, tuple)) and len(values) == len(SEEDS) and all(map(_is_number, values)),
-            "shape",
-            f"`{pooling}` must be a list of {len(SEEDS)} numbers, one for each seed",
-        )
-    want = {pooling: [found[pooling, seed] for seed in SEEDS] for pooling in lists}
-    for pooling, values in lists.items():
-        other = want["class" if pooling == "mean" else "mean"]
-        t.that(_near(values, want[pooling]) or not _near(values, other), "swapped", _SWAPPED)
-        wrong = [1 - x for x in want[pooling]]
-        t.that(not _near(values, wrong), "error-rate", "an accuracy is the share of right answers, not of wrong ones")
-        t.that(
-            _near(values, want[pooling]),
+            fits,
             "accuracy",
             f"`{pooling}` does not hold the accuracies on the test pictures after the last step, in the order of the "
             "seeds",
         )
         t.below(
             [LEARNED] * len(SEEDS),
-            want[pooling],
+            right,
             0.0,
             "untrained",
             "the models have learned next to nothing: does every step clear the gradients, compute new ones and move? "
             "A learning rate of a few thousandths suits AdamW here",
         )
-    gaps = [m - c for m, c in zip(of_mean, of_class, strict=True)]
-    mean, deviation = statistics.fmean(gaps), statistics.stdev(gaps)
-    apart = [statistics.stdev(of_class), statistics.stdev(of_mean)]
-    t.that(_is_number(difference) and _is_number(spread), "type", "`difference` and `spread` must be numbers")
-    t.that(
-        not (abs(difference + mean) < 1e-6 < abs(mean)),
-        "sign",
-        "`difference` is the accuracy with mean minus with class",
-    )
-    t.number(difference, mean, "difference", rtol=1e-3)
-    t.number(
-        spread,
-        deviation,
-        "spread",
-        rtol=1e-3,
-        mistakes={
-            "n": (statistics.pstdev(gaps), "this has n in the denominator, where n - 1 was asked for"),
-            "unpaired": (sum(apart) / 2, "this is the spread of the accuracies; take that of the *differences*"),
-            "unpaired-class": (apart[0], "this is the spread of one pooling; take that of the *differences*"),
-        },
-    )
-
-
-_SWAPPED = "the accuracies of the two poolings are exchanged"
+    difference, spread = _numbers(t, [difference, spread], "difference` and `spread", 2)
+    gaps = [m - c for m, c in zip(reported["mean"], reported["class"], strict=True)]
+    apart = {pooling: statistics.stdev(values) for pooling, values in reported.items()}
+    # one is added to both sides: a difference may be nothing, and what is next to nothing has no relative error
+    of_spread = {
+        "n": (statistics.pstdev(gaps), "this has n in the denominator, where n - 1 was asked for"),
+        "unpaired": (sum(apart.values()) / 2, "this is the spread of the accuracies; take that of the *differences*"),
+        "unpaired-class": (apart["class"], "this is the spread of one pooling; take that of the *differences*"),
+        "unpaired-mean": (apart["mean"], "this is the spread of one pooling; take that of the *differences*"),
+        "both-spreads": (
+            math.hypot(*apart.values()),
+            "this adds the variances of both, as if nothing tied them together; take the spread of the *differences*",
+        ),
+        "standard-error": (
+            statistics.stdev(gaps) / math.sqrt(len(gaps)),
+            "this is the standard error of the mean; asked for is the standard deviation",
+        ),
+        "variance": (statistics.variance(gaps), "this is the variance: the root is missing"),
+    }
+    of_difference = {
+        "sign": (-statistics.fmean(gaps), "it is the accuracy with mean minus that with class"),
+        "sum": (sum(gaps), "this is the sum over the seeds, not the mean"),
+    }
+    for name, number, wanted, mistakes in (
+        ("difference", difference, statistics.fmean(gaps), of_difference),
+        ("spread", spread, statistics.stdev(gaps), of_spread),
+    ):
+        mistakes = {code: (1 + value, message) for code, (value, message) in mistakes.items()}
+        t.number(1 + number, 1 + wanted, f"`{name}`", mistakes=mistakes, rtol=1e-5)
 
 
 def _near(values, wanted):
-    return all(abs(value - want) < 2e-3 for value, want in zip(values, wanted, strict=True))
+    return all(abs(value - want) < 3e-3 for value, want in zip(values, wanted, strict=True))
 
 
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+def _numbers(t, values, name, length=len(SEEDS)):
+    """A list of floats, or a rejection."""
+    values = list(values) if isinstance(values, torch.Tensor) and values.dim() else values
+    listed = isinstance(values, (list, tuple)) and len(values) == length
+    t.that(listed, "shape", f"`{name}` must be a list of {length} numbers, one for each seed")
+    values = [x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else x for x in values]
+    plain = all(isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in values)
+    t.that(plain, "type", f"`{name}` must be numbers")
+    return [float(x) for x in values]
 
 
 def _pictures():
@@ -281,7 +355,8 @@ EXERCISE = Exercise(
             prompt="""
 Write `average_forward(model, images)`: the scores that the model gives when there is **no class token at all**, and the
 mean of the patches, after the last block, goes into the head. The check looks at the scores and at the gradients: none
-may reach the class token or its position.
+may reach the class token or its position. In training mode `model.dropout` acts on what the first block reads, as it
+does in the model.
 """,
             hints=[
                 "Go through `d2l.show_source(d2l.ViT.tokens, d2l.ViT.forward)` and leave out what belongs to the class "
@@ -295,43 +370,103 @@ may reach the class token or its position.
             alternatives=[in_one_go, with_the_package],
             min_checks=12,
             mutants=[
-                Mutant("positions shifted", "positions-shifted", "pos_embedding[:, 1:]", "pos_embedding[:, :-1]"),
-                Mutant("no positions", "no-positions", "X + model.pos_embedding[:, 1:]", "X"),
-                Mutant("first patch", "first-patch", "X.mean(dim=1)", "X[:, 0]"),
-                Mutant("maximum", "maximum", "X.mean(dim=1)", "X.amax(dim=1)"),
                 Mutant(
-                    "mean of the scores", "mean-of-scores", "model.head(X.mean(dim=1))", "model.head(X).mean(dim=1)"
+                    "positions shifted",
+                    "positions-shifted",
+                    "pos_embedding[:, 1:]",
+                    "pos_embedding[:, :-1]",
+                    "every patch has the position of its neighbour: the first position is the class token's",
                 ),
-                Mutant("no norm", "no-norm", "model.head(X", "model.head[1](X"),
+                Mutant(
+                    "no positions",
+                    "no-positions",
+                    "X + model.pos_embedding[:, 1:]",
+                    "X",
+                    "the positions are missing",
+                ),
+                Mutant("first patch", "first-patch", "X.mean(dim=1)", "X[:, 0]", "this is the first patch alone"),
+                Mutant(
+                    "maximum",
+                    "maximum",
+                    "X.mean(dim=1)",
+                    "X.amax(dim=1)",
+                    "this is the largest value of each feature, not the mean",
+                ),
+                Mutant(
+                    "mean of the scores",
+                    "mean-of-scores",
+                    "model.head(X.mean(dim=1))",
+                    "model.head(X).mean(dim=1)",
+                    "take the mean of the tokens, then the head, which normalises",
+                ),
+                Mutant(
+                    "no norm",
+                    "no-norm",
+                    "model.head(X",
+                    "model.head[1](X",
+                    "`head` has two parts: the norm, and the linear layer",
+                ),
                 Mutant(
                     "mean first",
                     "mean-first",
                     "    for blk in model.blks:",
                     "    X = X.mean(dim=1, keepdim=True)\n    for blk in model.blks:",
+                    "the mean is taken before the blocks: no patch ever meets another",
                 ),
-                Mutant("class token", "class-token", function=lambda model, images: model(images)),
+                Mutant(
+                    "no blocks",
+                    "no-blocks",
+                    "        X = blk(X)\n",
+                    "        blk(X)\n",
+                    "the blocks change nothing: each must read what the one before has returned",
+                ),
+                Mutant(
+                    "class token",
+                    "class-token",
+                    message="these are the scores of the class token",
+                    function=lambda model, images: model(images),
+                ),
                 Mutant(
                     "class token looked at",
                     "still-there",
+                    message="the class token is left out of the mean, but the patches have still looked at it",
                     function=lambda model, images: model.head(model.encode(images)[:, 1:].mean(1)),
                 ),
                 Mutant(
                     "class token averaged",
                     "averaged-too",
+                    message="the class token is still there, and is averaged, too",
                     function=lambda model, images: model.head(model.encode(images).mean(1)),
                 ),
-                Mutant("scores of every patch", "shape", "X.mean(dim=1)", "X"),
                 Mutant(
-                    "no gradient",
-                    "raised",
-                    "X = model.patch_embedding(images)",
-                    "X = model.patch_embedding(images).numpy()",
+                    "class token of zeros",
+                    "zero-token",
+                    message="a token of zeros is still looked at by the patches: let it go altogether",
+                    function=with_a_faint_token,
                 ),
+                Mutant("scores of every patch", "shape", "X.mean(dim=1)", "X"),
+                Mutant("detached", "grad", "model.pos_embedding[:, 1:]", "model.pos_embedding[:, 1:].detach()"),
+                Mutant(
+                    "no dropout",
+                    "no-dropout",
+                    "model.dropout(X + model.pos_embedding[:, 1:])",
+                    "X + model.pos_embedding[:, 1:]",
+                    "nothing is dropped: use `model.dropout`, and leave the model in the mode in which it is",
+                ),
+                Mutant(
+                    "dropout too early",
+                    "patches-dropped",
+                    "model.dropout(X + model.pos_embedding[:, 1:])",
+                    "model.dropout(X) + model.pos_embedding[:, 1:]",
+                    "the dropout acts on the patches alone: positions are added before it",
+                ),
+                Mutant("always dropping", "random", function=always_dropping),
             ],
             explanation="""
 It is not enough to leave the class token out of the *mean*: as long as it is in the sequence, every patch looks at it
 in every block. Without it the model has 2h parameters fewer, the token's and its position's; that model is
-`d2l.ViT(..., pooling="mean")`.
+`d2l.ViT(..., pooling="mean")`. (A sum in place of the mean would do as well: the norm of the head divides the number of
+patches out again.)
 """,
         ),
         Experiment(
@@ -339,8 +474,9 @@ in every block. Without it the model has 2h parameters fewer, the token's and it
             prompt="""
 Does it matter? Write `compare_poolings(make_model, images, labels, test_images, test_labels, seeds, num_steps)`. For
 each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it for `num_steps` steps on batches of
-64, with an optimiser of your choice (AdamW at 0.005 does well). Return the accuracies on the test pictures, and what
-they say: the mean and the standard deviation of the *differences*, seed by seed.
+64, with an optimiser of your choice (AdamW at 0.005 does well). Each model reads the test pictures once, after its
+last step. Return the accuracies on them, and what they say: the mean and the standard deviation of the *differences*,
+seed by seed.
 
 **Predict:** will the difference be larger than its spread?
 """,
@@ -364,14 +500,36 @@ they say: the mean and the standard deviation of the *differences*, seed by seed
                 ),
                 Mutant("longer for one", "unfair", "range(num_steps)", 'range(num_steps - (pooling == "class"))'),
                 Mutant("half of the steps", "steps", "range(num_steps)", "range(num_steps // 2)"),
+                Mutant("small batches", "batch", "(64,)", "(16,)"),
+                Mutant(
+                    "the same batch",
+                    "one-batch",
+                    "(64,), generator=generator)",
+                    "(64,), generator=torch.Generator().manual_seed(seed))",
+                ),
                 Mutant("no training", "untrained", "lr=5e-3", "lr=1e-8"),
+                Mutant(
+                    "trained on the test pictures",
+                    "test-data",
+                    """len(images), (64,), generator=generator)
+                loss = F.cross_entropy(model(images[batch]), labels[batch])""",
+                    """len(test_images), (64,), generator=generator)
+                loss = F.cross_entropy(model(test_images[batch]), test_labels[batch])""",
+                ),
+                Mutant("the best step", "peeked", function=with_the_best_step),
                 Mutant("share of errors", "error-rate", "== test_labels", "!= test_labels"),
-                Mutant("number of right ones", "accuracy", ".float().mean().item())", ".float().sum().item())"),
+                Mutant("number of right ones", "not-a-share", ".float().mean().item())", ".float().sum().item())"),
                 Mutant(
                     "exchanged",
                     "swapped",
                     "accuracy[pooling].append",
                     'accuracy["mean" if pooling == "class" else "class"].append',
+                ),
+                Mutant(
+                    "seeds turned round",
+                    "accuracy",
+                    "return {**accuracy",
+                    'accuracy["mean"].reverse()\n    return {**accuracy',
                 ),
                 Mutant(
                     "sign",

@@ -19,8 +19,9 @@ What the settings mean: `position_std` is the standard deviation that the learne
 is "sgd" or "adamw"; `schedule` is "constant" or "cosine", which falls to zero at the end; `warmup` is the share of the
 steps in which the learning rate rises from zero, from 0 up to 0.9; `pooling` is "class" or "mean".
 
-Write `better(baseline)` that returns a new dict with the same keys. To try recipes on pictures that are held out from
-the training part, which is how settings should be chosen:
+Write `better(baseline)` that returns a new dict with the same keys and leaves the one that it is given as it is. Budget
+and data are no settings. To try recipes on pictures that are held out from the training part, which is how settings
+should be chosen:
 
 ```python
 from d2lmini.exercises import d2l_11_8_3 as lab
@@ -34,6 +35,7 @@ by 0.3 than that of the baseline, in the median. A recipe may have 400 steps at 
 """
 
 from functools import cache
+from types import MappingProxyType
 
 import torch
 from torch.nn import functional as F
@@ -44,22 +46,25 @@ from d2lmini.exercises.engine import Exercise, Experiment, Mutant
 from d2lmini.models.vit import ViT
 from d2lmini.training import WarmupCosine
 
-BASELINE = {
-    "patch_size": 7,
-    "num_hiddens": 32,
-    "mlp_num_hiddens": 128,
-    "num_heads": 4,
-    "num_blks": 2,
-    "pooling": "class",
-    "dropout": 0.1,
-    "position_std": 1.0,
-    "optimizer": "sgd",
-    "lr": 0.1,
-    "weight_decay": 0.0,
-    "schedule": "constant",
-    "warmup": 0.0,
-    "batch_size": 128,
-}
+# what recipes are compared with, which nobody may change
+BASELINE = MappingProxyType(
+    dict(
+        patch_size=7,
+        num_hiddens=32,
+        mlp_num_hiddens=128,
+        num_heads=4,
+        num_blks=2,
+        pooling="class",
+        dropout=0.1,
+        position_std=1.0,
+        optimizer="sgd",
+        lr=0.1,
+        weight_decay=0.0,
+        schedule="constant",
+        warmup=0.0,
+        batch_size=128,
+    )
+)
 WORDS = {"pooling": ("class", "mean"), "optimizer": ("sgd", "adamw"), "schedule": ("constant", "cosine")}
 WHOLE = ("patch_size", "num_hiddens", "mlp_num_hiddens", "num_heads", "num_blks", "batch_size")
 RANGES = {"dropout": (0, 0.9), "position_std": (0, 10), "lr": (1e-8, 100), "weight_decay": (0, 10), "warmup": (0, 0.9)}
@@ -76,7 +81,7 @@ def better(baseline):
         baseline: dict, not changed.
 
     Returns:
-        dict with the same keys.
+        A new dict with the same keys.
     """
     ### BEGIN SOLUTION
     return {
@@ -164,13 +169,25 @@ def test_score(settings, seed):
     return accuracy(dict(settings), seed, "test")
 
 
+def _settings(given):
+    return dict(given[0])
+
+
+def _plain(value):
+    """A number where a tensor holds one, and an integer where a number is whole."""
+    value = value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def verify(t, answer):
     got = t.call(answer, dict(BASELINE))
-    values = dict(zip(BASELINE, t.fields(got, *BASELINE), strict=True))
+    values = {name: _plain(x) for name, x in zip(BASELINE, t.fields(got, *BASELINE), strict=True)}
+    t.that(t.look(_settings) == BASELINE, "mutates", "your code changes `baseline` in place: make a new dict")
     unknown = [name for name in got if name not in BASELINE]
     t.that(not unknown, "unknown", f"there is no setting {unknown}: expected {list(BASELINE)}")
     for name, words in WORDS.items():
-        t.that(values[name] in words, "word", f"`{name}` is {values[name]!r}, expected {' or '.join(map(repr, words))}")
+        known = isinstance(values[name], str) and values[name] in words
+        t.that(known, "word", f"`{name}` is {values[name]!r}, expected {' or '.join(map(repr, words))}")
     for name in (*WHOLE, *RANGES):
         plain = isinstance(values[name], (int, float)) and not isinstance(values[name], bool)
         t.that(plain, "type", f"`{name}` is a {type(values[name]).__name__}, expected a number")
@@ -242,6 +259,8 @@ EXERCISE = Exercise(
                 Mutant("Adam by another name", "word", '"adamw"', '"Adam"'),
                 Mutant("half a batch", "range", '"batch_size": 32', '"batch_size": 0.5'),
                 Mutant("a setting of its own", "unknown", '"dropout": 0.0', '"dropout": 0.0, "momentum": 0.9'),
+                Mutant("a larger budget", "unknown", '"dropout": 0.0', '"dropout": 0.0, "budget": 6e10'),
+                Mutant("the baseline changed", "mutates", function=lambda b: b.update(better(b)) or b),
                 Mutant("without the rest", "shape", "        **baseline,\n", ""),
             ],
             advice={"not-better": "Try it with `lab.accuracy(recipe, seed)` first, on several seeds."},

@@ -55,7 +55,7 @@ def patch_by_patch(images, patch_size, order):
 
 def _cases(t):
     """Pictures whose grids are not square, and an order that is not its own inverse."""
-    for rows, columns, p, channels in ((2, 3, 4, 2), (4, 2, 3, 1), (3, 5, 2, 3)):
+    for rows, columns, p, channels in ((3, 5, 2, 3), (2, 3, 4, 2), (4, 2, 3, 1)):
         N = rows * columns
         order = torch.randperm(N, generator=t.generator)
         while torch.equal(order.argsort(), order) or order[0] == 0:
@@ -67,30 +67,17 @@ def verify_shuffle(t, answer):
     for rows, columns, p, channels, order in _cases(t):
         images = t.randn(2, channels, rows * p, columns * p)
         exact, at = images.cpu().double(), order.cpu()
+        # pixel by pixel: row and column of the pixel that comes here
+        y, x = torch.meshgrid(*(torch.arange(n) for n in exact.shape[2:]), indexing="ij")
+        source = at[(y // p) * columns + x // p]
+        want = exact[:, :, source // columns * p + y % p, source % columns * p + x % p]
+        got = t.call(answer, images, p, order)
+        t.same(got, want, f"the pictures of {rows} x {columns} patches of {p} x {p} pixels")
 
-        def laid(at, exact=exact, p=p, columns=columns):
-            """Pixel by pixel: row and column of the pixel that comes here."""
-            y, x = torch.meshgrid(*(torch.arange(n) for n in exact.shape[2:]), indexing="ij")
-            source = at[(y // p) * columns + x // p]
-            return exact[:, :, source // columns * p + y % p, source % columns * p + x % p]
 
-        want, tiles = laid(at), exact.unfold(2, p, p).unfold(3, p, p).flatten(2, 3)  # (B, c, N, p, p)
-        turned = tiles.mT.reshape(2, channels, rows, columns, p, p).transpose(3, 4).flatten(4).flatten(2, 3)
-        by_columns = torch.arange(rows * columns).view(rows, columns).T.flatten()  # the places, column by column
-        mistakes = {
-            "inverse": (
-                laid(at.argsort()),
-                "this is the inverse order: patch number order[i] comes to place i, not patch i to place order[i]",
-            ),
-            "unchanged": (exact, "the pictures are as they were"),
-            "columns-first": (
-                laid(by_columns[at[by_columns.argsort()]]),
-                "patches are counted row by row, not column by column",
-            ),
-            "turned": (laid(at, turned), "the patches themselves are transposed"),
-            "reversed": (laid(at.flip(0)), "the order is read from its end"),
-        }
-        t.same(t.call(answer, images, p, order), want, f"{rows} x {columns} patches of {p}", mistakes=mistakes)
+def in_runs(images, p, order):
+    """Wrong: what lies together in memory is no patch."""
+    return images.flatten(2).unflatten(2, (len(order), -1))[:, :, order].view(images.shape)
 
 
 def positions_for_shuffled(positions, order):
@@ -115,44 +102,20 @@ def with_an_index(positions, order):
 def verify_positions(t, answer):
     for rows, columns, p, channels, order in _cases(t):
         torch.manual_seed(t.seed)
-        model = ViT((rows * p, columns * p), p, 12, 16, 2, 2, 0.0, 0.0, num_channels=channels).to(t.device).eval()
+        model = ViT((rows * p, columns * p), p, 12, 16, 2, 2, 0.0, 0.0, num_channels=channels).eval()
         for parameter in model.parameters():
-            parameter.data = t.randn(*parameter.shape, scale=0.4)
-        images, N = t.randn(3, channels, rows * p, columns * p), rows * columns
-        jumbled = by_unfold(images, p, order)
-        with torch.no_grad():
-            scores = model(images)
-        positions, at = model.pos_embedding.detach().clone(), order.cpu()
+            parameter.data = t.randn(*parameter.shape, scale=0.4).cpu()
+        positions, at = model.pos_embedding.detach().to(t.device), order.cpu()
+        model.double()
+        images = t.randn(3, channels, rows * p, columns * p).cpu().double()
         exact = positions.cpu().double()
-        cls, patches = exact[:, :1], exact[:, 1:]
-        want = torch.cat([cls, patches[:, at]], 1)
-        whole = torch.cat([at, torch.tensor([N])])
-        mistakes = {
-            "inverse": (
-                torch.cat([cls, patches[:, at.argsort()]], 1),
-                "this is the inverse order: the patch that is now at place i, number order[i], wants its own position",
-            ),
-            "unchanged": (exact, "the positions are as they were, and the patches are not"),
-            "class-token": (exact[:, whole], "the class token's position is the first, and it was moved along"),
-            "class-dropped": (
-                torch.cat([torch.zeros_like(cls), patches[:, at]], 1),
-                "the class token lost its position",
-            ),
-            "no-positions": (
-                torch.zeros_like(exact),
-                "without positions both models are blind to the order, and worse",
-            ),
-            "mean": (
-                torch.cat([cls, patches.mean(1, keepdim=True).expand_as(patches)], 1),
-                "one position for all patches: the model no longer knows which patch was where",
-            ),
-        }
+        want = torch.cat([exact[:, :1], exact[:, 1:][:, at]], 1)
         got = t.call(answer, positions, order)
-        t.same(got, want, f"the positions of {N} patches", mistakes=mistakes)
+        t.same(got, want, f"the positions of {rows * columns} patches")
         other = copy.deepcopy(model)
-        other.pos_embedding.data = got.detach()
+        other.pos_embedding.data = got.detach().cpu().double()
         with torch.no_grad():
-            same = bool(torch.allclose(other(jumbled), scores, atol=1e-4))
+            same = torch.allclose(other(by_unfold(images, p, at)), model(images))
         t.that(same, "scores", "with these positions, the jumbled pictures get other scores than the originals had")
 
 
@@ -179,16 +142,48 @@ EXERCISE = Exercise(
             alternatives=[by_unfold, patch_by_patch],
             min_checks=6,
             mutants=[
-                Mutant("inverse order", "inverse", "[:, order]", "[:, order.argsort()]"),
-                Mutant("nothing moved", "unchanged", "[:, order]", ""),
-                Mutant("order from its end", "reversed", "[:, order]", "[:, order.flip(0)]"),
                 Mutant(
-                    "patches transposed", "turned", "X = X.permute(0, 2, 4, 1, 3, 5)", "X = X.permute(0, 2, 4, 1, 5, 3)"
+                    "inverse order",
+                    "inverse",
+                    "[:, order]",
+                    "[:, order.argsort()]",
+                    "this is the inverse order: patch number order[i] comes to place i, not patch i to place order[i]",
+                ),
+                Mutant("nothing moved", "unchanged", "[:, order]", "", "the pictures are as they were"),
+                Mutant(
+                    "order from its end",
+                    "reversed",
+                    "[:, order]",
+                    "[:, order.flip(0)]",
+                    "the order is read from its end",
+                ),
+                Mutant(
+                    "patches transposed",
+                    "turned",
+                    "X = X.permute(0, 2, 4, 1, 3, 5)",
+                    "X = X.permute(0, 2, 4, 1, 5, 3)",
+                    "the patches themselves are transposed",
                 ),
                 Mutant(
                     "columns first",
                     "columns-first",
+                    message="patches are counted row by row, not column by column",
                     function=lambda images, p, order: by_unfold(images.mT, p, order).mT,
+                ),
+                Mutant(
+                    "runs of pixels",
+                    "runs",
+                    message="a reshape alone cuts runs of pixels out of the rows, not squares: cut both axes of the "
+                    "pictures, then bring rows and columns together",
+                    function=in_runs,
+                ),
+                Mutant(
+                    "laid down in runs",
+                    "laid-in-runs",
+                    "return X.flatten(4).flatten(2, 3)",
+                    "return X.permute(0, 2, 4, 1, 3, 5).reshape(images.shape)",
+                    "the patches are moved and then not laid down as squares: before the last reshape the axes have to "
+                    "come back to (B, c, rows, p, columns, p)",
                 ),
                 Mutant(
                     "grid turned",
@@ -225,18 +220,60 @@ scores that it gave to the original. Nothing else of the model may change.
             alternatives=[with_an_index],
             min_checks=9,
             mutants=[
-                Mutant("inverse order", "inverse", "[:, order]", "[:, order.argsort()]"),
-                Mutant("as they were", "unchanged", "[:, order]", ""),
                 Mutant(
-                    "class token moved", "class-token", function=lambda P, order: torch.cat([P[:, order], P[:, -1:]], 1)
+                    "inverse order",
+                    "inverse",
+                    "[:, order]",
+                    "[:, order.argsort()]",
+                    "this is the inverse order: the patch that is now at place i, number order[i], wants its own "
+                    "position",
                 ),
-                Mutant("class token at zero", "class-dropped", "positions[:, :1]", "0 * positions[:, :1]"),
-                Mutant("no positions", "no-positions", function=lambda P, order: torch.zeros_like(P)),
+                Mutant(
+                    "as they were",
+                    "unchanged",
+                    "[:, order]",
+                    "",
+                    "the positions are as they were, and the patches are not",
+                ),
+                Mutant(
+                    "off by one",
+                    "off-by-one",
+                    "positions[:, 1:][:, order]",
+                    "positions[:, order]",
+                    "every patch has the position of its neighbour: the class token's comes first, so that of patch "
+                    "i is number i + 1",
+                ),
+                Mutant(
+                    "class token moved",
+                    "class-token",
+                    message="the class token's position is the first, and it was moved along",
+                    function=lambda P, order: torch.cat([P[:, order], P[:, -1:]], 1),
+                ),
+                Mutant(
+                    "class token last",
+                    "class-last",
+                    message="the last position is taken for the class token's, which is the first",
+                    function=lambda P, order: torch.cat([P[:, -1:], P[:, :-1][:, order]], 1),
+                ),
+                Mutant(
+                    "class token at zero",
+                    "class-dropped",
+                    "positions[:, :1]",
+                    "0 * positions[:, :1]",
+                    "the class token lost its position",
+                ),
+                Mutant(
+                    "no positions",
+                    "no-positions",
+                    message="without positions both models are blind to the order, and worse",
+                    function=lambda P, order: torch.zeros_like(P),
+                ),
                 Mutant(
                     "one position for all",
                     "mean",
                     "positions[:, 1:][:, order]",
                     "positions[:, 1:].mean(1, keepdim=True).expand(-1, len(order), -1)",
+                    "one position for all patches: the model no longer knows which patch was where",
                 ),
                 Mutant(
                     "patches alone",

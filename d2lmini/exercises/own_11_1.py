@@ -31,6 +31,7 @@ Do not search by staring. Each fault fails an experiment:
 """
 
 import math
+from itertools import combinations
 
 import torch
 
@@ -101,31 +102,60 @@ def all_at_once(X, W_q, W_k, W_v, W_o, bias, window, shift):
     return ((weights @ v).transpose(1, 2).flatten(2) @ W_o).view(X.shape)
 
 
-def as_given(X, W_q, W_k, W_v, W_o, bias, window, shift, *, cut=False, mask=False, heads=False, undo=False, **other):
-    """The broken function; each keyword repairs one of its faults. ``other`` has faults of its own."""
-    rolled, scale, late = (other.get(name, name != "late") for name in ("rolled", "scale", "late"))
-    B, rows, columns, h = X.shape
-    H, grid, by = len(bias), (rows, columns), -shift if rolled else 0
-    X = torch.roll(X, (by, by), dims=(1, 2))
-    X = window_partition(X, window) if cut else X.reshape(-1, window * window, h)
-    q, k, v = ((X @ W).unflatten(-1, (H, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
-    scores = q @ k.mT / (math.sqrt(h // H) if scale else 1) + (bias if heads else bias.mean(0))
-    hidden = ~shifted_window_mask(grid, window, shift if mask else 0, X.device).repeat(B, 1, 1)[:, None]
-    weights = torch.softmax(scores if late else scores.masked_fill(hidden, -torch.inf), -1)
-    Y = (weights.masked_fill(hidden, 0) @ v).transpose(1, 2).flatten(2) @ W_o
-    Y = window_reverse(Y, window, grid) if cut else Y.reshape(B, rows, columns, h)
-    back = -by if undo else by
-    return torch.roll(Y, (back, back), dims=(1, 2))
+FAULTS = {  # in the order of the experiments that show them
+    "cut": "these windows are strips: reshape takes P patches of a row in their order; cut rows and columns both",
+    "mask": "patches from opposite edges of the picture attend to each other: the roll brought them together",
+    "heads": "all heads get the same bias: add to each head its own table",
+    "undo": "the roll is repeated, not undone: outputs stand at other patches",
+}
 
 
-def faulty(*faults, **options):
-    """The function with these faults left in it."""
-    repaired = {name: name not in faults for name in ("cut", "mask", "heads", "undo")}
-    return lambda *args: as_given(*args, **repaired, **options)
+def faulty(*faults):
+    """The function that was given with these of its faults left in it."""
+
+    def shifted_windows(X, W_q, W_k, W_v, W_o, bias, window, shift):
+        B, *grid, h = X.shape
+        H = len(bias)
+        X = torch.roll(X, (-shift, -shift), dims=(1, 2))
+        X = X.reshape(-1, window * window, h) if "cut" in faults else window_partition(X, window)
+        q, k, v = ((X @ W).unflatten(-1, (H, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
+        scores = q @ k.mT / math.sqrt(h // H) + (bias.mean(0) if "heads" in faults else bias)
+        if "mask" not in faults:
+            may = shifted_window_mask(tuple(grid), window, shift, X.device).repeat(B, 1, 1)[:, None]
+            scores = scores.masked_fill(~may, -torch.inf)
+        Y = (torch.softmax(scores, -1) @ v).transpose(1, 2).flatten(2) @ W_o
+        Y = Y.reshape(B, *grid, h) if "cut" in faults else window_reverse(Y, window, grid)
+        back = -shift if "undo" in faults else shift
+        return torch.roll(Y, (back, back), dims=(1, 2))
+
+    return shifted_windows
 
 
-def not_back(*args):
-    return faulty()(*args).roll((-args[-1], -args[-1]), dims=(1, 2))
+def what_is_left(faults):
+    """A mutant with these faults, and what to tell."""
+    if len(faults) == 1:
+        message = FAULTS[faults[0]]
+    else:
+        *numbers, last = (str(1 + list(FAULTS).index(fault)) for fault in faults)
+        message = f"the faults that experiments {', '.join(numbers)} and {last} show are still there"
+    return Mutant(" and ".join(faults), "-and-".join(faults), message=message, function=faulty(*faults))
+
+
+def never_rolled(X, *others):
+    shift = others[-1]
+    there = torch.roll(X, (shift, shift), dims=(1, 2))
+    return torch.roll(shifted_windows(there, *others), (-shift, -shift), dims=(1, 2))
+
+
+def first_example_masked(X, *others):
+    """Wrong: the mask has the windows of one picture, and is laid on those of the first alone."""
+    unmasked = faulty("mask")(X, *others)
+    return torch.cat([shifted_windows(X[:1], *others), unmasked[1:]])
+
+
+def first_example_shifted(X, *others):
+    still = shifted_windows(X, *others[:-1], 0)
+    return torch.cat([shifted_windows(X[:1], *others), still[1:]])
 
 
 def _reference(X, W_q, W_k, W_v, W_o, bias, window, shift):
@@ -158,45 +188,9 @@ def verify(t, answer):
         wide = [x.cpu().double() for x in (X, *matrices, bias)]
         want = _reference(*wide, window, shift)
 
-        def wrong(*faults, wide=wide, window=window, shift=shift, **options):
-            return faulty(*faults, **options)(*wide, window, shift)
-
-        mistakes = {
-            "as-given": (wrong("cut", "mask", "heads", "undo"), "this is still what was given"),
-            "strips": (
-                wrong("cut"),
-                "these windows are strips: reshape takes P patches of a row in their order; cut rows and columns both",
-            ),
-            "one-bias": (wrong("heads"), "all heads get the same bias: add to each head its own table"),
-            "no-bias": (_reference(*wide[:-1], 0 * wide[-1], window, shift), "the bias is not added"),
-            "bias-turned": (
-                _reference(*wide[:-1], wide[-1].mT, window, shift),
-                "the tables are turned: rows belong to queries",
-            ),
-            "not-scaled": (wrong(scale=False), "the scores are not divided by the root of d"),
-            "no-mask": (
-                wrong("mask"),
-                "patches from opposite edges of the picture attend to each other: the roll brought them together",
-            ),
-            "too-late": (
-                wrong(late=True),
-                "weights are set to zero after the softmax, so that what is left does not sum to one: mask the scores",
-            ),
-            "not-undone": (wrong("undo"), "the roll is repeated, not undone: outputs stand at other patches"),
-            "not-back": (not_back(*wide, window, shift), "the roll is not undone: outputs stand at other patches"),
-            "no-shift": (_reference(*wide, window, 0), "the windows are not shifted"),
-            "never-rolled": (wrong(rolled=False), "the mask is for a rolled picture, and this one was not rolled"),
-        }
-        for several in (("mask", "undo"), ("cut", "mask"), ("heads", "mask"), ("heads", "undo")):
-            mistakes["-and-".join(several)] = (wrong(*several), f"two faults are left of the four; {_LEFT}")
-        for one in ("cut", "mask", "heads", "undo"):
-            others = [name for name in ("cut", "mask", "heads", "undo") if name != one]
-            mistakes[f"only-{one}"] = (wrong(*others), f"one of the four is mended; {_LEFT}")
         case = f"a grid of {rows} x {columns}, windows of {window} and a shift of {shift}"
-        t.same(t.call(answer, X, *matrices, bias, window, shift), want, f"the output for {case}", mistakes=mistakes)
+        t.same(t.call(answer, X, *matrices, bias, window, shift), want, f"the output for {case}")
 
-
-_LEFT = "do the experiments again"
 
 EXERCISE = Exercise(
     key="own-11.1",
@@ -225,19 +219,127 @@ EXERCISE = Exercise(
             min_checks=8,
             seconds=20.0,
             mutants=[
-                Mutant("as given", "as-given", function=as_given),
-                Mutant("strips", "strips", function=faulty("cut")),
-                Mutant("no mask", "no-mask", "scores.masked_fill(~may, -torch.inf)", "scores"),
-                Mutant("one bias", "one-bias", "+ bias  #", "+ bias.mean(0)  #"),
-                Mutant("no bias", "no-bias", "+ bias  #", "#"),
-                Mutant("bias turned", "bias-turned", "+ bias  #", "+ bias.mT  #"),
-                Mutant("rolled twice", "not-undone", "torch.roll(Y, (shift, shift)", "torch.roll(Y, (-shift, -shift)"),
-                Mutant("not rolled back", "not-back", "return torch.roll(Y, (shift, shift), dims=(1, 2))", "return Y"),
-                Mutant("not scaled", "not-scaled", " / math.sqrt(h // H)", ""),
-                Mutant("mask and roll", "mask-and-undo", function=faulty("mask", "undo")),
-                Mutant("only cut", "only-cut", function=faulty("mask", "heads", "undo")),
+                *(what_is_left(faults) for n in range(1, 5) for faults in combinations(FAULTS, n)),
+                Mutant("no bias", "no-bias", "+ bias  #", "#", "the bias is not added"),
+                Mutant(
+                    "bias turned",
+                    "bias-turned",
+                    "+ bias  #",
+                    "+ bias.mT  #",
+                    "the tables are turned: rows belong to queries",
+                ),
+                Mutant(
+                    "bias scaled",
+                    "bias-scaled",
+                    "q @ k.mT / math.sqrt(h // H) + bias  #",
+                    "(q @ k.mT + bias) / math.sqrt(h // H)  #",
+                    "the bias is scaled, too: it is added after the division",
+                ),
+                Mutant(
+                    "not scaled",
+                    "not-scaled",
+                    " / math.sqrt(h // H)",
+                    "",
+                    "the scores are not divided by the root of h / H, the features of a head",
+                ),
+                Mutant(
+                    "scaled twice",
+                    "scaled-twice",
+                    "math.sqrt(h // H)",
+                    "(h // H)",
+                    "the scores are divided by h / H, not by its root: is there a second division?",
+                ),
+                Mutant(
+                    "scaled by all features",
+                    "scaled-by-h",
+                    "math.sqrt(h // H)",
+                    "math.sqrt(h)",
+                    "the scores are divided by the root of h: a head has h / H features",
+                ),
+                Mutant(
+                    "rows alone",
+                    "rows-masked",
+                    "(2 * down[:, None].long() + right)",
+                    "(2 * down[:, None].long() + 0 * right)",
+                    "the mask knows the upper and the lower edge, not the left and the right: columns come round, too",
+                ),
+                Mutant(
+                    "columns alone",
+                    "columns-masked",
+                    "(2 * down[:, None].long() + right)",
+                    "(0 * down[:, None].long() + right)",
+                    "the mask knows the left and the right edge, not the upper and the lower: rows come round, too",
+                ),
+                Mutant(
+                    "one number for both edges",
+                    "edges-mixed",
+                    "(2 * down[:, None].long() + right)",
+                    "(down[:, None].long() + right)",
+                    "the mask does not tell what came round over one edge from what came round over the other: four "
+                    "areas want four numbers",
+                ),
+                Mutant(
+                    "masks of other windows",
+                    "mask-order",
+                    ".repeat(B, 1, 1)[:, None]",
+                    ".repeat_interleave(B, 0)[:, None]",
+                    "a window gets the mask of another one: the windows of a picture follow each other, so all masks "
+                    "must be repeated in turn (`repeat`), not one mask B times",
+                ),
+                Mutant(
+                    "first example masked",
+                    "first-masked",
+                    message="only the first picture of the batch is masked",
+                    function=first_example_masked,
+                ),
+                Mutant(
+                    "first example shifted",
+                    "first-shifted",
+                    message="only the first picture of the batch has shifted windows",
+                    function=first_example_shifted,
+                ),
+                Mutant(
+                    "zero for no",
+                    "mask-zero",
+                    "-torch.inf",
+                    "0.0",
+                    "a score of zero is an ordinary score: it takes minus infinity to forbid",
+                ),
+                Mutant(
+                    "masked too late",
+                    "too-late",
+                    "scores = scores.masked_fill(~may, -torch.inf)\n    Y = torch.softmax(scores, -1)",
+                    "Y = torch.softmax(scores, -1).masked_fill(~may, 0)",
+                    "weights are set to zero after the softmax, so that what is left does not sum to one: mask the "
+                    "scores",
+                ),
                 Mutant("mask turned", "nonfinite", "masked_fill(~may,", "masked_fill(may,"),
-                Mutant("masked too late", "too-late", function=faulty(late=True)),
+                Mutant(
+                    "not rolled back",
+                    "not-back",
+                    "return torch.roll(Y, (shift, shift), dims=(1, 2))",
+                    "return Y",
+                    "the roll is not undone: outputs stand at other patches",
+                ),
+                Mutant(
+                    "other axes",
+                    "other-axes",
+                    "(shift, shift), dims=(1, 2)",
+                    "(shift, shift), dims=(0, 1)",
+                    "the roll back goes along the batch: rows and columns are axes 1 and 2",
+                ),
+                Mutant(
+                    "never rolled",
+                    "never-rolled",
+                    message="the mask is for a rolled picture, and this one was not rolled",
+                    function=never_rolled,
+                ),
+                Mutant(
+                    "no shift",
+                    "no-shift",
+                    message="the windows are not shifted",
+                    function=lambda *args: shifted_windows(*args[:-1], 0),
+                ),
             ],
             explanation=r"""
 None of the four changes a shape, and all let the gradient through: a model learns with windows that are strips, with

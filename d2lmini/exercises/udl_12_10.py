@@ -15,6 +15,7 @@ A layer of the size that the problem asks about has a grid of 16 x 16 patches an
 """
 
 import math
+from functools import cache
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -65,65 +66,22 @@ def _multiply_adds(work):
     return counted.get_total_flops() // 2
 
 
+@cache
 def _measured(rows, columns, C, G):
-    """Multiply-adds of real products: among patches, and among channels."""
-    X = torch.randn(1, rows * columns, C)
+    """Multiply-adds of real products: among patches, among channels, and of the projections."""
+    X, W = torch.randn(1, rows * columns, C), torch.randn(C, C)
     by_group = X.mT.unflatten(1, (G, -1)).flatten(0, 1)  # (G, C / G, N)
-    return [_multiply_adds(lambda x=x: torch.bmm(torch.softmax(torch.bmm(x, x.mT), -1), x)) for x in (X, by_group)]
+    among = [_multiply_adds(lambda x=x: torch.bmm(torch.softmax(torch.bmm(x, x.mT), -1), x)) for x in (X, by_group)]
+    return *among, 4 * _multiply_adds(lambda: X[0] @ W)
 
 
 def verify_cost(t, answer):
     for rows, columns, C, G in CONFIGURATIONS:
-        patches, channels = _measured(rows, columns, C, G)
-        X, W = torch.randn(rows * columns, C), torch.randn(C, C)
-        projections = 4 * _multiply_adds(lambda X=X, W=W: X @ W)
-        case = f"for a grid of {rows} x {columns}, C={C}, G={G}"
-        got = t.call(answer, rows, columns, C, G)
-        patches_got, channels_got, projections_got, ratio_got = t.fields(
-            got, "patches", "channels", "projections", "ratio"
-        )
-        t.number(
-            patches_got,
-            patches,
-            f"patches {case}",
-            mistakes={
-                "one-product": (patches / 2, _ONE),
-                "operations": (2 * patches, _OPERATIONS),
-                "swapped": (2 * rows * columns * C * C, "this is attention among all channels, not among patches"),
-                "side": (2 * rows**2 * C, "N counts all patches of the grid, not those along its side"),
-            },
-        )
-        t.number(
-            channels_got,
-            channels,
-            f"channels {case}",
-            mistakes={
-                "one-product": (channels / 2, _ONE),
-                "operations": (2 * channels, _OPERATIONS),
-                "no-groups": (channels * G, "channels of different groups do not attend to each other"),
-                "one-group": (channels / G, "this is the work for one group; there are G"),
-            },
-        )
-        t.number(
-            projections_got,
-            projections,
-            f"projections {case}",
-            mistakes={
-                "three": (projections * 3 / 4, "query, key, value, and the output projection: there are four"),
-                "operations": (2 * projections, _OPERATIONS),
-                "one-patch": (projections / (rows * columns), "every patch is projected"),
-            },
-        )
-        t.number(
-            ratio_got,
-            channels / patches,
-            f"ratio {case}",
-            mistakes={"upside-down": (patches / channels, "upside down: channels over patches")},
-        )
-
-
-_ONE = "this is one product; there are two, queries with keys and weights with values"
-_OPERATIONS = "a multiplication and its addition count as one here"
+        patches, channels, projections = _measured(rows, columns, C, G)
+        wanted = {"patches": patches, "channels": channels, "projections": projections, "ratio": channels / patches}
+        got = t.fields(t.call(answer, rows, columns, C, G), *wanted)
+        for (name, want), number in zip(wanted.items(), got, strict=True):
+            t.number(number, want, f"{name} for a grid of {rows} x {columns}, C={C}, G={G}")
 
 
 def first_cheaper_side(patch_size, num_channels, num_groups):
@@ -160,25 +118,11 @@ def verify_turn(t, answer):
         before, after = _measured(side - 1, side - 1, C, G), _measured(side, side, C, G)
         t.that(before[0] <= before[1] and after[0] > after[1], "broken", "real products do not turn where they should")
         got = t.call(answer, patch_size, C, G)
-        t.number(
-            got,
-            side * patch_size,
-            f"the side for patches of {patch_size}, C={C}, G={G}",
-            mistakes={
-                "patches": (side, "this is the side in patches, asked for are pixels"),
-                "equal": ((side - 1) * patch_size, "one patch short: at this side channels are not cheaper yet"),
-                "area": ((side * patch_size) ** 2, "this is the number of pixels; asked for is the side"),
-                "no-groups": (
-                    patch_size * (math.isqrt(C) + 1),
-                    "a channel attends to those of its group: the turn depends on G",
-                ),
-                "no-root": (
-                    patch_size * (C // G + 1),
-                    "this is a side with so many patches; the picture is a square and has that many in all",
-                ),
-            },
-        )
+        t.number(got, side * patch_size, f"the side for patches of {patch_size}, C={C}, G={G}")
 
+
+_ONE = "this is one product; there are two, queries with keys and weights with values"
+_OPERATIONS = "a multiplication and its addition count as one here"
 
 EXERCISE = Exercise(
     key="udl-12.10",
@@ -201,15 +145,89 @@ EXERCISE = Exercise(
             alternatives=[group_by_group],
             min_checks=20,
             mutants=[
-                Mutant("one product", "one-product", "2 * N**2 * C", "N**2 * C"),
-                Mutant("operations", "operations", "2 * N**2 * C", "4 * N**2 * C"),
-                Mutant("swapped", "swapped", "2 * N**2 * C", "2 * N * C**2"),
-                Mutant("side", "side", "2 * N**2 * C", "2 * rows**2 * C"),
-                Mutant("groups ignored", "no-groups", "(C // num_groups)", "C"),
-                Mutant("groups squared", "one-group", "2 * C * (C // num_groups)", "2 * (C // num_groups) ** 2"),
-                Mutant("three projections", "three", "4 * N * C**2", "3 * N * C**2"),
-                Mutant("one patch", "one-patch", "4 * N * C**2", "4 * C**2"),
-                Mutant("upside down", "upside-down", "channels / patches", "patches / channels"),
+                Mutant("one product", "one-product", "2 * N**2 * C", "N**2 * C", _ONE),
+                Mutant("operations", "operations", "2 * N**2 * C", "4 * N**2 * C", _OPERATIONS),
+                Mutant(
+                    "swapped",
+                    "swapped",
+                    "2 * N**2 * C",
+                    "2 * N * C**2",
+                    "this is attention among all channels, not among patches",
+                ),
+                Mutant(
+                    "side",
+                    "side",
+                    "2 * N**2 * C",
+                    "2 * rows**2 * C",
+                    "N counts all patches of the grid, not those along its side",
+                ),
+                Mutant(
+                    "one patch asks",
+                    "one-query",
+                    "2 * N**2 * C",
+                    "2 * N * C",
+                    "this is the work for one patch; there are N",
+                ),
+                Mutant("one product of channels", "one-product", "2 * C * (C", "C * (C", _ONE),
+                Mutant("operations of channels", "operations", "2 * C * (C", "4 * C * (C", _OPERATIONS),
+                Mutant(
+                    "groups ignored",
+                    "no-groups",
+                    "(C // num_groups)",
+                    "C",
+                    "channels of different groups do not attend to each other",
+                ),
+                Mutant(
+                    "groups squared",
+                    "one-group",
+                    "2 * C * (C // num_groups)",
+                    "2 * (C // num_groups) ** 2",
+                    "this is the work for one group; there are G",
+                ),
+                Mutant(
+                    "three projections",
+                    "three",
+                    "4 * N * C**2",
+                    "3 * N * C**2",
+                    "query, key, value, and the output projection: there are four",
+                ),
+                Mutant(
+                    "one projection",
+                    "one-projection",
+                    "4 * N * C**2",
+                    "N * C**2",
+                    "this is one projection; there are four",
+                ),
+                Mutant("operations of projections", "operations", "4 * N * C**2", "8 * N * C**2", _OPERATIONS),
+                Mutant("one patch", "one-patch", "4 * N * C**2", "4 * C**2", "every patch is projected"),
+                Mutant(
+                    "projections in groups",
+                    "grouped",
+                    "4 * N * C**2",
+                    "4 * N * C**2 // num_groups",
+                    "the projections know no groups: from C to C features each",
+                ),
+                Mutant(
+                    "upside down",
+                    "upside-down",
+                    "channels / patches",
+                    "patches / channels",
+                    "upside down: channels over patches",
+                ),
+                Mutant(
+                    "rounded ratio",
+                    "rounded",
+                    "channels / patches",
+                    "channels // patches",
+                    "the ratio is rounded: `/` divides, `//` rounds down",
+                ),
+                Mutant(
+                    "projections in the ratio",
+                    "with-projections",
+                    '"ratio": channels / patches',
+                    '"ratio": (channels + 4 * N * C**2) / (patches + 4 * N * C**2)',
+                    "the ratio is that of the two products alone, without the projections",
+                ),
                 Mutant("a field short", "shape", '        "patches": patches,\n', ""),
             ],
             explanation=r"""
@@ -234,12 +252,62 @@ are the larger part of attention among patches as long as $N < 2C$.
             alternatives=[by_trying],
             min_checks=4,
             mutants=[
-                Mutant("in patches", "patches", "patch_size * side", "side"),
-                Mutant("rounded up", "equal", "math.isqrt(turn) + 1", "math.ceil(math.sqrt(turn))"),
-                Mutant("rounded down", "equal", "math.isqrt(turn) + 1", "math.isqrt(turn)"),
-                Mutant("groups forgotten", "no-groups", "num_channels // num_groups", "num_channels"),
-                Mutant("root forgotten", "no-root", "math.isqrt(turn) + 1", "turn + 1"),
-                Mutant("area", "area", "patch_size * side", "(patch_size * side) ** 2"),
+                Mutant(
+                    "in patches",
+                    "patches",
+                    "patch_size * side",
+                    "side",
+                    "this is the side in patches, asked for are pixels",
+                ),
+                Mutant(
+                    "rounded down",
+                    "one-short",
+                    "math.isqrt(turn) + 1",
+                    "math.isqrt(turn)",
+                    "one patch short: at this side the patches do not cost more yet",
+                ),
+                Mutant(
+                    "rounded up",
+                    "equal",
+                    "math.isqrt(turn) + 1",
+                    "math.ceil(math.sqrt(turn))",
+                    "at this side both cost the same: the patches have to cost more",
+                ),
+                Mutant(
+                    "groups forgotten",
+                    "no-groups",
+                    "num_channels // num_groups",
+                    "num_channels",
+                    "a channel attends to those of its group: the turn depends on G",
+                ),
+                Mutant(
+                    "groups multiplied",
+                    "times-groups",
+                    "num_channels // num_groups",
+                    "num_channels * num_groups",
+                    "more groups make the channels cheaper: the turn comes earlier, not later",
+                ),
+                Mutant(
+                    "root forgotten",
+                    "no-root",
+                    "math.isqrt(turn) + 1",
+                    "turn + 1",
+                    "this is a side with so many patches; the picture is a square and has that many in all",
+                ),
+                Mutant(
+                    "area",
+                    "area",
+                    "patch_size * side",
+                    "(patch_size * side) ** 2",
+                    "this is the number of pixels; asked for is the side",
+                ),
+                Mutant(
+                    "number of patches",
+                    "patches-in-all",
+                    "patch_size * side",
+                    "side**2",
+                    "this is the number of patches in all; asked for is the side in pixels",
+                ),
             ],
             explanation=r"""
 It turns at $N = C/G$: where there are as many patches as channels in a group. That is early. DaViT takes 32 channels a

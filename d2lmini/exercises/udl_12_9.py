@@ -10,11 +10,13 @@ each, are a *pattern*. Patch t *hears of* patch s if there is a way: t attends i
 attended in the layer before to a patch ... that attended in the first layer to s.
 """
 
+from functools import cache
+
 import torch
 
 from d2lmini.exercises.engine import Code, Count, Exercise, Mutant
 
-DEPTH, BUDGET = 3, 3
+DEPTH, BUDGET, SAME = 3, 3, 0.9
 
 
 def two_patterns(rows, columns):
@@ -97,6 +99,37 @@ def rows_first(rows, columns):
     return [row[:, None] == row, column[:, None] == column], two_patterns(rows, columns)[1]
 
 
+def read_backwards(rows, columns):
+    first, second = without_staying(rows, columns)
+    return first[::-1], second
+
+
+def once_more(rows, columns):
+    """The first pattern with a layer in which everybody keeps to itself."""
+    first, _ = two_patterns(rows, columns)
+    return first, [*first, torch.eye(rows * columns).bool()]
+
+
+def hardly_changed(rows, columns):
+    (cross, _), _ = two_patterns(rows, columns)
+    other = cross.clone()
+    other[0, -1] = True
+    return [cross, cross], [other, other]
+
+
+def _all_hear(masks):
+    """Whose news reach whom after all layers: (N, N)."""
+    heard = masks[0].double()
+    for mask in masks[1:]:
+        heard = (mask.double() @ heard > 0).double()
+    return heard > 0
+
+
+def _known(mask, masks):
+    """Whether nearly all pairs of a mask are those of one among ``masks``."""
+    return any(int((mask & other).sum()) >= SAME * int((mask | other).sum()) for other in masks)
+
+
 def verify_patterns(t, answer):
     grids = [(4, 6), (t.random.choice([6, 10]), 8), (12, t.random.choice([8, 10]))]
     for rows, columns in grids:
@@ -123,10 +156,14 @@ def verify_patterns(t, answer):
             )
             attends = all(bool(mask.any(1).all()) for mask in masks)
             t.that(attends, "deaf", f"{case}, the {name} pattern has patches that attend to nobody")
-            heard = masks[0].double()
-            for mask in masks[1:]:
-                heard = (mask.double() @ heard > 0).double()
-            lost = (heard == 0).nonzero()
+            lost = (~_all_hear(masks)).nonzero()
+            forwards = len(lost) == 0 or not bool(_all_hear(masks[::-1]).all())
+            t.that(
+                forwards,
+                "order",
+                f"{case}, the {name} pattern lets all hear of all only if it is read backwards: the first mask belongs "
+                "to the first layer, and row t says whom patch t attends to",
+            )
             t.that(
                 len(lost) == 0,
                 "unheard",
@@ -135,8 +172,13 @@ def verify_patterns(t, answer):
             )
             sets.append(masks)
         one, two = sets
-        alike = len(one) == len(two) and all(any(torch.equal(a, b) for b in two) for a in one)
-        t.that(not alike, "alike", "the second pattern has the masks of the first: find another idea")
+        new = all(any(not _known(mask, others) for mask in masks) for masks, others in ((one, two), (two, one)))
+        t.that(
+            new,
+            "alike",
+            f"{case}, the patterns are nearly the same: each must have a mask that the other has not, and a few pairs "
+            "more or less do not make one. Find another idea",
+        )
 
 
 def pattern_costs(rows, columns, window_size, num_hiddens):
@@ -175,38 +217,27 @@ def in_windows(rows, columns, window_size, num_hiddens):
     }
 
 
+@cache
+def _multiply_adds(rows, columns, M, h):
+    """All pairs are looked at."""
+    every = range(rows * columns)
+    row, column = [n // columns for n in every], [n % columns for n in every]
+    pairs = [(a, b) for a in every for b in every]
+    counts = {
+        "full": len(pairs),
+        "cross": sum(row[a] == row[b] or column[a] == column[b] for a, b in pairs),
+        "window": sum(row[a] // M == row[b] // M and column[a] // M == column[b] // M for a, b in pairs),
+        "place": sum(row[a] % M == row[b] % M and column[a] % M == column[b] % M for a, b in pairs),
+    }
+    return {name: 2 * count * h for name, count in counts.items()}
+
+
 def verify_costs(t, answer):
     for rows, columns, M, h in ((9, 12, 3, 10), (14, 7, 7, 16), (4, 6, 2, 5), (8, 20, 4, 3)):
-        N = rows * columns
-        row = [n // columns for n in range(N)]
-        column = [n % columns for n in range(N)]
-        pairs = [(a, b) for a in range(N) for b in range(N)]
-        counts = {
-            "full": len(pairs),
-            "cross": sum(row[a] == row[b] or column[a] == column[b] for a, b in pairs),
-            "window": sum(row[a] // M == row[b] // M and column[a] // M == column[b] // M for a, b in pairs),
-            "place": sum(row[a] % M == row[b] % M and column[a] % M == column[b] % M for a, b in pairs),
-        }
-        got = t.call(answer, rows, columns, M, h)
-        for (name, count), number in zip(counts.items(), t.fields(got, *counts), strict=True):
-            want = 2 * count * h
-            t.number(
-                number,
-                want,
-                f"{name} for {rows} x {columns} patches, M={M}, h={h}",
-                mistakes={
-                    "one-product": (count * h, "there are two products: queries with keys, and weights with values"),
-                    "operations": (2 * want, "a multiplication and its addition count as one here"),
-                    "pairs": (count, "these are pairs: each costs h multiply-adds in either product"),
-                    "itself": (
-                        2 * N * (rows + columns) * h,
-                        "the patch itself is in its row and in its column: count it once",
-                    ),
-                    "one-query": (want / N, "this is the work for one patch; there are N"),
-                    "window-side": (2 * N * M * h, "a window has M x M patches"),
-                    "windows-side": (2 * N * (N // M) * h, "there are N / M^2 windows"),
-                },
-            )
+        wanted = _multiply_adds(rows, columns, M, h)
+        got = t.fields(t.call(answer, rows, columns, M, h), *wanted)
+        for (name, want), number in zip(wanted.items(), got, strict=True):
+            t.number(number, want, f"{name} for {rows} x {columns} patches, M={M}, h={h}")
 
 
 EXERCISE = Exercise(
@@ -224,8 +255,9 @@ asks of each:
 - it has at most three layers, and after the last one **every patch hears of every other**;
 - no layer lets more than $3 N \sqrt N$ pairs attend, and in none is there a patch that attends to nobody.
 
-And the two must not have the same masks. It is tried on three grids with more columns than rows or the reverse. There
-are many right answers.
+And the two must differ: each has a mask that the other lacks. A few pairs more or less make no other mask, and a layer
+more or another order of the layers no other pattern. It is tried on three grids with more columns than rows or the
+reverse. There are many right answers.
 """,
             hints=[
                 "From where can you reach every square of a chessboard in two moves? Not with a king.",
@@ -248,6 +280,15 @@ are many right answers.
                 Mutant("neighbours", "unheard", function=neighbours),
                 Mutant("shifted windows", "unheard", function=shifted),
                 Mutant("rows for columns", "unheard", function=rows_first),
+                Mutant("backwards", "order", function=read_backwards),
+                Mutant("the first with a layer more", "alike", function=once_more),
+                Mutant("the first with a pair more", "alike", function=hardly_changed),
+                Mutant(
+                    "in another order",
+                    "alike",
+                    "[cross, cross], [window, place]",
+                    "[window, place], [window, place][::-1]",
+                ),
                 Mutant("one layer", "unheard", "[cross, cross]", "[cross]"),
                 Mutant("too deep", "deep", "[cross, cross]", "[cross] * 4"),
                 Mutant("the same twice", "alike", "[window, place]", "[cross, cross]"),
@@ -282,13 +323,92 @@ about one window a layer. Swin merges patches from stage to stage, so that windo
             alternatives=[in_windows],
             min_checks=16,
             mutants=[
-                Mutant("one product", "one-product", "2 * N * keys", "N * keys"),
-                Mutant("operations", "operations", "2 * N * keys", "4 * N * keys"),
-                Mutant("pairs", "pairs", "2 * N * keys * num_hiddens", "N * keys"),
-                Mutant("itself twice", "itself", "rows + columns - 1", "rows + columns"),
-                Mutant("one query", "one-query", "2 * N * keys", "2 * keys"),
-                Mutant("side of a window", "window-side", '"window": window_size**2', '"window": window_size'),
-                Mutant("windows", "windows-side", "N // window_size**2", "N // window_size"),
+                Mutant(
+                    "one product",
+                    "one-product",
+                    "2 * N * keys",
+                    "N * keys",
+                    "there are two products: queries with keys, and weights with values",
+                ),
+                Mutant(
+                    "operations",
+                    "operations",
+                    "2 * N * keys",
+                    "4 * N * keys",
+                    "a multiplication and its addition count as one here",
+                ),
+                Mutant(
+                    "pairs",
+                    "pairs",
+                    "2 * N * keys * num_hiddens",
+                    "N * keys",
+                    "these are pairs: each costs h multiply-adds in either product",
+                ),
+                Mutant(
+                    "products of numbers",
+                    "no-features",
+                    "2 * N * keys * num_hiddens",
+                    "2 * N * keys",
+                    "a patch has h features: every pair costs h multiply-adds in either product",
+                ),
+                Mutant(
+                    "one query",
+                    "one-query",
+                    "2 * N * keys",
+                    "2 * keys",
+                    "this is the work for one patch; there are N",
+                ),
+                Mutant(
+                    "itself twice",
+                    "itself",
+                    "rows + columns - 1",
+                    "rows + columns",
+                    "the patch itself is in its row and in its column: count it once",
+                ),
+                Mutant(
+                    "itself left out",
+                    "without-itself",
+                    "rows + columns - 1",
+                    "rows + columns - 2",
+                    "the patch itself is in its row, too: it attends to itself",
+                ),
+                Mutant(
+                    "row alone",
+                    "row-alone",
+                    "rows + columns - 1",
+                    "columns",
+                    "this is the row alone: the patches of the same column are seen, too",
+                ),
+                Mutant(
+                    "side of a window",
+                    "window-side",
+                    '"window": window_size**2',
+                    '"window": window_size',
+                    "a window has M x M patches",
+                ),
+                Mutant(
+                    "one window",
+                    "one-window",
+                    '"window": window_size**2',
+                    '"window": window_size**4 / N',
+                    "this is the work of one window: all of them are computed",
+                ),
+                Mutant(
+                    "windows",
+                    "windows-side",
+                    "N // window_size**2",
+                    "N // window_size",
+                    "there are N / M^2 windows",
+                ),
+                Mutant(
+                    "windows and places",
+                    "exchanged",
+                    """"window": window_size**2,
+        "place": N // window_size**2,""",
+                    """"window": N // window_size**2,
+        "place": window_size**2,""",
+                    "window and place are exchanged: a window has M x M patches, a place one in every window",
+                ),
                 Mutant("a field short", "shape", '        "full": N,\n', ""),
             ],
             explanation=r"""
