@@ -59,6 +59,7 @@ def test_lists_and_modules_are_given_as_copies():
     for value, change in [
         ([torch.ones(2)], lambda v: v[0].zero_()),
         ({"a": [1]}, lambda v: v["a"].append(2)),
+        ({"a": 1}, lambda v: v.update(a=2)),
         (torch.nn.Linear(2, 2), lambda v: v.weight.data.zero_()),
     ]:
         with pytest.raises(Rejected) as caught:
