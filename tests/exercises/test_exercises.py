@@ -63,6 +63,7 @@ def test_a_key_may_be_written_in_many_ways(written, key):
         ("d2l-99.9", "there is no exercise 'd2l-99.9'"),
         ("²", "there is no exercise '²'"),
         ("", "there is no exercise ''"),
+        (5000 * "1", "there is no exercise '111"),
         (12.10, "there is no exercise 12.1; did you mean udl-12.1?"),
         (None, "there is no exercise None"),
     ],

@@ -7,6 +7,18 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent
+NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked out in exercises/solutions/NAME.ipynb
+    "01": "01_queries_keys_values",
+    "02": "02_attention_pooling",
+    "03": "03_attention_scoring",
+    "04": "04_bahdanau_attention",
+    "05": "05_multi_head_attention",
+    "06": "06_self_attention_and_position",
+    "07": "07_transformer",
+    "10": "10_vision_transformer",
+    "11": "11_multiscale_vision",
+}
+REPOSITORY = "https://colab.research.google.com/github/d2lmini/d2lmini/blob/main"  # where Colab opens its notebooks
 
 
 def natural(key):
@@ -65,7 +77,7 @@ def find(key):
     raise KeyError(f"{unknown}{found[0]} has parts: {', '.join(part.key for part in exercise.parts)}")
 
 
-_KEY = re.compile(r"(?:(d2l|udl|own)[-_]?)?(\d+(?:[._]\d+)*)([a-z]?)", re.ASCII)
+_KEY = re.compile(r"(?:(d2l|udl|own)[-_]?)?(\d{1,3}(?:[._]\d{1,3}){0,3})([a-z]?)", re.ASCII)
 
 
 def _book(key):
@@ -103,6 +115,7 @@ def _contents(section, inside):
 
 def _similar(text):
     """Return up to three keys that are spelled most like a text, with or without the name of their book."""
+    text = text[:40]
 
     def likeness(key):
         forms = key, key.partition("-")[2]
