@@ -49,7 +49,15 @@ def test_magics_inside_are_dropped_and_lines_keep_their_numbers():
 
 @pytest.mark.parametrize(
     "source",
-    ['x = """\n%d of\n!\n"""', "x = (17\n%d\n%(3))", "x = '%d' \\\n% 3", "x = !ls", "\0", "x = (\n# why?\n1)", "x = 'a\x0cb\u2028'"],
+    [
+        'x = """\n%d of\n!\n"""',
+        "x = (17\n%d\n%(3))",
+        "x = '%d' \\\n% 3",
+        "x = !ls",
+        "\0",
+        "x = (\n# why?\n1)",
+        "x = 'a\x0cb\u2028'",
+    ],
 )
 def test_what_is_no_magic_stays(source):
     assert plain_python(source) == source

@@ -85,7 +85,7 @@ def test_note_says_what_will_happen(monkeypatch):
 
 
 def test_names_of_a_cell():
-    cell = "import a.b, c as d\nx, (y, *z) = 1, (2, 3)\nfor i in x: pass\ndef f(p): q = 1\nclass C: r = 1\n[s for s in x]"
+    cell = "import a.b, c as d\nx, (y, *z) = 1, (2,)\nfor i in x: pass\ndef f(p): q = 1\nclass C: r = 1\n[s for s in x]"
     assert assigned(cell) == {"x", "y", "z", "i", "f", "C"} and imported(cell) == {"a", "d"}
     assert assigned("if 1:\n    with a as b: (c := 1)\nprint(e)") == {"b", "c"}
     assert assigned("def (") == assigned("\0") == set()

@@ -1,7 +1,6 @@
 """What a reader calls: ``check``, ``hint`` and ``review``. They print, so that they work in any front end."""
 
 import os
-
 from pathlib import Path
 
 from .front_end import in_notebook, show, waiting

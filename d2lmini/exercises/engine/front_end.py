@@ -64,7 +64,7 @@ def _move(stream, seconds, done):
             monitor_interval = 0  # no second thread, which would stay
 
         layout = "checking: {n:.0f} s of at most {total:.0f} s |{bar:20}|"
-        with Bar(total=seconds, file=stream, bar_format=layout, leave=False) as bar:
+        with Bar(total=seconds, file=stream, initial=min(DELAY, seconds), bar_format=layout, leave=False) as bar:
             while not done.wait(STEP):
                 bar.n = min(time.monotonic() - start, seconds)
                 bar.refresh()

@@ -47,7 +47,7 @@ def borrowed(answer) -> list[str]:
     """Return the names that an answer, or the rest of its cell, uses and another cell defines.
 
     A function of the notebook is known by the file of its code, which is another for each cell. Any other value counts
-    only if a cell that was run assigns its name and none imports it, and the source of the answer's own cell is at hand.
+    only if a cell that was run assigns its name, none imports it, and the source of the answer's own cell is at hand.
 
     Args:
         answer: a function or a class, made in a notebook.

@@ -1,7 +1,7 @@
 """Formulas of a Markdown text as plain text, for a terminal: ``$\\mathbf q^\\top \\mathbf k_i$`` becomes ``qᵀkᵢ``.
 
-Only what hints need. Of the packages that do it, pylatexenc 2.11 drops the braces of an exponent and the bar of a fraction
-(``e^{m - m'}`` becomes ``e^m - m'``), and unicodeit 0.7 knows neither ``\\mathbf`` nor ``\\log``.
+Only what hints need. Of the packages that do it, pylatexenc 2.11 drops the braces of an exponent (``e^{m - m'}``
+becomes ``e^m - m'``) and the bar of a fraction, and unicodeit 0.7 knows neither ``\\mathbf`` nor ``\\log``.
 """
 
 import re
@@ -17,7 +17,7 @@ _FUNCTIONS |= {"sum": "∑", "prod": "∏", "int": "∫", "partial": "∂"}
 _OPERATORS = {"odot": "⊙", "mapsto": "↦", "to": "→", "times": "×", "cdot": "·", "le": "≤", "ge": "≥", "leq": "≤"}
 _OPERATORS |= {"geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "in": "∈", "propto": "∝", "equiv": "≡", "mid": "|"}
 _SYMBOLS = {"lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "nabla": "∇", "pm": "±", "infty": "∞", "top": "⊤"}
-_SYMBOLS |= {"ldots": "…", "dots": "…", "cdots": "⋯", "prime": "′", "lfloor": "⌊", "rfloor": "⌋", "left": "", "right": ""}
+_SYMBOLS |= {"ldots": "…", "dots": "…", "cdots": "⋯", "prime": "′", "left": "", "right": ""}
 
 
 def _raised(kind):

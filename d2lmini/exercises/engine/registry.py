@@ -51,7 +51,9 @@ def exercises(chapter=None):
 
 
 def find(key):
-    """Return (exercise, part) for the key of a part: ``"udl-12.5a"``, in any case, ``"12.5a"`` where no other book has it.
+    """Return (exercise, part) for the key of a part.
+
+    ``"udl-12.5a"`` may be written in any case, with spaces, and without its book where no other one has that number.
 
     Raises:
         KeyError: for an unknown or ambiguous key, with those that look like it.

@@ -49,7 +49,7 @@ def _full(key):
 
 
 def plain_python(source):
-    """Return a cell without what is IPython's own, each such line replaced by ``pass``, so that lines keep their numbers.
+    """Return a cell without what is IPython's own; ``pass`` takes its place, so that lines keep their numbers.
 
     Dropped are lines that start with ``%magic``, ``%%magic``, ``!shell`` or ``?``, and ``name?``, where they are no
     Python: the line of a string or of a sum may start with % too. What such a line would have done is not done.
