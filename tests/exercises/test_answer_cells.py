@@ -64,6 +64,13 @@ def test_what_is_no_magic_stays(source):
     assert plain_python(f"%time\n{source}") in (f"pass\n{source}", f"%time\n{source}")
 
 
+def test_a_cell_that_cannot_be_read_stays():
+    deep = "-" * 300_000 + "1"
+    assert plain_python(deep) == deep and imports([deep]) == [] and not defined_elsewhere("x", [deep])
+    many = "%time\n" * 10_000  # of a hostile notebook
+    assert plain_python(many).count("pass") == 100
+
+
 def test_imports_are_found_beside_magics():
     assert imports(["%%time\nimport math\n!pip list\nfrom a import b", "%%bash\nls | grep import", "import ("]) == [
         "import math",

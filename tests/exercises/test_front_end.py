@@ -1,6 +1,7 @@
 """The bar of a long check, and what is a notebook."""
 
 import io
+import re
 import sys
 import threading
 import time
@@ -60,7 +61,16 @@ def test_the_bar_ends_whatever_happens(terminal, error):
     with pytest.raises(error), waiting(0.01):
         assert wait_for(terminal, "checking")
         raise error
-    assert threads() == [] and "0 s of at most 0 s" in terminal.getvalue()
+    assert threads() == []
+
+
+def test_the_bar_shows_the_seconds_that_have_passed_and_no_more_than_the_limit(terminal):
+    for seconds in (60.0, 0.01):
+        with waiting(seconds):
+            time.sleep(0.3)
+    shown = re.findall(r"checking: (\d+) s of at most (\d+) s \|", terminal.getvalue())
+    assert len(shown) > 3 and all(int(passed) <= min(int(limit), 20) for passed, limit in shown)
+    assert {limit for _, limit in shown} == {"60", "0"}
 
 
 def test_a_stream_that_fails_spoils_nothing(terminal):

@@ -33,6 +33,7 @@ HELPER = "def helper(x):\n    return 2 * x\n"
         ([HELPER, "class answer(nn.Module):\n    def forward(self, x): return helper(x)"], ["helper"]),
         ([HELPER, "def answer(x):\n    class A:\n        y = helper(x)\n    return A.y"], ["helper"]),
         (["@lru_cache\n" + HELPER, "def answer(x): return helper(x)"], ["helper"]),
+        ([HELPER, "@lru_cache\ndef answer(x): return helper(x)"], ["helper"]),
         (["class Base: pass", "class answer(Base):\n    def forward(self): pass"], ["Base"]),
         (["class Net(nn.Module): pass", "def answer(): return Net()"], ["Net"]),
         (["temperature = 2.0", HELPER, "def answer(x): return helper(x) / temperature"], ["helper", "temperature"]),
@@ -59,6 +60,9 @@ def test_what_another_cell_defines_is_named(cells, names):
         ["def answer(x): return nowhere_defined(x)"],
         ["def answer(x): return answer(x - 1) if x else check"],
         ["y = 1", "def answer(x):\n    class A:\n        y = 2\n        z = y\n    return A"],
+        ["import importlib\nm = importlib.import_module('json')", "def answer(x): return m.dumps(x)"],
+        ["try:\n    from math import tau\nexcept ImportError:\n    tau = 6.28", "def answer(x): return tau * x"],
+        ["pi = 3", "from math import pi\ndef answer(x): return pi * x"],
         ["answer = 3"],
         ["answer = nn.Linear(1, 1)"],
         ["def answer(x): return In"],
@@ -66,6 +70,12 @@ def test_what_another_cell_defines_is_named(cells, names):
 )
 def test_no_false_alarm(cells):
     assert note(ran(*cells)["answer"]) == ""
+
+
+def test_names_of_the_prelude_are_those_of_every_notebook():
+    namespace = ran("F = nn.functional", "def answer(x): return F.relu(x)")
+    del namespace["In"][1]  # the cell of the imports
+    assert borrowed(namespace["answer"]) == []
 
 
 def test_nothing_is_said_where_the_source_is_not_at_hand():

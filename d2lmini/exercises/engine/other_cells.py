@@ -58,7 +58,7 @@ def borrowed(answer) -> list[str]:
     own = "".join(linecache.getlines(home))
     cells = [cell for cell in namespace.get("In", ()) if isinstance(cell, str)]  # what IPython ran, as Python
     elsewhere, brought = set().union(*map(assigned, cells)), set().union(*map(imported, cells))
-    known = vars(builtins).keys() | imported(PRELUDE) | assigned(own) | imported(own)
+    known = vars(builtins).keys() | imported(PRELUDE) | assigned(own)
 
     def strange(name, functions):
         value = namespace[name]
