@@ -25,7 +25,7 @@ def _check(args):
 def _progress(args):
     from d2lmini.exercises import progress_report
 
-    print(progress_report())
+    print(progress_report(args.chapter))
     return 0
 
 
@@ -87,7 +87,9 @@ def main(argv=None):
     check.add_argument("notebook", nargs="?", help="check the answers of this notebook instead")
     check.set_defaults(run=_check)
 
-    commands.add_parser("progress", help="which exercises are solved").set_defaults(run=_progress)
+    progress = commands.add_parser("progress", help="which exercises are solved, and in how many tries")
+    progress.add_argument("chapter", nargs="?", help="two digits: of this chapter alone")
+    progress.set_defaults(run=_progress)
 
     data = commands.add_parser("data", help="data sets: where they are, or how to get them")
     data.add_argument("--fetch", metavar="NAME", help="download this set into the cache and verify it")

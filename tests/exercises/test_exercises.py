@@ -26,6 +26,61 @@ def test_the_first_chapters_have_their_exercises():
     assert {e.chapter for e in registry.exercises()} <= set(exercise_notebooks.CHAPTERS)
 
 
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("d2l-11.3.1", "d2l-11.3.1"),
+        (" D2L-11.3.1\n", "d2l-11.3.1"),
+        ("11.3.1", "d2l-11.3.1"),
+        ("d2l_11_3_1", "d2l-11.3.1"),
+        ("12.5A", "udl-12.5a"),
+        ("UDL 12.5 b", "udl-12.5b"),
+        ("own-4.1", "own-04.1"),
+        ("04.1", "own-04.1"),
+    ],
+)
+def test_a_key_may_be_written_in_many_ways(written, key):
+    assert registry.find(written)[1].key == key
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("d2l-11.3.9", "no exercise 'd2l-11.3.9'; d2l-11.3 has d2l-11.3.1, d2l-11.3.2 and d2l-11.3.3"),
+        ("11.3", "no exercise '11.3'; d2l-11.3 has d2l-11.3.1, d2l-11.3.2 and d2l-11.3.3"),
+        ("d2l-11.3", "; d2l-11.3 has d2l-11.3.1, d2l-11.3.2 and d2l-11.3.3"),
+        ("own-4.9", "; own-04 has own-04.1"),
+        ("d2l-11.1", "; d2l-11.1 has d2l-11.1.1, d2l-11.1.2,"),
+        ("11.1", "'11.1' is ambiguous: own-11.1, d2l-11.1.1, d2l-11.1.2, d2l-11.1.3 or d2l-11.1.4?"),
+        ("11.33.1", "no exercise '11.33.1'; did you mean d2l-11.3.1?"),
+        ("d2l-1l.3.1", "did you mean d2l-11.3.1?"),
+        ("d2l-12.5", "no exercise 'd2l-12.5'; did you mean udl-12.5a or udl-12.5b?"),
+        ("d2l-12.5a", "did you mean udl-12.5a?"),
+        ("d2l-12.7", "; udl-12 has udl-12.1, udl-12.2,"),
+        ("12.5", "udl-12.5 has parts: udl-12.5a, udl-12.5b"),
+        ("udl-12.5c", "there is no 'udl-12.5c': udl-12.5 has parts: udl-12.5a, udl-12.5b"),
+        ("d2l-11.3.1a", "there is no 'd2l-11.3.1a': d2l-11.3.1 has one part only"),
+        ("d2l-99.9", "there is no exercise 'd2l-99.9'"),
+        ("²", "there is no exercise '²'"),
+        ("", "there is no exercise ''"),
+        (5000 * "1", "there is no exercise '111"),
+        (12.10, "there is no exercise 12.1; did you mean udl-12.1?"),
+        (None, "there is no exercise None"),
+    ],
+)
+def test_a_key_that_is_none_tells_which_there_are(written, message):
+    with pytest.raises(KeyError) as caught:
+        registry.find(written)
+    assert message in caught.value.args[0]
+
+
+def test_a_number_of_two_books_is_ambiguous(monkeypatch):
+    monkeypatch.setattr(registry, "keys", lambda: ("d2l-12.5", "own-12.5", "udl-12.5"))
+    with pytest.raises(KeyError, match=r"'12\.5a' is ambiguous: d2l-12\.5a, own-12\.5a or udl-12\.5a\?"):
+        registry.find("12.5a")
+    assert registry.find("udl-12.5a")[1].key == "udl-12.5a"
+
+
 def test_notebooks_are_in_step():
     stale = exercise_notebooks.sync(check=True)
     assert not stale, f"{stale}: mend with {exercise_notebooks.COMMAND}"

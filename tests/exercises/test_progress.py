@@ -4,11 +4,21 @@ import json
 import os
 import stat
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from conftest import ROOT
+from toy_exercise import DISCUSSION, PART, TOY
 
+from d2lmini.__main__ import main
 from d2lmini.exercises import check, hint, progress_report, review
+from d2lmini.exercises.engine import check as check_module
 from d2lmini.exercises.engine import progress, registry
+from d2lmini.exercises.engine.judge import Verdict
+from d2lmini.exercises.engine.model import Exercise
+from tools import site
 
 
 @pytest.fixture(autouse=True)
@@ -36,24 +46,196 @@ def test_strict_raises(monkeypatch, capsys):
     check("udl-12.5b", "B")
 
 
-def test_unknown_keys_get_a_suggestion():
-    with pytest.raises(KeyError, match=r"no exercise 'd2l-11\.3\.11'; did you mean d2l-11\.3\.1"):
-        check("d2l-11.3.11", None)
-    with pytest.raises(KeyError, match=r"has parts: udl-12\.5a, udl-12\.5b"):
-        check("udl-12.5", None)
+@pytest.fixture
+def notebook(monkeypatch):
+    """A notebook's front end. Returns: list of what was shown as Markdown."""
+    shown = []
+    display = SimpleNamespace(display=lambda data, raw: shown.append(data["text/markdown"]))
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    return shown
 
 
-def test_hints_come_one_by_one(capsys):
-    hint("d2l-11.3.2")
-    first = capsys.readouterr().out
-    hint("d2l-11.3.2")
-    second = capsys.readouterr().out
-    assert first.count("hint ") == 1 and second.count("hint ") == 2 and second.startswith(first)
+@pytest.fixture
+def no_hints_yet(monkeypatch):
+    monkeypatch.setattr(check_module, "_hints_given", {})
+
+
+def test_hints_come_one_by_one_and_begin_again(no_hints_yet, capsys):
+    said = []
+    for key in ("d2l-11.3.1", "11.3.1", " D2L-11.3.1", "d2l-11.3.1", "d2l-11.3.1"):
+        hint(key)
+        said.append(capsys.readouterr().out)
+    assert [text[:11] for text in said[:3]] == ["hint 1 of 3", "hint 2 of 3", "hint 3 of 3"]
+    assert all(text.count("hint ") == text.count("\n") == 1 for text in said)
+    assert said[3].startswith("hint 1 of 3 (you have seen them all: from the first again): Multiply out")
+    assert said[4] == said[1]
+    assert said[2].startswith("hint 3 of 3: Only qᵀkᵢ - 1/2 ‖kᵢ‖² is left")
+
+
+def test_hints_of_a_notebook_are_markdown(no_hints_yet, notebook, capsys):
+    for _ in range(3):
+        hint("d2l-11.3.1")
+    assert notebook[2].startswith(r"hint 3 of 3: Only $\mathbf q^\top \mathbf k_i")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_part_without_hints(monkeypatch, capsys):
+    monkeypatch.setattr(check_module, "find", lambda key: (TOY, replace(PART, hints=())))
+    hint("99.1")
+    assert capsys.readouterr().out == "own-99.1 has no hints\n"
+
+
+def test_a_pass_tells_what_comes_next_and_where_the_solution_stands(capsys):
+    check("udl-12.5b", "A")
+    assert "next" not in capsys.readouterr().out
+    check("12.5B ", "b")
+    verdict, now = capsys.readouterr().out.splitlines()
+    assert verdict.startswith("PASSED udl-12.5b: ")
+    assert now == (  # it is the last of its chapter, but not the last to be solved
+        "next: d2l-11.3.1 (Distance attention at the price of a dot product); "
+        "worked solution: exercises/solutions/03_attention_scoring.ipynb, heading udl-12.5b"
+    )
+
+
+def solve(*keys):
+    for key in keys:
+        progress.record(Verdict(key, "passed", "ok", ""))
+
+
+def test_next_is_what_is_not_solved_yet():
+    parts = {p.key: p for e in registry.exercises() for p in e.parts}
+
+    def after(key):
+        return (found := progress.next_open(parts[key])) and found[1].key
+
+    assert after("d2l-11.3.1") == "d2l-11.3.2" and after("udl-12.5b") == "d2l-11.3.1"
+    solve("d2l-11.3.2", "d2l-11.3.3")
+    assert after("d2l-11.3.1") == "udl-12.5a"
+    solve("d2l-11.3.1", "udl-12.5a", "udl-12.5b")
+    assert after("d2l-11.3.3") == "d2l-11.4.1a"  # of the next chapter
+    solve(*(key for key in parts if key not in ("d2l-11.1.1b", "own-11.1b")))
+    assert after("own-11.1b") == "d2l-11.1.1b" and after("d2l-11.1.1b") == "own-11.1b"
+    solve("d2l-11.1.1b", "own-11.1b")
+    assert after("d2l-11.3.1") is None
+
+
+def test_the_next_chapter_and_the_end_are_told(capsys):
+    parts = [p.key for e in registry.exercises() for p in e.parts]
+    solve(*(key for key in parts if key not in ("udl-12.5b", "d2l-11.4.1b")))
+    check("udl-12.5b", "B")
+    assert "\nnext in chapter 04: d2l-11.4.1b (" in capsys.readouterr().out
+    solve("d2l-11.4.1b")
+    check("udl-12.5b", "B")
+    assert "\nthis was the last: every exercise is solved; worked solution: " in capsys.readouterr().out
+
+
+def test_a_discussion_is_done_when_it_was_reviewed(monkeypatch):
+    first, second = (Exercise(**vars(TOY) | {"parts": [p]}) for p in (PART, replace(DISCUSSION, key="own-99.2")))
+    monkeypatch.setattr(progress, "exercises", lambda: [first, second])
+    assert progress.next_open(PART)[1].key == "own-99.2"
+    progress.record_review("own-99.2", "agrees")
+    assert progress.next_open(PART) is None
+
+
+def test_the_solution_is_a_link_in_a_notebook(notebook, monkeypatch, tmp_path, capsys):
+    path = "solutions/03_attention_scoring.ipynb"
+    monkeypatch.chdir(tmp_path)
+    check("udl-12.5b", "B")
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / path).write_text("")
+    check("udl-12.5b", "B")
+    far, near = notebook
+    assert f"[exercises/{path}](https://colab.research.google.com/github/" in far and f"/exercises/{path})" in far
+    assert f"[exercises/{path}]({path}), heading udl-12.5b" in near
+    assert "solutions/" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", ["strict", "unrecorded"])
+def test_a_solved_notebook_shows_the_verdict_alone(how, monkeypatch, notebook, capsys):
+    monkeypatch.setenv("D2LMINI_STRICT", "1" if how == "strict" else "0")
+    bars = []
+
+    def waiting(seconds, quiet):
+        bars.append((seconds, quiet))
+        return nullcontext()
+
+    monkeypatch.setattr(check_module, "waiting", waiting)
+    check("udl-12.5b", "B", record=how == "strict")
+    assert capsys.readouterr().out.count("\n") == 1 and notebook == [] and bars == [(10.0, True)]
+
+
+def test_every_chapter_has_its_notebooks():
+    names = {path.stem for path in ROOT.glob("exercises/*.ipynb")}
+    assert set(registry.NOTEBOOKS.values()) == names == {path.stem for path in ROOT.glob("exercises/solutions/*.ipynb")}
+    assert {e.chapter for e in registry.exercises()} == set(registry.NOTEBOOKS)
+    assert all(name.startswith(f"{chapter}_") for chapter, name in registry.NOTEBOOKS.items())
+    assert site.colab("x") == f"{registry.REPOSITORY}/x"
+
+
+def test_a_formula_of_a_verdict_is_plain_text(monkeypatch, capsys):
+    verdict = Verdict("udl-12.5b", "wrong", "values", "it is $w^2$")
+    monkeypatch.setattr(check_module, "judge", lambda *args, **kwargs: verdict)
+    check("udl-12.5b", "B")
+    check("udl-12.5b", "B", record=False)
+    assert capsys.readouterr().out.splitlines() == ["WRONG udl-12.5b: it is w²", "WRONG udl-12.5b: it is $w^2$"]
+
+
+def test_an_answer_that_uses_another_cell_is_told(notebook, monkeypatch, capsys):
+    monkeypatch.setattr(check_module, "note", lambda answer: f"note: your answer {answer!r} uses `helper`")
+    check("udl-12.5b", "A")
+    assert capsys.readouterr().out.splitlines()[1] == "note: your answer 'A' uses `helper`"
+    check("udl-12.5b", ...)
+    assert "note" not in capsys.readouterr().out
+    monkeypatch.delitem(sys.modules, "IPython")
+    check("udl-12.5b", "A")
+    assert "note" not in capsys.readouterr().out
 
 
 def test_review_is_for_what_no_check_verifies():
     with pytest.raises(ValueError, match="nothing to assess yourself"):
         review("d2l-11.3.1", "agrees")
+
+
+def test_review_keeps_the_full_key(own_progress, capsys):
+    review(" D2L-11.1.2", "partly")
+    assert capsys.readouterr().out.startswith("REVIEWED d2l-11.1.2: partly")
+    assert list(json.loads(own_progress.read_text())["parts"]) == ["d2l-11.1.2"]
+
+
+def test_not_attempted_is_no_try(own_progress):
+    check("udl-12.5a", ...)
+    assert not own_progress.exists()
+    check("12.5B", "A")
+    check("udl-12.5b", ...)
+    parts = json.loads(own_progress.read_text())["parts"]
+    assert parts == {"udl-12.5b": {"tries": 1, "passed": False, "last": "wrong", "review": ""}}
+
+
+def test_tries_stand_beside_each_part():
+    check("udl-12.5b", "A")
+    assert "not yet (wrong), 1 try\n" in progress_report()
+    check("udl-12.5b", "A")
+    assert "not yet (wrong), 2 tries\n" in progress_report()
+    check("udl-12.5b", "B")
+    report = progress_report()
+    assert "verified, 3 tries\n" in report and report.count(" tries") == 1 and " 0 tr" not in report
+
+
+def test_progress_of_one_chapter(capsys):
+    check("udl-12.5b", "B")
+    report = progress_report("03")
+    assert "Verified by checks:  1 of 5" in report and "Chapter 03" in report and "Chapter 04" not in report
+    assert [k for k in ("d2l-11.3.1", "udl-12.5b", "d2l-11.4.1a") if k in report] == ["d2l-11.3.1", "udl-12.5b"]
+    assert progress_report("3") == progress_report(3) == report
+    capsys.readouterr()
+    assert main(["progress", "03"]) == 0 and capsys.readouterr().out == report + "\n"
+    assert main(["progress"]) == 0 and capsys.readouterr().out == progress_report() + "\n"
+    assert main(["progress", "99"]) == 1
+    assert capsys.readouterr().err == (
+        "error: there is no chapter '99' with exercises, expected one of 01, 02, 03, 04, 05, 06, 07, 10, 11\n"
+    )
 
 
 def test_progress_is_private_and_counts_apart(own_progress):

@@ -1,33 +1,44 @@
 """What a reader calls: ``check``, ``hint`` and ``review``. They print, so that they work in any front end."""
 
 import os
+from pathlib import Path
 
-from .judge import PASSED, RECORDED, judge
+from .front_end import in_notebook, show, waiting
+from .judge import NOT_ATTEMPTED, PASSED, RECORDED, judge
 from .model import Discussion, Identity
-from .progress import ASSESSMENTS, record, record_review
-from .registry import find
+from .other_cells import note
+from .plain_math import plain
+from .progress import ASSESSMENTS, next_open, record, record_review
+from .registry import NOTEBOOKS, REPOSITORY, find
 
 
 def check(key, answer, *, seed=None, device="cpu", record=True):
     """Check an answer and print one verdict.
 
     Args:
-        key: of the part: ``"d2l-11.3.1"``, ``"udl-12.5a"``.
+        key: of the part: ``"d2l-11.3.1"``, ``"udl-12.5a"``, or ``"12.5a"``.
         answer: a function, or for a choice its letter, or for a discussion your text.
         seed: of the random inputs, to repeat a failure; fresh ones at each call when None.
         device: where the inputs live. The CPU by default: other devices round differently.
-        record: whether the try counts in your progress.
+        record: whether the try counts in your progress; if not, the verdict is all that is shown.
 
     Raises:
         KeyError: there is no such exercise.
         AssertionError: the answer does not pass and ``D2LMINI_STRICT`` is 1.
     """
-    _, part = find(key)
-    verdict = judge(part, answer, seed=seed, device=device)
-    print(verdict)
+    exercise, part = find(key)
+    strict = os.environ.get("D2LMINI_STRICT") == "1"
+    alone = strict or not record  # solved notebooks are compared word by word
+    with waiting(part.seconds, quiet=alone):
+        verdict = judge(part, answer, seed=seed, device=device)
+    print(verdict if alone else plain(str(verdict)))
     if record:
         _record(verdict)
-    if os.environ.get("D2LMINI_STRICT") == "1" and verdict.status not in (PASSED, RECORDED):
+    if in_notebook() and verdict.status != NOT_ATTEMPTED and (found := note(answer)):
+        print(found)
+    if verdict.passed and not alone:
+        _what_now(exercise, part)
+    if strict and verdict.status not in (PASSED, RECORDED):
         raise AssertionError(str(verdict))
 
 
@@ -35,18 +46,41 @@ _record = record
 _hints_given: dict[str, int] = {}
 
 
+def _what_now(exercise, part):
+    """Show in one line what comes next, and where the worked solution stands."""
+    if follows := next_open(part):
+        other, todo = follows
+        where = f" in chapter {other.chapter}" if other.chapter != exercise.chapter else ""
+        after = f"next{where}: {todo.key} ({other.title})"
+    else:
+        after = "this was the last: every exercise is solved"
+    name = f"solutions/{NOTEBOOKS[exercise.chapter]}.ipynb"
+    # a link of a notebook leads from its own folder, which is the current one; on Colab there is no such file
+    link = name if Path(name).exists() else f"{REPOSITORY}/exercises/{name}"
+    rest = f"heading {part.key}"
+    show(
+        f"{after}; worked solution: exercises/{name}, {rest}",
+        f"{after}; worked solution: [exercises/{name}]({link}), {rest}",
+    )
+
+
 def hint(key):
-    """Print the first hint of a part, and one more at each call.
+    """Show the next hint of a part, one at each call; after the last one they begin again.
 
     Raises:
         KeyError: there is no such exercise.
     """
     _, part = find(key)
-    given = _hints_given[key] = min(_hints_given.get(key, 0) + 1, len(part.hints))
     if not part.hints:
-        print(f"{key} has no hints")
-    for number, text in enumerate(part.hints[:given], start=1):
-        print(f"hint {number} of {len(part.hints)}: {' '.join(text.split())}")
+        print(f"{part.key} has no hints")
+        return
+    given, count = _hints_given.get(part.key, 0), len(part.hints)
+    _hints_given[part.key] = given + 1
+    head = f"hint {given % count + 1} of {count}"
+    if given and given % count == 0:
+        head += " (you have seen them all: from the first again)"
+    text = part.hints[given % count].strip()
+    show(f"{head}: {plain(' '.join(text.split()))}", f"{head}: {text}")
 
 
 def review(key, assessment):
@@ -62,8 +96,8 @@ def review(key, assessment):
     """
     _, part = find(key)
     if not isinstance(part, (Identity, Discussion)):
-        raise ValueError(f"{key} is a {part.kind}: check() verifies it, there is nothing to assess yourself")
+        raise ValueError(f"{part.key} is a {part.kind}: check() verifies it, there is nothing to assess yourself")
     if assessment not in ASSESSMENTS:
         raise ValueError(f"the assessment is {assessment!r}, expected one of {', '.join(ASSESSMENTS)}")
-    record_review(key, assessment)
-    print(f"REVIEWED {key}: {assessment} (counted as self-assessed)")
+    record_review(part.key, assessment)
+    print(f"REVIEWED {part.key}: {assessment} (counted as self-assessed)")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from .judge import PASSED
+from .judge import NOT_ATTEMPTED, PASSED
 from .model import Discussion, Identity
 from .registry import exercises
 
@@ -93,7 +93,9 @@ def _entry(parts, key):
 
 
 def record(verdict):
-    """Count a try; once passed, a part stays passed."""
+    """Count a try; once passed, a part stays passed. What was not attempted is no try: "Run all" changes nothing."""
+    if verdict.status == NOT_ATTEMPTED:
+        return
     parts = load_progress()
     entry = _entry(parts, verdict.key)
     entry["tries"] = entry.get("tries", 0) + 1
@@ -109,21 +111,52 @@ def record_review(key, assessment):
     _save(parts)
 
 
-def progress_report() -> str:
-    """Return a table of all parts; what was verified and what was self-assessed are counted apart."""
-    parts, lines, chapter = load_progress(), [], None
+def next_open(part):
+    """Return (exercise, part) of what comes next: in the same chapter, else in the next one; None if all is done.
+
+    Done is what has passed, and a discussion that was reviewed.
+    """
+    parts = load_progress()
+    every = sorted(((e, p) for e in exercises() for p in e.parts), key=lambda pair: pair[0].chapter)
+    here = next(index for index, (_, p) in enumerate(every) if p.key == part.key)
+    ahead = every[here + 1 :] + every[:here]  # after the last chapter the first follows
+    chapter = every[here][0].chapter
+    ahead.sort(key=lambda pair: pair[0].chapter != chapter)
+    for exercise, other in ahead:
+        entry = parts.get(other.key, {})
+        if not entry.get("review" if isinstance(other, Discussion) else "passed"):
+            return exercise, other
+    return None
+
+
+def progress_report(chapter=None) -> str:
+    """Return a table of all parts, or of those of one chapter; what was self-assessed is counted apart.
+
+    Args:
+        chapter: ``"03"``; None: all.
+
+    Raises:
+        ValueError: no such chapter has exercises.
+    """
+    chosen = sorted(exercises(), key=lambda e: e.chapter)
+    if chapter is not None:
+        chapters, wanted = sorted({e.chapter for e in chosen}), str(chapter).strip().zfill(2)
+        if wanted not in chapters:
+            raise ValueError(f"there is no chapter {chapter!r} with exercises, expected one of {', '.join(chapters)}")
+        chosen = [e for e in chosen if e.chapter == wanted]
+    parts, lines, shown = load_progress(), [], None
     verified = verifiable = assessed = assessable = 0
-    for exercise in sorted(exercises(), key=lambda e: e.chapter):
-        if exercise.chapter != chapter:
-            chapter = exercise.chapter
-            lines += ["", f"Chapter {chapter}"]
+    for exercise in chosen:
+        if exercise.chapter != shown:
+            shown = exercise.chapter
+            lines += ["", f"Chapter {shown}"]
         for part in exercise.parts:
             entry, marks = parts.get(part.key, {}), []
             if not isinstance(part, Discussion):
                 verifiable += 1
                 verified += bool(entry.get("passed"))
                 last = entry.get("last") or "not attempted"
-                marks.append("verified" if entry.get("passed") else f"not yet ({last})")
+                marks.append(("verified" if entry.get("passed") else f"not yet ({last})") + _tries(entry))
             if isinstance(part, (Discussion, Identity)):
                 assessable += 1
                 assessed += bool(entry.get("review"))
@@ -134,3 +167,8 @@ def progress_report() -> str:
         f"Self-assessed:       {assessed} of {assessable} (proofs and discussions)",
     ]
     return "\n".join(head + lines + ["", f"Kept in {progress_path()}"])
+
+
+def _tries(entry):
+    count = entry.get("tries", 0)
+    return f", {count} {'try' if count == 1 else 'tries'}" if count else ""

@@ -7,6 +7,18 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent
+NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked out in exercises/solutions/NAME.ipynb
+    "01": "01_queries_keys_values",
+    "02": "02_attention_pooling",
+    "03": "03_attention_scoring",
+    "04": "04_bahdanau_attention",
+    "05": "05_multi_head_attention",
+    "06": "06_self_attention_and_position",
+    "07": "07_transformer",
+    "10": "10_vision_transformer",
+    "11": "11_multiscale_vision",
+}
+REPOSITORY = "https://colab.research.google.com/github/d2lmini/d2lmini/blob/main"  # where Colab opens its notebooks
 
 
 def natural(key):
@@ -41,15 +53,88 @@ def exercises(chapter=None):
 def find(key):
     """Return (exercise, part) for the key of a part.
 
+    ``"udl-12.5a"`` may be written in any case, with spaces, and without its book where no other one has that number.
+
     Raises:
-        KeyError: for an unknown key, with those that look like it.
+        KeyError: for an unknown or ambiguous key, with those that look like it.
     """
-    base = str(key).rstrip("abcdefgh")
-    if base in keys():
-        exercise = load(base)
-        for part in exercise.parts:
-            if part.key == key:
-                return exercise, part
-        raise KeyError(f"{key!r} has parts: {', '.join(p.key for p in exercise.parts)}")
-    near = difflib.get_close_matches(str(key), keys(), n=3)
-    raise KeyError(f"there is no exercise {key!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+    match = isinstance(key, str) and _KEY.fullmatch("".join(key.lower().split()))  # as a float 12.10 would be 12.1
+    if not match:
+        raise KeyError(f"there is no exercise {key!r}{_suggested(_similar(str(key).lower()))}")
+    book, numbers, letter = match[1], _numbers(match[2]), match[3]
+    found = [k for k in keys() if _numbers(k) == numbers and book in (None, _book(k))]
+    if found and not book and not letter:
+        found += [k for k in _within(numbers) if k not in found]  # own-11.1 is asked for, or section 11.1 of D2L
+    if len(found) > 1:
+        raise KeyError(f"{key!r} is ambiguous: {_listed([k + letter for k in found], 'or')}?")
+    if not found:
+        raise KeyError(f"there is no exercise {key!r}{_near(book, numbers, letter)}")
+    exercise = load(found[0])
+    for part in exercise.parts:
+        if part.key == found[0] + letter:
+            return exercise, part
+    if len(exercise.parts) == 1:
+        raise KeyError(f"there is no {key!r}: {found[0]} has one part only, without a letter")
+    unknown = f"there is no {key!r}: " if letter else ""
+    raise KeyError(f"{unknown}{found[0]} has parts: {', '.join(part.key for part in exercise.parts)}")
+
+
+_KEY = re.compile(r"(?:(d2l|udl|own)[-_]?)?(\d{1,3}(?:[._]\d{1,3}){0,3})([a-z]?)", re.ASCII)
+
+
+def _book(key):
+    return key.partition("-")[0]
+
+
+def _numbers(key):
+    """Return the numbers of a key, so that 4.1 is 04.1."""
+    return tuple(map(int, re.findall(r"\d+", key.rpartition("-")[2])))
+
+
+def _within(section, book=None):
+    """Return the exercises whose numbers go on from those of a section."""
+    return [k for k in keys() if book in (None, _book(k)) and _numbers(k)[: len(section)] == section != _numbers(k)]
+
+
+def _near(book, numbers, letter):
+    """Return the end of a message: the exercises of that section, or that number in another book, or similar ones."""
+    if book and (inside := _within(numbers, book)):
+        return _contents(numbers, inside)
+    same = [part.key for k in keys() if _numbers(k) == numbers for part in load(k).parts]
+    if same := [key for key in same if not letter or key[-1] == letter] or same:
+        return _suggested(same)
+    for section, where in ((numbers, None), (numbers[:-1], book), (numbers[:-1], None)):
+        if section and (inside := _within(section, where)):
+            return _contents(section, inside)
+    return _suggested(_similar(_dotted(numbers)))
+
+
+def _contents(section, inside):
+    name = ".".join(inside[0].split(".")[: len(section)])
+    several = len({_book(k) for k in inside}) > 1
+    return f"; {_dotted(section) if several else name} has {_listed(inside, 'and')}"
+
+
+def _similar(text):
+    """Return up to three keys that are spelled most like a text, with or without the name of their book."""
+    text = text[:40]
+
+    def likeness(key):
+        forms = key, key.partition("-")[2]
+        return max(difflib.SequenceMatcher(None, text, form).ratio() for form in forms)
+
+    best = sorted(((likeness(k), k) for k in keys()), key=lambda pair: -pair[0])
+    return [k for score, k in best[:3] if score == best[0][0] and score > 0.75]
+
+
+def _dotted(numbers):
+    return ".".join(map(str, numbers))
+
+
+def _suggested(found):
+    return f"; did you mean {_listed(found, 'or')}?" if found else ""
+
+
+def _listed(names, word):
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else last

@@ -5,7 +5,12 @@ import json
 import re
 from pathlib import Path
 
-HEADER = re.compile(r"^\s*# exercise: *(\S+)", re.M)
+from ..engine.other_cells import assigned
+from ..engine.registry import find
+
+HEADER = re.compile(r"^[ \t]*#+[ \t]*exercise[ \t]*:[ \t]*(\S+)", re.M | re.I)
+_SPECIAL = re.compile(r"\s*(%{1,2}[A-Za-z_]|!|\?|[\w.]+\?{1,2}\s*$)")  # %magic, %%magic, !shell, ?help and help?
+MAGICS = 100  # at most so many lines of a cell: it is parsed once for each
 
 
 def cells(notebook):
@@ -29,32 +34,59 @@ def cells(notebook):
 
 
 def answers(sources):
-    """Return key -> source of its answer cell, known by its header; of two with one key the last counts."""
-    return {match[1]: source for source in sources if (match := HEADER.search(source))}
+    """Return key -> Python source of its answer cell, known by its header; of two with one key the last counts.
+
+    A key that names no part stays as it is written.
+    """
+    return {_full(match[1]): plain_python(source) for source in sources if (match := HEADER.search(source))}
+
+
+def _full(key):
+    try:
+        return find(key)[1].key
+    except KeyError:
+        return key
+
+
+def plain_python(source):
+    """Return a cell without what is IPython's own; ``pass`` takes its place, so that lines keep their numbers.
+
+    Dropped are lines that start with ``%magic``, ``%%magic``, ``!shell`` or ``?``, and ``name?``, where they are no
+    Python: the line of a string or of a sum may start with % too. What such a line would have done is not done.
+    ``x = !ls`` and ``x = %magic`` are left, and are errors.
+    """
+    lines = source.split("\n")
+    for _ in range(MAGICS):
+        try:
+            ast.parse("\n".join(lines))
+            break
+        except SyntaxError as error:
+            at = (error.lineno or 0) - 1
+            if not (0 <= at < len(lines) and _SPECIAL.match(lines[at])):
+                break
+            lines[at] = lines[at][: len(lines[at]) - len(lines[at].lstrip())] + "pass"
+        except (ValueError, RecursionError, MemoryError):
+            break
+    return "\n".join(lines)
 
 
 def imports(sources):
     """Return the import statements on the top level of all cells."""
     found = []
     for source in sources:
-        plain = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith(("%", "!")))
         try:
-            body = ast.parse(plain).body
-        except (SyntaxError, ValueError, RecursionError):
+            body = ast.parse(plain_python(source)).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         found += [ast.unparse(n) for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
     return found
 
 
 def defined_elsewhere(name, sources) -> bool:
-    """Whether a cell defines ``name`` at its top level."""
-    for source in sources:
-        try:
-            body = ast.parse(source).body
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for node in body:
-            targets = node.targets if isinstance(node, ast.Assign) else ()
-            if getattr(node, "name", None) == name or any(getattr(t, "id", None) == name for t in targets):
-                return True
-    return False
+    """Whether a code cell defines a name on its top level; an import, which grading runs, is none.
+
+    Args:
+        name: that an answer did not find.
+        sources: of the code cells, as `cells` returns them.
+    """
+    return any(name in assigned(plain_python(source)) for source in sources)

@@ -1,0 +1,70 @@
+"""What a reader sees: plain text in a terminal, Markdown in a notebook, a bar while a long check runs."""
+
+import contextlib
+import sys
+import threading
+import time
+
+DELAY = 3.0  # seconds after which the bar appears
+STEP = 0.5  # seconds between two of its moves
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this."""
+    ipython = sys.modules.get("IPython")  # it is loaded where a kernel is, and need not be installed elsewhere
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def show(text, markdown):
+    """Print a text, or in a notebook show the same as Markdown."""
+    if in_notebook():
+        from IPython.display import display
+
+        display({"text/markdown": markdown, "text/plain": text}, raw=True)
+    else:
+        print(text)
+
+
+@contextlib.contextmanager
+def waiting(seconds, quiet=False):
+    """Show on stderr how many of ``seconds`` are used, where what stands inside takes long.
+
+    It is only a display, of a thread that ends with the block; nothing waits for it. Without a terminal or a notebook,
+    or if ``quiet``, there is none.
+    """
+    stream, done = sys.stderr, threading.Event()
+    if quiet or not (in_notebook() or _is_terminal(stream)):
+        yield
+        return
+    thread = threading.Thread(target=_move, args=(stream, seconds, done), name="d2lmini-waiting", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(STEP)  # so that the bar is gone before the verdict comes
+
+
+def _is_terminal(stream):
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
+
+
+def _move(stream, seconds, done):
+    start = time.monotonic()
+    if done.wait(DELAY):
+        return
+    with contextlib.suppress(Exception):  # a stream that fails spoils no check
+        from tqdm import tqdm
+
+        class Bar(tqdm):
+            monitor_interval = 0  # no second thread, which would stay
+
+        layout = "checking: {n:.0f} s of at most {total:.0f} s |{bar:20}|"
+        with Bar(total=seconds, file=stream, initial=min(DELAY, seconds), bar_format=layout, leave=False) as bar:
+            while not done.wait(STEP):
+                bar.n = min(time.monotonic() - start, seconds)
+                bar.refresh()
