@@ -209,8 +209,15 @@ EXERCISE = Exercise(
                 Mutant(
                     "decision only",
                     "decision",
-                    "return left, right",
-                    "return left.sign(), right.sign()",
+                    "(positive - negative) / (positive + negative)",
+                    "(positive - negative).sign()",
+                    "this is the decision alone; the score also says how clear the decision is",
+                ),
+                Mutant(
+                    "decision of the votes",
+                    "decision",
+                    "weights @ labels",
+                    "(weights @ labels).sign()",
                     "this is the decision alone; the score also says how clear the decision is",
                 ),
                 Mutant(
