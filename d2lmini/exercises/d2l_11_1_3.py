@@ -25,7 +25,6 @@ from d2lmini.data.images import fashion_mnist
 from d2lmini.exercises.engine import Code, Exercise, Experiment, Mutant
 
 PER_CLASS, SHOWN = 20, 30  # relevant documents for a query, and how many the engine shows
-GAIN = 0.04  # by which recall must rise on new queries
 
 
 def search(queries, documents, temperature):
@@ -343,7 +342,7 @@ def verify_learn(t, answer):
     t.below(
         befores,
         afters,
-        GAIN,
+        0.04,
         "no-gain",
         "on queries that your code has not seen, the matrix finds hardly more than plain cosine does "
         "(recall must rise by 0.04). Does the mean log weight rise while you learn? Does each document "
@@ -631,13 +630,13 @@ raise the mean of
 
 $$\log \sum_{i \text{ relevant}} w_i .$$
 
-Write `learn(start, documents, classes, queries, query_classes, shown)`. Begin at the random matrix `start`,
-use `documents` and `classes` alone to learn from, and measure on `queries` (the check also measures, on
-queries that it keeps to itself; and it shuffles `query_classes` once, which your matrix must not notice): recall is the share of all relevant documents that are among the `shown`
-best, averaged over the queries. Return a dict with `matrix`, `before` (recall by plain cosine, without a
-matrix) and `after` (with yours), the last two as numbers. About 30 full-batch steps of Adam at a learning
-rate of 0.01 and a temperature of 0.1 are enough, in well under a second; on new queries recall must rise by
-at least 0.04.
+Write `learn(start, documents, classes, queries, query_classes, shown)`. Begin at the random matrix `start`, use
+`documents` and `classes` alone to learn from, and measure on `queries` (the check also measures, on queries that it
+keeps to itself; and it shuffles `query_classes` once, which your matrix must not notice): recall is the share of all
+relevant documents that are among the `shown` best, averaged over the queries. Return a dict with `matrix`, `before`
+(recall by plain cosine, without a matrix) and `after` (with yours), the last two as numbers. About 30 full-batch steps
+of Adam at a learning rate of 0.01 and a temperature of 0.1 are enough, in well under a second; on new queries recall
+must rise by at least 0.04.
 """,
             hints=[
                 "Write a small function for the scores and use it three times: before, while learning, after.",
