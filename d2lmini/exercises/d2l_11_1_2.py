@@ -209,6 +209,21 @@ EXERCISE = Exercise(
                     "the products are summed without their weights",
                 ),
                 Mutant(
+                    "plain average",
+                    "not-weighted",
+                    "weights.unsqueeze(-1) * centred)",
+                    "centred) / len(keys)",
+                    "the products are averaged without their weights",
+                ),
+                Mutant(
+                    "keys times weights",
+                    "weighted-keys",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "torch.cov((weights[:, None] * keys).mT, correction=0).reshape(left.shape)",
+                    "this is the plain covariance of p_i k_i; the weights belong in front of the products of the "
+                    "centred keys",
+                ),
+                Mutant(
                     "sample correction",
                     "sample",
                     "return left, right",

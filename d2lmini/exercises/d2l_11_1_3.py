@@ -563,6 +563,13 @@ zero in float32.
                     "multiplied by the temperature: divide the scores by it",
                 ),
                 Mutant(
+                    "softmax twice",
+                    "softmax-twice",
+                    "torch.log_softmax(cosines / temperature, dim=-1)",
+                    "torch.log_softmax(torch.softmax(cosines / temperature, dim=-1), dim=-1)",
+                    "a softmax is taken of the weights once more: log_softmax (or cross_entropy) wants the scores",
+                ),
+                Mutant(
                     "dot product",
                     "dot",
                     "F.cosine_similarity(moved, documents, dim=-1)",

@@ -304,6 +304,13 @@ EXERCISE = Exercise(
                     "positive, negative = (heaps[:, labels == c].sum(dim=-1) / N for c in (1, -1))",
                     "only labels of exactly 1 and -1 belong to a class: tell the classes by the sign",
                 ),
+                Mutant(
+                    "share by value",
+                    "class-by-value",
+                    "(positive - negative) / (positive + negative)",
+                    "2 * heaps[:, labels == 1].sum(dim=-1) / heaps.sum(dim=-1) - 1",
+                    "only labels of exactly 1 count as the class +1: tell the classes by the sign",
+                ),
                 Mutant("kernel turned", "raised", "= kernel(queries, keys)", "= kernel(keys, queries)"),
                 Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),
                 Mutant("one side only", "type", "return left, right", "return left"),

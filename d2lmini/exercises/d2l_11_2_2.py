@@ -65,11 +65,15 @@ def by_correcting(keys, values, width, leave_one_out):
     return torch.nn.functional.mse_loss(heaps @ values / heaps.sum(-1), values)
 
 
-def with_the_naive_exponential(keys, values, width, leave_one_out):
+def with_the_naive_exponential(keys, values, width, leave_one_out, least=0):
     heaps = torch.exp(-torch.cdist(keys, keys).square() / (2 * width**2))
     if leave_one_out:
         heaps = heaps * (1 - torch.eye(len(keys), device=keys.device))
-    return (heaps @ values / heaps.sum(-1) - values).square().mean()
+    return (heaps @ values / (heaps.sum(-1) + least) - values).square().mean()
+
+
+def with_a_little_in_the_denominator(keys, values, width, leave_one_out):
+    return with_the_naive_exponential(keys, values, width, leave_one_out, least=1e-9)
 
 
 def with_weight_set_to_zero(keys, values, width, leave_one_out):
@@ -385,6 +389,13 @@ EXERCISE = Exercise(
                     function=with_weight_set_to_zero,
                 ),
                 Mutant("naive exponential", "nonfinite", function=with_the_naive_exponential),
+                Mutant(
+                    "a little in the denominator",
+                    "vanishes",
+                    message="the predictions are 0. With a narrow kernel every exponential is 0 in float32, and only "
+                    "what was added to the denominator is left: a softmax of the exponents subtracts the largest first",
+                    function=with_a_little_in_the_denominator,
+                ),
                 Mutant("infinite distance", "nonfinite", function=with_infinite_distance),
                 Mutant("sum", "sum", ".mean()", ".sum()", "this is the sum of the squared errors; divide by N"),
                 Mutant(
