@@ -155,61 +155,11 @@ def verify_nearest(t, answer):
     queries, keys = places(t)
     S = keys.shape[1]
     for k in (t.random.randint(3, S - 2), 1, S):
-        d = away(queries, keys)
-        dots = queries.cpu().double() @ keys.cpu().double().mT
-        right = chosen(-d, k)
-        soft = torch.softmax(torch.where(right > 0, -d, -torch.inf), -1)
-        q, s = queries.cpu().double(), keys.cpu().double()
-        cosines = F.normalize(q, dim=-1) @ F.normalize(s, dim=-1).mT
-        city = (q[:, :, None, :] - s[:, None, :, :]).abs().sum(-1)
-        mistakes = {
-            "farthest": (chosen(d, k), "these are the farthest keys: a small distance is a good match"),
-            "dot": (
-                chosen(dots, k),
-                "these keys have the largest dot products, and long keys win those; near is a small distance",
-            ),
-            "cosine": (chosen(cosines, k), "these keys have the best direction; near is a small distance"),
-            "manhattan": (chosen(-city, k), "the absolute differences are summed; the distance is Euclidean"),
-            "only-nearest": (chosen(-d, 1), "only the one nearest key has weight: k is not used"),
-            "too-few": (
-                chosen(-d, k - 1) * (k - 1) / k if k > 1 else 0 * d,
-                "one match is missing, so the rows do not sum to one",
-            ),
-            "soft-cut": (
-                torch.softmax(-d, -1) * (right > 0),
-                "these are softmax weights with the rest cut off: a database treats all matches alike",
-            ),
-            "not-normalised": (
-                right * k,
-                "each match weighs 1, so a row sums to k: we want the mean of the k values",
-            ),
-            "by-S": (right * k / S, "the matches share 1/S each; there are k of them, not S"),
-            "soft": (
-                soft,
-                "the right keys, but the nearer ones weigh more: a database treats all matches alike",
-            ),
-            "over-queries": (
-                chosen(-d, k, -2),
-                "k queries are picked for each key; pick k keys for each query",
-            ),
-            "one-less": (
-                chosen(-d, k - 1) if k > 1 else 0 * d,
-                "one match is missing: should < be <= somewhere?",
-            ),
-            "one-more": (chosen(-d, k + 1), "there is one match too many"),
-        }
-        t.same(
-            t.call(answer, queries, keys, k),
-            right,
-            f"the weight matrix for k = {k} of S = {S} keys",
-            mistakes=mistakes,
-        )
+        want = chosen(-away(queries, keys), k)
+        t.same(t.call(answer, queries, keys, k), want, f"the weight matrix for k = {k} of S = {S} keys")
     exact = torch.eye(S, dtype=torch.float64).expand(keys.shape[0], S, S)
-    t.same(
-        t.call(answer, keys, keys, 1),
-        exact,
-        "the weight matrix for k = 1 and the keys as queries (a dictionary)",
-    )
+    name = "the weight matrix for k = 1 and the keys as queries (a dictionary), in float64"
+    t.same(t.call(answer, keys.double(), keys.double(), 1), exact, name)
 
 
 def verify_within(t, answer):
@@ -222,62 +172,21 @@ def verify_within(t, answer):
         counts = (d <= radius).sum(-1, keepdim=True)
         if middle.diff().max() > 1e-3 and counts.min() > 0 and counts.max() > 1:
             break
-    inside = (d <= radius).double()
-    S = d.shape[-1]
-    mistakes = {
-        "outside": (
-            F.normalize(1 - inside, p=1, dim=-1),
-            "these are the keys outside the radius: turn the comparison",
-        ),
-        "squared": (
-            F.normalize((d.square() <= radius).double(), p=1, dim=-1),
-            "the squared distance is compared with the radius: square both or neither",
-        ),
-        "not-normalised": (inside, "each match weighs 1: divide by the number of matches to get their mean"),
-        "by-S": (inside / S, "divide by the number of matches, not by the number of keys"),
-        "over-queries": (
-            inside / inside.sum(-2, keepdim=True).clamp(min=1),
-            "the columns sum to one: count the matches of each query, along the keys",
-        ),
-        "softmax-of-ones": (
-            torch.softmax(inside, -1),
-            "a softmax of ones and zeros leaves weight on what does not match (exp(0) is 1): the scores "
-            "of those must be minus infinity",
-        ),
-        "soft": (
-            torch.softmax(torch.where(inside > 0, -d, -torch.inf), -1),
-            "the right keys, but the nearer ones weigh more: a database treats all matches alike",
-        ),
-    }
-    t.same(t.call(answer, queries, keys, radius), inside / counts, "the weight matrix", mistakes=mistakes)
+    want = (d <= radius).double() / counts
+    t.same(t.call(answer, queries, keys, radius), want, "the weight matrix")
 
     # whole numbers, so that distances of 5 are exactly 5
-    shift = t.integers(-9, 9, 2).float()
+    shift = t.integers(-9, 9, 2).double()
     q, k = torch.tensor([[[0.0, 0], [10, 10]]]), torch.tensor([[[3.0, 4], [6, 8], [0, 5], [9, 9]]])
     q, k = q.to(t.device) + shift, k.to(t.device) + shift
     edge = torch.tensor([[[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]]], dtype=torch.float64)
-    strict = {"strict": (edge * torch.tensor([[[0.0], [1]]]), "a key at exactly the radius matches: <=, not <")}
-    t.same(t.call(answer, q, k, 5.0), edge, "the weight matrix with keys exactly at the radius", mistakes=strict)
+    name = "the weight matrix with keys exactly at the radius, in float64"
+    t.same(t.call(answer, q, k, 5.0), edge, name, tolerance=(1e-4, 1e-5))
 
     lost = queries.clone()
     lost[:, 1] += 100
-    want = inside / counts
     want[:, 1] = 0
-    uniform, nearby = want.clone(), want.clone()
-    uniform[:, 1], nearby[:, 1] = 1 / S, chosen(-away(lost, keys)[:, 1], 1)
-    empty = {
-        "uniform": (
-            uniform,
-            "a query that matches nothing gets the average of everything; it should get zeros",
-        ),
-        "fallback": (nearby, "a query that matches nothing gets its nearest key; this part asks for zeros"),
-    }
-    t.same(
-        t.call(answer, lost, keys, radius),
-        want,
-        "the weight matrix where a query matches nothing",
-        mistakes=empty,
-    )
+    t.same(t.call(answer, lost, keys, radius), want, "the weight matrix where a query matches nothing")
 
     k = torch.tensor([[[1.0, 2, 0], [4, 0, 1], [1, 2, 0], [7, 7, 7]]], device=t.device)
     q = torch.cat([k[:, 1:], k[:, :1] + 1], dim=1)
@@ -289,50 +198,18 @@ def verify_soft(t, answer):
     queries, keys = places(t)
     queries.requires_grad_()
     d = away(queries, keys)
-    for radius, temperature in ((1.3, 0.7), (d.sort(-1).values[:, :, 1:2] + 0.1, 0.4), (0.8, 3.0)):
+    of_its_own = d.sort(-1).values[:, :, 1:2] + 0.1  # a radius for each query
+    for radius, temperature, dtype in (
+        (1.3, 0.7, torch.float32),
+        (of_its_own, 0.4, torch.float32),
+        (0.8, 3.0, torch.float64),
+    ):
         shown = radius.float().to(t.device) if isinstance(radius, torch.Tensor) else radius
         degrees = torch.sigmoid((radius - d) / temperature)
         want = degrees / degrees.sum(-1, keepdim=True)
-
-        def soft(scores, dim=-1):
-            return torch.softmax(scores, dim)
-
-        mistakes = {
-            "not-normalised": (degrees, "these are the degrees themselves: divide each row by its sum"),
-            "no-temperature": (soft(F.logsigmoid(radius - d)), "the temperature is not used"),
-            "times-temperature": (
-                soft(F.logsigmoid((radius - d) * temperature)),
-                "multiplied by the temperature: a falling temperature must sharpen, so divide by it",
-            ),
-            "outside": (
-                soft(F.logsigmoid((d - radius) / temperature)),
-                "far keys get the large weights: check the sign",
-            ),
-            "radius-cancels": (
-                soft((radius - d) / temperature),
-                "this is the softmax of (radius - distance) / temperature, in which the radius cancels: "
-                "it is the same for every key",
-            ),
-            "softmax-of-degrees": (
-                soft(degrees),
-                "a softmax exponentiates: give it the logarithm of the degrees, or divide the degrees by their sum",
-            ),
-            "squared": (soft(F.logsigmoid((radius - d.square()) / temperature)), "the distance is squared"),
-            "hard": (
-                F.normalize((d <= radius).double(), p=1, dim=-1),
-                "a key is in or out, whatever the temperature: where is the sigmoid?",
-            ),
-            "product": (
-                soft(-d / temperature) * degrees,
-                "a softmax of the distances times the degrees: only the degrees are asked for, made to sum to one",
-            ),
-            "over-queries": (
-                degrees / degrees.sum(-2, keepdim=True),
-                "the columns sum to one; normalise along the keys",
-            ),
-        }
-        got = t.call(answer, queries, keys, shown, temperature)
-        t.same(got, want, f"the weight matrix at temperature {temperature}", mistakes=mistakes)
+        got = t.call(answer, queries.to(dtype), keys.to(dtype), shown, temperature)
+        name = f"the weight matrix at temperature {temperature}, in {str(dtype)[6:]}"
+        t.same(got, want, name, tolerance=(1e-4, 1e-5))
 
     coefficients = t.randn(*d.shape)
     q = queries.detach().cpu().double().requires_grad_()
@@ -340,7 +217,8 @@ def verify_soft(t, answer):
     exact = torch.softmax(F.logsigmoid((1.3 - pairs) / 0.7), -1)
     (slope,) = torch.autograd.grad((exact * coefficients.cpu().double()).sum(), q)
     got = t.call(answer, queries, keys, 1.3, 0.7)
-    t.same(t.gradient(got * coefficients, 0), slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
+    slopes = t.gradient(got, 0, weights=coefficients)
+    t.same(slopes, slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
 
     # cold, with room between the k-th distance and the next: the hard search of the k nearest
     ordered = d.sort(-1).values
@@ -348,12 +226,8 @@ def verify_soft(t, answer):
     gap = float(ordered.diff()[:, :, k - 1].min())
     radius = ordered[:, :, k - 1 : k + 1].mean(-1, keepdim=True).float().to(t.device)
     cold = t.call(answer, queries, keys, radius, gap / 40)
-    t.same(
-        cold,
-        chosen(-d, k),
-        f"the cold weight matrix with a radius that holds {k} keys",
-        tolerance=(1e-3, 1e-3),
-    )
+    name = f"the cold weight matrix with a radius that holds {k} keys"
+    t.same(cold, chosen(-d, k), name, tolerance=(1e-3, 1e-3))
 
     # far from all keys every degree underflows; the limit is the nearest key
     gap = 0
@@ -362,28 +236,12 @@ def verify_soft(t, answer):
         gap = float(away(lost, keys).sort(-1).values.diff()[:, :, 0].min())
     nearby = chosen(-away(lost, keys), 1)
     cold = t.call(answer, lost, keys, 0.5, min(gap / 20, 1e-2))
-    t.same(
-        cold,
-        nearby,
-        "the cold weight matrix of queries far from all keys",
-        mistakes={
-            "vanishes": (
-                0 * nearby,
-                "all zero. Every degree is too small for float32, but their ratios are not: "
-                "work with the logarithms of the degrees",
-            ),
-            "even": (
-                torch.full_like(nearby, 1 / nearby.shape[-1]),
-                "all keys weigh the same. Is there a small number inside a logarithm? It drowns degrees "
-                "that are smaller still",
-            ),
-        },
-        tolerance=(1e-3, 1e-3),
-    )
+    t.same(cold, nearby, "the cold weight matrix of queries far from all keys", tolerance=(1e-3, 1e-3))
 
     on_key = keys[:, :2].clone().requires_grad_()
-    got = t.call(answer, on_key, keys, 1.0, 0.5)
-    slope = t.gradient(got[..., 1:], 0)
+    others = torch.ones(len(keys), 2, keys.shape[1], device=t.device)
+    others[:, :, 0] = 0
+    slope = t.gradient(t.call(answer, on_key, keys, 1.0, 0.5), 0, weights=others)
     t.that(
         bool(torch.isfinite(slope).all()),
         "cusp",
@@ -414,31 +272,117 @@ EXERCISE = Exercise(
             alternatives=[nearest_by_rank, nearest_by_radius],
             advice={"raised": "The axis of the keys is the last one of the distances, (B, T, S)"},
             mutants=[
-                Mutant("farthest", "farthest", "largest=False", "largest=True"),
-                Mutant("dot product", "dot", "torch.cdist(queries, keys)", "-(queries @ keys.mT)"),
-                Mutant("weights of one", "not-normalised", "1 / k", "1.0"),
-                Mutant("shared by all keys", "by-S", "1 / k", "1 / keys.shape[1]"),
+                Mutant(
+                    "farthest",
+                    "farthest",
+                    "largest=False",
+                    "largest=True",
+                    "these are the farthest keys: a small distance is a good match",
+                ),
+                Mutant(
+                    "dot product",
+                    "dot",
+                    "torch.cdist(queries, keys)",
+                    "-(queries @ keys.mT)",
+                    "these keys have the largest dot products, and long keys win those; near is a small distance",
+                ),
+                Mutant(
+                    "cosine",
+                    "cosine",
+                    "torch.cdist(queries, keys)",
+                    "-F.cosine_similarity(queries[:, :, None], keys[:, None], dim=-1)",
+                    "these keys have the best direction; near is a small distance",
+                ),
+                Mutant(
+                    "Manhattan",
+                    "manhattan",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys, p=1)",
+                    "the absolute differences are summed; the distance is Euclidean",
+                ),
+                Mutant(
+                    "nearest alone",
+                    "only-nearest",
+                    "distances.topk(k, dim=-1, largest=False).indices",
+                    "distances.argmin(dim=-1, keepdim=True); k = 1",
+                    "only the one nearest key has weight: k is not used",
+                ),
+                Mutant(
+                    "weights of one",
+                    "not-normalised",
+                    "1 / k",
+                    "1.0",
+                    "each match weighs 1, so a row sums to k: we want the mean of the k values",
+                ),
+                Mutant(
+                    "shared by all keys",
+                    "by-S",
+                    "1 / k",
+                    "1 / keys.shape[1]",
+                    "the matches share 1/S each; there are k of them, not S",
+                ),
                 Mutant(
                     "softer",
                     "soft",
                     "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return torch.full_like(distances, -torch.inf)"
-                    ".scatter(-1, matches, -distances.gather(-1, matches)).softmax(-1)",
+                    "return torch.full_like(distances, -torch.inf).scatter(-1, matches, -distances.gather(-1, "
+                    "matches)).softmax(-1)",
+                    "the right keys, but the nearer ones weigh more: a database treats all matches alike",
+                ),
+                Mutant(
+                    "softmax, then cut",
+                    "soft-cut",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return torch.softmax(-distances, -1) * torch.zeros_like(distances).scatter(-1, matches, 1.0)",
+                    "these are softmax weights with the rest cut off: a database treats all matches alike",
                 ),
                 Mutant(
                     "queries for a key",
                     "over-queries",
                     "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
                     "return torch.zeros_like(distances).scatter(-2, distances.topk(k, -2, False).indices, 1 / k)",
+                    "k queries are picked for each key; pick k keys for each query",
+                ),
+                Mutant(
+                    "positions for ranks",
+                    "one-argsort",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return (distances.argsort(dim=-1) < k).to(keys.dtype) / k",
+                    "`argsort` says which key stands at each place, not at which place each key stands: that is the "
+                    "argsort of the argsort",
                 ),
                 Mutant(
                     "strictly nearer",
                     "one-less",
                     "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
                     "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / max(k - 1, 1)",
+                    "one match is missing: should < be <= somewhere?",
+                ),
+                Mutant(
+                    "strictly nearer, by k",
+                    "too-few",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / k",
+                    "one match is missing, so the rows do not sum to one",
+                ),
+                Mutant(
+                    "one rank more",
+                    "one-more",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return (distances.argsort(-1).argsort(-1) <= k).to(keys.dtype) / k",
+                    "there is one match too many: ranks begin at 0",
+                ),
+                Mutant(
+                    "softmax of ones",
+                    "softmax-of-ones",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+                    "return torch.zeros_like(distances).scatter(-1, matches, 1.0).softmax(dim=-1)",
+                    "a softmax of ones and zeros leaves weight on what does not match, for exp(0) is 1: divide the "
+                    "ones by k",
                 ),
                 Mutant("positions", "dtype", "return torch.zeros_like(distances)", "return matches; (distances)"),
                 Mutant("a mask", "dtype", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0"),
+                Mutant("always float32", "dtype", "torch.zeros_like(distances)", "torch.zeros(distances.shape)"),
                 Mutant("transposed", "shape", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k).mT"),
                 Mutant("centred in place", "mutates", function=nearest_centred_in_place),
             ],
@@ -470,26 +414,93 @@ neighbour is exchanged whole.
             mutants=[
                 Mutant("no match, no guard", "nonfinite", ".clamp(min=1)", ""),
                 Mutant("masked softmax", "nonfinite", function=within_masked_softmax),
-                Mutant("strict", "strict", "<= radius", "< radius"),
-                Mutant("outside", "outside", "<= radius", "> radius"),
-                Mutant("squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"),
-                Mutant("weights of one", "not-normalised", " / found.clamp(min=1)", ""),
-                Mutant("shared by all keys", "by-S", "found.clamp(min=1)", "keys.shape[1]"),
-                Mutant("over the queries", "over-queries", "dim=-1", "dim=-2"),
+                Mutant("strict", "strict", "<= radius", "< radius", "a key at exactly the radius matches: <=, not <"),
+                Mutant(
+                    "outside",
+                    "outside",
+                    "<= radius",
+                    "> radius",
+                    "these are the keys outside the radius: turn the comparison",
+                ),
+                Mutant(
+                    "squared",
+                    "squared",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys).square()",
+                    "the squared distance is compared with the radius: square both or neither",
+                ),
+                Mutant(
+                    "weights of one",
+                    "not-normalised",
+                    " / found.clamp(min=1)",
+                    "",
+                    "each match weighs 1: divide by the number of matches to get their mean",
+                ),
+                Mutant(
+                    "shared by all keys",
+                    "by-S",
+                    "found.clamp(min=1)",
+                    "keys.shape[1]",
+                    "divide by the number of matches, not by the number of keys",
+                ),
+                Mutant(
+                    "over the queries",
+                    "over-queries",
+                    "dim=-1",
+                    "dim=-2",
+                    "the columns sum to one: count the matches of each query, along the keys",
+                ),
                 Mutant(
                     "softmax of ones",
                     "softmax-of-ones",
                     "matches / found.clamp(min=1)",
                     "matches.softmax(-1)",
+                    "a softmax of ones and zeros leaves weight on what does not match (exp(0) is 1): the scores of "
+                    "those must be minus infinity",
+                ),
+                Mutant(
+                    "softer",
+                    "soft",
+                    "matches / found.clamp(min=1)",
+                    "(-torch.cdist(queries, keys)).masked_fill(matches == 0, -torch.inf).softmax(-1)",
+                    "the right keys, but the nearer ones weigh more: a database treats all matches alike",
                 ),
                 Mutant(
                     "average if none",
                     "uniform",
                     "matches / found.clamp(min=1)",
                     "(matches / found).nan_to_num(1 / keys.shape[1])",
+                    "a query that matches nothing gets the average of everything; it should get zeros",
                 ),
-                Mutant("nearest if none", "fallback", function=within_or_nearest),
+                Mutant(
+                    "nearest if none",
+                    "fallback",
+                    message="a query that matches nothing gets its nearest key; this part asks for zeros",
+                    function=within_or_nearest,
+                ),
+                Mutant(
+                    "softmax, then cut",
+                    "soft-cut",
+                    "matches / found.clamp(min=1)",
+                    "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)",
+                    "these are softmax weights with the rest cut off: a database treats all matches alike",
+                ),
+                Mutant(
+                    "Manhattan",
+                    "manhattan",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys, p=1)",
+                    "the absolute differences are summed; the distance is Euclidean",
+                ),
+                Mutant(
+                    "dot product",
+                    "dot",
+                    "torch.cdist(queries, keys) <= radius",
+                    "queries @ keys.mT >= radius",
+                    "dot products are compared with the radius; near is a small distance",
+                ),
                 Mutant("booleans", "dtype", "return matches / found.clamp(min=1)", "return matches > 0"),
+                Mutant("always float32", "dtype", ".to(keys.dtype)", ".float()"),
                 Mutant(
                     "in place",
                     "mutates",
@@ -534,18 +545,110 @@ exactly on a key.
                 "cusp": "torch.cdist and torch.linalg.vector_norm take zero there",
             },
             mutants=[
-                Mutant("no temperature", "no-temperature", "room / temperature", "room"),
-                Mutant("times temperature", "times-temperature", "room / temperature", "room * temperature"),
-                Mutant("sign", "outside", "room / temperature", "-room / temperature"),
-                Mutant("no sigmoid", "radius-cancels", "F.logsigmoid(room / temperature)", "room / temperature"),
-                Mutant("softmax of degrees", "softmax-of-degrees", "F.logsigmoid(", "torch.sigmoid("),
-                Mutant("squared", "squared", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"),
-                Mutant("over the queries", "over-queries", "softmax(scores, dim=-1)", "softmax(scores, dim=-2)"),
-                Mutant("not normalised", "not-normalised", "torch.softmax(scores, dim=-1)", "scores.exp()"),
+                Mutant("no temperature", "no-temperature", "room / temperature", "room", "the temperature is not used"),
+                Mutant(
+                    "times temperature",
+                    "times-temperature",
+                    "room / temperature",
+                    "room * temperature",
+                    "multiplied by the temperature: a falling temperature must sharpen, so divide by it",
+                ),
+                Mutant(
+                    "sign",
+                    "outside",
+                    "room / temperature",
+                    "-room / temperature",
+                    "far keys get the large weights: check the sign",
+                ),
+                Mutant(
+                    "no sigmoid",
+                    "radius-cancels",
+                    "F.logsigmoid(room / temperature)",
+                    "room / temperature",
+                    "this is the softmax of (radius - distance) / temperature, in which the radius cancels: it is "
+                    "the same for every key",
+                ),
+                Mutant(
+                    "softmax of degrees",
+                    "softmax-of-degrees",
+                    "F.logsigmoid(",
+                    "torch.sigmoid(",
+                    "a softmax exponentiates: give it the logarithm of the degrees, or divide the degrees by their sum",
+                ),
+                Mutant(
+                    "squared",
+                    "squared",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys).square()",
+                    "the distance is squared",
+                ),
+                Mutant(
+                    "hard",
+                    "hard",
+                    "torch.softmax(scores, dim=-1)",
+                    "F.normalize((room >= 0).to(keys.dtype), p=1, dim=-1)",
+                    "a key is in or out, whatever the temperature: where is the sigmoid?",
+                ),
+                Mutant(
+                    "over the queries",
+                    "over-queries",
+                    "softmax(scores, dim=-1)",
+                    "softmax(scores, dim=-2)",
+                    "the columns sum to one; normalise along the keys",
+                ),
+                Mutant(
+                    "not normalised",
+                    "not-normalised",
+                    "torch.softmax(scores, dim=-1)",
+                    "scores.exp()",
+                    "these are the degrees themselves: divide each row by its sum",
+                ),
+                Mutant(
+                    "logarithms divided",
+                    "logs-divided",
+                    "torch.softmax(scores, dim=-1)",
+                    "scores / scores.sum(dim=-1, keepdim=True)",
+                    "the logarithms of the degrees are divided by their sum; it is the degrees that must sum to one",
+                ),
+                Mutant(
+                    "distance alone",
+                    "distance-alone",
+                    "room = radius - torch.cdist(queries, keys)",
+                    "room = radius * temperature - torch.cdist(queries, keys)",
+                    "the distance alone is divided by the temperature: the radius must be, too",
+                ),
+                Mutant(
+                    "outside of the sigmoid",
+                    "temperature-outside",
+                    "F.logsigmoid(room / temperature)",
+                    "F.logsigmoid(room) / temperature",
+                    "the logarithm of the degree is divided by the temperature; the temperature belongs into the "
+                    "sigmoid",
+                ),
                 Mutant("as it stands", "nonfinite", function=soft_by_division),
-                Mutant("a little in the denominator", "vanishes", function=soft_by_safe_division),
+                Mutant(
+                    "a little in the denominator",
+                    "vanishes",
+                    message="all zero. Every degree is too small for float32, but their ratios are not: work with the "
+                    "logarithms of the degrees",
+                    function=soft_by_safe_division,
+                ),
+                Mutant(
+                    "a little in the logarithm",
+                    "even",
+                    "F.logsigmoid(room / temperature)",
+                    "torch.log(torch.sigmoid(room / temperature) + 1e-9)",
+                    "all keys weigh the same. Is there a small number inside a logarithm? It drowns degrees that are "
+                    "smaller still",
+                ),
                 Mutant("bare root", "cusp", function=soft_with_bare_root),
                 Mutant("detached", "grad", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).detach()"),
+                Mutant(
+                    "always float32",
+                    "dtype",
+                    "torch.softmax(scores, dim=-1)",
+                    "torch.softmax(scores.float(), dim=-1)",
+                ),
             ],
             explanation=r"""
 For a match, $g_i \to 1$; for any other key, $g_i \to 0$; so with $m$ matches the weights go to $1/m$

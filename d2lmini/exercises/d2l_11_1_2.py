@@ -12,14 +12,16 @@ derivative of the output in the query is that covariance:
 $$\nabla_{\mathbf q} f(\mathbf q) = \operatorname{Cov}_p[\mathbf k] .$$
 
 Write `slope_and_covariance(query, keys)` for one query (D,) and keys (S, D). It returns both sides, each of
-shape (D, D): the left by differentiating $f$ (autograd may do it), the right from the weights and the keys,
-without any derivative. Then prove it on paper, compare with the model proof, and call `review("d2l-11.1.2",
-"agrees")`.
+shape (D, D): the left by letting torch differentiate $f$ (`torch.autograd` or `torch.func`), the right from the
+weights and the keys, without any derivative. The check runs your code a second time with every derivative of torch
+doubled, and so sees which side comes from where. Then prove it on paper, compare with the model proof, and call
+`review("d2l-11.1.2", "agrees")`.
 """
 
 import torch
 
 from d2lmini.exercises.engine import Exercise, Identity, Mutant
+from d2lmini.exercises.engine.provenance import DoubledSlopes, differentiated
 
 
 def slope_and_covariance(query, keys):
@@ -82,72 +84,24 @@ def verify(t, answer):
         top, bottom = e @ k, e.sum()
         left = (k.T * e) @ k / bottom - torch.outer(top, e @ k) / bottom**2
 
-        mean, second = p @ k, (k.T * p) @ k
-        centred = k - mean
-        even = k - k.mean(0)
-        mild = torch.softmax(k @ q / D**0.5, 0)
-        cooler = ((k.T * mild) @ k - torch.outer(mild @ k, mild @ k)) / D**0.5
-        rows = (second - mean[:, None] * mean[None, :]).sum(0)
-        mistakes_left = {
-            "scaled": (
-                cooler,
-                "this is the slope for scores divided by sqrt(D); ours are unscaled",
-            ),
-            "no-denominator": (
-                second,
-                "only the exponentials were differentiated; the sum in the denominator depends on q too",
-            ),
-            "zero": (0 * left, "all zero: are the weights detached? The query acts through them alone"),
-            "summed": (
-                rows.expand(D, D),
-                "every row is the gradient of the sum of the outputs; a Jacobian has one row for each output",
-            ),
-            "negative": (
-                -left,
-                "the sign is turned: the output moves towards the keys that the query moves to",
-            ),
-        }
-        mistakes_right = {
-            "variance-only": (
-                torch.diag(right.diagonal()),
-                "these are the variances alone. Entries of the keys vary together, and the off-diagonal says how",
-            ),
-            "second-moment": (second, "this is the second moment, E[k k^T]: the mean has not been taken off"),
-            "unweighted": (
-                even.T @ even / S,
-                "all keys count alike here: weigh each with its attention weight",
-            ),
-            "unweighted-sample": (
-                even.T @ even / (S - 1),
-                "this is the covariance of a plain sample: weigh each key with its attention weight",
-            ),
-            "correlation": (
-                right / torch.outer(right.diagonal(), right.diagonal()).sqrt(),
-                "these are correlations: nothing is divided by standard deviations",
-            ),
-            "at-the-query": (
-                ((k - q).T * p) @ (k - q),
-                "the keys are centred at the query; centre them at their mean under the weights",
-            ),
-            "unweighted-mean": (
-                (even.T * p) @ even,
-                "the mean taken off is the plain one; it must be the mean under the weights",
-            ),
-            "weights-squared": (
-                (centred.T * p**2) @ centred,
-                "the weights enter twice: each pair counts once with p_i",
-            ),
-            "sample": (
-                right * S / (S - 1),
-                "S/(S - 1) corrects for a sample; here the weights are the whole distribution",
-            ),
-            "by-S": (right / S, "divided by S as well: the weights already sum to one"),
-            "not-weighted": (centred.T @ centred, "the products are summed without their weights"),
-        }
         shapes = f"for D={D}, S={S}"
         got_left, got_right = t.unpack(t.call(answer, query, keys), "left", "right")
-        t.same(got_left, left, f"the left side {shapes}", mistakes=mistakes_left)
-        t.same(got_right, right, f"the right side {shapes}", mistakes=mistakes_right)
+        t.same(got_left, left, f"the left side {shapes}")
+        t.same(got_right, right, f"the right side {shapes}")
+        with t.watching(DoubledSlopes, "runs"):
+            again = t.unpack(t.call(answer, query, keys), "left", "right")
+        t.that(differentiated(got_left, again[0]), "not-differentiated", NOT_DIFFERENTIATED)
+        t.that(not differentiated(got_right, again[1]), "differentiated", DIFFERENTIATED)
+
+
+NOT_DIFFERENTIATED = (
+    "the left side has the right values, but torch did not differentiate anything for it. Let autograd differentiate "
+    "the output in the query; a formula for the result is the right side's business"
+)
+DIFFERENTIATED = (
+    "the right side has the right values, but they come out of a derivative. Compute it from the weights and the keys "
+    "alone; the left side once more shows nothing"
+)
 
 
 EXERCISE = Exercise(
@@ -181,55 +135,155 @@ EXERCISE = Exercise(
                     "variance-only",
                     "centred.mT @ (weights.unsqueeze(-1) * centred)",
                     "torch.diag(weights @ centred.square())",
+                    "these are the variances alone. Entries of the keys vary together, and the off-diagonal says how",
                 ),
-                Mutant("not centred", "second-moment", "keys - weights @ keys", "keys"),
+                Mutant(
+                    "not centred",
+                    "second-moment",
+                    "keys - weights @ keys",
+                    "keys",
+                    "this is the second moment, E[k k^T]: the mean has not been taken off",
+                ),
                 Mutant(
                     "plain covariance",
                     "unweighted",
-                    "right = centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "right = torch.cov(keys.mT, correction=0).reshape(left.shape)",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "torch.cov(keys.mT, correction=0).reshape(left.shape)",
+                    "all keys count alike here: weigh each with its attention weight",
                 ),
-                Mutant("plain mean", "unweighted-mean", "keys - weights @ keys", "keys - keys.mean(dim=0)"),
+                Mutant(
+                    "covariance of a plain sample",
+                    "unweighted-sample",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "torch.cov(keys.mT).reshape(left.shape)",
+                    "this is the covariance of a plain sample: weigh each key with its attention weight",
+                ),
+                Mutant(
+                    "corrected by torch.cov",
+                    "cov-corrected",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "torch.cov(keys.mT, aweights=weights).reshape(left.shape)",
+                    "`torch.cov` corrects for a sample unless you say correction=0; here the weights are the whole "
+                    "distribution",
+                ),
+                Mutant(
+                    "correlation",
+                    "correlation",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "left / torch.outer(left.diagonal(), left.diagonal()).sqrt()",
+                    "these are correlations: nothing is divided by standard deviations",
+                ),
+                Mutant(
+                    "centred at the query",
+                    "at-the-query",
+                    "keys - weights @ keys",
+                    "keys - query",
+                    "the keys are centred at the query; centre them at their mean under the weights",
+                ),
+                Mutant(
+                    "plain mean",
+                    "unweighted-mean",
+                    "keys - weights @ keys",
+                    "keys - keys.mean(dim=0)",
+                    "the mean taken off is the plain one; it must be the mean under the weights",
+                ),
+                Mutant(
+                    "plain mean off the second moment",
+                    "unweighted-mean",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "keys.mT @ (weights[:, None] * keys) - torch.outer(keys.mean(dim=0), keys.mean(dim=0))",
+                    "the mean taken off is the plain one; it must be the mean under the weights",
+                ),
                 Mutant(
                     "weights twice",
                     "weights-squared",
                     "weights.unsqueeze(-1) *",
                     "weights.unsqueeze(-1) ** 2 *",
+                    "the weights enter twice: each key counts once with p_i",
                 ),
-                Mutant("weights missing", "not-weighted", "weights.unsqueeze(-1) * ", ""),
+                Mutant(
+                    "weights missing",
+                    "not-weighted",
+                    "weights.unsqueeze(-1) * ",
+                    "",
+                    "the products are summed without their weights",
+                ),
+                Mutant(
+                    "plain average",
+                    "not-weighted",
+                    "weights.unsqueeze(-1) * centred)",
+                    "centred) / len(keys)",
+                    "the products are averaged without their weights",
+                ),
+                Mutant(
+                    "keys times weights",
+                    "weighted-keys",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "torch.cov((weights[:, None] * keys).mT, correction=0).reshape(left.shape)",
+                    "this is the plain covariance of p_i k_i; the weights belong in front of the products of the "
+                    "centred keys",
+                ),
                 Mutant(
                     "sample correction",
                     "sample",
                     "return left, right",
                     "return left, right * len(keys) / (len(keys) - 1)",
+                    "S/(S - 1) corrects for a sample; here the weights are the whole distribution",
                 ),
-                Mutant("also a mean", "by-S", "return left, right", "return left, right / len(keys)"),
                 Mutant(
-                    "keys by keys",
-                    "shape",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "centred @ centred.mT",
+                    "also a mean",
+                    "by-S",
+                    "return left, right",
+                    "return left, right / len(keys)",
+                    "divided by S as well: the weights already sum to one",
+                ),
+                Mutant(
+                    "keys by keys", "shape", "centred.mT @ (weights.unsqueeze(-1) * centred)", "centred @ centred.mT"
                 ),
                 Mutant(
                     "scaled",
                     "scaled",
                     "return torch.softmax(keys @ q,",
                     "return torch.softmax(keys @ q / len(q) ** 0.5,",
+                    "this is the slope for scores divided by sqrt(D); ours are unscaled",
                 ),
                 Mutant(
                     "no denominator",
                     "no-denominator",
                     "return torch.softmax(keys @ q, dim=-1) @ keys",
                     "return torch.exp(keys @ q) @ keys / torch.exp(keys @ q).sum().detach()",
+                    "only the exponentials were differentiated; the sum in the denominator depends on q too",
                 ),
                 Mutant(
                     "weights detached",
                     "zero",
                     "softmax(keys @ q, dim=-1)",
                     "softmax(keys @ q, dim=-1).detach()",
+                    "all zero: are the weights detached? The query acts through them alone",
                 ),
-                Mutant("slope of the sum", "summed", function=row_of_the_sum),
-                Mutant("sign", "negative", "jacobian(attend, query)", "jacobian(lambda q: -attend(q), query)"),
+                Mutant(
+                    "slope of the sum",
+                    "summed",
+                    message="every row is the gradient of the sum of the outputs; a Jacobian has one row for each "
+                    "output",
+                    function=row_of_the_sum,
+                ),
+                Mutant(
+                    "sign",
+                    "negative",
+                    "jacobian(attend, query)",
+                    "jacobian(lambda q: -attend(q), query)",
+                    "the sign is turned: the output moves towards the keys that the query moves to",
+                ),
+                Mutant("left twice", "differentiated", "return left, right", "return left, left"),
+                Mutant("left copied", "differentiated", "return left, right", "return left, left.clone()"),
+                Mutant("right twice", "not-differentiated", "return left, right", "return right, right"),
+                Mutant(
+                    "left by hand",
+                    "not-differentiated",
+                    "return left, right",
+                    "return keys.mT @ (torch.diag(weights) - torch.outer(weights, weights)) @ keys, right",
+                ),
                 Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),
                 Mutant("one side", "type", "return left, right", "return left"),
             ],

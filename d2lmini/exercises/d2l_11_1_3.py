@@ -150,6 +150,14 @@ def refine_by_log_of_weight(query, documents, wanted, temperature, step):
     return query + step * torch.autograd.grad(weights[wanted].log(), moved)[0]
 
 
+def learn_from_both(start, documents, classes, queries, query_classes, shown):
+    every, kinds = torch.cat([documents, queries]), torch.cat([classes, query_classes])
+    found = learn(start, every, kinds, queries, query_classes, shown)
+    before, _ = retrieved(queries, documents, query_classes, classes, shown)
+    after, _ = retrieved(queries @ found["matrix"], documents @ found["matrix"], query_classes, classes, shown)
+    return found | {"before": before, "after": after}
+
+
 def learn_finding_itself(start, documents, classes, queries, query_classes, shown):
     matrix = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([matrix], lr=0.01)
@@ -202,54 +210,8 @@ def verify_search(t, answer):
     unit_q, unit_d = q / q.square().sum(-1, keepdim=True).sqrt(), d / d.square().sum(-1, keepdim=True).sqrt()
     cosines = torch.einsum("td,nd->tn", unit_q, unit_d)
     for temperature in (0.5, 2.0):
-
-        def soft(scores, dim=-1):
-            return torch.softmax(scores, dim)
-
-        mistakes = {
-            "dot": (soft(q @ d.T / temperature), "these scores are dot products: divide by both lengths"),
-            "long-documents": (
-                soft(unit_q @ d.T / temperature),
-                "the documents are not divided by their length, so long ones win",
-            ),
-            "long-queries": (
-                soft(q @ unit_d.T / temperature),
-                "the queries are not divided by their length: a long query searches at another temperature",
-            ),
-            "no-temperature": (soft(cosines), "the temperature is not used"),
-            "times-temperature": (
-                soft(cosines * temperature),
-                "multiplied by the temperature: the colder, the sharper, so divide by it",
-            ),
-            "scores": (
-                cosines / temperature,
-                "these are the scores; weights come from a softmax over the documents",
-            ),
-            "over-queries": (
-                soft(cosines / temperature, 0),
-                "the columns sum to one: normalise over the documents",
-            ),
-            "after-softmax": (
-                soft(cosines) / temperature,
-                "the temperature divides the weights; it must divide the scores, inside the softmax",
-            ),
-            "scaled": (soft(q @ d.T / D**0.5 / temperature), "dot products over sqrt(D) are not cosines"),
-            "euclid": (
-                soft(-(q[:, None] - d).square().sum(-1).sqrt() / temperature),
-                "the scores are distances; the score asked for is the cosine",
-            ),
-            "distance": (
-                soft(-(unit_q[:, None] - unit_d).square().sum(-1).sqrt() / temperature),
-                "this is the distance of the directions; the score is their cosine",
-            ),
-            "normalised-over-the-collection": (
-                soft((q / q.norm(dim=0)) @ (d / d.norm(dim=0)).T / temperature),
-                "each feature is divided by its length over the collection; divide each row by its own",
-            ),
-        }
-        want = soft(cosines / temperature)
-        got = t.call(answer, queries, documents, temperature)
-        t.same(got, want, f"the weight matrix at temperature {temperature}", mistakes=mistakes)
+        want = torch.softmax(cosines / temperature, -1)
+        t.same(t.call(answer, queries, documents, temperature), want, f"the weight matrix at temperature {temperature}")
 
     coefficients = t.randn(T, N)
     exact = q.clone().requires_grad_()
@@ -257,7 +219,8 @@ def verify_search(t, answer):
     weights = torch.softmax(exact @ unit_d.T / lengths / 2, -1)
     (slope,) = torch.autograd.grad((weights * coefficients.cpu().double()).sum(), exact)
     got = t.call(answer, queries, documents, 2.0)
-    t.same(t.gradient(got * coefficients, 0), slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
+    slopes = t.gradient(got, 0, weights=coefficients)
+    t.same(slopes, slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
 
     blank, nothing = documents.clone(), queries.detach().clone()
     blank[1], nothing[2] = 0, 0
@@ -289,59 +252,11 @@ def verify_refine(t, answer):
         d = documents.cpu().double()
         units = d / d.square().sum(-1, keepdim=True).sqrt()
 
-        def change(kind, at, query=query, units=units, d=d, scale=temperature, divide=True):
-            q = query.cpu().double().requires_grad_()
-            scores = (units if divide else d) @ q / (q.square().sum().sqrt() if divide else 1) / scale
-            p = torch.exp(scores) / torch.exp(scores).sum()
-            goal = {"log": p[at].log(), "weight": p[at], "score": scores[at]}[kind]
-            return torch.autograd.grad(goal, q)[0]
-
-        q, slope = query.cpu().double(), change("log", wanted)
-        mistakes = {
-            "downhill": (
-                q - step * slope,
-                "the query moves away from the wanted document: go up the gradient",
-            ),
-            "no-step": (q + slope, "the step is not used"),
-            "slope-only": (step * slope, "this is the change; return the query plus the change"),
-            "unmoved": (q, "the query has not moved"),
-            "no-log": (
-                q + step * change("weight", wanted),
-                "this is the gradient of the weight; ours is that of its logarithm, which does not fade "
-                "where the weight is small",
-            ),
-            "score-only": (
-                q + step * change("score", wanted),
-                "this is the gradient of the wanted score alone: the softmax also pushes away from what is shown now",
-            ),
-            "no-temperature": (q + step * change("log", wanted, scale=1), "the temperature is not used"),
-            "dot": (
-                q + step * change("log", wanted, divide=False),
-                "these scores are dot products, not cosines",
-            ),
-            "straight": (
-                q + step * (d[wanted] - q),
-                "the query moves straight at the document; move along the gradient of log w",
-            ),
-            "renormalised": (
-                F.normalize(q + step * slope, dim=0),
-                "the new query has been divided by its length: return it as it is",
-            ),
-            "first": (
-                q + step * change("log", 0),
-                "this moves towards document 0, not towards the wanted one",
-            ),
-            "query-length": (
-                q
-                + step
-                * (units[wanted] - torch.softmax(units @ q / q.norm() / temperature, 0) @ units)
-                / (temperature * q.norm()),
-                "the cosine divides by the length of the query, and that changes with the query too: "
-                "this part of the derivative is missing",
-            ),
-        }
+        q = query.cpu().double().requires_grad_()
+        scores = units @ q / q.square().sum().sqrt() / temperature
+        (slope,) = torch.autograd.grad(scores[wanted] - torch.exp(scores).sum().log(), q)
         got = t.call(answer, query, documents, wanted, temperature, step)
-        t.same(got, q + step * slope, "the refined query", mistakes=mistakes)
+        t.same(got, q.detach() + step * slope, "the refined query")
 
     # cold, and the wanted document at the very bottom: its weight is 0 in float32
     query = t.randn(6)
@@ -363,7 +278,8 @@ def verify_refine(t, answer):
     before = search(query[None], shelf, 0.05)[0, wanted]
     for _ in range(15):
         query = t.call(answer, query, shelf, wanted, 0.05, 0.5)
-        t.that(isinstance(query, torch.Tensor), "type", "a later step does not return a tensor")
+        fits = isinstance(query, torch.Tensor) and query.shape == shelf[0].shape
+        t.that(fits, "type", "a later step does not return a tensor (D,)")
         query = query.detach()
     after = search(query[None], shelf, 0.05)[0]
     t.that(
@@ -432,6 +348,18 @@ def verify_learn(t, answer):
         "(recall must rise by 0.04). Does the mean log weight rise while you learn? Does each document "
         "find itself, so that there is nothing to learn? Leave it out of its own search",
     )
+    shuffled = kinds[torch.randperm(len(kinds), generator=t.generator)]
+    got = t.call(answer, start, documents, classes, queries, shuffled, SHOWN)
+    matrix, *_ = t.fields(got, "matrix", "before", "after")
+    t.that(isinstance(matrix, torch.Tensor) and matrix.shape == start.shape, "shape", "matrix has not the shape (D, P)")
+    matrix = matrix.detach()
+    misled, _ = retrieved(fresh @ matrix, documents @ matrix, fresh_kinds, classes, SHOWN)
+    t.that(
+        misled > fresh_after - 0.06,
+        "learns-from-queries",
+        "where the classes of the queries are shuffled, your code learns a worse matrix. The queries are there to "
+        "measure with: learn from the documents alone",
+    )
 
 
 EXERCISE = Exercise(
@@ -461,29 +389,85 @@ EXERCISE = Exercise(
                     "dot",
                     "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
                     "queries, documents",
+                    "these scores are dot products: divide by both lengths",
                 ),
-                Mutant("long documents", "long-documents", "F.normalize(documents, dim=-1)", "documents"),
-                Mutant("long queries", "long-queries", "F.normalize(queries, dim=-1)", "queries"),
-                Mutant("no temperature", "no-temperature", "cosines / temperature", "cosines"),
-                Mutant("times temperature", "times-temperature", "cosines / temperature", "cosines * temperature"),
+                Mutant(
+                    "scaled dot product",
+                    "scaled",
+                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+                    "queries, documents / documents.shape[-1] ** 0.5",
+                    "dot products over sqrt(D) are not cosines",
+                ),
+                Mutant(
+                    "long documents",
+                    "long-documents",
+                    "F.normalize(documents, dim=-1)",
+                    "documents",
+                    "the documents are not divided by their length, so long ones win",
+                ),
+                Mutant(
+                    "long queries",
+                    "long-queries",
+                    "F.normalize(queries, dim=-1)",
+                    "queries",
+                    "the queries are not divided by their length: a long query searches at another temperature",
+                ),
+                Mutant(
+                    "no temperature",
+                    "no-temperature",
+                    "cosines / temperature",
+                    "cosines",
+                    "the temperature is not used",
+                ),
+                Mutant(
+                    "times temperature",
+                    "times-temperature",
+                    "cosines / temperature",
+                    "cosines * temperature",
+                    "multiplied by the temperature: the colder, the sharper, so divide by it",
+                ),
+                Mutant(
+                    "temperature too late",
+                    "after-softmax",
+                    "torch.softmax(cosines / temperature, dim=-1)",
+                    "torch.softmax(cosines, dim=-1) / temperature",
+                    "the temperature divides the weights; it must divide the scores, inside the softmax",
+                ),
                 Mutant(
                     "no softmax",
                     "scores",
                     "torch.softmax(cosines / temperature, dim=-1)",
                     "cosines / temperature",
+                    "these are the scores; weights come from a softmax over the documents",
                 ),
-                Mutant("over the queries", "over-queries", "temperature, dim=-1", "temperature, dim=0"),
+                Mutant(
+                    "over the queries",
+                    "over-queries",
+                    "temperature, dim=-1",
+                    "temperature, dim=0",
+                    "the columns sum to one: normalise over the documents",
+                ),
+                Mutant(
+                    "distance",
+                    "euclid",
+                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)\n    cosines = queries @ "
+                    "documents.mT",
+                    "queries, documents\n    cosines = -torch.cdist(queries, documents)",
+                    "the scores are distances; the score asked for is the cosine",
+                ),
                 Mutant(
                     "distance of directions",
                     "distance",
                     "queries @ documents.mT",
                     "-torch.linalg.vector_norm(queries[:, None] - documents, dim=-1)",
+                    "this is the distance of the directions; the score is their cosine",
                 ),
                 Mutant(
                     "features normalised",
                     "normalised-over-the-collection",
                     "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
                     "F.normalize(queries, dim=0), F.normalize(documents, dim=0)",
+                    "each feature is divided by its length over the collection; divide each row by its own",
                 ),
                 Mutant(
                     "bare division",
@@ -491,12 +475,7 @@ EXERCISE = Exercise(
                     "F.normalize(documents, dim=-1)",
                     "documents / documents.norm(dim=-1, keepdim=True)",
                 ),
-                Mutant(
-                    "detached",
-                    "grad",
-                    "F.normalize(queries, dim=-1)",
-                    "F.normalize(queries.detach(), dim=-1)",
-                ),
+                Mutant("detached", "grad", "F.normalize(queries, dim=-1)", "F.normalize(queries.detach(), dim=-1)"),
                 Mutant("positions", "dtype", "temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)"),
                 Mutant(
                     "in place",
@@ -537,26 +516,101 @@ zero in float32.
                 "raised": "Does the query that you differentiate in require a gradient? The one you get does not",
             },
             mutants=[
-                Mutant("downhill", "downhill", "query + step", "query - step"),
-                Mutant("no step", "no-step", "step * slope", "slope"),
-                Mutant("slope only", "slope-only", "return query + ", "return "),
-                Mutant("unmoved", "unmoved", "return query + step * slope", "return query"),
-                Mutant("of the weight", "no-log", function=refine_by_weight),
+                Mutant(
+                    "downhill",
+                    "downhill",
+                    "query + step",
+                    "query - step",
+                    "the query moves away from the wanted document: go up the gradient",
+                ),
+                Mutant("no step", "no-step", "step * slope", "slope", "the step is not used"),
+                Mutant(
+                    "slope only",
+                    "slope-only",
+                    "return query + ",
+                    "return ",
+                    "this is the change; return the query plus the change",
+                ),
+                Mutant("unmoved", "unmoved", "return query + step * slope", "return query", "the query has not moved"),
+                Mutant(
+                    "of the weight",
+                    "no-log",
+                    message="this is the gradient of the weight; ours is that of its logarithm, which does not fade "
+                    "where the weight is small",
+                    function=refine_by_weight,
+                ),
                 Mutant("log of the weight", "nonfinite", function=refine_by_log_of_weight),
                 Mutant(
                     "score alone",
                     "score-only",
                     "torch.log_softmax(cosines / temperature, dim=-1)",
                     "cosines / temperature",
+                    "this is the gradient of the wanted score alone: the softmax also pushes away from what is shown "
+                    "now",
                 ),
-                Mutant("no temperature", "no-temperature", "cosines / temperature", "cosines"),
-                Mutant("dot product", "dot", "F.cosine_similarity(moved, documents, dim=-1)", "documents @ moved"),
-                Mutant("first document", "first", "log_weights[wanted]", "log_weights[0]"),
+                Mutant(
+                    "no temperature",
+                    "no-temperature",
+                    "cosines / temperature",
+                    "cosines",
+                    "the temperature is not used",
+                ),
+                Mutant(
+                    "times temperature",
+                    "times-temperature",
+                    "cosines / temperature",
+                    "cosines * temperature",
+                    "multiplied by the temperature: divide the scores by it",
+                ),
+                Mutant(
+                    "softmax twice",
+                    "softmax-twice",
+                    "torch.log_softmax(cosines / temperature, dim=-1)",
+                    "torch.log_softmax(torch.softmax(cosines / temperature, dim=-1), dim=-1)",
+                    "a softmax is taken of the weights once more: log_softmax (or cross_entropy) wants the scores",
+                ),
+                Mutant(
+                    "dot product",
+                    "dot",
+                    "F.cosine_similarity(moved, documents, dim=-1)",
+                    "documents @ moved",
+                    "these scores are dot products, not cosines",
+                ),
+                Mutant(
+                    "straight at it",
+                    "straight",
+                    "return query + step * slope",
+                    "return query + step * (documents[wanted] - query)",
+                    "the query moves straight at the document; move along the gradient of log w",
+                ),
+                Mutant(
+                    "renormalised",
+                    "renormalised",
+                    "return query + step * slope",
+                    "return F.normalize(query + step * slope, dim=0)",
+                    "the new query has been divided by its length: return it as it is",
+                ),
+                Mutant(
+                    "slope of length one",
+                    "unit-slope",
+                    "return query + step * slope",
+                    "return query + step * F.normalize(slope, dim=0)",
+                    "the gradient has been divided by its length: step times the gradient as it is",
+                ),
+                Mutant(
+                    "first document",
+                    "first",
+                    "log_weights[wanted]",
+                    "log_weights[0]",
+                    "this moves towards document 0, not towards the wanted one",
+                ),
                 Mutant(
                     "length held fixed",
                     "query-length",
                     "F.cosine_similarity(moved, documents, dim=-1)",
                     "F.normalize(documents, dim=-1) @ (moved / query.norm())",
+                    "the cosine divides by the length of the query, and that changes with the query too: this part "
+                    "of the derivative is missing",
                 ),
                 Mutant(
                     "in place",
@@ -583,13 +637,13 @@ raise the mean of
 
 $$\log \sum_{i \text{ relevant}} w_i .$$
 
-Write `learn(start, documents, classes, queries, query_classes, shown)`. Begin at the random matrix `start`,
-use `documents` and `classes` alone to learn from, and measure on `queries` (the check also measures, on
-queries that it keeps to itself): recall is the share of all relevant documents that are among the `shown`
-best, averaged over the queries. Return a dict with `matrix`, `before` (recall by plain cosine, without a
-matrix) and `after` (with yours), the last two as numbers. About 30 full-batch steps of Adam at a learning
-rate of 0.01 and a temperature of 0.1 are enough, in well under a second; on new queries recall must rise by
-at least 0.04.
+Write `learn(start, documents, classes, queries, query_classes, shown)`. Begin at the random matrix `start`, use
+`documents` and `classes` alone to learn from, and measure on `queries` (the check also measures, on queries that it
+keeps to itself; and it shuffles `query_classes` once, which your matrix must not notice): recall is the share of all
+relevant documents that are among the `shown` best, averaged over the queries. Return a dict with `matrix`, `before`
+(recall by plain cosine, without a matrix) and `after` (with yours), the last two as numbers. About 30 full-batch steps
+of Adam at a learning rate of 0.01 and a temperature of 0.1 are enough, in well under a second; on new queries recall
+must rise by at least 0.04.
 """,
             hints=[
                 "Write a small function for the scores and use it three times: before, while learning, after.",
@@ -604,6 +658,7 @@ at least 0.04.
             seconds=60.0,  # the first optimiser of a process loads much of torch
             mutants=[
                 Mutant("finds itself", "no-gain", function=learn_finding_itself),
+                Mutant("learns from both", "learns-from-queries", function=learn_from_both),
                 Mutant("no training", "no-gain", "range(30)", "range(0)"),
                 Mutant("downhill", "no-gain", "(-gain.mean())", "gain.mean()"),
                 Mutant(

@@ -70,6 +70,18 @@ def values_averaged(images, reduce, expand):
     return (mixed @ images.flatten(2)).view(images.shape), mixed
 
 
+def with_gates_for_each_pixel(images, reduce, expand):
+    pixels = images.movedim(1, -1)  # (B, height, width, C)
+    gates = torch.sigmoid(torch.relu(pixels @ reduce.mT) @ expand.mT)
+    return images * gates.movedim(-1, 1), torch.diag_embed(gates.mean((1, 2)))
+
+
+def with_channels_compared(images, reduce, expand):
+    values = images.flatten(2)
+    weights = torch.softmax(values @ values.mT, dim=-1)
+    return (weights @ values).view(images.shape), weights
+
+
 def scaled_in_place(images, reduce, expand):
     output, weights = squeeze_excite(images, reduce, expand)
     return images.copy_(output), weights
@@ -104,92 +116,10 @@ def verify(t, answer):
     slopes = torch.autograd.grad(want.sum(), [block.excite[0].weight, block.excite[2].weight])
     slopes = [slope[:, :, 0, 0] for slope in slopes]
     want = want.detach()
-    z = x.mean((2, 3))
-    before = z @ w1.T
-    scores = before.relu() @ w2.T
-    gates = torch.sigmoid(scores)
-
-    wrong_gates = {
-        "softmax": (
-            torch.softmax(scores, -1),
-            "the gates come from a softmax, so the channels compete for a total of 1; the block has a sigmoid for each",
-        ),
-        "no-sigmoid": (scores, "the sigmoid is missing: gates lie between 0 and 1"),
-        "no-relu": (torch.sigmoid(before @ w2.T), "the ReLU between the two matrices is missing"),
-        "swapped-functions": (
-            torch.sigmoid(before).matmul(w2.T).relu(),
-            "ReLU and sigmoid have changed places: the sigmoid comes last",
-        ),
-        "max-pool": (
-            torch.sigmoid((x.amax((2, 3)) @ w1.T).relu() @ w2.T),
-            "the squeeze takes the largest pixel; it should take the mean",
-        ),
-        "sum-pool": (
-            torch.sigmoid((x.sum((2, 3)) @ w1.T).relu() @ w2.T),
-            "the squeeze takes the sum over the pixels; it should take the mean",
-        ),
-        "over-batch": (
-            torch.sigmoid((x.mean((0, 2, 3)) @ w1.T).relu() @ w2.T).expand(B, C),
-            "every image gets the same gates: the mean runs over the batch as well",
-        ),
-        "relu-twice": (
-            torch.sigmoid((before.relu() @ w2.T).relu()),
-            "there is a ReLU before the sigmoid as well, so no gate can fall below 1/2",
-        ),
-        "normalised": (
-            gates / gates.sum(-1, keepdim=True),
-            "the gates are divided by their sum; the block leaves them as they are",
-        ),
-        "inverted": (1 - gates, "these are one minus the gates: check a sign"),
-    }
-    wrong_outputs = {code: (x * g[:, :, None, None], why) for code, (g, why) in wrong_gates.items()}
-    wrong_outputs |= {
-        "per-pixel": (
-            x * torch.sigmoid((x.movedim(1, -1) @ w1.T).relu() @ w2.T).movedim(-1, 1),
-            "every pixel has gates of its own: the squeeze is missing",
-        ),
-        "residual": (x + want, "the input is added; the block only scales"),
-        "unscaled": (x, "the output is the input: the gates are not used"),
-        "gates-only": (
-            gates[:, :, None, None].expand_as(x),
-            "these are the gates, spread out: multiply the input by them",
-        ),
-        "mixed": (
-            torch.einsum("bd,bdhw->bhw", gates, x)[:, None].expand_as(x),
-            "every channel gets the same weighted sum; in this block channel c keeps to its own value",
-        ),
-        "channel-products": (
-            (torch.softmax(x.flatten(2) @ x.flatten(2).mT, -1) @ x.flatten(2)).view(x.shape),
-            "this is self-attention with the channels as queries and keys; the block compares nothing, "
-            "its weights come from the two matrices",
-        ),
-    }
-    wrong_weights = {code: (torch.diag_embed(g), why) for code, (g, why) in wrong_gates.items()}
-    wrong_weights |= {
-        "row-of-gates": (
-            gates[:, None, :].expand(B, C, C),
-            "every row holds all gates; but channel c of the output takes from channel c alone",
-        ),
-        "column-of-gates": (
-            gates[:, :, None].expand(B, C, C),
-            "row c holds s_c everywhere; but channel c of the output takes from channel c alone",
-        ),
-        "identity": (
-            torch.eye(C, dtype=x.dtype).expand(B, C, C),
-            "this matrix would give back the input: where are the gates?",
-        ),
-        "softmax-rows": (
-            torch.softmax(torch.diag_embed(gates), -1),
-            "a softmax has been put over the gates; they are used as they are",
-        ),
-        "outer": (
-            gates[:, :, None] * gates[:, None, :],
-            "these are products of two gates: which weights mix the values?",
-        ),
-    }
+    gates = torch.sigmoid((x.mean((2, 3)) @ w1.T).relu() @ w2.T)
     output, weights = t.unpack(t.call(answer, images, reduce, expand), "output", "weights")
-    t.same(output, want, "output", mistakes=wrong_outputs)
-    t.same(weights, torch.diag_embed(gates), "weights", mistakes=wrong_weights)
+    t.same(output, want, "output")
+    t.same(weights, torch.diag_embed(gates), "weights")
     for argument, slope, name in ((1, slopes[0], "reduce"), (2, slopes[1], "expand")):
         t.same(t.gradient(output, argument), slope, f"the gradient in {name}", tolerance=(1e-3, 1e-3))
 
@@ -229,41 +159,163 @@ values $\mathbf v_c$ too; that leaves just one matrix.
                     "softmax",
                     "torch.sigmoid(hidden @ expand.mT)",
                     "torch.softmax(hidden @ expand.mT, dim=-1)",
+                    "the gates come from a softmax, so the channels compete for a total of 1; the block has a "
+                    "sigmoid for each",
                 ),
-                Mutant("no sigmoid", "no-sigmoid", "torch.sigmoid(hidden @ expand.mT)", "hidden @ expand.mT"),
-                Mutant("no ReLU", "no-relu", "torch.relu(squeezed @ reduce.mT)", "squeezed @ reduce.mT"),
-                Mutant("two ReLUs", "relu-twice", "hidden @ expand.mT", "torch.relu(hidden @ expand.mT)"),
-                Mutant("largest pixel", "max-pool", "values.mean(dim=-1)", "values.amax(dim=-1)"),
-                Mutant("sum of pixels", "sum-pool", "values.mean(dim=-1)", "values.sum(dim=-1)"),
+                Mutant(
+                    "no sigmoid",
+                    "no-sigmoid",
+                    "torch.sigmoid(hidden @ expand.mT)",
+                    "hidden @ expand.mT",
+                    "the sigmoid is missing: gates lie between 0 and 1",
+                ),
+                Mutant(
+                    "no ReLU",
+                    "no-relu",
+                    "torch.relu(squeezed @ reduce.mT)",
+                    "squeezed @ reduce.mT",
+                    "the ReLU between the two matrices is missing",
+                ),
+                Mutant(
+                    "two ReLUs",
+                    "relu-twice",
+                    "hidden @ expand.mT",
+                    "torch.relu(hidden @ expand.mT)",
+                    "there is a ReLU before the sigmoid as well, so no gate can fall below 1/2",
+                ),
+                Mutant(
+                    "functions swapped",
+                    "swapped-functions",
+                    "torch.relu(squeezed @ reduce.mT)  # (B, R)\n    gates = torch.sigmoid(",
+                    "torch.sigmoid(squeezed @ reduce.mT)\n    gates = torch.relu(",
+                    "ReLU and sigmoid have changed places: the sigmoid comes last",
+                ),
+                Mutant(
+                    "two sigmoids",
+                    "sigmoid-twice",
+                    "torch.relu(",
+                    "torch.sigmoid(",
+                    "there is a sigmoid between the two matrices; a ReLU belongs there",
+                ),
+                Mutant(
+                    "largest pixel",
+                    "max-pool",
+                    "values.mean(dim=-1)",
+                    "values.amax(dim=-1)",
+                    "the squeeze takes the largest pixel; it should take the mean",
+                ),
+                Mutant(
+                    "sum of pixels",
+                    "sum-pool",
+                    "values.mean(dim=-1)",
+                    "values.sum(dim=-1)",
+                    "the squeeze takes the sum over the pixels; it should take the mean",
+                ),
                 Mutant(
                     "over the batch",
                     "over-batch",
                     "values.mean(dim=-1)",
                     "values.mean(dim=(0, -1)).expand(len(images), -1)",
+                    "every image gets the same gates: the mean runs over the batch as well",
+                ),
+                Mutant(
+                    "every pixel",
+                    "per-pixel",
+                    message="every pixel has gates of its own: the squeeze is missing",
+                    function=with_gates_for_each_pixel,
                 ),
                 Mutant(
                     "normalised",
                     "normalised",
                     "torch.diag_embed(gates)",
                     "torch.diag_embed(gates / gates.sum(-1, True))",
+                    "the gates are divided by their sum; the block leaves them as they are",
                 ),
-                Mutant("one minus", "inverted", "hidden @ expand.mT", "-hidden @ expand.mT"),
+                Mutant(
+                    "one minus",
+                    "inverted",
+                    "hidden @ expand.mT",
+                    "-hidden @ expand.mT",
+                    "these are one minus the gates: check a sign",
+                ),
                 Mutant(
                     "residual",
                     "residual",
                     "(weights @ values).view(images.shape)",
                     "images + (weights @ values).view(images.shape)",
+                    "the input is added; the block only scales",
                 ),
-                Mutant("not applied", "unscaled", "(weights @ values).view(images.shape)", "images.clone()"),
-                Mutant("mixed", "mixed", function=values_averaged),
-                Mutant("weights a vector", "shape", function=gates_alone),
-                Mutant("output flat", "shape", ".view(images.shape)", ""),
+                Mutant(
+                    "not applied",
+                    "unscaled",
+                    "(weights @ values).view(images.shape)",
+                    "images.clone()",
+                    "the output is the input: the gates are not used",
+                ),
+                Mutant(
+                    "gates spread out",
+                    "gates-only",
+                    "(weights @ values).view(images.shape)",
+                    "gates[:, :, None, None].expand_as(images)",
+                    "these are the gates, spread out: multiply the input by them",
+                ),
+                Mutant(
+                    "mixed",
+                    "mixed",
+                    message="every channel gets the same weighted sum; in this block channel c keeps to its own value",
+                    function=values_averaged,
+                ),
+                Mutant(
+                    "channels compared",
+                    "channel-products",
+                    message="this is self-attention with the channels as queries and keys; the block compares nothing, "
+                    "its weights come from the two matrices",
+                    function=with_channels_compared,
+                ),
                 Mutant(
                     "rows of gates",
                     "row-of-gates",
                     "(images.shape), weights",
                     "(images.shape), gates[:, None, :].expand_as(weights)",
+                    "every row holds all gates; but channel c of the output takes from channel c alone",
                 ),
+                Mutant(
+                    "columns of gates",
+                    "column-of-gates",
+                    "(images.shape), weights",
+                    "(images.shape), gates[:, :, None].expand_as(weights)",
+                    "row c holds s_c everywhere; but channel c of the output takes from channel c alone",
+                ),
+                Mutant(
+                    "identity",
+                    "identity",
+                    "(images.shape), weights",
+                    "(images.shape), torch.eye(gates.shape[1]).expand_as(weights)",
+                    "this matrix would give back the input: where are the gates?",
+                ),
+                Mutant(
+                    "softmax over the rows",
+                    "softmax-rows",
+                    "(images.shape), weights",
+                    "(images.shape), torch.softmax(weights, dim=-1)",
+                    "a softmax has been put over the gates; they are used as they are",
+                ),
+                Mutant(
+                    "made to sum to one",
+                    "weights-normalised",
+                    "(images.shape), weights",
+                    "(images.shape), torch.diag_embed(gates / gates.sum(-1, True))",
+                    "the gates are divided by their sum. With these weights your output would not come out",
+                ),
+                Mutant(
+                    "products of gates",
+                    "outer",
+                    "(images.shape), weights",
+                    "(images.shape), gates[:, :, None] * gates[:, None, :]",
+                    "these are products of two gates: which weights mix the values?",
+                ),
+                Mutant("weights a vector", "shape", function=gates_alone),
+                Mutant("output flat", "shape", ".view(images.shape)", ""),
                 Mutant("output only", "type", "(images.shape), weights", "(images.shape)"),
                 Mutant("not transposed", "raised", "reduce.mT", "reduce"),
                 Mutant(

@@ -26,6 +26,11 @@ densities, and $r$ by way of the weights. The queries (T, D) are the points to c
 labels (N,) the stored examples; everything is float64. `kernel(queries, keys)` gives all kernel values as a
 tensor (T, N). The check brings several kernels, for one of which $k(\mathbf x, \mathbf x')$ is not
 $k(\mathbf x', \mathbf x)$. Every query has an example near enough for $\hat p(\mathbf x) > 0$.
+
+Compute each side from its own ingredients: the left tells the classes by the *sign* of a label, the right takes the
+labels themselves as values. So with some labels of +2 and -2 the two sides differ, by right. The check brings such
+labels at the end: there the left must still be the difference of the two probabilities, and the right the mean of
+the labels.
 """
 
 import torch
@@ -39,7 +44,7 @@ def both_sides(queries, keys, labels, kernel):
     Args:
         queries: (T, D), float64.
         keys: (N, D), float64.
-        labels: (N,), float64, each -1.0 or 1.0.
+        labels: (N,), float64, each -1.0 or 1.0; the sign is the class, in labels of another size, too.
         kernel: kernel(queries, keys) is a tensor (T, N) of numbers that are not negative.
 
     Returns:
@@ -61,7 +66,7 @@ def both_sides(queries, keys, labels, kernel):
 
 def with_masks(queries, keys, labels, kernel):
     heaps = kernel(queries, keys)
-    densities = torch.stack([(heaps * (labels == c)).mean(-1) for c in (1, -1)])
+    densities = torch.stack([(heaps * (labels.sign() == c)).mean(-1) for c in (1, -1)])
     chances = densities / densities.sum(0)
     return chances[0] - chances[1], torch.softmax(heaps.log(), -1) @ labels
 
@@ -70,7 +75,7 @@ def query_by_query(queries, keys, labels, kernel):
     left, right = [], []
     for query in queries:
         heaps = [kernel(query[None], key[None])[0, 0] for key in keys]
-        density = {c: sum(h for h, y in zip(heaps, labels, strict=True) if y == c) for c in (1, -1)}
+        density = {c: sum(h for h, y in zip(heaps, labels, strict=True) if y * c > 0) for c in (1, -1)}
         left.append(density[1] / sum(density.values()) - density[-1] / sum(density.values()))
         right.append(sum(h * y for h, y in zip(heaps, labels, strict=True)) / sum(heaps))
     return torch.stack(left), torch.stack(right)
@@ -99,72 +104,17 @@ def verify(t, answer):
     queries, keys = t.randn(T, D, dtype=torch.float64), t.randn(N, D, dtype=torch.float64)
     labels = -torch.ones(N, dtype=torch.float64, device=t.device)
     labels[torch.randperm(N, generator=t.generator)[: N // 3]] = 1  # never as many as the others
-    y = labels.cpu()
     reach = float(torch.cdist(queries, keys).amin(dim=1).max())
-    for name, kernel in kernels(t, reach, D).items():
-        heaps = kernel(queries, keys).cpu()
+    trials = [(f"kernel: {name}", kernel, labels) for name, kernel in kernels(t, reach, D).items()]
+    sized = labels.clone()
+    sized[labels.argsort()[::2]] *= 2  # with these the sides differ, so that neither can stand for the other
+    for name, kernel, labels in (*trials, ("some labels are +2 and -2", trials[0][1], sized)):
+        heaps, y = kernel(queries, keys).cpu(), labels.cpu()
         total = torch.tensor([sum(row) for row in heaps.tolist()], dtype=torch.float64)
-        plus = torch.stack([heaps[:, i] for i in range(N) if y[i] == 1]).sum(0)
-        minus = total - plus
-        want = 2 * plus / total - 1
-        each = plus / (y == 1).sum(), minus / (y == -1).sum()
-        common = {
-            "over-everything": (
-                (2 * plus - total) / heaps.sum(),
-                "the kernel values are divided by their sum over all queries and examples; every query has a "
-                "sum of its own",
-            ),
-            "swapped": (-want, "the sign is turned: the class +1 counts positive"),
-            "decision": (
-                want.sign(),
-                "this is the decision alone; the score also says how clear the decision is",
-            ),
-            "share": (plus / total, "this is the share of the class +1, from 0 to 1; wanted is a difference"),
-        }
-        left_mistakes = {
-            "own-counts": (
-                (each[0] - each[1]) / (each[0] + each[1]),
-                "each class is divided by its own number of examples. That is the density of a point "
-                "*within* a class; the rare class would then count as much as the frequent one. "
-                "Divide both by N",
-            ),
-            "unnormalised": (
-                (plus - minus) / N,
-                "this is the difference of the joint densities. Its sign is right, its size is not: "
-                "Bayes' rule divides by the density of x",
-            ),
-            "unnormalised-sum": (
-                plus - minus,
-                "this is the difference of two sums; Bayes' rule divides by the density of x, and then the 1/N cancels",
-            ),
-            "log-odds": (plus.log() - minus.log(), "these are log-odds, not a difference of probabilities"),
-            **common,
-        }
-        right_mistakes = {
-            "votes-not-normalised": (heaps @ y, "the weights do not sum to one: divide by their sum"),
-            "votes-by-N": (
-                heaps @ y / N,
-                "the votes are divided by N. Attention weights are divided by the sum of the kernel values, "
-                "which is another number for every query",
-            ),
-            "softmax": (
-                torch.softmax(heaps, -1) @ y,
-                "a softmax of the kernel values takes the exponential once more: the kernel values "
-                "themselves are divided by their sum",
-            ),
-            "over-queries": (
-                (heaps / heaps.sum(0)) @ y,
-                "the weights sum to one over the queries, not over the stored examples",
-            ),
-            "absolute": (
-                (heaps * y).sum(-1) / (heaps * y).sum(-1).abs(),
-                "the votes are divided by the size of their own sum; divide by the sum of the kernel values",
-            ),
-            **common,
-        }
+        plus = torch.stack([heaps[:, i] for i in range(N) if y[i] > 0]).sum(0)
         left, right = t.unpack(t.call(answer, queries, keys, labels, kernel), "left", "right")
-        t.same(left, want, f"left (kernel: {name})", mistakes=left_mistakes)
-        t.same(right, want, f"right (kernel: {name})", mistakes=right_mistakes)
+        t.same(left, 2 * plus / total - 1, f"left ({name})")
+        t.same(right, (heaps * y).sum(-1) / total, f"right ({name})")
 
 
 EXERCISE = Exercise(
@@ -186,39 +136,181 @@ EXERCISE = Exercise(
             advice={
                 "shape": "kernel(queries, keys) has one row for each query and one column for each example; "
                 "the results have one number for each query.",
-                "nonfinite": "Is a class empty? The labels are -1.0 and 1.0, not 0 and 1. And some kernels "
+                "nonfinite": "Is a class empty? The labels are negative or positive, not 0 and 1. And some kernels "
                 "are exactly zero for far examples: take no logarithm, and divide only by the sum over all "
                 "examples.",
                 "values": "Use the kernel that is passed, unchanged. Both sides end in a division by the "
                 "sum of a query's kernel values over *all* examples, with nothing added to it.",
-                "raised": "Labels are numbers -1.0 and 1.0: `labels > 0` is the mask of one class.",
+                "raised": "Labels are numbers, -1.0 or 1.0: `labels > 0` is the mask of one class.",
             },
             answer=both_sides,
             verify=verify,
             alternatives=[with_masks, query_by_query],
             mutants=[
-                Mutant("difference of densities", "unnormalised", " / (positive + negative)", ""),
-                Mutant("density within the class", "own-counts", function=with_densities_of_the_classes),
+                Mutant(
+                    "difference of densities",
+                    "unnormalised",
+                    " / (positive + negative)",
+                    "",
+                    "this is the difference of the joint densities. Its sign is right, its size is not: Bayes' rule "
+                    "divides by the density of x",
+                ),
+                Mutant(
+                    "difference of sums",
+                    "unnormalised-sum",
+                    "(positive - negative) / (positive + negative)",
+                    "(positive - negative) * N",
+                    "this is the difference of two sums; Bayes' rule divides by the density of x, and then the 1/N "
+                    "cancels",
+                ),
+                Mutant(
+                    "density within the class",
+                    "own-counts",
+                    message="each class is divided by its own number of examples. That is the density of a point "
+                    "*within* a class; the rare class would then count as much as the frequent one. Divide both by N",
+                    function=with_densities_of_the_classes,
+                ),
+                Mutant(
+                    "frequency twice",
+                    "prior-twice",
+                    "(positive - negative) / (positive + negative)",
+                    "(positive * (labels > 0).sum() - negative * (labels < 0).sum())"
+                    " / (positive * (labels > 0).sum() + negative * (labels < 0).sum())",
+                    "how frequent a class is counts twice: the joint density knows it already",
+                ),
                 Mutant(
                     "log-odds",
                     "log-odds",
                     "(positive - negative) / (positive + negative)",
                     "torch.log(positive / negative)",
+                    "these are log-odds, not a difference of probabilities",
                 ),
-                Mutant("classes swapped", "swapped", "(positive - negative)", "(negative - positive)"),
-                Mutant("share of one class", "share", "(positive - negative)", "positive"),
-                Mutant("decision only", "decision", "return left, right", "return left.sign(), right.sign()"),
-                Mutant("plain sum", "votes-not-normalised", "weights @ labels", "heaps @ labels"),
-                Mutant("votes by N", "votes-by-N", "weights @ labels", "heaps @ labels / N"),
-                Mutant("softmax", "softmax", "weights @ labels", "heaps.softmax(-1) @ labels"),
+                Mutant(
+                    "classes swapped",
+                    "swapped",
+                    "(positive - negative)",
+                    "(negative - positive)",
+                    "the sign is turned: the class +1 counts positive",
+                ),
+                Mutant(
+                    "votes turned",
+                    "swapped",
+                    "weights @ labels",
+                    "-weights @ labels",
+                    "the sign is turned: the class +1 counts positive",
+                ),
+                Mutant(
+                    "share of one class",
+                    "share",
+                    "(positive - negative)",
+                    "positive",
+                    "this is the share of the class +1, from 0 to 1; wanted is a difference",
+                ),
+                Mutant(
+                    "decision only",
+                    "decision",
+                    "(positive - negative) / (positive + negative)",
+                    "(positive - negative).sign()",
+                    "this is the decision alone; the score also says how clear the decision is",
+                ),
+                Mutant(
+                    "decision of the votes",
+                    "decision",
+                    "weights @ labels",
+                    "(weights @ labels).sign()",
+                    "this is the decision alone; the score also says how clear the decision is",
+                ),
+                Mutant(
+                    "plain sum",
+                    "votes-not-normalised",
+                    "weights @ labels",
+                    "heaps @ labels",
+                    "the weights do not sum to one: divide by their sum",
+                ),
+                Mutant(
+                    "votes by N",
+                    "votes-by-N",
+                    "weights @ labels",
+                    "heaps @ labels / N",
+                    "the votes are divided by N. Attention weights are divided by the sum of the kernel values, which "
+                    "is another number for every query",
+                ),
+                Mutant(
+                    "softmax",
+                    "softmax",
+                    "weights @ labels",
+                    "heaps.softmax(-1) @ labels",
+                    "a softmax of the kernel values takes the exponential once more: the kernel values themselves are "
+                    "divided by their sum",
+                ),
                 Mutant(
                     "over queries",
                     "over-queries",
                     "heaps.sum(dim=-1, keepdim=True)",
                     "heaps.sum(dim=0, keepdim=True)",
+                    "the weights sum to one over the queries, not over the stored examples",
                 ),
-                Mutant("over everything", "over-everything", "heaps.sum(dim=-1, keepdim=True)", "heaps.sum()"),
-                Mutant("labels 0 and 1", "share", "weights @ labels", "weights @ (labels > 0).double()"),
+                Mutant(
+                    "over everything",
+                    "over-everything",
+                    "heaps.sum(dim=-1, keepdim=True)",
+                    "heaps.sum()",
+                    "the kernel values are divided by their sum over all queries and examples; every query has a sum "
+                    "of its own",
+                ),
+                Mutant(
+                    "labels 0 and 1",
+                    "share",
+                    "weights @ labels",
+                    "weights @ (labels > 0).double()",
+                    "this is the share of the class +1, from 0 to 1; wanted is a difference",
+                ),
+                Mutant(
+                    "kernel turned and back",
+                    "kernel-turned",
+                    "= kernel(queries, keys)",
+                    "= kernel(keys, queries).mT",
+                    "the kernel gets the examples first and the queries second; for a kernel that is not symmetric "
+                    "that is something else",
+                ),
+                Mutant(
+                    "left twice",
+                    "labels-not-values",
+                    "return left, right",
+                    "return left, left",
+                    "equal to the left side, where the two must differ. The right side is the mean of the labels as "
+                    "they are: are they not its values, or is the left side returned twice?",
+                ),
+                Mutant(
+                    "right twice",
+                    "votes-for-densities",
+                    "return left, right",
+                    "return right, right",
+                    "equal to the right side, where the two must differ. The left side adds up the kernel values of "
+                    "each class: does it use the labels as numbers, or is the right side returned twice?",
+                ),
+                Mutant(
+                    "class by value",
+                    "class-by-value",
+                    "heaps[:, labels > 0]",
+                    "heaps[:, labels == 1]",
+                    "only labels of exactly 1 count as the class +1: tell the classes by the sign",
+                ),
+                Mutant(
+                    "both classes by value",
+                    "class-by-value",
+                    "positive = heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n"
+                    "    negative = heaps[:, labels < 0].sum(dim=-1) / N",
+                    "positive, negative = (heaps[:, labels == c].sum(dim=-1) / N for c in (1, -1))",
+                    "only labels of exactly 1 and -1 belong to a class: tell the classes by the sign",
+                ),
+                Mutant(
+                    "share by value",
+                    "class-by-value",
+                    "(positive - negative) / (positive + negative)",
+                    "2 * heaps[:, labels == 1].sum(dim=-1) / heaps.sum(dim=-1) - 1",
+                    "only labels of exactly 1 count as the class +1: tell the classes by the sign",
+                ),
                 Mutant("kernel turned", "raised", "= kernel(queries, keys)", "= kernel(keys, queries)"),
                 Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),
                 Mutant("one side only", "type", "return left, right", "return left"),

@@ -24,8 +24,6 @@ each must still be what its formula says. Once you have the proof, look at it ag
 really need?
 """
 
-import math
-
 import torch
 from torch.nn import functional as F
 
@@ -72,24 +70,9 @@ def query_by_query(queries, keys, values, width):
     return left, right
 
 
-def normalising(queries, keys, values, width):
-    return with_the_fused_kernel(F.normalize(queries, dim=-1), F.normalize(keys, dim=-1), values, width)
-
-
-def distances_twice(queries, keys, values, width):
-    left, _ = with_the_fused_kernel(queries, keys, values, width)
-    return left, left
-
-
-def dots_twice(queries, keys, values, width):
-    _, right = with_the_fused_kernel(queries, keys, values, width)
-    return right, right
-
-
 def verify(t, answer):
     B, T, S, D, E = t.sizes(5, low=5, high=11)  # sqrt(D) = 2 would hide which factor is wrong
     width = t.random.uniform(0.5, 0.8)
-    square, root = width**2, D**0.5
     queries, keys = t.randn(B, T, D, dtype=torch.float64), t.randn(B, S, D, dtype=torch.float64)
     values = t.randn(B, S, E, dtype=torch.float64)
     units = F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)
@@ -97,107 +80,11 @@ def verify(t, answer):
     v = values.cpu()
 
     for (queries, keys), name in ((units, "unit vectors"), (others, "vectors of other lengths")):
-        dots, squared = _compare(queries.cpu(), keys.cpu())
-        unit_dots, _ = _compare(units[0].cpu(), units[1].cpu())
-
-        def attend(scores, dim=-1):
-            return torch.softmax(scores, dim) @ v
-
-        by_distance, by_dot, normalised = (
-            attend(-squared / (2 * square)),
-            attend(dots / square),
-            attend(unit_dots / square),
-        )
-        gaussian = torch.exp(-squared / (2 * square))
-        left_mistakes = {
-            "left-no-half": (attend(-squared / square), "the Gaussian divides by 2 w^2, not by w^2"),
-            "left-width": (attend(-squared / (2 * width)), "the width is not squared"),
-            "left-no-width": (attend(-squared / 2), "the width is not used"),
-            "left-not-squared": (attend(-squared.sqrt() / (2 * square)), "the distance is not squared"),
-            "left-sign": (
-                attend(squared / (2 * square)),
-                "far keys get the large weights: mind the minus sign",
-            ),
-            "left-density": (
-                gaussian @ v / (width * math.sqrt(2 * math.pi)),
-                "the Gaussians are divided by the constant of a normal density; divide them by their sum over the keys",
-            ),
-            "left-sum": (
-                gaussian @ v,
-                "the Gaussians are not divided by their sum, so the weights of a query do not sum to one",
-            ),
-            "left-twice": (
-                attend(gaussian),
-                "a softmax of the Gaussian takes the exponential twice: divide the Gaussians by their sum, "
-                "or take the softmax of their exponents",
-            ),
-            "left-over-queries": (
-                attend(-squared / (2 * square), dim=-2),
-                "the weights sum to one over the queries, not over the keys",
-            ),
-        }
-        right_mistakes = {
-            "half": (
-                attend(dots / (2 * square)),
-                "the scale is half of what it should be. Multiply out the square: the dot product comes "
-                "with a factor 2, which meets the 2 in 2 w^2",
-            ),
-            "double": (
-                attend(2 * dots / square),
-                "the scale is twice what it should be. The dot product has a factor 2 in the squared "
-                "distance, but the Gaussian has a 1/2",
-            ),
-            "not-squared": (attend(dots / width), "the scale has the width, not its square"),
-            "half-not-squared": (
-                attend(dots / (2 * width)),
-                "the scale has the width, not its square, and a 2 that cancels in the proof",
-            ),
-            "upside-down": (
-                attend(dots * square),
-                "the scale is upside down: a narrow Gaussian must give sharp weights, so large scores",
-            ),
-            "plain": (attend(dots), "the dot product is not scaled: the width must appear"),
-            "sqrt-d": (
-                attend(dots / root),
-                "the scale is 1/sqrt(D). That belongs to vectors with D entries of size one; unit vectors "
-                "are shorter, and here the width decides",
-            ),
-            "sqrt-d-too": (
-                attend(dots / root / square),
-                "besides the width there is a 1/sqrt(D): the identity has none (the fused kernel puts "
-                "it in unless you give it a scale)",
-            ),
-            "sign": (
-                attend(-dots / square),
-                "keys that point away from the query get the large weights: mind the sign",
-            ),
-            "over-queries": (
-                attend(dots / square, dim=-2),
-                "the weights sum to one over the queries, not over the keys",
-            ),
-            "sum": (
-                torch.exp(dots / square) @ v,
-                "the weights of a query do not sum to one: divide by the sum",
-            ),
-        }
-        if name != "unit vectors":
-            unit = "your code normalises its inputs; leave the vectors as they come"
-            left_mistakes["normalised"] = right_mistakes["normalised"] = (normalised, unit)
-            left_mistakes["dots-twice"] = (by_dot, "this is computed from dot products, not from distances")
-            right_mistakes["distances-twice"] = (
-                by_distance,
-                "this is computed from distances. Equal on unit vectors, yes, but that is what is to be "
-                "shown: use dot products",
-            )
+        pairs = queries.cpu()[:, :, None, :], keys.cpu()[:, None, :, :]
+        dots, squared = (pairs[0] * pairs[1]).sum(-1), (pairs[0] - pairs[1]).square().sum(-1)  # (B, T, S)
         left, right = t.unpack(t.call(answer, queries, keys, values, width), "left", "right")
-        t.same(left, by_distance, f"left ({name})", mistakes=left_mistakes)
-        t.same(right, by_dot, f"right ({name})", mistakes=right_mistakes)
-
-
-def _compare(queries, keys):
-    """Return the dot products and the squared distances, each (B, T, S)."""
-    pairs = queries[:, :, None, :], keys[:, None, :, :]
-    return (pairs[0] * pairs[1]).sum(-1), (pairs[0] - pairs[1]).square().sum(-1)
+        t.same(left, torch.softmax(-squared / (2 * width**2), dim=-1) @ v, f"left ({name})")
+        t.same(right, torch.softmax(dots / width**2, dim=-1) @ v, f"right ({name})")
 
 
 EXERCISE = Exercise(
@@ -230,46 +117,172 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_the_fused_kernel, query_by_query],
             mutants=[
-                Mutant("half the scale", "half", "dots / width**2", "dots / (2 * width**2)"),
-                Mutant("twice the scale", "double", "dots / width**2", "2 * dots / width**2"),
-                Mutant("width not squared", "not-squared", "dots / width**2", "dots / width"),
-                Mutant("width not squared, half", "half-not-squared", "dots / width**2", "dots / (2 * width)"),
                 Mutant(
-                    "normal density",
-                    "left-density",
-                    "gaussian / gaussian.sum(dim=-1, keepdim=True)",
-                    "gaussian / (width * math.sqrt(2 * math.pi))",
+                    "half the scale",
+                    "half",
+                    "dots / width**2",
+                    "dots / (2 * width**2)",
+                    "the scale is half of what it should be. Multiply out the square: the dot product comes with a "
+                    "factor 2, which meets the 2 in 2 w^2",
                 ),
-                Mutant("upside down", "upside-down", "dots / width**2", "dots * width**2"),
-                Mutant("no scale", "plain", "dots / width**2", "dots"),
-                Mutant("root of D", "sqrt-d", "dots / width**2", "dots / queries.shape[-1] ** 0.5"),
+                Mutant(
+                    "twice the scale",
+                    "double",
+                    "dots / width**2",
+                    "2 * dots / width**2",
+                    "the scale is twice what it should be. The dot product has a factor 2 in the squared distance, "
+                    "but the Gaussian has a 1/2",
+                ),
+                Mutant(
+                    "width not squared",
+                    "not-squared",
+                    "dots / width**2",
+                    "dots / width",
+                    "the scale has the width, not its square",
+                ),
+                Mutant(
+                    "width not squared, half",
+                    "half-not-squared",
+                    "dots / width**2",
+                    "dots / (2 * width)",
+                    "the scale has the width, not its square, and a 2 that cancels in the proof",
+                ),
+                Mutant(
+                    "upside down",
+                    "upside-down",
+                    "dots / width**2",
+                    "dots * width**2",
+                    "the scale is upside down: a narrow Gaussian must give sharp weights, so large scores",
+                ),
+                Mutant(
+                    "no scale",
+                    "plain",
+                    "dots / width**2",
+                    "dots",
+                    "the dot product is not scaled: the width must appear",
+                ),
+                Mutant(
+                    "root of D",
+                    "sqrt-d",
+                    "dots / width**2",
+                    "dots / queries.shape[-1] ** 0.5",
+                    "the scale is 1/sqrt(D). That belongs to vectors with D entries of size one; unit vectors are "
+                    "shorter, and here the width decides",
+                ),
                 Mutant(
                     "root of D too",
                     "sqrt-d-too",
                     "dots / width**2",
                     "dots / width**2 / queries.shape[-1] ** 0.5",
+                    "besides the width there is a 1/sqrt(D): the identity has none (the fused kernel puts it in "
+                    "unless you give it a scale)",
                 ),
-                Mutant("sign", "sign", "dots / width**2", "-dots / width**2"),
-                Mutant("over queries", "over-queries", "width**2, dim=-1", "width**2, dim=-2"),
+                Mutant(
+                    "sign",
+                    "sign",
+                    "dots / width**2",
+                    "-dots / width**2",
+                    "keys that point away from the query get the large weights: mind the sign",
+                ),
+                Mutant(
+                    "over queries",
+                    "over-queries",
+                    "width**2, dim=-1",
+                    "width**2, dim=-2",
+                    "the weights sum to one over the queries, not over the keys",
+                ),
                 Mutant(
                     "exponential not divided",
                     "sum",
                     "torch.softmax(dots / width**2, dim=-1)",
                     "torch.exp(dots / width**2)",
+                    "the weights of a query do not sum to one: divide by the sum",
                 ),
-                Mutant("Gaussian without half", "left-no-half", "(2 * width**2)", "width**2"),
-                Mutant("Gaussian, width", "left-width", "(2 * width**2)", "(2 * width)"),
-                Mutant("distance not squared", "left-not-squared", ".square()", ""),
-                Mutant("Gaussian not divided", "left-sum", " / gaussian.sum(dim=-1, keepdim=True)", ""),
+                Mutant(
+                    "Gaussian without half",
+                    "left-no-half",
+                    "(2 * width**2)",
+                    "width**2",
+                    "the Gaussian divides by 2 w^2, not by w^2",
+                ),
+                Mutant("Gaussian, width", "left-width", "(2 * width**2)", "(2 * width)", "the width is not squared"),
+                Mutant("Gaussian, no width", "left-no-width", "(2 * width**2)", "2", "the width is not used"),
+                Mutant(
+                    "Gaussian, sign",
+                    "left-sign",
+                    "torch.exp(-squared",
+                    "torch.exp(squared",
+                    "far keys get the large weights: mind the minus sign",
+                ),
+                Mutant("distance not squared", "left-not-squared", ".square()", "", "the distance is not squared"),
+                Mutant(
+                    "normal density",
+                    "left-density",
+                    "gaussian / gaussian.sum(dim=-1, keepdim=True)",
+                    "gaussian / (width * math.sqrt(2 * math.pi))",
+                    "the Gaussians are divided by the constant of a normal density; divide them by their sum over "
+                    "the keys",
+                ),
+                Mutant(
+                    "Gaussian not divided",
+                    "left-sum",
+                    " / gaussian.sum(dim=-1, keepdim=True)",
+                    "",
+                    "the Gaussians are not divided by their sum, so the weights of a query do not sum to one",
+                ),
                 Mutant(
                     "exponential twice",
                     "left-twice",
                     "gaussian / gaussian.sum(dim=-1, keepdim=True)",
                     "gaussian.softmax(-1)",
+                    "a softmax of the Gaussian takes the exponential twice: divide the Gaussians by their sum, or "
+                    "take the softmax of their exponents",
                 ),
-                Mutant("normalises", "normalised", function=normalising),
-                Mutant("distances on both sides", "distances-twice", function=distances_twice),
-                Mutant("dots on both sides", "dots-twice", function=dots_twice),
+                Mutant(
+                    "Gaussian over queries",
+                    "left-over-queries",
+                    "gaussian.sum(dim=-1,",
+                    "gaussian.sum(dim=-2,",
+                    "the weights sum to one over the queries, not over the keys",
+                ),
+                Mutant(
+                    "normalises",
+                    "normalised",
+                    "squared = torch.cdist(queries, keys)",
+                    "queries, keys = F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)\n    squared = "
+                    "torch.cdist(queries, keys)",
+                    "your code normalises its inputs; leave the vectors as they come",
+                ),
+                Mutant(
+                    "normalises for the dots",
+                    "normalised",
+                    "dots = queries @ keys",
+                    "dots = F.normalize(queries, dim=-1) @ F.normalize(keys, dim=-1)",
+                    "your code normalises its inputs; leave the vectors as they come",
+                ),
+                Mutant(
+                    "cosines by dividing keys",
+                    "keys-normalised",
+                    "dots = queries @ keys",
+                    "dots = queries @ F.normalize(keys, dim=-1)",
+                    "your code normalises the keys; leave the vectors as they come",
+                ),
+                Mutant(
+                    "distances on both sides",
+                    "distances-twice",
+                    "return left, right",
+                    "return left, left",
+                    "this is computed from distances. Equal on unit vectors, yes, but that is what is to be shown: "
+                    "use dot products",
+                ),
+                Mutant(
+                    "dots on both sides",
+                    "dots-twice",
+                    "return left, right",
+                    "return right, right",
+                    "this is computed from dot products, not from distances (2 - 2 q.k is a squared distance for unit "
+                    "vectors alone)",
+                ),
                 Mutant("one side only", "type", "return left, right", "return right"),
                 Mutant("stacked", "type", "return left, right", "return torch.stack([left, right])"),
             ],
