@@ -217,7 +217,7 @@ def verify_ranking(t, answer):
         got = t.call(answer, layer, X, target)
         got_whole, without, order = t.fields(got, "whole", "without", "order")
         t.number(got_whole, whole, "the loss with all heads", rtol=1e-3)
-        without = torch.tensor(_numbers(t, without, "without", H), dtype=torch.float64)
+        without = torch.tensor(_numbers(t, without, "without", H), dtype=torch.float64, device=t.device)
         t.same(without, want, "`without`", dtype=torch.float64, tolerance=(1e-3, 1e-5))
         right = want.argsort().tolist()
         order = _numbers(t, order, "order", H)
