@@ -96,8 +96,8 @@ EXERCISE = Exercise(
 Write `shuffled(X, P, E, W_q, W_k, W_v)`. It returns both sides of the identity, and the gap
 $\operatorname{Sa}(\mathbf P \mathbf X + \mathbf E) - \mathbf P \operatorname{Sa}(\mathbf X + \mathbf E)$: tokens
 change places, places keep their encoding. Compute each side for itself: the check also tries a P with a single one in
-each row, but two rows alike. That is no permutation, and the two sides differ. Then prove the identity on paper, compare
-with the model proof, and call `review("udl-12.4a", "agrees")`.
+each row, but two rows alike. That is no permutation, and the two sides differ. Then prove the identity on paper,
+compare with the model proof, and call `review("udl-12.4a", "agrees")`.
 """,
             hints=[
                 "What does P do to queries, to keys, to values? Then to the matrix of scores?",
@@ -230,8 +230,8 @@ $$\operatorname{Sa}(\mathbf P\mathbf X) = \mathbf P \operatorname{softmax}(\math
 \mathbf V = \mathbf P \operatorname{softmax}(\mathbf S)\, \mathbf V = \mathbf P \operatorname{Sa}(\mathbf X) ,$$
 
 for $\mathbf P^\top \mathbf P = \mathbf I$. With positions the argument stops at its first step: $\mathbf P \mathbf X +
-\mathbf E$ is not $\mathbf P(\mathbf X + \mathbf E)$. And where two rows of $\mathbf P$ are alike, it stops earlier: one
-token is there twice and counts twice in every denominator, while another is lost.
+\mathbf E$ is not $\mathbf P(\mathbf X + \mathbf E)$. And where two rows of $\mathbf P$ are alike, the denominators
+change: one token is there twice and counts twice, while another is lost.
 """,
         ),
         Choice(

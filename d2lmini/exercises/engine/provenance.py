@@ -1,0 +1,53 @@
+"""Where a result comes from: was it differentiated by torch, or computed by a formula?
+
+An identity has two sides with the same values, so an answer that computes one side and returns it twice looks right.
+Where one side is to come from autograd, the answer is run once more within `DoubledSlopes`: what was differentiated
+is then another, and what was not is the same.
+
+    left, right = t.unpack(t.call(answer, *inputs), "left", "right")  # and compared with the references
+    with t.watching(DoubledSlopes, "runs"):
+        again = t.unpack(t.call(answer, *inputs), "left", "right")
+    t.that(differentiated(left, again[0]), "not-differentiated", ...)
+    t.that(not differentiated(right, again[1]), "differentiated", ...)
+"""
+
+import torch
+from torch.autograd import forward_ad
+
+
+class DoubledSlopes:
+    """Within ``with DoubledSlopes() as seen:``, each derivative that torch computes is twice what it should be.
+
+    A second derivative is four times what it should be. ``seen.runs`` counts the passes, backward and forward.
+    """
+
+    runs = 0
+
+    def __enter__(self):
+        # what all of autograd.grad, .backward, functional.jacobian and torch.func end in
+        self._backward, self._forward = torch.autograd._engine_run_backward, forward_ad.make_dual
+        torch.autograd._engine_run_backward, forward_ad.make_dual = self._run_backward, self._make_dual
+        return self
+
+    def __exit__(self, *exception):
+        torch.autograd._engine_run_backward, forward_ad.make_dual = self._backward, self._forward
+
+    def _run_backward(self, outputs, seeds, *args, **kwargs):
+        self.runs += 1
+        return self._backward(outputs, tuple(s if s is None else 2 * s for s in seeds), *args, **kwargs)
+
+    def _make_dual(self, tensor, tangent, **kwargs):
+        self.runs += 1
+        return self._forward(tensor, 2 * tangent, **kwargs)
+
+
+def differentiated(plain, doubled) -> bool:
+    """Whether ``plain`` came out of a derivative: ``doubled`` is the same computed within `DoubledSlopes`.
+
+    Args:
+        plain: a tensor, not zero throughout. doubled: whatever the answer returned.
+    """
+    if not isinstance(doubled, torch.Tensor) or doubled.shape != plain.shape:
+        return False
+    plain, doubled = plain.detach().double(), doubled.detach().double()
+    return bool((plain * doubled).sum() > 1.5 * plain.square().sum())
