@@ -340,6 +340,14 @@ $$
                     "it is divided by the number of examples twice",
                 ),
                 Mutant(
+                    "mean of all errors",
+                    "mean-of-all",
+                    "losses.sum()",
+                    "losses.mean() / X[0].numel()",
+                    "the loss here is the mean over all examples, tokens and features: each example has a "
+                    "loss of its own, the sum of its squared errors",
+                ),
+                Mutant(
                     "mean error",
                     "mean-error",
                     ".sum(dim=(1, 2))",
