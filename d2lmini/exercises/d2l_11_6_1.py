@@ -238,6 +238,13 @@ EXERCISE = Exercise(
                     "the positions are added before every layer: add them once, to the embeddings",
                 ),
                 Mutant(
+                    "positions twice at first",
+                    "each-layer",
+                    "X = layers[depth - 1](X)",
+                    "X = layers[depth - 1](X + positions)",
+                    "the positions are added before every layer: add them once, to the embeddings",
+                ),
+                Mutant(
                     "positions after every layer",
                     "each-layer",
                     "X = layers[depth - 1](X)",
