@@ -64,28 +64,18 @@ def as_d2l_keeps_them(layer, queries, keys, valid_lens):
     return head_maps(layer, queries, keys, valid_lens).flatten(0, 1)
 
 
-def reference(layer, queries, keys, lens, *, cut="block", scale=None, bias=True, masked=True, axis=-1):
-    """Weights in float64, one entry of the batch and one head at a time; with the mistakes to choose."""
+def reference(layer, queries, keys, lens):
+    """Weights in float64, one entry of the batch and one head at a time."""
     W_q, W_k = (w.weight.detach().cpu().double() for w in (layer.W_q, layer.W_k))
-    b_q, b_k = (w.bias.detach().cpu().double() * bias for w in (layer.W_q, layer.W_k))
-    h, H = len(W_q), layer.num_heads
-    d = h // H
-    rows = {
-        "block": [range(i * d, (i + 1) * d) for i in range(H)],
-        "interleaved": [range(i, h, H) for i in range(H)],
-    }
+    b_q, b_k = (w.bias.detach().cpu().double() for w in (layer.W_q, layer.W_k))
+    H, d = layer.num_heads, len(W_q) // layer.num_heads
     maps = []
     for x_q, x_k, length in zip(queries.cpu().double(), keys.cpu().double(), lens.cpu(), strict=True):
         q, k = x_q @ W_q.T + b_q, x_k @ W_k.T + b_k  # (T, h), (S, h)
-        if cut == "view":
-            parts = list(zip(q.reshape(H, -1, d), k.reshape(H, -1, d), strict=True))
-        else:
-            parts = [(q[:, list(r)], k[:, list(r)]) for r in rows[cut]]
         allowed = torch.arange(len(k)) < length.reshape(-1, 1).expand(len(q), 1)  # (T, S)
-        allowed = allowed if masked else torch.ones_like(allowed)
-        for a, b in parts:
-            powers = torch.exp(a @ b.T / math.sqrt(scale or d)) * allowed
-            maps.append(powers / powers.sum(axis, keepdim=True).clamp(min=1e-300))
+        for i in range(0, H * d, d):
+            powers = torch.exp(q[:, i : i + d] @ k[:, i : i + d].T / math.sqrt(d)) * allowed
+            maps.append(powers / powers.sum(-1, keepdim=True).clamp(min=1e-300))
     return torch.stack(maps).unflatten(0, (len(queries), H))
 
 
@@ -102,38 +92,8 @@ def verify(t, answer):
         lens.view(-1)[0], lens.view(-1)[1] = S - 1, S  # one that hides something, one that does not
         if lens.dim() == 2:
             lens[-1, -1] = 0  # may attend to nothing
-        given = (layer, queries, keys, lens)
-        want = reference(*given)
-        unmasked, mean = reference(*given, masked=False), want.mean(1, keepdim=True).expand_as(want)
-        mistakes = {
-            "unmasked": (unmasked, "the keys beyond valid_lens get weight"),
-            "late-mask": (
-                unmasked * (want > 0),
-                "hidden keys are zero, but the rows do not sum to one: mask before the softmax",
-            ),
-            "view": (
-                reference(*given, cut="view"),
-                "the heads are made of the wrong numbers: `view` to (B, H, T, d) cuts the tokens, not the features. "
-                "Cut the last dimension into (H, d) first, then move H with transpose",
-            ),
-            "interleaved": (
-                reference(*given, cut="interleaved"),
-                "head i has every H-th feature: cut into (H, d), not into (d, H)",
-            ),
-            "scale-h": (reference(*given, scale=H * d), "the scores are divided by sqrt(h), not by sqrt(h / H)"),
-            "unscaled": (reference(*given, scale=1), "the scores are not divided by sqrt(h / H)"),
-            "no-bias": (
-                reference(*given, bias=False),
-                "the biases are left out: call layer.W_q(queries) in place of the product with its weight",
-            ),
-            "over-queries": (reference(*given, axis=0), "the softmax runs over the queries; it runs over the keys"),
-            "mean-map": (mean, "all heads have the same map, their mean: each has its own"),
-            "empty-row": (
-                torch.where((want.sum(-1, keepdim=True) == 0), torch.full_like(want, 1 / S), want),
-                "a query that may attend to nothing gets even weights: they should be zero",
-            ),
-        }
-        t.same(t.call(answer, *given), want, f"the maps, with {form}", mistakes=mistakes)
+        want = reference(layer, queries, keys, lens)
+        t.same(t.call(answer, layer, queries, keys, lens), want, f"the maps, with {form}")
 
 
 EXERCISE = Exercise(
@@ -155,12 +115,19 @@ EXERCISE = Exercise(
             alternatives=[by_capture, head_by_head],
             min_checks=4,
             mutants=[
-                Mutant("not masked", "unmasked", "scores, valid_lens)", "scores)"),
+                Mutant(
+                    "not masked",
+                    "unmasked",
+                    "scores, valid_lens)",
+                    "scores)",
+                    "the keys beyond valid_lens get weight",
+                ),
                 Mutant(
                     "masked late",
                     "late-mask",
                     "return d2l.masked_softmax(scores, valid_lens)",
                     "return torch.softmax(scores, -1) * (d2l.masked_softmax(scores, valid_lens) > 0)",
+                    "hidden keys are zero, but the rows do not sum to one: mask before the softmax",
                 ),
                 Mutant(
                     "view",
@@ -169,6 +136,8 @@ EXERCISE = Exercise(
                     "    k = layer.W_k(keys).unflatten(-1, (heads, -1)).transpose(1, 2)",
                     "layer.W_q(queries).view(len(queries), heads, queries.shape[1], -1)\n"
                     "    k = layer.W_k(keys).view(len(keys), heads, keys.shape[1], -1)",
+                    "the heads are made of the wrong numbers: `view` to (B, H, T, d) cuts the tokens, not "
+                    "the features. Cut the last dimension into (H, d) first, then move H with transpose",
                 ),
                 Mutant(
                     "interleaved",
@@ -177,9 +146,29 @@ EXERCISE = Exercise(
                     "    k = layer.W_k(keys).unflatten(-1, (heads, -1)).transpose(1, 2)",
                     "layer.W_q(queries).unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)\n"
                     "    k = layer.W_k(keys).unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)",
+                    "head i has every H-th feature: cut into (H, d), not into (d, H)",
                 ),
-                Mutant("root of h", "scale-h", "math.sqrt(q.shape[-1])", "math.sqrt(heads * q.shape[-1])"),
-                Mutant("no root", "unscaled", " / math.sqrt(q.shape[-1])", ""),
+                Mutant(
+                    "root of h",
+                    "scale-h",
+                    "math.sqrt(q.shape[-1])",
+                    "math.sqrt(heads * q.shape[-1])",
+                    "the scores are divided by sqrt(h), not by sqrt(h / H)",
+                ),
+                Mutant(
+                    "by d",
+                    "scale-d",
+                    "math.sqrt(q.shape[-1])",
+                    "q.shape[-1]",
+                    "the scores are divided by h / H, not by its root",
+                ),
+                Mutant(
+                    "no root",
+                    "unscaled",
+                    " / math.sqrt(q.shape[-1])",
+                    "",
+                    "the scores are not divided by sqrt(h / H)",
+                ),
                 Mutant(
                     "no bias",
                     "no-bias",
@@ -187,6 +176,7 @@ EXERCISE = Exercise(
                     "    k = layer.W_k(keys)",
                     "(queries @ layer.W_q.weight.T).unflatten(-1, (heads, -1)).transpose(1, 2)\n"
                     "    k = (keys @ layer.W_k.weight.T)",
+                    "the biases are left out: call layer.W_q(queries) in place of the product with its weight",
                 ),
                 Mutant(
                     "over queries",
@@ -195,6 +185,7 @@ EXERCISE = Exercise(
                     "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n"
                     "    powers = torch.exp(scores) * allowed\n"
                     "    return powers / powers.sum(-2, keepdim=True).clamp(min=1e-30)",
+                    "the softmax runs over the queries; it runs over the keys",
                 ),
                 Mutant(
                     "mean of the heads",
@@ -202,6 +193,7 @@ EXERCISE = Exercise(
                     "return d2l.masked_softmax(scores, valid_lens)",
                     "maps = d2l.masked_softmax(scores, valid_lens)\n"
                     "    return maps.mean(1, keepdim=True).expand_as(maps)",
+                    "all heads have the same map, their mean: each has its own",
                 ),
                 Mutant(
                     "minus a million",
@@ -209,6 +201,7 @@ EXERCISE = Exercise(
                     "return d2l.masked_softmax(scores, valid_lens)",
                     "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n"
                     "    return torch.softmax(scores.masked_fill(~allowed, -1e6), -1)",
+                    "a query that may attend to nothing gets even weights: they should be zero",
                 ),
                 Mutant("D2L's shape", "shape", function=as_d2l_keeps_them),
             ],

@@ -87,25 +87,8 @@ def verify_gradient(t, answer):
         target = parts.sum(0) + rest + (wish[:, :, None, None] * parts[:2]).sum(0)
         target = (target + t.randn(B, T, H * d, scale=0.05).cpu()).float().to(t.device)
         error = parts.sum(0) + rest - target.cpu().double()  # (B, T, h)
-        each = (2 * error * parts).sum((2, 3)).T  # (B, H)
-        want = each.abs().mean(0)
-        mistakes = {
-            "late-abs": (
-                each.mean(0).abs(),
-                "derivatives of different examples cancel: take the absolute value of each example's, then the mean",
-            ),
-            "signed": (each.mean(0), "importance has no sign here: take absolute values, for each example"),
-            "squared": (each.square().mean(0), "these are mean squares of the derivatives, not mean absolute values"),
-            "total": (each.abs().sum(0), "this is the sum over the examples; it should be their mean"),
-            "mean-twice": (want / B, "it is divided by the number of examples twice"),
-            "mean-error": (want / (T * H * d), "the loss of an example is the sum of its squared errors, not the mean"),
-            "size": (
-                parts.square().sum((2, 3)).mean(1),
-                "this says how large the output of a head is, not how the loss depends on it",
-            ),
-            "normalised": (want / want.sum(), "the importances are divided by their sum"),
-        }
-        t.same(t.call(answer, layer, X, target), want, f"the importance of {H} heads", mistakes=mistakes)
+        want = (2 * error * parts).sum((2, 3)).abs().mean(1)
+        t.same(t.call(answer, layer, X, target), want, f"the importance of {H} heads")
 
 
 def rank_heads(layer, X, target):
@@ -144,7 +127,7 @@ def all_at_once(layer, X, target):
 
 def by_zeroing_a_copy(layer, X, target):
     def loss(module):
-        return (module(X, X, X) - target).square().mean().item()
+        return (module(X, X, X) - target).square().mean()  # a tensor without axes is a number, too
 
     without, d = [], X.shape[-1] // layer.num_heads
     for head in range(layer.num_heads):
@@ -216,6 +199,16 @@ def plant(t, harmful):
     return layer, X, target, parts, error, without, planted
 
 
+def _numbers(t, value, name, count):
+    """Return a list of numbers, 0-d tensors or not, as plain numbers; or reject it."""
+    value = list(value) if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1 else None
+    t.that(value is not None, "type", f"`{name}` should be a list of numbers")
+    t.that(len(value) == count, "shape", f"`{name}` has {len(value)} entries for {count} heads")
+    value = [x.item() if isinstance(x, torch.Tensor) and x.dim() == 0 else x for x in value]
+    t.that(all(isinstance(x, (int, float)) for x in value), "type", f"`{name}` should be a list of numbers")
+    return value
+
+
 def verify_ranking(t, answer):
     least, most = [], []
     for harmful in (False, True, False, True):
@@ -223,38 +216,24 @@ def verify_ranking(t, answer):
         H, whole = len(parts), error.square().mean().item()
         got = t.call(answer, layer, X, target)
         got_whole, without, order = t.fields(got, "whole", "without", "order")
-        summed = (whole * error.numel(), "this is the sum of the squared errors; the loss is their mean")
-        t.number(got_whole, whole, "the loss with all heads", rtol=1e-3, mistakes={"summed": summed})
-        t.that(
-            isinstance(without, (list, tuple)) and all(isinstance(x, float) for x in without),
-            "type",
-            "`without` should be a list of numbers: .item() or .tolist() make some",
-        )
-        t.that(len(without) == H, "shape", f"`without` has {len(without)} numbers for {H} heads")
-        off = torch.stack([error - parts[list(range(n))].sum(0) for n in range(1, H + 1)]).square().mean((1, 2, 3))
-        alone = (error - parts.sum(0) + parts).square().mean((1, 2, 3))
-        t.same(
-            torch.tensor(without),
-            want,
-            "`without`",
-            dtype=torch.float32,
-            tolerance=(1e-3, 1e-5),
-            mistakes={
-                "stay-off": (off, "heads that were switched off stay off: start from all heads for each"),
-                "alone": (alone, "this is the loss with that head alone, and all others off"),
-                "growth": (want - whole, "this is how much the loss grows; `without` is the loss itself"),
-                "unchanged": (torch.full_like(want, whole), "no head is really switched off"),
-            },
-        )
+        t.number(got_whole, whole, "the loss with all heads", rtol=1e-3)
+        without = torch.tensor(_numbers(t, without, "without", H), dtype=torch.float64, device=t.device)
+        t.same(without, want, "`without`", dtype=torch.float64, tolerance=(1e-3, 1e-5))
         right = want.argsort().tolist()
-        t.that(isinstance(order, (list, tuple)), "type", f"`order` is a {type(order).__name__}, expected a list")
-        order = list(order)
+        order = _numbers(t, order, "order", H)
         t.that(
-            len(order) == H and all(head in order for head in range(H)),
+            sorted(order) == list(range(H)),
             "heads",
             f"`order` should have each of the {H} heads once, counted from 0: it is {order}",
         )
+        order = [int(head) for head in order]
         t.that(order != right[::-1], "reversed", "`order` begins with the head that matters most: it should go last")
+        ranks = [right.index(head) for head in range(H)]
+        t.that(
+            order == right or order != ranks,
+            "ranks",
+            "`order` holds the place of each head in the order; it should hold the heads, the first to go first",
+        )
         by_size = (want - whole).abs().argsort().tolist()
         t.that(
             order == right or order != by_size,
@@ -301,23 +280,86 @@ $$
             alternatives=[example_by_example, by_contributions],
             min_checks=6,
             mutants=[
-                Mutant("late absolute value", "late-abs", "gradients.abs().mean(dim=0)", "gradients.mean(dim=0).abs()"),
+                Mutant(
+                    "late absolute value",
+                    "late-abs",
+                    "gradients.abs().mean(dim=0)",
+                    "gradients.mean(dim=0).abs()",
+                    "derivatives of different examples cancel: take the absolute value of each example's, "
+                    "then the mean",
+                ),
                 Mutant(
                     "one factor for all examples",
-                    "late-abs",
+                    "one-factor",
                     "return gradients.abs().mean(dim=0)",
-                    "return gradients.sum(dim=0).abs() / len(X)",
+                    "return gradients.sum(dim=0).abs()",
+                    "with one factor for all examples their derivatives are added and cancel: take a factor "
+                    "for each example, (B, H)",
                 ),
-                Mutant("no absolute value", "signed", "gradients.abs()", "gradients"),
-                Mutant("squares", "squared", "gradients.abs()", "gradients.square()"),
-                Mutant("sum", "total", ".mean(dim=0)", ".sum(dim=0)"),
-                Mutant("mean loss", "mean-twice", "losses.sum()", "losses.mean()"),
-                Mutant("mean error", "mean-error", ".sum(dim=(1, 2))", ".mean(dim=(1, 2))"),
+                Mutant(
+                    "one factor, mean error",
+                    "one-factor-mean",
+                    "return gradients.abs().mean(dim=0)",
+                    "return gradients.sum(dim=0).abs() / target.numel()",
+                    "this is the derivative of the mean error of all examples: take a factor for each "
+                    "example, (B, H), and for its loss the *sum* of its squared errors",
+                ),
+                Mutant(
+                    "at zero",
+                    "at-zero",
+                    "torch.ones(len(X)",
+                    "torch.zeros(len(X)",
+                    "these are derivatives with all heads off: m = 1 has them all on",
+                ),
+                Mutant(
+                    "no absolute value",
+                    "signed",
+                    "gradients.abs()",
+                    "gradients",
+                    "importance has no sign here: take absolute values, for each example",
+                ),
+                Mutant(
+                    "squares",
+                    "squared",
+                    "gradients.abs()",
+                    "gradients.square()",
+                    "these are mean squares of the derivatives, not mean absolute values",
+                ),
+                Mutant(
+                    "sum",
+                    "total",
+                    ".mean(dim=0)",
+                    ".sum(dim=0)",
+                    "this is the sum over the examples; it should be their mean",
+                ),
+                Mutant(
+                    "mean loss",
+                    "mean-twice",
+                    "losses.sum()",
+                    "losses.mean()",
+                    "it is divided by the number of examples twice",
+                ),
+                Mutant(
+                    "mean of all errors",
+                    "mean-of-all",
+                    "losses.sum()",
+                    "losses.mean() / X[0].numel()",
+                    "the loss here is the mean over all examples, tokens and features: each example has a "
+                    "loss of its own, the sum of its squared errors",
+                ),
+                Mutant(
+                    "mean error",
+                    "mean-error",
+                    ".sum(dim=(1, 2))",
+                    ".mean(dim=(1, 2))",
+                    "the loss of an example is the sum of its squared errors, not the mean",
+                ),
                 Mutant(
                     "normalised",
                     "normalised",
                     "return gradients.abs().mean(dim=0)",
                     "return F.normalize(gradients.abs().mean(dim=0), p=1, dim=0)",
+                    "the importances are divided by their sum",
                 ),
                 Mutant("a row an example", "shape", ".mean(dim=0)", ""),
                 Mutant("factors without gradient", "raised", ", requires_grad=True", ""),
@@ -349,22 +391,44 @@ weights are large, and in some layers one that does harm.
             min_checks=20,
             mutants=[
                 Mutant("reversed", "reversed", "lambda head: without[head])", "lambda head: -without[head])"),
-                Mutant("heads stay off", "stay-off", function=growing_list),
+                Mutant(
+                    "heads stay off",
+                    "stay-off",
+                    function=growing_list,
+                    message="heads that were switched off stay off: start from all heads for each",
+                ),
                 Mutant(
                     "alone",
                     "alone",
                     "loss(on.index_fill(0, torch.tensor([head], device=X.device), 0))",
                     "loss((on - on).index_fill(0, torch.tensor([head], device=X.device), 1))",
+                    "this is the loss with that head alone, and all others off",
                 ),
-                Mutant("growth", "growth", '"without": without', '"without": [x - loss(on) for x in without]'),
+                Mutant(
+                    "growth",
+                    "growth",
+                    '"without": without',
+                    '"without": [x - loss(on) for x in without]',
+                    "this is how much the loss grows; `without` is the loss itself",
+                ),
                 Mutant(
                     "summed",
                     "summed",
                     "layer(X, X, X, head_mask=mask), target)",
                     'layer(X, X, X, head_mask=mask), target, reduction="sum")',
+                    "this is the sum of the squared errors; the loss is their mean",
                 ),
                 Mutant("counted from one", "heads", '"order": order', '"order": [head + 1 for head in order]'),
-                Mutant("not off", "unchanged", "device=X.device), 0))", "device=X.device), 1))"),
+                Mutant(
+                    "not off",
+                    "unchanged",
+                    "device=X.device), 0))",
+                    "device=X.device), 1))",
+                    "no head is really switched off",
+                ),
+                Mutant(
+                    "ranks", "ranks", '"order": order', '"order": [order.index(head) for head in range(len(order))]'
+                ),
                 Mutant("by the weights", "planted", function=by_weights),
                 Mutant("by absolute change", "absolute", function=by_change),
                 Mutant("in place", "mutates", function=zeroed_in_place),

@@ -83,30 +83,18 @@ class Layer(nn.Module):
 
 
 def _measure(X):
-    """The two numbers, and what mistakes make of them."""
+    """The two numbers of tokens (R, N, D)."""
     R, N, _ = X.shape
-    dots = torch.einsum("rad,rbd->rab", X, X)
     lengths = X.square().sum(-1).sqrt()
-    cosines = dots / torch.einsum("ra,rb->rab", lengths, lengths)
+    cosines = torch.einsum("rad,rbd->rab", X, X) / torch.einsum("ra,rb->rab", lengths, lengths)
     means, overall = X.mean(0), X.mean((0, 1))
-    total = (X - overall).square().sum()
-    share = R * (means - overall).square().sum() / total
-    pairs = R * N * (N - 1)
-    return {
-        "alike": (cosines.sum() - R * N) / pairs,
-        "position": share,
-        "with-itself": cosines.mean(),
-        "not-normalised": (dots.sum() - X.square().sum()) / pairs,
-        "rest": 1 - share,
-        "of-sequence": N * (X.mean(1) - overall).square().sum() / total,
-        "no-factor": share / R,
-        "not-divided": share * total,
-    }
+    share = R * (means - overall).square().sum() / (X - overall).square().sum()
+    return (cosines.sum() - R * N) / (R * N * (N - 1)), share
 
 
 def _numbers(t, value, name, count):
     try:
-        found = torch.tensor([float(x) for x in value], dtype=torch.float64)
+        found = torch.tensor([float(x) for x in value], dtype=torch.float64, device=t.device)
     except (TypeError, ValueError):
         t.that(False, "type", f"{name} is not a list of numbers")
     t.that(len(found) == count, "shape", f"{name} has {len(found)} numbers, expected {count}: one more than layers")
@@ -121,53 +109,19 @@ def verify(t, answer):
             torch.manual_seed(1000 * t.seed + seed)
             layers = [Layer(D, residual) for _ in range(depth)]
             tokens, positions = t.randn(R, N, D), 2 * d2l.sinusoidal(N, D).to(t.device)
-            X = (tokens + positions).cpu()
-            states, bare = [X], [tokens.cpu()]
+            states = [(tokens + positions).cpu()]
             with torch.no_grad():
                 for layer in layers:
                     states.append(layer(states[-1]))
-                    bare.append(layer(bare[-1]))
-            want = [_measure(X.double()) for X in states]
-            other = [_measure(X.double()) for X in bare]
-
-            def series(name, found=want):
-                return torch.stack([m[name] for m in found]).double()
-
+            want = torch.tensor([_measure(X.double()) for X in states], dtype=torch.float64)
             layers = [layer.to(t.device) for layer in layers]
 
-            got = t.call(answer, tokens, positions, layers)
-            alike, position = t.fields(got, "alike", "position")
-            alike = _numbers(t, alike, "alike", depth + 1)
-            position = _numbers(t, position, "position", depth + 1)
-            t.same(
-                alike,
-                series("alike"),
-                "alike",
-                dtype=torch.float64,
-                tolerance=(1e-3, 1e-4),
-                mistakes={
-                    "with-itself": (series("with-itself"), "a token's cosine with itself is always one: leave it out"),
-                    "not-normalised": (series("not-normalised"), "these are dot products: divide by both lengths"),
-                    "no-positions": (series("alike", other), "the positions are not added"),
-                    "not-stacked": (
-                        series("alike", [want[0]] * (depth + 1)),
-                        "the input is measured again and again: pass it from layer to layer",
-                    ),
-                },
+            found = t.fields(t.call(answer, tokens, positions, layers), "alike", "position")
+            alike, position = (
+                _numbers(t, value, name, depth + 1) for value, name in zip(found, ("alike", "position"), strict=True)
             )
-            t.same(
-                position,
-                series("position"),
-                "position",
-                dtype=torch.float64,
-                tolerance=(1e-3, 1e-4),
-                mistakes={
-                    "rest": (series("rest"), "this is the share that the position does not explain"),
-                    "of-sequence": (series("of-sequence"), "this is the share of the sequence: average over sequences"),
-                    "no-factor": (series("no-factor"), "each mean stands for R tokens: the factor R is missing"),
-                    "not-divided": (series("not-divided"), "a share is divided by the whole"),
-                },
-            )
+            t.same(alike, want[:, 0], "alike", dtype=torch.float64, tolerance=(1e-3, 1e-4))
+            t.same(position, want[:, 1], "position", dtype=torch.float64, tolerance=(1e-3, 1e-4))
             ends.setdefault(residual, []).append((alike, position))
     plain = ends[False]
     t.below(
@@ -248,25 +202,90 @@ EXERCISE = Exercise(
             alternatives=[with_functions],
             min_checks=20,
             mutants=[
-                Mutant("with itself", "with-itself", "cosines[:, others].mean()", "cosines.mean()"),
-                Mutant("dot products", "not-normalised", "unit @ unit.mT", "X @ X.mT"),
-                Mutant("no positions", "no-positions", "tokens + positions", "tokens"),
-                Mutant("not stacked", "not-stacked", "X = layers[depth - 1](X)", "layers[depth - 1](X)"),
+                Mutant(
+                    "with itself",
+                    "with-itself",
+                    "cosines[:, others].mean()",
+                    "cosines.mean()",
+                    "a token's cosine with itself is always one: leave it out",
+                ),
+                Mutant(
+                    "dot products",
+                    "not-normalised",
+                    "unit @ unit.mT",
+                    "X @ X.mT",
+                    "these are dot products: divide by both lengths",
+                ),
+                Mutant(
+                    "no positions",
+                    "no-positions",
+                    "tokens + positions",
+                    "tokens",
+                    "the positions are not added",
+                ),
+                Mutant(
+                    "not stacked",
+                    "not-stacked",
+                    "X = layers[depth - 1](X)",
+                    "layers[depth - 1](X)",
+                    "the input is measured again and again: pass it from layer to layer",
+                ),
+                Mutant(
+                    "positions in every layer",
+                    "each-layer",
+                    "X = layers[depth - 1](X)",
+                    "X = layers[depth - 1](X if depth == 1 else X + positions)",
+                    "the positions are added before every layer: add them once, to the embeddings",
+                ),
+                Mutant(
+                    "positions twice at first",
+                    "each-layer",
+                    "X = layers[depth - 1](X)",
+                    "X = layers[depth - 1](X + positions)",
+                    "the positions are added before every layer: add them once, to the embeddings",
+                ),
+                Mutant(
+                    "positions after every layer",
+                    "each-layer",
+                    "X = layers[depth - 1](X)",
+                    "X = layers[depth - 1](X) + positions",
+                    "the positions are added again after every layer: add them once, to the embeddings",
+                ),
+                Mutant(
+                    "unbiased",
+                    "unbiased",
+                    "(between / (X - overall).square().sum()).item()",
+                    "(of_position.var(0).sum() / X.flatten(0, 1).var(0).sum()).item()",
+                    "`var` divides by one less than the number, which is not the same factor for N means and "
+                    "R N tokens: sum the squares, or set correction=0",
+                ),
                 Mutant(
                     "the rest",
                     "rest",
                     "(between / (X - overall).square().sum()).item()",
                     "1 - (between / (X - overall).square().sum()).item()",
+                    "this is the share that the position does not explain",
                 ),
                 Mutant(
                     "of the sequence",
                     "of-sequence",
                     "len(X) * (of_position - overall).square().sum()",
                     "N * (X.mean(dim=1) - overall).square().sum()",
+                    "this is the share of the sequence: average over sequences",
                 ),
-                Mutant("factor missing", "no-factor", "len(X) * (of", "(of"),
                 Mutant(
-                    "not divided", "not-divided", "(between / (X - overall).square().sum()).item()", "between.item()"
+                    "factor missing",
+                    "no-factor",
+                    "len(X) * (of",
+                    "(of",
+                    "each mean stands for R tokens: the factor R is missing",
+                ),
+                Mutant(
+                    "not divided",
+                    "not-divided",
+                    "(between / (X - overall).square().sum()).item()",
+                    "between.item()",
+                    "a share is divided by the whole",
                 ),
                 Mutant("without the input", "shape", '"alike": alike,', '"alike": alike[1:],'),
                 Mutant("last layer only", "type", '"alike": alike,', '"alike": alike[-1],'),

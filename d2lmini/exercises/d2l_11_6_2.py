@@ -3,11 +3,14 @@ r"""A learned position encoding
 Sines are computed. Positions can also be *learned*: one vector of its own for each of the first `max_len` positions, a
 parameter like any other, added to the embeddings.
 
-Write the class `LearnedPositions(num_hiddens, max_len)`, an `nn.Module` with a single parameter. Its `forward(X,
-offset=0)` takes embeddings (B, T, h) at the positions `offset`, `offset + 1`, ... and returns them with the vectors
-of these positions added, (B, T, h). Where a position is asked for that was never made, it raises `ValueError` with a
-message that names both lengths. (Write it with torch alone, without the package's class.)
+Write the class `LearnedPositions(num_hiddens, max_len)`, an `nn.Module` with a single parameter: a table with an axis
+of `max_len` and one of `num_hiddens`, in either order. Its `forward(X, offset=0)` takes embeddings (B, T, h) at the
+positions `offset`, `offset + 1`, ... and returns them with the vectors of these positions added, (B, T, h). Where a
+position is asked for that was never made, it raises `ValueError` with a message that says in numbers what was asked for
+and how many positions there are. (Write it with torch alone, without the package's class.)
 """
+
+import re
 
 import torch
 from torch import nn
@@ -99,6 +102,18 @@ class WrapsAround(WithEmbedding):
         return self.table(positions % self.table.num_embeddings) + X
 
 
+class AxesTurned(nn.Module):
+    def __init__(self, num_hiddens, max_len):
+        super().__init__()
+        self.columns = nn.Parameter(torch.rand(num_hiddens, max_len))
+
+    def forward(self, X, offset=0):
+        asked, there = offset + X.shape[1], self.columns.shape[1]
+        if asked > there:
+            raise ValueError(f"asked for {asked} positions of {there}")
+        return X + self.columns[:, offset:asked].T
+
+
 class SaysNothing(WithBatchDimension):
     def forward(self, X, offset=0):
         try:
@@ -107,81 +122,100 @@ class SaysNothing(WithBatchDimension):
             raise ValueError("wrong length") from None
 
 
+def _tables(given, module):
+    """Shape and dtype of each parameter; None where it is no module."""
+    if isinstance(module, nn.Module):
+        return [[list(p.shape), str(p.dtype)] for p in module.parameters()]
+
+
+def _rows(table, max_len):
+    """A view of the table in which a row is a position."""
+    table = table.detach().squeeze()
+    return table if len(table) == max_len else table.mT
+
+
+def _fill(given, module, rows):
+    (table,) = module.to(rows.device).parameters()
+    _rows(table, len(rows)).copy_(rows)
+    table.filled_here = True
+
+
+def _slope(given, module, X, offset, upstream, max_len):
+    """The gradient in the table; None where none arrives."""
+    (table,) = module.parameters()
+    got = module(X, offset)
+    slope = torch.autograd.grad(got, table, upstream, allow_unused=True)[0] if got.requires_grad else None
+    return None if slope is None else _rows(slope, max_len)
+
+
+def _error(given, module, X, offset):
+    """Name and text of what forward raises; None where it raises nothing."""
+    try:
+        module(X, offset)
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
 def verify(t, answer):
-    B, T, h, extra = t.sizes(4, 3, 10)
-    max_len, offset = T + extra, t.random.randint(1, extra)
+    B, T, h = t.sizes(3, 3, 10)
+    max_len = t.random.randint(12, 16)
+    extra = max_len - T
+    offset = t.random.randint(1, extra - 1)
     module = t.call(answer, h, max_len)
-    t.that(isinstance(module, nn.Module), "type", "LearnedPositions(...) is not an nn.Module: inherit from it")
-    module = module.to(t.device)
-    parameters = list(module.parameters())
+    tables = t.look(_tables, module)
+    t.that(tables is not None, "type", "LearnedPositions(...) is not an nn.Module: inherit from it")
     t.that(
-        len(parameters) == 1,
+        len(tables) == 1,
         "one-parameter",
-        f"the module has {len(parameters)} parameters, expected one table: is it an nn.Parameter, so that an "
+        f"the module has {len(tables)} parameters, expected one table: is it an nn.Parameter, so that an "
         "optimiser finds it?",
     )
-    (table,) = parameters
-    rows = t.randn(max_len, h)
+    ((shape, dtype),) = tables
     t.that(
-        tuple(table.shape) in ((max_len, h), (1, max_len, h)) and table.dtype == torch.float32,
+        [n for n in shape if n > 1] in ([max_len, h], [h, max_len]) and dtype == "torch.float32",
         "table-shape",
-        f"the parameter has shape {tuple(table.shape)}, expected {h} features for each of {max_len} positions",
+        f"the parameter has shape {tuple(shape)} and dtype {dtype}, expected a float32 table with {h} features for "
+        f"each of {max_len} positions",
     )
-    with torch.no_grad():
-        table.copy_(rows.view(table.shape))
+    rows = t.randn(max_len, h)
+    t.look(lambda given, module: _fill(given, module, rows), module)
 
     X = t.randn(B, T, h)
     x, p = X.cpu().double(), rows.cpu().double()
     for start in (0, offset, extra):
         want = x + p[start : start + T]
-        mistakes = {
-            "offset-ignored": (x + p[:T], "the offset is not used: these are the vectors of the first positions"),
-            "from-the-end": (x + p[-T:], "these are the vectors of the last positions"),
-            "one-vector": (x + p[start], "all tokens get the vector of one position"),
-            "off-by-one": (x + p.roll(-1, 0)[start : start + T], "every token gets the vector of the next position"),
-            "replaced": ((p[start : start + T]).expand(B, T, h), "the embeddings are gone: add the positions to them"),
-            "multiplied": (x * p[start : start + T], "the positions are multiplied; add them"),
-            "scaled": (x * h**0.5 + p[start : start + T], "leave the embeddings as they are: nothing is scaled here"),
-        }
         got = t.call(module, X, start)
         t.that(
-            next(module.parameters()) is table,
+            t.look(lambda given, module: hasattr(next(module.parameters()), "filled_here"), module),
             "made-anew",
             "forward makes a new parameter: make it once, in __init__, or the optimiser never sees what is used",
         )
-        t.same(got, want, f"the result with offset {start}", mistakes=mistakes)
+        t.same(got, want, f"the result with offset {start}")
     t.same(t.call(module, X), x + p[:T], "the result without an offset")
 
-    table.grad = None
-    got = t.call(module, X, offset)
-    t.that(got.requires_grad, "grad", "no gradient reaches the table: is it detached?")
     upstream = t.randn(B, T, h)
-    (got * upstream).sum().backward()
-    t.that(table.grad is not None, "grad", "no gradient reaches the table that was there when the module was made")
+    slope = t.look(lambda given, module: _slope(given, module, X, offset, upstream, max_len), module)
+    t.that(slope is not None, "grad", "no gradient reaches the table: is it detached?")
     want = torch.zeros(max_len, h, dtype=torch.float64)
     want[offset : offset + T] = upstream.cpu().double().sum(0)
-    slope = table.grad.view(max_len, h)
     unused = slope.cpu()[(want == 0).all(1)]
     t.that(bool((unused == 0).all()), "unused-moved", "positions that were not used get a gradient, too")
-    t.same(slope, want, "the gradient in the table", mistakes={"mean": (want / B, "the gradient is averaged")})
-
-    def attempt(X, offset):
-        try:
-            return module(X, offset)
-        except ValueError as error:
-            return str(error)
+    t.same(slope, want, "the gradient in the table")
 
     for start in (extra + 1, max_len + 3):
-        got = t.call(attempt, X, start)
+        raised = t.look(lambda given, module, start=start: _error(given, module, X, start), module)
+        case = f"{T} tokens from position {start} on, of {max_len}"
+        t.that(raised is not None, "no-error", f"{case}: something was returned, expected a ValueError")
+        kind, text = raised
         t.that(
-            isinstance(got, str),
-            "no-error",
-            f"{T} tokens from position {start} on, of {max_len}: something was returned, expected a ValueError",
+            kind == "ValueError", "other-error", f"{case}: your code raises {kind}, expected a ValueError of your own"
         )
+        numbers = [int(n) for n in re.findall(r"\d+", text)]
+        there, asked = {max_len, max_len - 1}, {T, start, start + T, start + T - 1}
         t.that(
-            str(max_len) in got or str(max_len - 1) in got,
+            len(numbers) > 1 and not there.isdisjoint(numbers) and not asked.isdisjoint(numbers),
             "unclear-error",
-            "the message of the ValueError does not say how many positions there are",
+            "the message of the ValueError should say in numbers what was asked for and how many positions there are",
         )
 
 
@@ -201,9 +235,9 @@ EXERCISE = Exercise(
             ],
             answer=LearnedPositions,
             verify=verify,
-            alternatives=[WithEmbedding, WithBatchDimension],
+            alternatives=[WithEmbedding, WithBatchDimension, AxesTurned],
             min_checks=12,
-            advice={"raised": "A slice that is too short does not broadcast; raise a ValueError before that"},
+            advice={"raised": "If this is your own ValueError: all positions that are asked for here exist"},
             mutants=[
                 Mutant(
                     "no parameter",
@@ -213,8 +247,8 @@ EXERCISE = Exercise(
                 ),
                 Mutant("sines", "one-parameter", function=Sines),
                 Mutant(
-                    "axes swapped",
-                    "table-shape",
+                    "rows of the other axis",
+                    "raised",
                     "torch.randn(max_len, num_hiddens)",
                     "torch.randn(num_hiddens, max_len)",
                 ),
@@ -227,18 +261,56 @@ EXERCISE = Exercise(
                 Mutant(
                     "a number a position", "table-shape", "torch.randn(max_len, num_hiddens)", "torch.randn(max_len, 1)"
                 ),
-                Mutant("offset ignored", "offset-ignored", "self.P[offset:end]", "self.P[: X.shape[1]]"),
-                Mutant("last positions", "from-the-end", "self.P[offset:end]", "self.P[-X.shape[1] :]"),
-                Mutant("one vector", "one-vector", "self.P[offset:end]", "self.P[offset]"),
-                Mutant("replaced", "replaced", "X + self.P[offset:end]", "self.P[offset:end].expand_as(X)"),
-                Mutant("multiplied", "multiplied", "X + self.P", "X * self.P"),
-                Mutant("scaled", "scaled", "X + self.P", "X * X.shape[-1] ** 0.5 + self.P"),
+                Mutant(
+                    "offset ignored",
+                    "offset-ignored",
+                    "self.P[offset:end]",
+                    "self.P[: X.shape[1]]",
+                    "the offset is not used: these are the vectors of the first positions",
+                ),
+                Mutant(
+                    "last positions",
+                    "from-the-end",
+                    "self.P[offset:end]",
+                    "self.P[-X.shape[1] :]",
+                    "these are the vectors of the last positions",
+                ),
+                Mutant(
+                    "one vector",
+                    "one-vector",
+                    "self.P[offset:end]",
+                    "self.P[offset]",
+                    "all tokens get the vector of one position",
+                ),
+                Mutant(
+                    "replaced",
+                    "replaced",
+                    "X + self.P[offset:end]",
+                    "self.P[offset:end].expand_as(X)",
+                    "the embeddings are gone: add the positions to them",
+                ),
+                Mutant(
+                    "multiplied",
+                    "multiplied",
+                    "X + self.P",
+                    "X * self.P",
+                    "the positions are multiplied; add them",
+                ),
+                Mutant(
+                    "scaled",
+                    "scaled",
+                    "X + self.P",
+                    "X * X.shape[-1] ** 0.5 + self.P",
+                    "leave the embeddings as they are: nothing is scaled here",
+                ),
                 Mutant("detached", "grad", "self.P[offset:end]", "self.P[offset:end].detach()"),
                 Mutant("made anew", "made-anew", function=ReLearned),
                 Mutant("stray term", "unused-moved", function=WholeTable),
                 Mutant("in place", "mutates", "return X + self.P[offset:end]", "return X.add_(self.P[offset:end])"),
                 Mutant("wraps around", "no-error", function=WrapsAround),
-                Mutant("no check", "raised", "end > len(self.P)", "False"),
+                Mutant("no check", "other-error", "end > len(self.P)", "False"),
+                Mutant("raises too early", "raised", "end > len(self.P)", "end >= len(self.P)"),
+                Mutant("one length", "unclear-error", "positions up to {end - 1} are asked for, but there", "there"),
                 Mutant("says nothing", "unclear-error", function=SaysNothing),
             ],
             explanation=r"""

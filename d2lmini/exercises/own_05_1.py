@@ -95,8 +95,7 @@ def verify_fix(t, answer):
         B, T = t.random.sample([2, 5, 6, 7], 2)
         X = t.randn(B, T, H * d)
         matrices = [t.randn(H * d, H * d, scale=(H * d) ** -0.5) for _ in range(4)]
-        wide = [x.cpu().double() for x in (X, *matrices)]
-        x, W_q, W_k, W_v, W_o = wide
+        x, W_q, W_k, W_v, W_o = (y.cpu().double() for y in (X, *matrices))
         want = torch.zeros_like(x)
         for b in range(B):
             for i in range(H):
@@ -105,21 +104,7 @@ def verify_fix(t, answer):
                     seen = x[b, : n + 1]
                     w = torch.softmax(seen @ W_k[:, c] @ (x[b, n] @ W_q[:, c]) / d**0.5, 0)  # (n + 1,)
                     want[b, n] += w @ (seen @ W_v[:, c]) @ W_o[c]
-        mistakes = {
-            "view": (as_it_was(*wide, H), "this is still the colleague's result: `view` moves no number"),
-            "way-back": (
-                wrong_way_back(*wide, H),
-                "the heads are right, and joined wrongly: bring T before H again before you join them",
-            ),
-            "over-heads": (
-                over_heads(*wide, H),
-                "heads attend to each other at one token: move H before T, so that the tokens are attended to",
-            ),
-            "interleaved": (interleaved(*wide, H), "head i has every H-th feature; it should have the i-th block"),
-            "not-causal": (not_causal(*wide, H), "later tokens are seen: the mask is lost"),
-            "no-output": (want @ torch.linalg.inv(W_o), "the product with W_o is missing"),
-        }
-        t.same(t.call(answer, X, *matrices, H), want, f"the output of {H} heads", mistakes=mistakes)
+        t.same(t.call(answer, X, *matrices, H), want, f"the output of {H} heads")
 
 
 def dependence(layer, num_tokens, num_hiddens):
@@ -139,7 +124,7 @@ def dependence(layer, num_tokens, num_hiddens):
     columns = []
     for s in range(num_tokens):
         changed = X.clone()
-        changed[0, s] = torch.randn(num_hiddens)
+        changed[0, s] += 1
         moved = ~torch.isclose(layer(changed)[0], before, atol=1e-6)  # (T, h)
         columns.append(moved.any(dim=-1))
     return torch.stack(columns, dim=1)
@@ -165,6 +150,9 @@ def draw_layers(t, T, h, H):
     pattern = (t.rand(T, T).cpu() < 0.5).double()
     pattern[:2, :2] = torch.tensor([[1.0, 1.0], [0.0, 1.0]])  # something off the diagonal, on one side of it
     layers = {"a layer with links drawn at random": (lambda X: pattern.to(X) @ X, pattern > 0)}
+    narrow = torch.zeros(T, h, T, h)
+    for row, column in pattern.nonzero().tolist():
+        narrow[row, t.random.randrange(h), column, t.random.randrange(h)] = 1.0
     kinds = {
         "a layer that is right": multi_head,
         "the colleague's layer": as_it_was,
@@ -181,6 +169,8 @@ def draw_layers(t, T, h, H):
         x = t.randn(1, T, h, dtype=torch.float64).cpu()
         slopes = torch.autograd.functional.jacobian(layer, x)[0, :, :, 0]  # (T, h, T, h)
         layers[name] = layer, slopes.abs().amax((1, 3)) > 1e-9
+    linked = "a layer whose links lead from one feature of a token to one feature of another"
+    layers[linked] = (lambda X: torch.einsum("tosf,bsf->bto", narrow.to(X), X)), pattern > 0
     return layers
 
 
@@ -188,25 +178,10 @@ def verify_dependence(t, answer):
     H, T = t.random.choice([2, 3]), t.random.choice([6, 7, 8])
     h = 4 * H
     for name, (layer, want) in draw_layers(t, T, h, H).items():
-        mistakes = {
-            "transposed": (want.T, "rows and columns have changed places: a row belongs to an output"),
-            "turned": (~want, "True and False have changed places"),
-            "nothing": (torch.zeros_like(want), "nothing is seen to depend on anything: does the input really change?"),
-            "without-itself": (want & ~torch.eye(T, dtype=torch.bool), "an output depends on its own token too"),
-            "future-only": (want.triu(1), "only forbidden dependences are found; missing ones are faults as well"),
-            "cumulative": (
-                want.cumsum(1) > 0,
-                "tokens that were changed stay changed: start from the first X for every token",
-            ),
-            "everything": (
-                want.any(1, keepdim=True).expand(T, T),
-                "all columns are alike: change one token at a time",
-            ),
-        }
         got = t.call(answer, layer, T, h)
         if isinstance(got, torch.Tensor):
             got = got.to(t.device)  # the layers work on any device, and so may the answer
-        t.same(got, want, f"the dependence in {name}", mistakes=mistakes)
+        t.same(got, want, f"the dependence in {name}")
 
 
 EXERCISE = Exercise(
@@ -228,12 +203,67 @@ EXERCISE = Exercise(
             alternatives=[by_a_loop, by_permute],
             min_checks=6,
             mutants=[
-                Mutant("as it was", "view", function=as_it_was),
-                Mutant("wrong way back", "way-back", "Y.transpose(1, 2).flatten(2) @ W_o", "Y.reshape(X.shape) @ W_o"),
-                Mutant("over heads", "over-heads", function=over_heads),
-                Mutant("interleaved", "interleaved", function=interleaved),
-                Mutant("not causal", "not-causal", ", is_causal=True", ""),
-                Mutant("no last matrix", "no-output", ".flatten(2) @ W_o", ".flatten(2)"),
+                Mutant(
+                    "as it was",
+                    "view",
+                    function=as_it_was,
+                    message="this is still the colleague's result: `view` moves no number",
+                ),
+                Mutant(
+                    "wrong way back",
+                    "way-back",
+                    "Y.transpose(1, 2).flatten(2) @ W_o",
+                    "Y.reshape(X.shape) @ W_o",
+                    "the heads are right, and joined wrongly: bring T before H again before you join them",
+                ),
+                Mutant(
+                    "over heads",
+                    "over-heads",
+                    function=over_heads,
+                    message="heads attend to each other at one token: move H before T, so that the tokens are "
+                    "attended to",
+                ),
+                Mutant(
+                    "interleaved",
+                    "interleaved",
+                    function=interleaved,
+                    message="head i has every H-th feature; it should have the i-th block",
+                ),
+                Mutant(
+                    "not causal",
+                    "not-causal",
+                    ", is_causal=True",
+                    "",
+                    "later tokens are seen: the mask is lost",
+                ),
+                Mutant(
+                    "matrices transposed",
+                    "transposed",
+                    "(X @ W)",
+                    "(X @ W.T)",
+                    "W_q, W_k and W_v are transposed: the product is X @ W, without the .T of nn.Linear and F.linear",
+                ),
+                Mutant(
+                    "unscaled",
+                    "unscaled",
+                    "is_causal=True",
+                    "is_causal=True, scale=1.0",
+                    "the scores are not divided by the root of h / H",
+                ),
+                Mutant(
+                    "root of h",
+                    "scale-h",
+                    "is_causal=True",
+                    "is_causal=True, scale=X.shape[-1] ** -0.5",
+                    "the scores are divided by the root of h: a head has only h / H features",
+                ),
+                Mutant(
+                    "no last matrix",
+                    "no-output",
+                    ".flatten(2) @ W_o",
+                    ".flatten(2)",
+                    "the product with W_o is missing",
+                ),
                 Mutant("heads kept apart", "raised", "Y.transpose(1, 2).flatten(2) @ W_o", "Y.transpose(1, 2) @ W_o"),
                 Mutant("in double", "dtype", ".flatten(2) @ W_o", ".flatten(2).double() @ W_o.double()"),
             ],
@@ -252,7 +282,8 @@ if they were neighbours.
             prompt=r"""
 **Catch it.** The colleague's test for leaks found nothing, and there is no leak. Write the test that says more:
 `dependence(layer, num_tokens, num_hiddens)` returns a table (T, T) of booleans that tells which outputs depend on which
-inputs. It can only call the layer, and is tried on one that is right and on four that are not.
+inputs. It can only call the layer, and is tried on one that is right, on four that are not, and on two whose
+links are drawn at random.
 """,
             hints=[
                 "Call the layer twice, with inputs that differ in one token. Which outputs moved?",
@@ -264,13 +295,72 @@ inputs. It can only call the layer, and is tried on one that is right and on fou
             alternatives=[by_gradient, in_one_batch],
             min_checks=10,
             mutants=[
-                Mutant("transposed", "transposed", "dim=1)", "dim=0)"),
-                Mutant("turned", "turned", "~torch.isclose", "torch.isclose"),
-                Mutant("nothing changes", "nothing", "changed[0, s] = torch.randn(num_hiddens)", "changed[0, s] *= 1"),
-                Mutant("stays changed", "cumulative", "changed = X.clone()", "changed = X"),
-                Mutant("all change", "everything", "changed[0, s] =", "changed[0] ="),
-                Mutant("not itself", "without-itself", "dim=1)", "dim=1) & ~torch.eye(num_tokens, dtype=torch.bool)"),
-                Mutant("leaks only", "future-only", "dim=1)", "dim=1).triu(1)"),
+                Mutant(
+                    "transposed",
+                    "transposed",
+                    "dim=1)",
+                    "dim=0)",
+                    "rows and columns have changed places: a row belongs to an output",
+                ),
+                Mutant(
+                    "turned", "turned", "moved.any(dim=-1)", "~moved.any(dim=-1)", "True and False have changed places"
+                ),
+                Mutant(
+                    "all features",
+                    "all-features",
+                    "moved.any(dim=-1)",
+                    "moved.all(dim=-1)",
+                    "an output depends on a token where *any* of its features moves; this asks that all of them do",
+                ),
+                Mutant(
+                    "one output feature",
+                    "one-output",
+                    "moved.any(dim=-1)",
+                    "moved[:, 0]",
+                    "only the first feature of the outputs is compared: look at all",
+                ),
+                Mutant(
+                    "one input feature",
+                    "one-input",
+                    "changed[0, s] += 1",
+                    "changed[0, s, 0] += 1",
+                    "only the first feature of a token is changed: change all, since an output may depend on another",
+                ),
+                Mutant(
+                    "nothing changes",
+                    "nothing",
+                    "changed[0, s] += 1",
+                    "changed[0, s] *= 1",
+                    "nothing is seen to depend on anything: does the input really change?",
+                ),
+                Mutant(
+                    "stays changed",
+                    "cumulative",
+                    "changed = X.clone()",
+                    "changed = X",
+                    "tokens that were changed stay changed: start from the first X for every token",
+                ),
+                Mutant(
+                    "all change",
+                    "everything",
+                    "changed[0, s] +=",
+                    "changed[0] +=",
+                    "all columns are alike: change one token at a time",
+                ),
+                Mutant(
+                    "not itself",
+                    "without-itself",
+                    "dim=1)",
+                    "dim=1) & ~torch.eye(num_tokens, dtype=torch.bool)",
+                    "an output depends on its own token too",
+                ),
+                Mutant(
+                    "leaks only",
+                    "future-only",
+                    "dim=1)",
+                    "dim=1).triu(1)",
+                    "only forbidden dependences are found; missing ones are faults as well",
+                ),
                 Mutant("each feature", "shape", "moved.any(dim=-1)", "moved"),
                 Mutant("numbers", "dtype", "dim=1)", "dim=1).float()"),
             ],

@@ -58,6 +58,12 @@ def same_angle(k, D):
     return torch.block_diag(*[torch.tensor([[a.cos(), a.sin()], [-a.sin(), a.cos()]])] * (D // 2))
 
 
+def in_halves(k, D):
+    """As if all sines came first."""
+    order = torch.arange(D).view(-1, 2).T.flatten()
+    return by_rotary(k, D)[order.argsort()][:, order.argsort()]
+
+
 def verify(t, answer):
     length = 80
     for k, D in ((t.random.randint(2, 9), 32), (-t.random.randint(2, 9), 48), (0, 32), (1, 48)):
@@ -90,8 +96,8 @@ def verify(t, answer):
             t.that(
                 spread < 1e-6 * D * M.abs().max().item(),
                 "not-the-offset",
-                f"{case}: scores of one offset differ from place to place; turn each pair (sine, cosine) by an angle "
-                "of its own and nothing else",
+                f"{case}: scores of one offset differ from place to place; turn each pair (sine, cosine), which stand "
+                "side by side, by an angle of its own and nothing else",
             )
             t.that(
                 all_at(-k),
@@ -132,6 +138,7 @@ EXERCISE = Exercise(
                 Mutant("exponent halved", "elsewhere", "/ D)  # (D / 2,)", "/ (2 * D))  # (D / 2,)"),
                 Mutant("one angle for all", "elsewhere", function=same_angle),
                 Mutant("mirrored", "not-the-offset", "[-a.sin(), a.cos()]", "[a.sin(), -a.cos()]"),
+                Mutant("sines first", "not-the-offset", function=in_halves),
                 Mutant("one pair missing", "shape", "torch.block_diag(*blocks)", "torch.block_diag(*blocks[:-1])"),
                 Mutant("blocks in a list", "type", "return torch.block_diag(*blocks)", "return blocks"),
                 Mutant("zero", "zero", "torch.block_diag(*blocks)", "0 * torch.block_diag(*blocks)"),

@@ -23,6 +23,7 @@ One of the six is a surprise. Look at it before you believe it.
 import torch
 
 from d2lmini.exercises.engine import Exercise, Identity, Mutant
+from d2lmini.exercises.engine.provenance import DoubledSlopes, differentiated
 
 NAMES = ("W_q", "b_q", "W_k", "b_k", "W_v", "b_v")
 
@@ -79,54 +80,9 @@ def token_by_token(X, parameters, G):
     return left, right
 
 
-def _mistakes(x, p, g, want):
-    """What known mistakes give for each of the six."""
-    q, k, v = (x @ p[f"W_{part}"] + p[f"b_{part}"] for part in "qkv")
-    a = torch.softmax(q @ k.T, -1)
-    da = g @ v.T
-    ds = a * (da - (a * da).sum(-1, keepdim=True))
-    diagonal, columns = a * (1 - a) * da, a * (da - (a * da).sum(0, keepdim=True))
-    plain, whole = a * da, da
-
-    def through(d_scores, why, code):
-        dq, dk = d_scores @ k, d_scores.T @ q
-        found = {"W_q": x.T @ dq, "b_q": dq.sum(0), "W_k": x.T @ dk, "b_k": dk.sum(0)}
-        return {name: {code: (value, why)} for name, value in found.items()}
-
-    known = {name: {} for name in NAMES}
-    for d_scores, code, why in (
-        (plain, "no-denominator", "the denominator of the softmax depends on the scores, too: a term is missing"),
-        (
-            diagonal,
-            "diagonal",
-            "only the diagonal of the softmax's Jacobian is there: the weights of a row are coupled",
-        ),
-        (columns, "columns", "the sum in the softmax's derivative runs over the keys of a query, along the row"),
-        (whole, "no-softmax", "the derivative of the softmax is missing"),
-        (ds.T, "transposed-scores", "rows and columns of the scores' gradient are swapped: queries are the rows"),
-        (-ds, "turned", "the sign is turned"),
-        (ds / x.shape[1] ** 0.5, "scaled", "the scores of this exercise are not divided by the root of D"),
-    ):
-        for name, found in through(d_scores, why, code).items():
-            known[name] |= found
-    known["W_v"] |= {
-        "weights-transposed": (x.T @ (a @ g), "value s goes to all queries: the weights must be transposed here"),
-        "no-weights": (x.T @ g, "the attention weights are missing between value and output"),
-    }
-    known["b_v"] |= {
-        "weights-transposed": ((a @ g).sum(0), "value s goes to all queries: the weights must be transposed here"),
-        "mean": (want["b_v"] / len(x), "a bias is added to every token: sum over the tokens, no mean"),
-    }
-    for part, d in (("q", ds @ k), ("k", ds.T @ q), ("v", a.T @ g)):
-        known[f"W_{part}"]["matrix-transposed"] = (d.T @ x, "the matrix is transposed: its rows belong to X")
-        known[f"b_{part}"].setdefault(
-            "mean", (d.mean(0), "a bias is added to every token: sum over the tokens, no mean")
-        )
-    known["b_k"]["columns-summed"] = (
-        ds.sum(1) @ k,
-        "each token's key has the bias: sum the keys' gradients",
-    )
-    return known
+def by_autograd_alone(X, parameters, G):
+    left, _ = gradients(X, parameters, G)
+    return left, {name: value.clone() for name, value in left.items()}
 
 
 def verify(t, answer):
@@ -150,11 +106,24 @@ def verify(t, answer):
             steps = 1e-30j * torch.eye(p[name].numel(), dtype=torch.complex128).view(-1, *p[name].shape)
             slopes = [loss({**p, name: p[name] + step}).imag / 1e-30 for step in steps]
             want[name] = torch.stack(slopes).view(p[name].shape)
-        known = _mistakes(x, p, g, want)
-        left, right = t.unpack(t.call(answer, X, parameters, G), "left", "right")
-        for side, found in (("left", left), ("right", right)):
-            for name, value in zip(NAMES, t.fields(found, *NAMES), strict=True):
-                t.same(value, want[name], f"{side}, {name}, for N={N}, D={D}", mistakes=known[name])
+        sides = t.unpack(t.call(answer, X, parameters, G), "left", "right")
+        with t.watching(DoubledSlopes, "runs"):
+            again = t.unpack(t.call(answer, X, parameters, G), "left", "right")
+        for side, found, doubled in zip(("left", "right"), sides, again, strict=True):
+            found, doubled = t.fields(found, *NAMES), t.fields(doubled, *NAMES)
+            for name, value in zip(NAMES, found, strict=True):
+                t.same(value, want[name], f"{side}, {name}, for N={N}, D={D}")
+            pairs = zip(NAMES, found, doubled, strict=True)
+            # the gradient in b_k is zero, and twice zero tells nothing
+            by_torch = [name for name, *pair in pairs if name != "b_k" and differentiated(*pair)]
+            if side == "left":
+                message = "left: the values are right, but autograd is to compute them, and not all come from there"
+                t.that(len(by_torch) == len(NAMES) - 1, "not-differentiated", message)
+            else:
+                message = (
+                    f"right, {', '.join(by_torch)}: the values are right, but torch has differentiated: use a formula"
+                )
+                t.that(not by_torch, "differentiated", message)
 
 
 EXERCISE = Exercise(
@@ -183,21 +152,113 @@ EXERCISE = Exercise(
             advice={"shape": "Each gradient has the shape of its parameter"},
             mutants=[
                 Mutant(
-                    "denominator constant", "no-denominator", "A * (dA - (A * dA).sum(dim=-1, keepdim=True))", "A * dA"
+                    "denominator constant",
+                    "no-denominator",
+                    "A * (dA - (A * dA).sum(dim=-1, keepdim=True))",
+                    "A * dA",
+                    "the denominator of the softmax depends on the scores, too: a term is missing",
                 ),
                 Mutant(
-                    "diagonal only", "diagonal", "A * (dA - (A * dA).sum(dim=-1, keepdim=True))", "A * (1 - A) * dA"
+                    "diagonal only",
+                    "diagonal",
+                    "A * (dA - (A * dA).sum(dim=-1, keepdim=True))",
+                    "A * (1 - A) * dA",
+                    "only the diagonal of the softmax's Jacobian is there: the weights of a row are coupled",
                 ),
-                Mutant("sum over queries", "columns", "(A * dA).sum(dim=-1, keepdim=True)", "(A * dA).sum(dim=0)"),
-                Mutant("softmax forgotten", "no-softmax", "A * (dA - (A * dA).sum(dim=-1, keepdim=True))", "dA"),
-                Mutant("rows and columns", "transposed-scores", "dQ = dS @ K", "dQ = dS.mT @ K"),
-                Mutant("sign", "turned", "(dA - (A * dA)", "-(dA - (A * dA)"),
-                Mutant("scaled", "scaled", "dA = G @ V.mT", "dA = G @ V.mT / X.shape[-1] ** 0.5"),
-                Mutant("weights not transposed", "weights-transposed", "A.mT @ G", "A @ G"),
-                Mutant("weights forgotten", "no-weights", "A.mT @ G", "G"),
-                Mutant("matrix transposed", "matrix-transposed", "X.mT @ d ", "d.mT @ X "),
-                Mutant("mean over tokens", "mean", "d.sum(dim=0)", "d.mean(dim=0)"),
+                Mutant(
+                    "sum over queries",
+                    "columns",
+                    "(A * dA).sum(dim=-1, keepdim=True)",
+                    "(A * dA).sum(dim=0)",
+                    "the sum in the softmax's derivative runs over the keys of a query, along the row",
+                ),
+                Mutant(
+                    "softmax forgotten",
+                    "no-softmax",
+                    "A * (dA - (A * dA).sum(dim=-1, keepdim=True))",
+                    "dA",
+                    "the derivative of the softmax is missing",
+                ),
+                Mutant(
+                    "rows and columns",
+                    "transposed-scores",
+                    "dQ = dS @ K",
+                    "dQ = dS.mT @ K",
+                    "rows and columns of the scores' gradient are swapped: queries are the rows",
+                ),
+                Mutant(
+                    "sign",
+                    "turned",
+                    "(dA - (A * dA)",
+                    "-(dA - (A * dA)",
+                    "the sign is turned",
+                ),
+                Mutant(
+                    "scaled",
+                    "scaled",
+                    "Q @ K.mT, dim=-1) @ V",
+                    "Q @ K.mT / X.shape[-1] ** 0.5, dim=-1) @ V",
+                    "the scores of this exercise are not divided by the root of D",
+                ),
+                Mutant(
+                    "scaled in the formula",
+                    "scaled",
+                    "A = torch.softmax(Q @ K.mT, dim=-1)",
+                    "K = K / X.shape[-1] ** 0.5\n    A = torch.softmax(Q @ K.mT, dim=-1)",
+                    "the scores of this exercise are not divided by the root of D",
+                ),
+                Mutant(
+                    "weights scaled",
+                    "scaled",
+                    "A = torch.softmax(Q @ K.mT, dim=-1)",
+                    "A = torch.softmax(Q @ K.mT / X.shape[-1] ** 0.5, dim=-1)",
+                    "the scores of this exercise are not divided by the root of D",
+                ),
+                Mutant(
+                    "weights not transposed",
+                    "weights-transposed",
+                    "A.mT @ G",
+                    "A @ G",
+                    "value s goes to all queries: the weights must be transposed here",
+                ),
+                Mutant(
+                    "weights forgotten",
+                    "no-weights",
+                    "A.mT @ G",
+                    "G",
+                    "the attention weights are missing between value and output",
+                ),
+                Mutant(
+                    "matrix transposed",
+                    "matrix-transposed",
+                    "X.mT @ d ",
+                    "d.mT @ X ",
+                    "the matrix is transposed: its rows belong to X",
+                ),
+                Mutant(
+                    "mean over tokens",
+                    "mean",
+                    "d.sum(dim=0)",
+                    "d.mean(dim=0)",
+                    "a bias is added to every token: sum over the tokens, no mean",
+                ),
                 Mutant("sum over features", "shape", "d.sum(dim=0)", "d.sum(dim=1)"),
+                Mutant(
+                    "loss forgotten",
+                    "no-loss",
+                    "torch.autograd.grad(Y, list(leaves.values()), G)",
+                    "torch.autograd.grad(Y.sum(), list(leaves.values()))",
+                    "this is the gradient of the sum of Y: hand G to autograd as the gradient in Y",
+                ),
+                Mutant(
+                    "over queries",
+                    "over-queries",
+                    "Q @ K.mT, dim=-1) @ V",
+                    "Q @ K.mT, dim=0) @ V",
+                    "the softmax runs over the queries; it runs over each row, the keys of a query",
+                ),
+                Mutant("left twice", "differentiated", function=by_autograd_alone),
+                Mutant("right twice", "not-differentiated", "return left, right", "return right, right"),
                 Mutant("one side", "shape", "return left, right", "return (left,)"),
             ],
             explanation=r"""

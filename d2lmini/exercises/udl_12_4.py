@@ -23,7 +23,7 @@ def shuffled(X, P, E, W_q, W_k, W_v):
 
     Args:
         X: (N, D), a token in each row.
-        P: (N, N), a permutation matrix.
+        P: (N, N), a single one in each row: a permutation matrix, unless two rows are alike.
         E: (N, D), position encodings; row i belongs to place i, whatever token stands there.
         W_q, W_k, W_v: (D, D) each.
 
@@ -56,74 +56,32 @@ def by_indexing(X, P, E, W_q, W_k, W_v):
 
 
 def verify(t, answer):
-    for _ in range(2):
-        _one(t, answer, *t.sizes(2, 4, 9))
+    for kind in ("a permutation", "another permutation", "two rows of P alike"):
+        N, D = t.sizes(2, 4, 9)
+        order = list(range(N))
+        while all(order[order[i]] == i for i in range(N)):  # P must not be its own inverse
+            t.random.shuffle(order)
+        if kind.startswith("two"):  # here the identity does not hold, so that no side can stand for the other
+            order[0] = order[1]
+        _one(t, answer, N, D, order, f"for N={N}, D={D}, {kind}")
 
 
-def _one(t, answer, N, D):
+def _one(t, answer, N, D, order, case):
     X, E = t.randn(N, D, dtype=torch.float64), t.randn(N, D, dtype=torch.float64)
     matrices = [t.randn(D, D, scale=D**-0.5, dtype=torch.float64) for _ in range(3)]
-    order = list(range(N))
-    while all(order[order[i]] == i for i in range(N)):  # P must not be its own inverse
-        t.random.shuffle(order)
-    P = torch.eye(N, dtype=torch.float64)[order]
+    x, e, w_q, w_k, w_v = (y.cpu() for y in (X, E, *matrices))
 
-    x, e, p = X.cpu(), E.cpu(), P
-    w_q, w_k, w_v = (w.cpu() for w in matrices)
-
-    def attend(tokens, scale=D**-0.5, dim=1, w_q=w_q, w_k=w_k, w_v=w_v):
-        powers = torch.exp(scale * torch.einsum("ia,ab,sc,cb->is", tokens, w_q, tokens, w_k))
-        weights = powers / powers.sum(dim, keepdim=True)
+    def attend(tokens):
+        powers = torch.exp(torch.einsum("ia,ab,sc,cb->is", tokens, w_q, tokens, w_k) / D**0.5)
+        weights = powers / powers.sum(1, keepdim=True)
         return torch.einsum("is,sa,ab->ib", weights, tokens, w_v)
 
-    moved = x[order]
-    left, right = attend(moved), attend(x)[order]
-    gap = attend(moved + e) - attend(x + e)[order]
-    known = {
-        "unscaled": (lambda X: attend(X, scale=1.0), "the scores are not divided by the root of D"),
-        "over-queries": (lambda X: attend(X, dim=0), "the weights sum to one over the queries, not over the keys"),
-        "swapped": (
-            lambda X: attend(X, w_q=w_k, w_k=w_q),
-            "queries and keys have changed places",
-        ),
-        "no-values": (
-            lambda X: attend(X, w_v=torch.eye(D, dtype=X.dtype)),
-            "the tokens themselves are mixed: where is W_v?",
-        ),
-    }
-    mistakes_left = {code: (f(moved), why) for code, (f, why) in known.items()}
-    mistakes_left |= {
-        "not-shuffled": (attend(x), "nothing is shuffled here"),
-        "inverse": (attend(p.T @ x), "shuffled by the inverse: is P transposed?"),
-    }
-    mistakes_right = {
-        "invariant": (attend(x), "this is Sa(X) itself: the claim would be invariance, and it is false"),
-        "inverse": (p.T @ attend(x), "the outputs go back to their old places here: is P transposed?"),
-        "both": (p @ attend(moved), "shuffled twice: once before the layer and once after it"),
-    }
-    tokens_first = attend(moved + e[order]) - attend(x + e)[order]
-    mistakes_gap = {
-        "positions-moved": (
-            tokens_first,
-            "here the positions moved along with the tokens: then nothing breaks. Row i of E belongs to place i",
-        ),
-        "one-side": (
-            attend(moved + e) - attend(x)[order],
-            "positions are added on one side only",
-        ),
-        "turned": (-gap, "the sign is turned: left less right"),
-        "outside": (
-            (attend(moved) + e) - (p @ attend(x) + e),
-            "the positions are added to the outputs; add them to the tokens",
-        ),
-    }
-    got = t.call(answer, X, P.to(t.device), E, *matrices)
-    got_left, got_right, got_gap = t.unpack(got, "left", "right", "gap")
-    size = f"for N={N}, D={D}"
-    t.same(got_left, left, f"the left side {size}", mistakes=mistakes_left)
-    t.same(got_right, right, f"the right side {size}", mistakes=mistakes_right)
-    t.same(got_gap, gap, f"the gap {size}", mistakes=mistakes_gap)
-    t.that(gap.abs().max().item() > 1e-3, "broken", "adding positions broke nothing")
+    left, right = attend(x[order]), attend(x)[order]
+    gap = attend(x[order] + e) - attend(x + e)[order]
+    P = torch.eye(N, dtype=torch.float64, device=t.device)[order]
+    got = t.unpack(t.call(answer, X, P, E, *matrices), "left", "right", "gap")
+    for name, value, want in zip(("left side", "right side", "gap"), got, (left, right, gap), strict=True):
+        t.same(value, want, f"the {name} {case}")
 
 
 EXERCISE = Exercise(
@@ -137,8 +95,9 @@ EXERCISE = Exercise(
             prompt=r"""
 Write `shuffled(X, P, E, W_q, W_k, W_v)`. It returns both sides of the identity, and the gap
 $\operatorname{Sa}(\mathbf P \mathbf X + \mathbf E) - \mathbf P \operatorname{Sa}(\mathbf X + \mathbf E)$: tokens
-change places, places keep their encoding. Then prove the identity on paper, compare with the model proof, and call
-`review("udl-12.4a", "agrees")`.
+change places, places keep their encoding. Compute each side for itself: the check also tries a P with a single one in
+each row, but two rows alike. That is no permutation, and the two sides differ. Then prove the identity on paper,
+compare with the model proof, and call `review("udl-12.4a", "agrees")`.
 """,
             hints=[
                 "What does P do to queries, to keys, to values? Then to the matrix of scores?",
@@ -150,19 +109,113 @@ change places, places keep their encoding. Then prove the identity on paper, com
             verify=verify,
             alternatives=[by_indexing],
             mutants=[
-                Mutant("invariance", "invariant", "right = P @ attend(X)", "right = attend(X)"),
-                Mutant("inverse on the right", "inverse", "right = P @ attend(X)", "right = P.mT @ attend(X)"),
-                Mutant("inverse on the left", "inverse", "left = attend(P @ X)", "left = attend(P.mT @ X)"),
-                Mutant("not shuffled", "not-shuffled", "left = attend(P @ X)", "left = attend(X)"),
-                Mutant("shuffled twice", "both", "right = P @ attend(X)", "right = P @ left"),
+                Mutant(
+                    "invariance",
+                    "invariant",
+                    "right = P @ attend(X)",
+                    "right = attend(X)",
+                    "this is Sa(X) itself: the claim would be invariance, and it is false",
+                ),
+                Mutant(
+                    "inverse on the right",
+                    "inverse",
+                    "right = P @ attend(X)",
+                    "right = P.mT @ attend(X)",
+                    "the outputs go back to their old places here: is P transposed?",
+                ),
+                Mutant(
+                    "inverse on the left",
+                    "inverse",
+                    "left = attend(P @ X)",
+                    "left = attend(P.mT @ X)",
+                    "shuffled by the inverse: is P transposed?",
+                ),
+                Mutant(
+                    "not shuffled",
+                    "not-shuffled",
+                    "left = attend(P @ X)",
+                    "left = attend(X)",
+                    "nothing is shuffled here",
+                ),
+                Mutant(
+                    "shuffled twice",
+                    "both",
+                    "right = P @ attend(X)",
+                    "right = P @ left",
+                    "shuffled twice: once before the layer and once after it",
+                ),
                 Mutant("features shuffled", "raised", "left = attend(P @ X)", "left = attend(X @ P)"),
-                Mutant("unscaled", "unscaled", " / math.sqrt(X.shape[-1])", ""),
-                Mutant("softmax over queries", "over-queries", "dim=-1", "dim=0"),
-                Mutant("queries and keys swapped", "swapped", "queries @ keys.mT", "keys @ queries.mT"),
-                Mutant("values forgotten", "no-values", "tokens @ W_v", "tokens"),
-                Mutant("positions move along", "positions-moved", "attend(P @ X + E)", "attend(P @ (X + E))"),
-                Mutant("positions on one side", "one-side", "attend(X + E)", "attend(X)"),
-                Mutant("sign of the gap", "turned", "return left, right, gap", "return left, right, -gap"),
+                Mutant(
+                    "unscaled",
+                    "unscaled",
+                    " / math.sqrt(X.shape[-1])",
+                    "",
+                    "the scores are not divided by the root of D",
+                ),
+                Mutant(
+                    "softmax over queries",
+                    "over-queries",
+                    "dim=-1",
+                    "dim=0",
+                    "the weights sum to one over the queries, not over the keys",
+                ),
+                Mutant(
+                    "queries and keys swapped",
+                    "swapped",
+                    "queries @ keys.mT",
+                    "keys @ queries.mT",
+                    "queries and keys have changed places",
+                ),
+                Mutant(
+                    "values forgotten",
+                    "no-values",
+                    "tokens @ W_v",
+                    "tokens",
+                    "the tokens themselves are mixed: where is W_v?",
+                ),
+                Mutant(
+                    "positions move along",
+                    "positions-moved",
+                    "attend(P @ X + E)",
+                    "attend(P @ (X + E))",
+                    "no gap at all: E is to be added to the tokens before the layer, and after P has moved "
+                    "them, for row i of E belongs to place i",
+                ),
+                Mutant(
+                    "positions on one side",
+                    "one-side",
+                    "attend(X + E)",
+                    "attend(X)",
+                    "positions are added on the left side only",
+                ),
+                Mutant(
+                    "positions on the right",
+                    "one-side",
+                    "attend(P @ X + E)",
+                    "attend(P @ X)",
+                    "positions are added on the right side only",
+                ),
+                Mutant(
+                    "left side twice",
+                    "left-twice",
+                    "return left, right, gap",
+                    "return left, left, gap",
+                    "this is the left side again: compute P Sa(X) for itself",
+                ),
+                Mutant(
+                    "right side twice",
+                    "right-twice",
+                    "return left, right, gap",
+                    "return right, right, gap",
+                    "this is the right side: compute Sa(P X) for itself",
+                ),
+                Mutant(
+                    "sign of the gap",
+                    "turned",
+                    "return left, right, gap",
+                    "return left, right, -gap",
+                    "the sign is turned: left less right",
+                ),
                 Mutant("two results", "shape", "return left, right, gap", "return left, right"),
             ],
             explanation=r"""
@@ -177,7 +230,8 @@ $$\operatorname{Sa}(\mathbf P\mathbf X) = \mathbf P \operatorname{softmax}(\math
 \mathbf V = \mathbf P \operatorname{softmax}(\mathbf S)\, \mathbf V = \mathbf P \operatorname{Sa}(\mathbf X) ,$$
 
 for $\mathbf P^\top \mathbf P = \mathbf I$. With positions the argument stops at its first step: $\mathbf P \mathbf X +
-\mathbf E$ is not $\mathbf P(\mathbf X + \mathbf E)$.
+\mathbf E$ is not $\mathbf P(\mathbf X + \mathbf E)$. And where two rows of $\mathbf P$ are alike, the denominators
+change: one token is there twice and counts twice, while another is lost.
 """,
         ),
         Choice(

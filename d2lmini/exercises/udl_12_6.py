@@ -84,54 +84,11 @@ def measure(N, D, H, d):
 
 
 def verify(t, answer):
+    names = "qkv_weights", "weights", "maps", "flops"
     for N, D, H, d in CONFIGURATIONS:
-        qkv, weights, maps, flops = measure(N, D, H, d)
-        case = f"for N={N}, D={D}, H={H}, d={d}"
-        got = t.fields(t.call(answer, N, D, H, d), "qkv_weights", "weights", "maps", "flops")
-        full_size = "this is right for d = D only: mind the size of a head"
-        usual = "this is right for d = D / H only: it should depend on d"
-        t.number(
-            got[0],
-            qkv,
-            f"qkv_weights {case}",
-            mistakes={
-                "one-head": (qkv / H, "this is one head's"),
-                "one-matrix": (qkv / 3, "queries, keys and values have a matrix each"),
-                "assumes-full": (3 * H * D * D, full_size),
-                "assumes-usual": (3 * D * D, usual),
-            },
-        )
-        t.number(
-            got[1],
-            weights,
-            f"weights {case}",
-            mistakes={
-                "no-output": (qkv, "the projection of the outputs is missing"),
-                "square-output": (qkv + D * D, "the heads' outputs together have H d features, not always D"),
-            },
-        )
-        t.number(
-            got[2],
-            maps,
-            f"maps {case}",
-            mistakes={
-                "one-map": (N * N, "each head has a map of its own"),
-                "map-features": (maps * d, "a map has one number for each pair of tokens, whatever d is"),
-            },
-        )
-        products = 4 * H * N * N * d
-        t.number(
-            got[3],
-            flops,
-            f"flops {case}",
-            mistakes={
-                "multiply-add": (flops / 2, "a multiplication and an addition are two operations"),
-                "no-products": (flops - products, "the scores and the weighted sums are missing"),
-                "no-values": (flops - products / 2, "two products have N x N in them: scores, and the weighted sums"),
-                "no-projections": (products, "the projections are missing"),
-                "one-token": (products + 2 * weights, "every one of the N tokens is projected"),
-            },
-        )
+        got = t.fields(t.call(answer, N, D, H, d), *names)
+        for name, value, want in zip(names, got, measure(N, D, H, d), strict=True):
+            t.number(value, want, f"{name} for N={N}, D={D}, H={H}, d={d}")
 
 
 EXERCISE = Exercise(
@@ -156,19 +113,105 @@ EXERCISE = Exercise(
             min_checks=20,
             seconds=60.0,  # torch's counter of operations loads much at its first use
             mutants=[
-                Mutant("one head", "one-head", "3 * D * (H * d)", "3 * D * d"),
-                Mutant("one matrix", "one-matrix", "3 * D * (H * d)", "D * (H * d)"),
-                Mutant("always full", "assumes-full", "3 * D * (H * d)", "3 * D * (H * D)"),
-                Mutant("always usual", "assumes-usual", "3 * D * (H * d)", "3 * D * D"),
-                Mutant("no output", "no-output", "qkv_weights + output_weights,", "qkv_weights,"),
-                Mutant("square output", "square-output", "output_weights = (H * d) * D", "output_weights = D * D"),
-                Mutant("one map", "one-map", '"maps": H * N * N', '"maps": N * N'),
-                Mutant("features in maps", "map-features", '"maps": H * N * N', '"maps": H * N * N * d'),
-                Mutant("multiply-adds", "multiply-add", "projections + products,", "(projections + products) // 2,"),
-                Mutant("no products", "no-products", "projections + products,", "projections,"),
-                Mutant("scores only", "no-values", "    products += 2 * H * N * N * d  # weights times values\n", ""),
-                Mutant("no projections", "no-projections", "projections + products,", "products,"),
-                Mutant("one token", "one-token", "2 * N * (qkv_weights", "2 * (qkv_weights"),
+                Mutant(
+                    "one head",
+                    "one-head",
+                    "3 * D * (H * d)",
+                    "3 * D * d",
+                    "this is one head's",
+                ),
+                Mutant(
+                    "one matrix",
+                    "one-matrix",
+                    "3 * D * (H * d)",
+                    "D * (H * d)",
+                    "queries, keys and values have a matrix each",
+                ),
+                Mutant(
+                    "always full",
+                    "assumes-full",
+                    "3 * D * (H * d)",
+                    "3 * D * (H * D)",
+                    "this is right for d = D only: mind the size of a head",
+                ),
+                Mutant(
+                    "always usual",
+                    "assumes-usual",
+                    "3 * D * (H * d)",
+                    "3 * D * D",
+                    "this is right for d = D / H only: it should depend on d",
+                ),
+                Mutant("biases", "biases", "3 * D * (H * d)", "3 * (D + 1) * (H * d)", "there are no biases here"),
+                Mutant(
+                    "no last projection",
+                    "no-last-projection",
+                    "2 * N * (qkv_weights + output_weights)",
+                    "2 * N * qkv_weights",
+                    "the projection of the heads' outputs back to D features is missing",
+                ),
+                Mutant(
+                    "no output",
+                    "no-output",
+                    "qkv_weights + output_weights,",
+                    "qkv_weights,",
+                    "the projection of the outputs is missing",
+                ),
+                Mutant(
+                    "square output",
+                    "square-output",
+                    "output_weights = (H * d) * D",
+                    "output_weights = D * D",
+                    "the heads' outputs together have H d features, not always D",
+                ),
+                Mutant(
+                    "one map",
+                    "one-map",
+                    '"maps": H * N * N',
+                    '"maps": N * N',
+                    "each head has a map of its own",
+                ),
+                Mutant(
+                    "features in maps",
+                    "map-features",
+                    '"maps": H * N * N',
+                    '"maps": H * N * N * d',
+                    "a map has one number for each pair of tokens, whatever d is",
+                ),
+                Mutant(
+                    "multiply-adds",
+                    "multiply-add",
+                    "projections + products,",
+                    "(projections + products) // 2,",
+                    "a multiplication and an addition are two operations",
+                ),
+                Mutant(
+                    "no products",
+                    "no-products",
+                    "projections + products,",
+                    "projections,",
+                    "the scores and the weighted sums are missing",
+                ),
+                Mutant(
+                    "scores only",
+                    "no-values",
+                    "    products += 2 * H * N * N * d  # weights times values\n",
+                    "",
+                    "two products have N x N in them: scores, and the weighted sums",
+                ),
+                Mutant(
+                    "no projections",
+                    "no-projections",
+                    "projections + products,",
+                    "products,",
+                    "the projections are missing",
+                ),
+                Mutant(
+                    "one token",
+                    "one-token",
+                    "2 * N * (qkv_weights",
+                    "2 * (qkv_weights",
+                    "every one of the N tokens is projected",
+                ),
                 Mutant("a field short", "shape", '        "maps": H * N * N,\n', ""),
             ],
             explanation=r"""
