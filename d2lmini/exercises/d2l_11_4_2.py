@@ -304,7 +304,7 @@ want to look at them.
                     "by-keys",
                     "math.sqrt(h)",
                     "math.sqrt(S)",
-                    "the scores are divided by the root of the number of keys; it is h, the number of features, that counts",
+                    "the scores are divided by the root of the number of keys, not of h, the number of features",
                 ),
                 Mutant(
                     "no mask",
