@@ -14,7 +14,8 @@ the *online softmax*; fused kernels are built on it.
 Write `chunked_attention(queries, keys, values, chunk)` for queries (B, T, D), keys (B, S, D) and values (B, S, E), with
 the usual scores $\mathbf q^\top \mathbf k / \sqrt D$. It takes `chunk` keys at a time (the last chunk may be shorter,
 and `chunk` may exceed S), returns (B, T, E), the same as plain attention up to rounding, in values and gradients, and
-makes no tensor as large as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not allowed: you are writing it.
+makes no tensor as large as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not allowed: you are
+writing it.
 """
 
 import math
