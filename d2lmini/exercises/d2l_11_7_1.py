@@ -136,7 +136,7 @@ class _Pointers(nn.Module):
         self.head = nn.Sequential(nn.LayerNorm(h), nn.Linear(h, V))
         self.num_blks, self.bench, self.step, self.last = num_blks, bench, 0, None
         self.batches, self.updates, self.uncleared = [], 0, 0
-        self.bias = self.head[1].bias.detach().clone()
+        self.bias = self.head[1].bias.detach().clone().cpu()
 
     def forward(self, tokens):
         X = self.token(tokens) + self.position
@@ -162,7 +162,7 @@ class _Pointers(nn.Module):
 
     def notice(self):
         """Was the optimiser here since the last look?"""
-        bias = self.head[1].bias.detach()
+        bias = self.head[1].bias.detach().cpu()
         if not torch.equal(bias, self.bias):
             self.updates, self.bias = self.updates + 1, bias.clone()
             self.spend(UPDATE)
