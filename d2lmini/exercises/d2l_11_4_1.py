@@ -70,41 +70,16 @@ class _Decoder(nn.Module):
         self.dense = nn.Linear(num_hiddens, vocab_size)
 
 
-def _reference(decoder, X, memory, state, valid_lens, fault=None):
-    """Logits, hidden and cell in the dtype of the decoder, right or with a known fault."""
-    (hidden, cell), first, logits = state, state[0], []
+def _reference(decoder, X, memory, state, valid_lens):
+    """Logits, hidden and cell in the dtype of the decoder."""
+    (hidden, cell), logits, layer = state, [], decoder.attention
     for x in decoder.embedding(X.T):
-        _, (after, _) = decoder.rnn(torch.cat([x, torch.zeros_like(hidden[0])], -1)[None], (hidden, cell))
-        query = {"query-cell": cell[-1], "query-layer": hidden[0], "stale-query": first[-1], "late-query": after[-1]}
-        query = query.get(fault, hidden[-1])
-        layer = decoder.attention
-        scores = layer.w_v(torch.tanh(layer.W_q(query)[:, None] + layer.W_k(memory)))[..., 0]  # (B, S)
-        if fault != "unmasked":
-            scores = scores.masked_fill(torch.arange(memory.shape[1]) >= valid_lens[:, None], -torch.inf)
+        scores = layer.w_v(torch.tanh(layer.W_q(hidden[-1])[:, None] + layer.W_k(memory)))[..., 0]  # (B, S)
+        scores = scores.masked_fill(torch.arange(memory.shape[1]) >= valid_lens[:, None], -torch.inf)
         context = (torch.softmax(scores, -1)[..., None] * memory).sum(1)
-        carried = cell
-        if fault == "cell-lost":
-            carried = torch.zeros_like(cell)
-        if fault == "cell-kept":
-            carried = state[1]
-        parts = [context, x] if fault == "order" else [x, context]
-        pair = (carried, hidden) if fault == "pair-swapped" else (hidden, carried)
-        output, (hidden, cell) = decoder.rnn(torch.cat(parts, -1)[None], pair)
+        output, (hidden, cell) = decoder.rnn(torch.cat([x, context], -1)[None], (hidden, cell))
         logits.append(decoder.dense(output[0]))
     return torch.stack(logits, 1), hidden, cell
-
-
-FAULTS = {
-    "query-cell": "the query is the cell; the LSTM shows its *hidden* state, and that is what may ask",
-    "query-layer": "the query is the state of the first layer, not of the last",
-    "stale-query": "the query is the same at every step: take the state that the last step left",
-    "late-query": "the query is the state *after* this step's token was read; it must be the one before",
-    "unmasked": "the decoder attends to padding: where are the valid lengths?",
-    "cell-lost": "the cell starts from zero at every step: it has to be carried along with the hidden state",
-    "cell-kept": "the cell is the one from the beginning at every step: carry on the new one",
-    "pair-swapped": "hidden state and cell have changed places in the pair that goes into the LSTM",
-    "order": "the token's embedding comes first, the context second, as D2L has them",
-}
 
 
 def verify_decode(t, answer):
@@ -124,18 +99,12 @@ def verify_decode(t, answer):
     inputs = X, memory.detach().double().requires_grad_(), tuple(part.double() for part in state), valid_lens
     logits, hidden, cell = _reference(exact, *inputs)
     (slope,) = torch.autograd.grad(logits.sum(), inputs[1])
-    with torch.no_grad():
-        mistakes = {fault: (_reference(exact, *inputs, fault)[0], message) for fault, message in FAULTS.items()}
-    t.dtype = torch.float32
     got = t.call(answer, decoder, X, memory, state, valid_lens)
     got_logits, pair = t.unpack(got, "logits", "(hidden, cell)")
     got_hidden, got_cell = t.unpack(pair, "hidden", "cell")
-    t.same(got_logits, logits.detach(), "the logits", mistakes=mistakes)
-    swapped = "hidden state and cell are returned in the wrong order"
-    t.same(got_hidden, hidden.detach(), "the hidden state", mistakes={"returned-swapped": (cell.detach(), swapped)})
-    t.same(
-        got_cell, cell.detach(), "the cell", mistakes={"returned-twice": (hidden.detach(), "this is the hidden state")}
-    )
+    t.same(got_logits, logits.detach(), "the logits")
+    t.same(got_hidden, hidden.detach(), "the hidden state")
+    t.same(got_cell, cell.detach(), "the cell")
     t.same(t.gradient(got_logits, 2, "the logits"), slope, "the gradient in the memory", tolerance=(1e-3, 1e-4))
 
     # two calls of one token each must be one call of two: the state holds all that is needed
@@ -149,9 +118,10 @@ def compare(make, train, valid, seed):
     """Train a GRU and an LSTM on one budget.
 
     Args:
-        make: dict from "gru" and "lstm" to a function without arguments that makes an untrained d2l.Seq2Seq.
+        make: dict from "gru" and "lstm" to a function without arguments that makes an untrained d2l.Seq2Seq; call
+            each once.
         train: the one batch to train on, D2L's tuple (src, tgt_in, src_valid_len, tgt_out).
-        valid: the batch to be judged on.
+        valid: the batch to be judged on, and not to be trained on.
         seed: for torch.manual_seed, before each model is made.
 
     Returns:
@@ -235,65 +205,85 @@ def _toy(t, B, S=3, V=8):
     return src, tgt_in, torch.full((B,), S), tgt
 
 
-def verify_compare(t, answer):
-    V, size = 8, 16
-    made, steps = {}, {}
+class _Maker:
+    """Makes one model, and notes how it begins and which sentences get a backward pass."""
 
-    def record(kind, model):
-        made[kind], steps[kind] = model, 0
+    def __init__(self, kind, src):
+        self.kind, self.src, self.models, self.starts, self.sentences, self.foreign = kind, src, [], [], 0, 0
 
-        def count(module, args):
-            if module.training:
-                steps[kind] += len(args[0])
-
-        model.register_forward_pre_hook(count)
+    def __call__(self):
+        V, size = 8, 16
+        if self.kind == "gru":
+            sizes = V, size, size, 1
+            model = d2l.Seq2Seq(d2l.Seq2SeqEncoder(*sizes), d2l.Seq2SeqAttentionDecoder(*sizes), 0, 0.02)
+        else:
+            model = d2l.Seq2Seq(_LSTMEncoder(V, size), _LSTMDecoder(V, size), 0, 0.02)
+        model.register_forward_hook(self.watch)
+        self.models.append(model)
+        self.starts.append({name: value.clone() for name, value in model.state_dict().items()})
         return model
 
-    def gru():
-        sizes = V, size, size, 1
-        return record("gru", d2l.Seq2Seq(d2l.Seq2SeqEncoder(*sizes), d2l.Seq2SeqAttentionDecoder(*sizes), 0, 0.02))
+    def watch(self, module, args, logits):
+        if logits.requires_grad:
+            logits.register_hook(lambda grad: self.note(args[0]))
 
-    def lstm():
-        return record("lstm", d2l.Seq2Seq(_LSTMEncoder(V, size), _LSTMDecoder(V, size), 0, 0.02))
+    def note(self, src):
+        known = (src[:, None] == self.src).all(-1).any(-1)  # (B,): is it a sentence of `train`?
+        self.sentences, self.foreign = self.sentences + len(src), self.foreign + int((~known).sum())
 
-    def losses(batches):
-        with torch.no_grad():
-            return {
-                kind: {name: float(model.eval().loss(model(*batch[:-1]), batch[-1])) for name, batch in batches.items()}
-                for kind, model in made.items()
-            }
 
+def _states(given):
+    """What `compare` did with the makers: plain data."""
+    return {
+        kind: (len(m.models), m.starts, [dict(x.state_dict()) for x in m.models], m.sentences, m.foreign)
+        for kind, m in given[0].items()
+    }
+
+
+def verify_compare(t, answer):
+    kinds, names = ("gru", "lstm"), ("gru", "lstm", "gru_start", "lstm_start", "ratio")
     reports = []
     for seed in (t.seed % 1000, t.seed % 1000 + 1):
         train, valid = _toy(t, 64), _toy(t, 40)
-        both = {"train": train, "valid": valid}
-        torch.manual_seed(seed)
-        gru(), lstm()  # the LSTM after the GRU, with no seed of its own
-        unseeded = losses(both)
-        for build in (gru, lstm):
-            torch.manual_seed(seed)
-            build()
-        start = losses(both)
-        made.clear()
-        got = t.call(answer, {"gru": gru, "lstm": lstm}, train, valid, seed)
-        names = "gru", "lstm", "gru_start", "lstm_start", "ratio"
+        got = t.call(answer, {kind: _Maker(kind, train[0]) for kind in kinds}, train, valid, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
-        for name, value in report.items():
-            t.that(isinstance(value, (int, float)), "type", f"{name!r} is a {type(value).__name__}, expected a number")
-        t.that(set(made) == {"gru", "lstm"}, "not-made", "both models must be made with the functions in `make`")
-        t.number(report["ratio"], 4 / 3, "'ratio'", mistakes={"upside-down": (3 / 4, "the ratio is upside down")})
-        t.that(steps["gru"] == steps["lstm"], "budget", "the two models were not trained on equally many sentences")
-        end = losses(both)
-        for kind, other in (("gru", "lstm"), ("lstm", "gru")):
-            for name, when in ((f"{kind}_start", start), (kind, end)):
+        found, losses, whole = t.look(_states), {}, {}
+        for kind in kinds:
+            count, starts, ends, _, foreign = found[kind]
+            t.that(count == 1, "not-made", f"the model {kind!r} must be made with its function in `make`, and once")
+            torch.manual_seed(seed)
+            model = _Maker(kind, train[0])()
+            same = all(torch.equal(value, starts[0][name]) for name, value in model.state_dict().items())
+            message = "does not begin as torch.manual_seed(seed) has it: seed torch just before each model is made"
+            t.that(same, "unseeded", f"the model {kind!r} {message}")
+            message = "was trained on sentences that are not in `train`: `valid` is for judging alone"
+            t.that(foreign == 0, "trained-on-valid", f"the model {kind!r} {message}")
+            whole[kind] = sum(p.numel() for p in model.parameters())
+            for name, state in ((f"{kind}_start", starts[0]), (kind, ends[0])):
+                model.load_state_dict(state)
+                with torch.no_grad():
+                    losses[name] = [float(model.eval().loss(model(*x[:-1]), x[-1])) for x in (valid, train)]
+        t.that(
+            found["gru"][3] == found["lstm"][3],
+            "budget",
+            "the two models were not trained on equally many sentences",
+        )
+        mistakes = {
+            "upside-down": (3 / 4, "the ratio is upside down"),
+            "whole-model": (whole["lstm"] / whole["gru"], "only the parameters of `model.decoder.rnn` are asked for"),
+        }
+        t.number(report["ratio"], 4 / 3, "'ratio'", mistakes=mistakes)
+        for kind, other in (kinds, kinds[::-1]):
+            for name, swapped, early in ((f"{kind}_start", f"{other}_start", kind), (kind, other, f"{kind}_start")):
+                when = "after" if early == kind else "before"
                 mistakes = {
-                    "swapped": (when[other]["valid"], f"{name!r} holds the loss of the other model"),
-                    "train-loss": (when[kind]["train"], f"{name!r} is the loss on `train`, not on `valid`"),
-                    "one-seed": (unseeded[kind]["valid"], "the second model was made without seeding torch again"),
+                    "swapped": (losses[swapped][0], f"{name!r} holds the loss of the other model"),
+                    "train-loss": (losses[name][1], f"{name!r} is the loss on `train`, not on `valid`"),
+                    "other-time": (losses[early][0], f"{name!r} is the loss {when} training"),
                 }
-                t.number(report[name], when[kind]["valid"], repr(name), mistakes=mistakes, rtol=1e-3)
+                t.number(report[name], losses[name][0], repr(name), mistakes=mistakes, rtol=1e-3)
         reports.append(report)
-    for kind in ("gru", "lstm"):
+    for kind in kinds:
         message = (
             f"the model {kind!r} has hardly learned: its validation loss did not fall by a third. Are all parameters "
             "given to the optimizer, in enough steps?"
@@ -326,23 +316,90 @@ LSTM reads.
             verify=verify_decode,
             alternatives=[by_the_gates],
             mutants=[
-                Mutant("the cell asks", "query-cell", "hidden[-1].unsqueeze", "cell[-1].unsqueeze"),
-                Mutant("first layer asks", "query-layer", "hidden[-1].unsqueeze", "hidden[0].unsqueeze"),
-                Mutant("first state asks", "stale-query", "hidden[-1].unsqueeze", "state[0][-1].unsqueeze"),
-                Mutant("no mask", "unmasked", "memory, memory, valid_lens", "memory, memory"),
                 Mutant(
-                    "cell thrown away", "cell-lost", "unsqueeze(0), (hidden, cell)", "unsqueeze(0), (hidden, 0 * cell)"
+                    "the cell asks",
+                    "query-cell",
+                    "hidden[-1].unsqueeze",
+                    "cell[-1].unsqueeze",
+                    "the query is the cell; the LSTM shows its *hidden* state, and that is what may ask",
+                ),
+                Mutant(
+                    "first layer asks",
+                    "query-layer",
+                    "hidden[-1].unsqueeze",
+                    "hidden[0].unsqueeze",
+                    "the query is the state of the first layer, not of the last",
+                ),
+                Mutant(
+                    "first state asks",
+                    "stale-query",
+                    "hidden[-1].unsqueeze",
+                    "state[0][-1].unsqueeze",
+                    "the query is the same at every step: take the state that the last step left",
+                ),
+                Mutant(
+                    "no mask",
+                    "unmasked",
+                    "memory, memory, valid_lens",
+                    "memory, memory",
+                    "the decoder attends to padding: where are the valid lengths?",
+                ),
+                Mutant(
+                    "cell thrown away",
+                    "cell-lost",
+                    "unsqueeze(0), (hidden, cell)",
+                    "unsqueeze(0), (hidden, 0 * cell)",
+                    "the cell starts from zero at every step: it has to be carried along with the hidden state",
                 ),
                 Mutant(
                     "cell of the beginning",
                     "cell-kept",
                     "unsqueeze(0), (hidden, cell)",
                     "unsqueeze(0), (hidden, state[1])",
+                    "the cell is the one from the beginning at every step: carry on the new one",
                 ),
-                Mutant("pair swapped", "pair-swapped", "unsqueeze(0), (hidden, cell)", "unsqueeze(0), (cell, hidden)"),
-                Mutant("context first", "order", "[x, context.squeeze(1)]", "[context.squeeze(1), x]"),
-                Mutant("returned swapped", "returned-swapped", "dim=1), (hidden, cell)", "dim=1), (cell, hidden)"),
-                Mutant("hidden twice", "returned-twice", "dim=1), (hidden, cell)", "dim=1), (hidden, hidden)"),
+                Mutant(
+                    "pair of the beginning",
+                    "pair-kept",
+                    "output, (hidden, cell) =",
+                    "output, _ =",
+                    "every step starts from the pair that was given: carry on the one that the LSTM gives back",
+                ),
+                Mutant(
+                    "pair swapped",
+                    "pair-swapped",
+                    "unsqueeze(0), (hidden, cell)",
+                    "unsqueeze(0), (cell, hidden)",
+                    "hidden state and cell have changed places in the pair that goes into the LSTM",
+                ),
+                Mutant(
+                    "context first",
+                    "order",
+                    "[x, context.squeeze(1)]",
+                    "[context.squeeze(1), x]",
+                    "the token's embedding comes first, the context second",
+                ),
+                Mutant(
+                    "returned swapped",
+                    "returned-swapped",
+                    "dim=1), (hidden, cell)",
+                    "dim=1), (cell, hidden)",
+                    "hidden state and cell are returned in the wrong order",
+                ),
+                Mutant(
+                    "hidden twice",
+                    "returned-twice",
+                    "dim=1), (hidden, cell)",
+                    "dim=1), (hidden, hidden)",
+                    "this is the hidden state once more",
+                ),
+                Mutant(
+                    "given pair back",
+                    "returned-given",
+                    "dim=1), (hidden, cell)",
+                    "dim=1), state",
+                    "this is what was given: return the pair after the last step",
+                ),
                 Mutant("time first", "shape", "torch.stack(outputs, dim=1)", "torch.stack(outputs)"),
                 Mutant("only logits", "type", "dim=1), (hidden, cell)", "dim=1)"),
                 Mutant(
@@ -384,9 +441,23 @@ will the larger one have the smaller loss?
             seconds=60.0,
             mutants=[
                 Mutant("more steps for one", "budget", "range(16)", "range(16 if kind == 'gru' else 19)"),
+                Mutant("never seeded", "unseeded", "torch.manual_seed(seed)", "pass"),
                 Mutant(
-                    "seeded once", "one-seed", "torch.manual_seed(seed)", "kind == 'gru' and torch.manual_seed(seed)"
+                    "seeded once", "unseeded", "torch.manual_seed(seed)", "kind == 'gru' and torch.manual_seed(seed)"
                 ),
+                Mutant(
+                    "trained on valid",
+                    "trained-on-valid",
+                    "loss = model.loss(model(*train[:-1]), train[-1])",
+                    "loss = model.loss(model(*valid[:-1]), valid[-1])",
+                ),
+                Mutant(
+                    "start after training",
+                    "other-time",
+                    'result["ratio"] =',
+                    'result |= {"gru_start": result["gru"], "lstm_start": result["lstm"]}\n    result["ratio"] =',
+                ),
+                Mutant("whole models", "whole-model", "model.decoder.rnn.parameters()", "model.parameters()"),
                 Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
                 Mutant("uphill", "not-learned", "loss.backward()", "(-loss).backward()"),
                 Mutant(

@@ -67,42 +67,18 @@ class _Decoder(nn.Module):
         self.dense = nn.Linear(num_hiddens, vocab_size)
 
 
-def _reference(decoder, X, memory, hidden, valid_lens, fault=None):
-    """Logits and weights in the dtype of the decoder, right or with a known fault."""
-    h, first, logits, weights = memory.shape[-1], hidden, [], []
-    real = torch.arange(memory.shape[1]) < valid_lens[:, None]
+def _reference(decoder, X, memory, hidden, valid_lens):
+    """Logits and weights in the dtype of the decoder."""
+    logits, weights = [], []
+    padding = torch.arange(memory.shape[1]) >= valid_lens[:, None]
     for x in decoder.embedding(X.T):
-        _, after = decoder.rnn(torch.cat([x, torch.zeros_like(hidden[0])], -1)[None], hidden)
-        query = {"query-layer": hidden[0], "stale-query": first[-1], "late-query": after[-1]}.get(fault, hidden[-1])
-        scale = {"unscaled": 1.0, "by-h": 1 / h, "by-keys": memory.shape[1] ** -0.5}.get(fault, h**-0.5)
-        scores = torch.einsum("bh,bsh->bs", query, memory) * scale
-        if fault == "mask-zero":
-            scores = scores.masked_fill(~real, 0.0)
-        elif fault not in ("unmasked", "mask-late"):
-            scores = scores.masked_fill(~real, -torch.inf)
-        row = torch.softmax(scores, 0 if fault == "over-batch" else -1).nan_to_num()
-        row = row * real if fault == "mask-late" else row
-        context = torch.einsum("bs,bsh->bh", row, memory)
-        parts = [context, x] if fault == "order" else [x, context]
-        output, hidden = decoder.rnn(torch.cat(parts, -1)[None], hidden)
+        scores = torch.einsum("bh,bsh->bs", hidden[-1], memory) * memory.shape[-1] ** -0.5
+        row = torch.softmax(scores.masked_fill(padding, -torch.inf), -1)
+        step = torch.cat([x, torch.einsum("bs,bsh->bh", row, memory)], -1)
+        output, hidden = decoder.rnn(step[None], hidden)
         logits.append(decoder.dense(output[0]))
         weights.append(row)
     return torch.stack(logits, 1), torch.stack(weights, 1)
-
-
-FAULTS = {
-    "unscaled": "the scores are not divided by the root of h",
-    "by-h": "the scores are divided by h, not by its root",
-    "by-keys": "the scores are divided by the root of the number of keys; it is the number of features h that counts",
-    "unmasked": "padding gets weight: where are the valid lengths?",
-    "mask-zero": "padding gets weight: a score of zero is an ordinary score, it takes minus infinity to say no",
-    "mask-late": "the mask comes after the softmax, so that the weights of a short sentence do not sum to one",
-    "over-batch": "the weights sum to one over the batch, not over the keys",
-    "query-layer": "the query is the state of the first layer, not of the last",
-    "stale-query": "the query is the same at every step: take the state that the last step left",
-    "late-query": "the query is the state *after* this step's token was read; it must be the one before",
-    "order": "the token's embedding comes first, the context second, as D2L has them",
-}
 
 
 def verify_decode(t, answer):
@@ -122,14 +98,10 @@ def verify_decode(t, answer):
     inputs = X, memory.detach().double().requires_grad_(), hidden.double(), valid_lens
     logits, weights = _reference(exact, *inputs)
     (slope,) = torch.autograd.grad(logits.sum(), inputs[1])
-    with torch.no_grad():
-        wrong = {fault: (_reference(exact, *inputs, fault), message) for fault, message in FAULTS.items()}
-    of_weights, of_logits = ({f: (pair[i], text) for f, (pair, text) in wrong.items()} for i in (1, 0))
-    of_weights.pop("order")  # right in the first row, and of the rest the logits tell
     got = t.call(answer, decoder, X, memory, hidden, valid_lens)
     got_logits, got_weights = t.unpack(got, "logits", "weights")
-    t.same(got_logits, logits.detach(), "the logits", mistakes=of_logits)
-    t.same(got_weights, weights.detach(), "the weights", mistakes=of_weights)
+    t.same(got_logits, logits.detach(), "the logits")
+    t.same(got_weights, weights.detach(), "the weights")
     t.same(t.gradient(got_logits, 2, "the logits"), slope, "the gradient in the memory", tolerance=(1e-3, 1e-4))
 
     # whatever stands in the padding makes no difference
@@ -146,7 +118,7 @@ def compare(make, train, valid, long, seed):
     Args:
         make: dict from "additive" and "dot" to a function without arguments that makes an untrained d2l.Seq2Seq.
         train: the one batch to train on, D2L's tuple (src, tgt_in, src_valid_len, tgt_out).
-        valid: the batch to be judged on.
+        valid: the batch to be judged on, and not to be trained on.
         long: a batch of long sources, for timing only.
         seed: for torch.manual_seed, before each model is made.
 
@@ -216,31 +188,36 @@ def _toy(t, B, S=3, T=3, V=8):
 
 
 class _Maker:
-    """Makes one model, and counts what it is run on: sentences in training, and times on long sources."""
+    """Makes one model, and counts what it is run on: sentences with a backward pass, and times on long sources."""
 
     SIZES = 8, 16, 16, 1
 
-    def __init__(self, kind):
-        self.kind, self.model, self.sentences, self.long = kind, None, 0, 0
+    def __init__(self, kind, src=None):
+        self.kind, self.src, self.model, self.sentences, self.foreign, self.long = kind, src, None, 0, 0, 0
 
     def __call__(self):
         attention = d2l.DotProductAttention() if self.kind == "dot" else None
         decoder = d2l.Seq2SeqAttentionDecoder(*self.SIZES, attention=attention)
         self.model = d2l.Seq2Seq(d2l.Seq2SeqEncoder(*self.SIZES), decoder, 0, 0.02)
-        self.model.register_forward_pre_hook(self.count)
+        self.model.register_forward_hook(self.watch)
         return self.model
 
-    def count(self, module, args):
-        long = args[0].shape[1] > 20
-        self.long += long
-        self.sentences += len(args[0]) * (module.training and not long)
+    def watch(self, module, args, logits):
+        if args[0].shape[1] > 20:
+            self.long += 1
+        elif logits.requires_grad:
+            logits.register_hook(lambda grad: self.note(args[0]))
+
+    def note(self, src):
+        known = (src[:, None] == self.src).all(-1).any(-1)  # (B,): is it a sentence of `train`?
+        self.sentences, self.foreign = self.sentences + len(src), self.foreign + int((~known).sum())
 
 
 def _state(given):
     """What `compare` did with the makers: plain data."""
     made = {kind: maker for kind, maker in given[0].items() if maker.model is not None}
     states = {kind: dict(maker.model.state_dict()) for kind, maker in made.items()}
-    return states, {kind: (maker.sentences, maker.long) for kind, maker in made.items()}
+    return states, {kind: (maker.sentences, maker.foreign, maker.long) for kind, maker in made.items()}
 
 
 def verify_compare(t, answer):
@@ -250,16 +227,20 @@ def verify_compare(t, answer):
     reports = []
     for seed in (t.seed % 1000, t.seed % 1000 + 1):
         train, valid, long = _toy(t, 64), _toy(t, 40), _toy(t, 24, 40, 6)
-        got = t.call(answer, {kind: _Maker(kind) for kind in ("additive", "dot")}, train, valid, long, seed)
+        makers = {kind: _Maker(kind, train[0]) for kind in ("additive", "dot")}
+        got = t.call(answer, makers, train, valid, long, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
         for name in ("additive_seconds", "dot_seconds"):  # shown and not judged: a clock tells what else is running
-            number = isinstance(report[name], (int, float)) and not isinstance(report[name], bool)
-            t.that(number, "type", f"{name!r} is a {type(report[name]).__name__}, expected a number")
+            value = report[name]
+            number = isinstance(value, (int, float)) or (isinstance(value, torch.Tensor) and value.numel() == 1)
+            t.that(number, "type", f"{name!r} is a {type(value).__name__}, expected a number")
         states, runs = t.look(_state)
         t.that(set(states) == {"additive", "dot"}, "not-made", "both models must be made with the functions in `make`")
         negative = {"fewer": (-more, "it is the additive model that has more: turn the difference around")}
         t.number(report["more_parameters"], more, "'more_parameters'", mistakes=negative)
-        (additive, additive_long), (dot, dot_long) = runs["additive"], runs["dot"]
+        (additive, foreign, additive_long), (dot, more_foreign, dot_long) = runs["additive"], runs["dot"]
+        message = "a model was trained on sentences that are not in `train`: `valid` is for judging alone"
+        t.that(foreign == more_foreign == 0, "trained-on-valid", message)
         t.that(additive == dot, "budget", "the two models were not trained on equally many sentences")
         message = "for a median each model must run on `long` three times or more, and both equally often"
         t.that(additive_long == dot_long >= 3, "not-timed", message)
@@ -309,26 +290,88 @@ want to look at them.
             answer=decode,
             verify=verify_decode,
             alternatives=[with_the_package],
+            advice={
+                "nonfinite": "A softmax over nothing but minus infinities is NaN: is it taken over the keys, and does "
+                "the mask leave some? And it is the weights that are asked for, not the scores."
+            },
             mutants=[
-                Mutant("unscaled", "unscaled", " / math.sqrt(h)", ""),
-                Mutant("divided by h", "by-h", " / math.sqrt(h)", " / h"),
-                Mutant("root of S", "by-keys", "math.sqrt(h)", "math.sqrt(S)"),
-                Mutant("no mask", "unmasked", "masked_fill(padding, -torch.inf)", "clone()"),
-                Mutant("zero for no", "mask-zero", "-torch.inf", "0.0"),
+                Mutant("unscaled", "unscaled", " / math.sqrt(h)", "", "the scores are not divided by the root of h"),
+                Mutant(
+                    "divided by h", "by-h", " / math.sqrt(h)", " / h", "the scores are divided by h, not by its root"
+                ),
+                Mutant(
+                    "root of S",
+                    "by-keys",
+                    "math.sqrt(h)",
+                    "math.sqrt(S)",
+                    "the scores are divided by the root of the number of keys, not of h, the number of features",
+                ),
+                Mutant(
+                    "no mask",
+                    "unmasked",
+                    "masked_fill(padding, -torch.inf)",
+                    "clone()",
+                    "padding gets weight: where are the valid lengths?",
+                ),
+                Mutant(
+                    "polarity",
+                    "polarity",
+                    ">= valid_lens",
+                    "< valid_lens",
+                    "the mask is upside down: padding gets all of the weight, and the real keys none",
+                ),
+                Mutant(
+                    "one key more",
+                    "one-more",
+                    ">= valid_lens",
+                    "> valid_lens",
+                    "one key of the padding gets weight: with valid length n, the keys 0 to n - 1 count",
+                ),
+                Mutant(
+                    "zero for no",
+                    "mask-zero",
+                    "-torch.inf",
+                    "0.0",
+                    "padding gets weight: a score of zero is an ordinary score, it takes minus infinity to say no",
+                ),
                 Mutant(
                     "mask after the softmax",
                     "mask-late",
                     "scores = scores.masked_fill(padding, -torch.inf)\n        row = torch.softmax(scores, dim=-1)",
                     "row = torch.softmax(scores, dim=-1).masked_fill(padding, 0)",
+                    "the mask comes after the softmax, so that the weights of a short sentence do not sum to one",
                 ),
-                Mutant("first layer asks", "query-layer", "query = hidden[-1]", "query = hidden[0]"),
-                Mutant("context first", "order", "torch.cat([x, context]", "torch.cat([context, x]"),
                 Mutant(
-                    "over the batch",
-                    "over-batch",
-                    "torch.softmax(scores, dim=-1)",
-                    "torch.softmax(scores, 0).nan_to_num()",
+                    "first layer asks",
+                    "query-layer",
+                    "query = hidden[-1]",
+                    "query = hidden[0]",
+                    "the query is the state of the first layer, not of the last",
                 ),
+                Mutant(
+                    "first state asks",
+                    "stale-query",
+                    "logits, weights = [], []\n    for x in decoder.embedding(X.t()):  # (B, embed_size)\n"
+                    "        query = hidden[-1]  # (B, h)",
+                    "logits, weights, query = [], [], hidden[-1]\n    for x in decoder.embedding(X.t()):",
+                    "the query is the same at every step: take the state that the last step left",
+                ),
+                Mutant(
+                    "state not carried",
+                    "state-kept",
+                    "output, hidden = decoder.rnn",
+                    "output, _ = decoder.rnn",
+                    "every step starts from the state that was given: carry on the one that the GRU gives back",
+                ),
+                Mutant(
+                    "context first",
+                    "order",
+                    "torch.cat([x, context]",
+                    "torch.cat([context, x]",
+                    "the token's embedding comes first, the context second",
+                ),
+                Mutant("over the batch", "nonfinite", "torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)"),
+                Mutant("scores for weights", "nonfinite", "weights.append(row)", "weights.append(scores)"),
                 Mutant("weights time first", "shape", "torch.stack(weights, dim=1)", "torch.stack(weights)"),
                 Mutant("only logits", "type", "dim=1), torch.stack(weights, dim=1)", "dim=1)"),
                 Mutant(
@@ -367,6 +410,12 @@ model takes longer?
             mutants=[
                 Mutant("more steps for one", "budget", "range(16)", "range(16 if kind == 'dot' else 19)"),
                 Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
+                Mutant(
+                    "trained on valid",
+                    "trained-on-valid",
+                    "loss = model.loss(model(*train[:-1]), train[-1])",
+                    "loss = model.loss(model(*valid[:-1]), valid[-1])",
+                ),
                 Mutant(
                     "difference turned", "fewer", 'count["additive"] - count["dot"]', 'count["dot"] - count["additive"]'
                 ),

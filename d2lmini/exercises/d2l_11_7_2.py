@@ -9,10 +9,10 @@ first, then measure what it would cost.
 """
 
 import math
-import time
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from d2lmini.exercises.engine import Choice, Exercise, Experiment, LargestTensor, Mutant, Option
 
@@ -52,7 +52,7 @@ def price_of_additive(inputs, W_q, W_k, w_v, clock, largest):
                 start = clock()
                 score()
                 times[score].append(clock() - start)
-        slow, fast = (sorted(times[score])[3] for score in (additive, dot))  # medians
+        slow, fast = (torch.tensor(times[score]).median().item() for score in (additive, dot))
         result["scores"].append(additive())
         result["time"].append(slow / fast)
         result["memory"].append(largest(additive) / largest(dot))
@@ -63,7 +63,7 @@ def price_of_additive(inputs, W_q, W_k, w_v, clock, largest):
 def with_the_module(inputs, W_q, W_k, w_v, clock, largest):
     def timed(score):
         readings = [clock()]
-        for _ in range(6):
+        for _ in range(5):
             score()
             readings.append(clock())
         return torch.tensor(readings, dtype=torch.float64).diff().median()
@@ -83,84 +83,74 @@ def with_the_module(inputs, W_q, W_k, w_v, clock, largest):
 LENGTHS = (48, 192)
 
 
+class _Work(TorchDispatchMode):
+    """Counts the numbers that are written: the time of the check."""
+
+    written, readings = 0, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor) and not func.is_view:
+            _Work.written += out.numel()
+        return out
+
+
+def _clock():
+    _Work.readings += 1
+    return _Work.written * 1e-9
+
+
+def _largest(function):
+    with LargestTensor() as seen:
+        function()
+    return seen.numel
+
+
 def verify(t, answer):
     B, h = 2, t.random.choice((24, 28, 32))
     inputs = [(t.randn(B, T, h), t.randn(B, T, h)) for T in LENGTHS]
     W_q, W_k, w_v = t.randn(h, h, scale=h**-0.5), t.randn(h, h, scale=h**-0.5), t.randn(h)
-    exact = W_q.cpu().double(), W_k.cpu().double(), w_v.cpu().double()
-    references = [_scores(q.cpu().double(), k.cpu().double(), *exact) for q, k in inputs]
-    readings = []
-
-    def clock():
-        readings.append(time.perf_counter() if t.device.type == "cuda" else time.process_time())
-        return readings[-1]
-
-    def largest(function):
-        with LargestTensor() as seen:
-            function()
-        return seen.numel
-
-    got = t.call(answer, inputs, W_q, W_k, w_v, clock, largest)
-    scores, times, sizes = t.fields(got, "scores", "time", "memory")
-    for name, values in (("scores", scores), ("time", times), ("memory", sizes)):
-        t.that(
-            isinstance(values, (list, tuple)) and len(values) == len(inputs),
-            "shape",
-            f"`{name}` must be a list of {len(inputs)}, one for each pair of queries and keys",
-        )
-    for T, found, (want, mistakes) in zip(LENGTHS, scores, references, strict=True):
-        t.same(found, want, f"the scores for T={T}", dtype=torch.float32, mistakes=mistakes, tolerance=(1e-3, 1e-4))
-    for T, ratio in zip(LENGTHS, sizes, strict=True):
+    references = [_scores(*(x.cpu().double() for x in (*pair, W_q, W_k, w_v))) for pair in inputs]
+    _Work.written = _Work.readings = 0
+    with t.watching(_Work, "readings") as seen:
+        got = t.call(answer, inputs, W_q, W_k, w_v, _clock, _largest)
+    lists = dict(zip(("scores", "time", "memory"), t.fields(got, "scores", "time", "memory"), strict=True))
+    for name, values in lists.items():
+        message = f"`{name}` must be a list of {len(inputs)}, one for each pair of queries and keys"
+        t.that(isinstance(values, (list, tuple)) and len(values) == len(inputs), "shape", message)
+    for T, found, want in zip(LENGTHS, lists["scores"], references, strict=True):
+        t.same(found, want, f"the scores for T={T}", tolerance=(1e-3, 1e-4))
+    for T, ratio in zip(LENGTHS, lists["memory"], strict=True):
         pairs, features = B * T * T, B * T * T * h
-        t.number(
-            ratio,
-            h,
-            f"memory for T={T}",
-            mistakes={
-                "upside-down": (1 / h, "this is dot product by additive; turn it round"),
-                "difference": (features - pairs, "this is a difference; divide the one by the other"),
-                "not-a-ratio": (features, "this is the number of elements alone; divide by that of the dot product"),
-            },
-        )
-    t.that(len(readings) >= 4 * len(inputs), "no-clock", "the times must come from `clock`, read around each scoring")
-    for T, ratio in zip(LENGTHS, times, strict=True):
-        value = ratio.item() if isinstance(ratio, torch.Tensor) and ratio.numel() == 1 else ratio
-        t.that(isinstance(value, (int, float)), "type", f"`time` for T={T} must be a number")
-        t.that(value == value and abs(value) < 1e6, "nonfinite", f"`time` for T={T} is no finite number")
+        mistakes = {
+            "upside-down": (1 / h, "this is dot product by additive; turn it round"),
+            "difference": (features - pairs, "this is a difference; divide the one by the other"),
+            "not-a-ratio": (features, "this is the number of elements alone; divide by that of the dot product"),
+        }
+        t.number(ratio, h, f"`memory` for T={T}", mistakes=mistakes)
+    message = "`clock` must be read before and after each scoring, five times or more for each"
+    t.that(seen.readings >= 12 * len(inputs), "no-clock", message)
+    for T, ratio in zip(LENGTHS, lists["time"], strict=True):
+        number = isinstance(ratio, (int, float)) or (isinstance(ratio, torch.Tensor) and ratio.numel() == 1)
+        t.that(number, "type", f"`time` for T={T} is a {type(ratio).__name__}, expected a number")
         t.that(
-            value > 1.0,
-            "time",
-            f"`time` for T={T}: additive scores, which make h numbers for each pair, cannot be cheaper. Is it additive "
-            "divided by dot product, as a quotient of two times of the same length?",
+            float(ratio) > 1.0,
+            "time-turned",
+            f"`time` for T={T}: additive scores, which write h numbers for each pair, cannot be cheaper. Is it the "
+            "time of additive scores divided by that of the dot product?",
         )
-    t.that(
-        float(times[-1]) > 2.5,
-        "time",
-        f"`time` for T={LENGTHS[-1]} is far too small: divide the median time of one additive scoring by that of one "
-        "dot-product scoring",
-    )
+        t.that(
+            h / 4 < float(ratio) < 6 * h,
+            "time",
+            f"`time` for T={T} cannot be a ratio of the two times: divide the median time of one additive scoring by "
+            "that of one dot-product scoring, for the same queries and keys",
+        )
 
 
-def _scores(q, k, W_q, W_k, w_v):
-    """The additive scores, pair by pair of feature, and what known mistakes make of them."""
-    q_, k_ = q @ W_q.mT, k @ W_k.mT
-    total = q_[:, :, None, :] + k_[:, None, :, :]
-    swapped = (q @ W_k.mT)[:, :, None, :] + (k @ W_q.mT)[:, None, :, :]
-    turned = (q @ W_q)[:, :, None, :] + (k @ W_k)[:, None, :, :]
-    return torch.tanh(total) @ w_v, {
-        "no-tanh": (
-            total @ w_v,
-            "without tanh the score is a sum of one number for the query and one for the key, and the softmax over "
-            "keys "
-            "no longer knows the query",
-        ),
-        "relu": (total.relu() @ w_v, "tanh, not ReLU"),
-        "product": (torch.tanh(q_[:, :, None, :] * k_[:, None, :, :]) @ w_v, "query and key are added, not multiplied"),
-        "axes": ((torch.tanh(total) @ w_v).mT, "rows are keys and columns queries: swap what you unsqueeze"),
-        "swapped": (torch.tanh(swapped) @ w_v, "W_q belongs to the queries and W_k to the keys"),
-        "transposed": (torch.tanh(turned) @ w_v, "the matrices are applied transposed: `queries @ W_q.T`"),
-        "dot": (q_ @ k_.mT / q.shape[-1] ** 0.5, "these are the dot-product scores"),
-    }
+def _scores(queries, keys, W_q, W_k, w_v):
+    """The additive scores, one query at a time."""
+    rows = [torch.tanh(W_q @ q + keys_ @ W_k.mT) @ w_v for one, keys_ in zip(queries, keys, strict=True) for q in one]
+    return torch.stack(rows).unflatten(0, queries.shape[:2])
 
 
 EXERCISE = Exercise(
@@ -211,7 +201,8 @@ Now put numbers on it. Write `price_of_additive(inputs, W_q, W_k, w_v, clock, la
 keys, all (B, T, h), it computes the additive scores as they stand in the formula, with the features of all pairs in
 one tensor, and compares them with the scores of a scaled dot product of the same projections: time divided by time,
 and largest tensor divided by largest tensor. Take the median of several times (five or more), and let the two take
-turns. **Predict** both ratios for h = 32 before you run it:
+turns. The check's `clock` goes on by the numbers that are written, so that no verdict depends on what else your machine
+is doing; the one below is a real one. **Predict** both ratios for h = 32 before you run it:
 
 ```python
 import time
@@ -243,11 +234,59 @@ print(found["time"], found["memory"])
                     "no-tanh",
                     "torch.tanh(q.unsqueeze(2) + k.unsqueeze(1))",
                     "q.unsqueeze(2) + k.unsqueeze(1)",
+                    "without tanh the score is a sum of one number for the query and one for the key, and the softmax "
+                    "over keys no longer knows the query",
                 ),
-                Mutant("ReLU", "relu", "torch.tanh(", "torch.relu("),
-                Mutant("product", "product", "q.unsqueeze(2) + k", "q.unsqueeze(2) * k"),
-                Mutant("axes swapped", "axes", "q.unsqueeze(2) + k.unsqueeze(1)", "q.unsqueeze(1) + k.unsqueeze(2)"),
-                Mutant("dot product only", "dot", '["scores"].append(additive())', '["scores"].append(dot())'),
+                Mutant("ReLU", "relu", "torch.tanh(", "torch.relu(", "this is ReLU; the formula has tanh"),
+                Mutant(
+                    "product",
+                    "product",
+                    "q.unsqueeze(2) + k",
+                    "q.unsqueeze(2) * k",
+                    "query and key are added in the formula, and multiplied in your code",
+                ),
+                Mutant(
+                    "axes swapped",
+                    "axes",
+                    "q.unsqueeze(2) + k.unsqueeze(1)",
+                    "q.unsqueeze(1) + k.unsqueeze(2)",
+                    "rows are keys and columns queries: swap what you unsqueeze",
+                ),
+                Mutant(
+                    "matrices swapped",
+                    "swapped",
+                    "queries @ W_q.T, keys @ W_k.T  #",
+                    "queries @ W_k.T, keys @ W_q.T  #",
+                    "W_q belongs to the queries and W_k to the keys",
+                ),
+                Mutant(
+                    "not transposed",
+                    "transposed",
+                    "queries @ W_q.T, keys @ W_k.T  #",
+                    "queries @ W_q, keys @ W_k  #",
+                    "the matrices are applied transposed: it is `queries @ W_q.T`",
+                ),
+                Mutant(
+                    "not projected",
+                    "not-projected",
+                    "queries @ W_q.T, keys @ W_k.T  #",
+                    "queries, keys  #",
+                    "W_q and W_k are not used",
+                ),
+                Mutant(
+                    "scaled",
+                    "scaled",
+                    "features @ w_v",
+                    "features @ w_v / math.sqrt(W_q.shape[0])",
+                    "additive scores are not divided by sqrt(h): the formula has no such factor",
+                ),
+                Mutant(
+                    "dot product only",
+                    "dot",
+                    '["scores"].append(additive())',
+                    '["scores"].append(dot())',
+                    "these are the dot-product scores",
+                ),
                 Mutant(
                     "memory upside down",
                     "upside-down",
@@ -261,8 +300,10 @@ print(found["time"], found["memory"])
                     "largest(additive) - largest(dot)",
                 ),
                 Mutant("memory of one", "not-a-ratio", " / largest(dot)", ""),
-                Mutant("time upside down", "time", "slow / fast", "fast / slow"),
-                Mutant("time as a difference", "time", "slow / fast", "slow - fast"),
+                Mutant("timed once", "no-clock", "range(7)", "range(1)"),
+                Mutant("time upside down", "time-turned", "slow / fast", "fast / slow"),
+                Mutant("time as a difference", "time-turned", "slow / fast", "slow - fast"),
+                Mutant("time of one", "time", "slow / fast", "slow * 1e9"),
                 Mutant("one number", "shape", "return result", 'return {**result, "time": result["time"][-1:]}'),
             ],
             explanation=r"""

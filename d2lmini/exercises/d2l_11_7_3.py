@@ -9,9 +9,11 @@ build one.
 """
 
 import math
+from functools import partial
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import d2lmini as d2l
 from d2lmini.exercises.engine import Choice, Code, Exercise, Mutant, Option
@@ -85,16 +87,76 @@ class WithTorch(nn.Module):
         return self.dense(self.body(self.positions(self.embedding(tokens)), mask=hidden))
 
 
+class WithSmallWeights(LanguageModel):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        for parameter in self.parameters():
+            if parameter.dim() == 2:
+                nn.init.normal_(parameter, std=0.02)
+
+
+class Recurrent(nn.Module):
+    """A language model, but not this one."""
+
+    def __init__(self, vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks, kind=nn.GRU):
+        super().__init__()
+        self.embedding, self.dense = nn.Embedding(vocab_size, num_hiddens), nn.Linear(num_hiddens, vocab_size)
+        self.rnn = kind(num_hiddens, num_hiddens, num_blks, batch_first=True)
+
+    def forward(self, tokens):
+        return self.dense(self.rnn(self.embedding(tokens))[0])
+
+
+class Convolutional(nn.Module):
+    def __init__(self, vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks):
+        super().__init__()
+        self.embedding, self.dense = nn.Embedding(vocab_size, num_hiddens), nn.Linear(num_hiddens, vocab_size)
+        self.blks = nn.ModuleList(nn.Conv1d(num_hiddens, num_hiddens, 9) for _ in range(num_blks))
+
+    def forward(self, tokens):
+        X = self.embedding(tokens).mT  # (B, h, T)
+        for blk in self.blks:
+            X = X + blk(nn.functional.pad(X, (8, 0))).relu()
+        return self.dense(X.mT)
+
+
+class Averaging(Convolutional):
+    """Each position reads the mean of those before: weights that look at nothing."""
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1])[:, None]  # (T, 1)
+        X = (self.embedding(tokens) + places / 10).tanh()
+        for blk in self.blks:
+            mean = X.cumsum(1) / (places + 1)
+            X = X + (mean @ blk.weight.mean(-1) + blk.bias).relu()
+        return self.dense(X)
+
+
+class _Names(TorchDispatchMode):
+    """The names of all operations."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func._schema.name)
+        return func(*args, **(kwargs or {}))
+
+
+LONGEST = 64
+
+
 def verify(t, answer):
     torch.manual_seed(t.seed)
     B, T, V = t.random.randrange(2, 5), 8, t.random.randrange(17, 24)  # T is fixed: it is the number of checks
     h, ffn, H, L = 16, 24, t.random.choice((2, 4)), 2
     model = _make(t, answer, V, h, ffn, H, L)
     tokens = t.integers(0, V, B, T)
-    forward = {"training": lambda x: t.call(model.train(), x), "evaluation": lambda x: t.call(model.eval(), x)}
-    for mode, run in forward.items():
-        logits = run(tokens)
-        t.that(isinstance(logits, torch.Tensor), "type", f"the model must return a tensor, not {type(logits).__name__}")
+    for mode in ("training", "evaluation"):
+        t.look(partial(_switch, training=mode == "training"), model)
+        logits = t.call(model, tokens)
+        t.that(isinstance(logits, torch.Tensor), "type", f"the model returns a {type(logits).__name__}, not a tensor")
         t.that(
             logits.shape == (B, T, V),
             "shape",
@@ -102,10 +164,12 @@ def verify(t, answer):
         )
         t.that(logits.is_floating_point(), "dtype", f"the logits have dtype {logits.dtype}, expected floating point")
         t.that(bool(torch.isfinite(logits).all()), "nonfinite", "the logits are not finite")
+        message = f"in {mode} mode the same words get other logits the second time: is there dropout?"
+        t.that(not bool(_moved(t.call(model, tokens), logits).any()), "dropout", message)
         for place in range(1, T):
             changed = tokens.clone()
             changed[:, place:] = (changed[:, place:] + t.integers(1, V, B, T - place)) % V
-            moved = _moved(run(changed), logits)
+            moved = _moved(t.call(model, changed), logits)
             t.that(
                 not bool(moved[:, :place].any()),
                 f"leak-{mode}",
@@ -118,10 +182,8 @@ def verify(t, answer):
                 f"other words from position {place} on leave the logits at {place} as they were: the word there must "
                 "count, as the one that has just been read",
             )
-        changed = tokens.clone()
-        changed[:, 0] = (changed[:, 0] + 1) % V
         t.that(
-            bool(_moved(run(changed), logits)[:, -1].all()),
+            bool(_moved(t.call(model, _other(tokens, V, 0)), logits)[:, -1].all()),
             "no-context",
             f"in {mode} mode another first word leaves the logits at the last position as they were: words must reach "
             "all that follow them",
@@ -129,13 +191,12 @@ def verify(t, answer):
         changed = tokens.clone()
         changed[0] = (changed[0] + 1) % V
         t.that(
-            not bool(_moved(run(changed), logits)[1:].any()),
+            not bool(_moved(t.call(model, changed), logits)[1:].any()),
             "batch",
             f"in {mode} mode, another first sentence changes the logits of the others",
         )
-        alone = run(tokens[:, : T - 3])
         t.that(
-            not bool(_moved(alone, logits[:, : T - 3]).any()),
+            not bool(_moved(t.call(model, tokens[:, : T - 3]), logits[:, : T - 3]).any()),
             "length",
             "the first words of a text get other logits when nothing follows them: what belongs to the length of the "
             "text must not enter",
@@ -146,7 +207,22 @@ def verify(t, answer):
         "not-logits",
         "these are probabilities, or their logarithms; return what goes into the softmax",
     )
-    single = _make(t, answer, V, h, ffn, H, 1).eval()
+    text = t.integers(0, V, 8, LONGEST)
+    moved = _moved(t.call(model, _other(text, V, 0)), t.call(model, text), least=3e-4)
+    t.that(
+        bool(moved[:, -1].any()),
+        "forgets",
+        f"in a text of {LONGEST} words the first leaves the last logits as they were. A recurrence forgets and a "
+        "convolution does not reach so far; self-attention reads every earlier word directly",
+    )
+    single = _make(t, answer, V, h, ffn, H, 1)
+    with t.watching(_Names, "names") as seen:
+        t.call(single, tokens)
+    t.that(
+        any(word in name for name in seen.names for word in ("softmax", "attention", "exp")),
+        "no-attention",
+        "no softmax is computed on the way: where are the attention weights?",
+    )
     text = t.random.randrange(V) + torch.arange(16, device=t.device)[:, None]
     text = (text + torch.arange(6, device=t.device)) % V  # (16, 6), all different in a row: one of them may move little
     swapped = text[:, [1, 0, 2, 3, 4, 5]]
@@ -157,27 +233,61 @@ def verify(t, answer):
         "embeddings",
     )
     deep = _make(t, answer, V, h, ffn, H, 3)
-    sizes = [sum(p.numel() for p in m.parameters()) for m in (single, model, deep)]
+    sizes = [t.look(_size, one) for one in (single, model, deep)]
     t.that(
         sizes[2] - sizes[1] == sizes[1] - sizes[0] > h * h,
         "blocks",
         "each further block must bring its own parameters: are there `num_blks` blocks of their own?",
     )
-    t.call(deep, tokens).square().mean().backward()
-    idle = [name for name, p in deep.named_parameters() if p.grad is None or not bool(p.grad.abs().sum() > 0)]
+    t.call(deep, tokens)
+    idle = t.look(_idle, deep)
     t.that(not idle, "grad", f"no gradient reaches {', '.join(idle[:3])}: is it used, and is nothing detached?")
 
 
 def _make(t, answer, *sizes):
     model = t.call(answer, *sizes)
-    t.that(isinstance(model, nn.Module), "type", f"expected an nn.Module, got a {type(model).__name__}")
-    t.that(any(True for _ in model.parameters()), "type", "the model has no parameters")
-    return model.to(t.device)
+    kind = "None" if model is None else f"a {type(model).__name__}"
+    size = t.look(partial(_prepare, seed=t.seed, device=t.device), model)
+    t.that(size is not None, "type", f"expected an nn.Module, got {kind}")
+    t.that(size > 0, "type", "the model has no parameters")
+    return model
 
 
-def _moved(a, b):
+def _prepare(given, model, seed, device):
+    """Draw weights large enough for all to be seen. Returns how many there are, or None: it is no model."""
+    if not isinstance(model, nn.Module):
+        return None
+    generator = torch.Generator().manual_seed(seed)
+    for p in model.parameters():
+        if p.dim() > 1:
+            p.data = torch.randn(p.shape, generator=generator) * p.shape[-1] ** -0.5
+    return sum(p.numel() for p in model.to(device).parameters())
+
+
+def _size(given, model):
+    return sum(p.numel() for p in model.parameters())
+
+
+def _switch(given, model, training):
+    model.train(training)
+
+
+def _idle(given, model):
+    """The names of the parameters that get no gradient."""
+    model(*given).square().mean().backward()
+    return [name for name, p in model.named_parameters() if p.grad is None or not bool(p.grad.abs().sum() > 0)]
+
+
+def _other(tokens, V, place):
+    """The same words but for the one at a place."""
+    changed = tokens.clone()
+    changed[:, place] = (changed[:, place] + 1) % V
+    return changed
+
+
+def _moved(a, b, least=3e-5):
     """Where logits (B, T, V) differ by more than rounding: (B, T)."""
-    return (a - b).detach().abs().amax(-1) > 1e-4
+    return (a - b).detach().abs().amax(-1) > least * b.detach().abs().max()
 
 
 EXERCISE = Exercise(
@@ -224,9 +334,10 @@ EXERCISE = Exercise(
             prompt=r"""
 Build it: a class `LanguageModel(vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks)`, an `nn.Module` whose
 `forward(tokens)` takes integers (B, T) to logits (B, T, V). Use `d2l.TransformerEncoderBlock`, which takes a `mask`,
-and no dropout. The check looks at no names and no weights. It changes words and looks which logits move: no word may
-move the logits before it, in training *and* in evaluation; every word must move those at its place and at all later
-ones; and the order of words must matter.
+and no dropout. Texts have at most 64 words. The check looks at no names and no weights. It changes words and looks
+which logits move: no word may move the logits before it, in training *and* in evaluation; every word must move those at
+its place and at all later ones, however far; and the order of words must matter. Self-attention is to do it: a
+recurrence or a convolution is a language model, too, but not the one that is asked for.
 """,
             hints=[
                 "Embedding, positions, blocks, and a linear layer to V numbers at the end.",
@@ -239,7 +350,7 @@ ones; and the order of words must matter.
             },
             answer=LanguageModel,
             verify=verify,
-            alternatives=[WithLengths, WithTorch],
+            alternatives=[WithLengths, WithTorch, WithSmallWeights],
             min_checks=40,
             seconds=30.0,
             mutants=[
@@ -258,18 +369,10 @@ ones; and the order of words must matter.
                 ),
                 Mutant("polarity", "leak-training", "blk(X, mask=mask)", "blk(X, mask=~mask)"),
                 Mutant("transposed", "leak-training", "blk(X, mask=mask)", "blk(X, mask=mask.T)"),
-                Mutant(
-                    "one ahead",
-                    "leak-training",
-                    "blk(X, mask=mask)",
-                    "blk(X, mask=torch.ones_like(mask).tril(1))",
-                ),
+                Mutant("one ahead", "leak-training", "blk(X, mask=mask)", "blk(X, mask=torch.ones_like(mask).tril(1))"),
                 Mutant("only itself", "no-context", "blk(X, mask=mask)", "blk(X, mask=torch.eye(len(mask)).bool())"),
                 Mutant(
-                    "shifted once more",
-                    "blind",
-                    "self.embedding(tokens)",
-                    "self.embedding(F.pad(tokens, (1, -1)))",
+                    "shifted once more", "blind", "self.embedding(tokens)", "self.embedding(F.pad(tokens, (1, -1)))"
                 ),
                 Mutant(
                     "no positions",
@@ -298,6 +401,11 @@ ones; and the order of words must matter.
                     "        mask =",
                     "        X = X + tokens.shape[1]\n        mask =",
                 ),
+                Mutant("dropout", "dropout", "num_heads) for _", "num_heads, 0.1) for _"),
+                Mutant("a GRU", "forgets", function=Recurrent),
+                Mutant("an LSTM", "forgets", function=partial(Recurrent, kind=nn.LSTM)),
+                Mutant("a convolution", "forgets", function=Convolutional),
+                Mutant("averages", "no-attention", function=Averaging),
                 Mutant("detached", "grad", "for blk in self.blks:", "X = X.detach()\n        for blk in self.blks:"),
             ],
             explanation=r"""

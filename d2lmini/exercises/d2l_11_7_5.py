@@ -13,11 +13,13 @@ the *online softmax*; fused kernels are built on it.
 
 Write `chunked_attention(queries, keys, values, chunk)` for queries (B, T, D), keys (B, S, D) and values (B, S, E), with
 the usual scores $\mathbf q^\top \mathbf k / \sqrt D$. It takes `chunk` keys at a time (the last chunk may be shorter,
-and `chunk` may exceed S), returns (B, T, E), the same as plain attention up to rounding, and makes no tensor as large
-as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not allowed: you are writing it.
+and `chunk` may exceed S), returns (B, T, E), the same as plain attention up to rounding, in values and gradients, and
+makes no tensor as large as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not allowed: you are
+writing it.
 """
 
 import math
+from functools import partial
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -95,110 +97,80 @@ def borrowed(queries, keys, values, chunk):
     return torch.nn.functional.scaled_dot_product_attention(*heads)[:, 0]
 
 
-class _Names(TorchDispatchMode):
-    """Within it, the names of all operations are noted."""
+def chunks_of_queries(queries, keys, values, chunk):
+    return torch.cat([all_at_once(q, keys, values, chunk) for q in queries.split(chunk, 1)], 1)
 
-    def __init__(self):
+
+def mixed(queries, keys, values, chunk, mix):
+    """Each chunk of keys has a softmax of its own."""
+    pieces = zip(keys.split(chunk, 1), values.split(chunk, 1), strict=True)
+    return mix(torch.stack([all_at_once(queries, k, v, chunk) for k, v in pieces]))
+
+
+class _Operations(TorchDispatchMode):
+    """Notes whether torch's own kernel is called, and whether an exponential is taken along an axis of S."""
+
+    def __init__(self, S):
         super().__init__()
-        self.names = set()
+        self.S, self.seen = S, {"borrowed": False, "whole": False}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.names.add(func._schema.name)
+        name = func._schema.name
+        self.seen["borrowed"] |= "scaled_dot_product" in name
+        if ("exp" in name and "expand" not in name) or "softmax" in name:
+            self.seen["whole"] |= self.S in getattr(args[0], "shape", ())
         return func(*args, **(kwargs or {}))
 
 
 def verify(t, answer):
     B, T, D, E = t.sizes(4)
     S = t.random.randrange(11, 15)
-    q, k, v = t.randn(B, T, D), t.randn(B, S, D), t.randn(B, S, E)
-    for chunk in (4, 1, S, S + 3):  # 11 to 14 are no multiples of 4, but for 12: then 5 is taken
-        chunk = 5 if chunk == 4 and S % 4 == 0 else chunk
-        queries = q.clone().requires_grad_()
-        want, slope, mistakes = _reference(q, k, v, chunk)
-        got = t.call(answer, queries, k, v, chunk)
-        t.same(got, want, f"the result for S={S}, chunk={chunk}", mistakes=mistakes)
-        t.same(t.gradient(got, 0), slope, f"the gradient in the queries for chunk={chunk}", tolerance=(1e-3, 1e-4))
+    inputs = [x.requires_grad_() for x in (t.randn(B, T, D), t.randn(B, S, D), t.randn(B, S, E))]
+    exact = [x.detach().cpu().double().requires_grad_() for x in inputs]
+    want = _reference(*exact)
+    slopes = torch.autograd.grad(want.sum(), exact)
+    for chunk in (5 if S == 12 else 4, 1, S, S + 3):  # the first leaves a remainder
+        got = t.call(answer, *inputs, chunk)
+        t.same(got, want.detach(), f"the result for S={S}, chunk={chunk}")
+        for i, (name, slope) in enumerate(zip(("queries", "keys", "values"), slopes, strict=True)):
+            t.same(t.gradient(got, i), slope, f"the gradient in the {name}, chunk={chunk}", tolerance=(1e-3, 1e-4))
 
     # scores in the hundreds, growing along the keys, then falling: exp() of them is infinite
+    v = inputs[2].detach()
     for signs, name in ((1, "growing"), (-1, "falling")):
         ramp = signs * torch.linspace(-1, 1, S, device=t.device)[None, :, None].expand(B, S, D)
         queries, keys = t.rand(B, T, D, low=0.9, high=1.1), 300 / math.sqrt(D) * ramp + t.randn(B, S, D)
-        want, _, _ = _reference(queries, keys, v, 4)
+        want = _reference(*(x.cpu().double() for x in (queries, keys, v)))
         got = t.call(answer, queries, keys, v, 4)
         t.same(got, want, f"the result for large scores, {name} along the keys", tolerance=(1e-3, 1e-3))
 
     T, S, chunk = 33, 96, 8
     inputs = t.randn(2, T, 4), t.randn(2, S, 4), t.randn(2, S, 4)  # torch has its kernel for equal sizes
-    with LargestTensor() as seen, _Names() as ops, torch.no_grad():
+    with t.watching(LargestTensor, "numel") as largest, t.watching(partial(_Operations, S), "seen") as operations:
         t.call(answer, *inputs, chunk)
     t.that(
-        not any("scaled_dot_product" in name for name in ops.names),
+        not operations.seen["borrowed"],
         "borrowed",
         "this calls torch's own fused kernel; write the loop over the chunks yourself",
     )
     t.that(
-        seen.numel < 2 * T * S,
+        largest.numel < 2 * T * S,
         "memory",
-        f"with T={T}, S={S}, chunk={chunk} your code makes a tensor of {seen.numel} entries; (B, T, S) has {2 * T * S}",
+        f"with T={T}, S={S}, chunk={chunk} your code makes a tensor of {largest.numel} entries; (B, T, S) has "
+        f"{2 * T * S}",
+    )
+    t.that(
+        not operations.seen["whole"],
+        "all-keys",
+        f"with S={S} and chunk={chunk} your code takes the exponentials of all {S} keys of a query at once; it is the "
+        "keys that come in chunks, not the queries",
     )
 
 
-def _reference(queries, keys, values, chunk):
-    """Result and gradient in the queries in float64, and what known mistakes give."""
-    q, k, v = (x.detach().cpu().double() for x in (queries, keys, values))
-    q.requires_grad_()
-    scores = torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.shape[-1])
+def _reference(queries, keys, values):
+    scores = torch.einsum("btd,bsd->bts", queries, keys) / math.sqrt(queries.shape[-1])
     powers = torch.exp(scores - scores.amax(-1, keepdim=True))
-    want = powers @ v / powers.sum(-1, keepdim=True)
-    (slope,) = torch.autograd.grad(want.sum(), q)
-    with torch.no_grad():
-        pieces, parts = scores.split(chunk, -1), v.split(chunk, 1)
-        own = [torch.exp(a - a.amax(-1, keepdim=True)) for a in pieces]  # each relative to its own maximum
-
-        def attend(a):
-            return torch.softmax(a, -1) @ v
-
-        whole = chunk * (k.shape[1] // chunk)
-        mistakes = {"unscaled": (attend(scores * math.sqrt(q.shape[-1])), "the scores are not divided by sqrt(D)")}
-        if len(pieces) > 1:
-            over_old, total, top = 0.0, 0.0, torch.full_like(scores[..., :1], -math.inf)
-            updated, updated_total = 0.0, 0.0  # these are rescaled when the maximum rises, the other two are not
-            for a, b in zip(pieces, parts, strict=True):
-                higher = torch.maximum(top, a.amax(-1, keepdim=True))
-                shrink, p = torch.exp(top - higher), torch.exp(a - higher)
-                over_old, total = over_old + p @ b, total + p.sum(-1, keepdim=True)
-                updated = updated * shrink + p @ b
-                updated_total = updated_total * shrink + p.sum(-1, keepdim=True)
-                top = higher
-            local = sum(p @ b for p, b in zip(own, parts, strict=True))
-            local_total = sum(p.sum(-1, keepdim=True) for p in own)
-            averages = torch.stack([torch.softmax(a, -1) @ b for a, b in zip(pieces, parts, strict=True)])
-            mistakes |= {
-                "no-rescaling": (
-                    over_old / total,
-                    "when the maximum rises, the sums of earlier chunks must be multiplied by exp(old maximum - new)",
-                ),
-                "total-not-rescaled": (updated / total, "the weighted sum is brought up to date, the total is not"),
-                "output-not-rescaled": (over_old / updated_total, "the total is brought up to date, the output is not"),
-                "own-maxima": (
-                    local / local_total,
-                    "each chunk is relative to its own maximum: sums of different chunks cannot be added so",
-                ),
-                "average": (
-                    averages.mean(0),
-                    "each chunk has its own softmax and they are averaged: chunks with small scores count too much",
-                ),
-                "sum": (averages.sum(0), "each chunk has its own softmax and they are added up: this sums to many"),
-                "last-chunk": (averages[-1], "this is the attention to the last chunk alone"),
-                "first-chunk": (averages[0], "this is the attention to the first chunk alone"),
-                "not-divided": (updated, "at the end the weighted sum must be divided by the total"),
-            }
-        if 0 < whole < k.shape[1]:
-            mistakes["remainder"] = (
-                torch.softmax(scores[..., :whole], -1) @ v[:, :whole],
-                "the last, shorter chunk is left out",
-            )
-    return want.detach(), slope, mistakes
+    return powers @ values / powers.sum(-1, keepdim=True)
 
 
 EXERCISE = Exercise(
@@ -227,32 +199,95 @@ EXERCISE = Exercise(
             min_checks=14,
             seconds=30.0,
             mutants=[
-                Mutant("not rescaled", "no-rescaling", "shrink = torch.exp(top - higher)", "shrink = 1"),
-                Mutant("total not rescaled", "total-not-rescaled", "total * shrink +", "total +"),
-                Mutant("output not rescaled", "output-not-rescaled", "output * shrink +", "output +"),
+                Mutant(
+                    "not rescaled",
+                    "no-rescaling",
+                    "shrink = torch.exp(top - higher)",
+                    "shrink = 1",
+                    "when the maximum rises, the sums of earlier chunks must be multiplied by exp(old maximum - new)",
+                ),
+                Mutant(
+                    "total not rescaled",
+                    "total-not-rescaled",
+                    "total * shrink +",
+                    "total +",
+                    "the weighted sum is brought up to date, the total is not",
+                ),
+                Mutant(
+                    "output not rescaled",
+                    "output-not-rescaled",
+                    "output * shrink +",
+                    "output +",
+                    "the total is brought up to date, the weighted sum is not",
+                ),
+                Mutant(
+                    "factor upside down",
+                    "factor-turned",
+                    "torch.exp(top - higher)",
+                    "torch.exp(higher - top).nan_to_num(posinf=0)",
+                    "the old sums are multiplied by exp(new maximum - old); it is exp(old maximum - new)",
+                ),
                 Mutant(
                     "maximum of the chunk",
                     "own-maxima",
-                    function=None,
-                    old="torch.maximum(top, scores.amax(dim=-1, keepdim=True))\n        shrink = torch.exp(top - "
-                    "higher)",
-                    new="scores.amax(dim=-1, keepdim=True)\n        shrink = 1",
+                    "torch.maximum(top, scores.amax(dim=-1, keepdim=True))\n        shrink = torch.exp(top - higher)",
+                    "scores.amax(dim=-1, keepdim=True)\n        shrink = 1",
+                    "each chunk is relative to its own maximum: sums of different chunks cannot be added so",
                 ),
-                Mutant("unscaled", "unscaled", " / math.sqrt(queries.shape[-1])", ""),
-                Mutant("not divided", "not-divided", "return output / total", "return output"),
+                Mutant(
+                    "unscaled",
+                    "unscaled",
+                    " / math.sqrt(queries.shape[-1])",
+                    "",
+                    "the scores are not divided by sqrt(D)",
+                ),
+                Mutant(
+                    "not divided",
+                    "not-divided",
+                    "return output / total",
+                    "return output",
+                    "at the end the weighted sum must be divided by the total",
+                ),
+                Mutant(
+                    "divided in the loop",
+                    "divided-early",
+                    "        top = higher\n    return output / total",
+                    "        top, output = higher, output / total\n    return output",
+                    "the weighted sum is divided in every round: divide once, at the end",
+                ),
                 Mutant(
                     "remainder left out",
                     "remainder",
                     "range(0, keys.shape[1], chunk)",
                     "range(0, max(keys.shape[1] - chunk + 1, 1), chunk)",
+                    "the last, shorter chunk is left out",
                 ),
-                Mutant("first chunk alone", "first-chunk", "range(0, keys.shape[1], chunk)", "range(0, chunk, chunk)"),
+                Mutant(
+                    "first chunk alone",
+                    "first-chunk",
+                    "range(0, keys.shape[1], chunk)",
+                    "range(0, chunk, chunk)",
+                    "this is the attention to the first chunk alone",
+                ),
+                Mutant(
+                    "last chunk alone",
+                    "last-chunk",
+                    message="this is the attention to the last chunk alone",
+                    function=partial(mixed, mix=lambda own: own[-1]),
+                ),
                 Mutant(
                     "average of chunks",
                     "average",
-                    function=lambda q, k, v, chunk: torch.stack(
-                        [all_at_once(q, a, b, chunk) for a, b in zip(k.split(chunk, 1), v.split(chunk, 1), strict=True)]
-                    ).mean(0),
+                    message="each chunk has its own softmax and they are averaged: chunks with small scores count too "
+                    "much",
+                    function=partial(mixed, mix=lambda own: own.mean(0)),
+                ),
+                Mutant(
+                    "sum of chunks",
+                    "sum",
+                    message="each chunk has its own softmax and they are added up: the weights sum to the number of "
+                    "chunks",
+                    function=partial(mixed, mix=lambda own: own.sum(0)),
                 ),
                 Mutant(
                     "no maximum",
@@ -262,9 +297,11 @@ EXERCISE = Exercise(
                 ),
                 Mutant("all at once", "memory", function=all_at_once),
                 Mutant("scores collected", "memory", function=chunks_of_softmax_kept),
+                Mutant("chunks of queries", "all-keys", function=chunks_of_queries),
                 Mutant("torch's kernel", "borrowed", function=borrowed),
                 Mutant("transposed", "shape", "return output / total", "return (output / total).mT"),
                 Mutant("detached", "grad", "scaled = queries", "scaled = queries.detach()"),
+                Mutant("values detached", "grad", "powers @ values[:, some]", "powers @ values[:, some].detach()"),
                 Mutant("in double", "dtype", "return output / total", "return (output / total).double()"),
                 Mutant("in place", "mutates", "scaled = queries / ", "scaled = queries.data.div_(2) / "),
             ],

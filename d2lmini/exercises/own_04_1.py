@@ -9,9 +9,12 @@ weights of the right shape. One does what Bahdanau's does. The other four differ
 - `"stale"`: the query is the same at every step, the state from the very beginning.
 
 Write `diagnose(decoder, X, state)`, which finds out which one it was given, by looking at what goes in and what
-comes out alone. You may call the decoder as often as you like, with any tokens, memory and lengths. Do not look at
-its layers: the check makes them anew each time, and its name tells nothing.
+comes out alone. You may call the decoder as often as you like, with any tokens, memory and lengths. It shows its
+`attention_weights` and `embedding.num_embeddings`, and nothing else: if your code asks for its layers or looks into
+it by other ways, the check notes it and rejects the answer.
 """
+
+from types import SimpleNamespace
 
 import torch
 
@@ -23,11 +26,12 @@ def diagnose(decoder, X, state):
     """Find the fault of a decoder.
 
     Args:
-        decoder: a module in evaluation mode. ``decoder(X, state)`` gives logits (B, T, V) and a new state; afterwards
+        decoder: to be called as a module. ``decoder(X, state)`` gives logits (B, T, V) and a new state; afterwards
             ``decoder.attention_weights`` is a list of T tensors (B, 1, S). Tokens are smaller than
             ``decoder.embedding.num_embeddings``.
         X: (B, T), tokens; T is at least 3.
-        state: (memory (B, S, h), hidden (B, layers, h), valid_lens (B,)); every example has some padding.
+        state: (memory (B, S, h), hidden (B, layers, h), valid_lens (B,)); every example has some padding, and
+            two keys or more that are none.
 
     Returns:
         "right", "padding", "unnormalised", "late" or "stale".
@@ -57,7 +61,7 @@ def diagnose(decoder, X, state):
 
 
 def by_all_tokens(decoder, X, state):
-    """Other probes: lengths of one, gradients for what a row has read, logits of the last step."""
+    """Other probes: lengths of one, and every token changed in turn."""
     memory, hidden, valid_lens = state
     one = torch.ones_like(valid_lens)
     decoder(X[:, :1], (memory, hidden, one))
@@ -81,41 +85,74 @@ def by_all_tokens(decoder, X, state):
     return "stale" if same else "right"
 
 
-class _Suspect(d2l.Seq2SeqAttentionDecoder):
-    """The decoder of the package with a planted fault."""
-
-    def __init__(self, fault, sizes):
-        super().__init__(*sizes)
-        self._fault = fault
-
-    def forward(self, X, state):
-        memory, hidden, valid_lens = state
-        real = torch.arange(memory.shape[1]) < valid_lens[:, None]
-        hidden = hidden.transpose(0, 1).contiguous()
-        first, logits, self._weights = hidden, [], []
-        for x in self.embedding(X.t()):
-            query = first[-1] if self._fault == "stale" else hidden[-1]
-            if self._fault == "late":
-                query = self.rnn(torch.cat([x, torch.zeros_like(query)], -1)[None], hidden)[0][0]
-            layer = self.attention
-            scores = layer.w_v(torch.tanh(layer.W_q(query)[:, None] + layer.W_k(memory)))[..., 0]
-            if self._fault not in ("padding", "unnormalised"):
-                scores = scores.masked_fill(~real, -torch.inf)
-            row = torch.softmax(scores, -1)
-            row = row * real if self._fault == "unnormalised" else row
-            self._weights.append(row[:, None].detach())
-            context = (row[..., None] * memory).sum(1)
-            output, hidden = self.rnn(torch.cat([x, context], -1)[None], hidden)
-            logits.append(self.dense(output[0]))
-        return torch.stack(logits, 1), (memory, hidden.transpose(0, 1), valid_lens)
+SHOWN = ("__class__", "forward", "eval", "attention_weights", "embedding", "asked_for")
 
 
-CASES = {
-    "right": "a decoder that does everything right was called faulty",
-    "padding": "a decoder that attends to padding was not caught",
-    "unnormalised": "a decoder whose weights do not sum to one was not caught",
-    "late": "a decoder whose query has already read the token of its step was not caught",
-    "stale": "a decoder whose query never changes was not caught",
+def _suspect(layers, score, share, mix):
+    """A decoder that is right or faulty by numbers, and notes what it is asked for beyond what it should show.
+
+    Args:
+        layers: where its layers are. score: is added to the scores of padding. share: of the weights of padding that is
+            left after the softmax. mix: how much the query has of the first state, of the last, and of one that has
+            read this step's token.
+    """
+    weights, asked_for, tokens = [], [], SimpleNamespace(num_embeddings=layers.embedding.num_embeddings)
+
+    class Suspect:
+        embedding = tokens
+
+        def __getattribute__(self, name):
+            if name not in SHOWN:
+                asked_for.append(name)
+            return object.__getattribute__(self, name)
+
+        def __getattr__(self, name):
+            raise AttributeError(f"the decoder does not show {name!r}: find out by calling it")
+
+        def __reduce__(self):  # it travels without its notes
+            return _suspect, (layers, score, share, mix)
+
+        @property
+        def attention_weights(self):
+            return list(weights)
+
+        @property
+        def asked_for(self):
+            return list(asked_for)
+
+        def eval(self):
+            return self
+
+        def __call__(self, X, state):
+            memory, hidden, valid_lens = state
+            padding = torch.arange(memory.shape[1]) >= valid_lens[:, None]
+            hidden = hidden.transpose(0, 1).contiguous()
+            first, logits = hidden[-1], []
+            weights.clear()
+            for x in layers.embedding(X.t()):
+                late = layers.rnn(torch.cat([x, torch.zeros_like(first)], -1)[None], hidden)[0][0]
+                query = sum(a * b for a, b in zip(mix, (first, hidden[-1], late), strict=True))
+                layer = layers.attention
+                scores = layer.w_v(torch.tanh(layer.W_q(query)[:, None] + layer.W_k(memory)))[..., 0]
+                row = torch.softmax(torch.where(padding, scores + score, scores), -1)
+                row = torch.where(padding, row * share, row)
+                weights.append(row[:, None].detach())
+                context = (row[..., None] * memory).sum(1)
+                output, hidden = layers.rnn(torch.cat([x, context], -1)[None], hidden)
+                logits.append(layers.dense(output[0]))
+            return torch.stack(logits, 1), (memory, hidden.transpose(0, 1), valid_lens)
+
+        forward = __call__
+
+    return Suspect()
+
+
+CASES = {  # what it is, and its numbers
+    "right": ("that does everything right", -torch.inf, 1, (0, 1, 0)),
+    "padding": ("that attends to padding", 0, 1, (0, 1, 0)),
+    "unnormalised": ("whose weights do not sum to one", 0, 0, (0, 1, 0)),
+    "late": ("whose query has already read the token of its step", -torch.inf, 1, (0, 0, 1)),
+    "stale": ("whose query never changes", -torch.inf, 1, (1, 0, 0)),
 }
 
 
@@ -123,17 +160,25 @@ def verify(t, answer):
     for _ in range(2):
         for case in t.random.sample(list(CASES), len(CASES)):
             B, S, T, h, embed, V = t.sizes(6, 3, 10)
-            decoder = _Suspect(case, (V, embed, h, 1)).eval()
+            layers = d2l.Seq2SeqAttentionDecoder(V, embed, h, 1).eval()
             with torch.no_grad():
-                for parameter in decoder.parameters():
+                for parameter in layers.parameters():
                     parameter.copy_(t.randn(*parameter.shape, scale=0.6))
-            state = t.randn(B, S, h), t.randn(B, 1, h), t.integers(1, S, B)
-            got = t.call(answer, decoder, t.integers(0, V, B, T), state)
+            what, *numbers = CASES[case]
+            # with one key alone, a query changes nothing
+            state = t.randn(B, S, h), t.randn(B, 1, h), t.integers(2, S, B)
+            got = t.call(answer, _suspect(layers, *numbers), t.integers(0, V, B, T), state)
+            asked_for = t.look(lambda given: given[0].asked_for)
+            message = f"your code asks the decoder for {', '.join(map(repr, asked_for[:3]))}: find out by calling it"
+            t.that(not asked_for, "looked-inside", message)
             known = isinstance(got, str) and got in CASES
             t.that(known, "type", f"the result is {got!r:.40}, expected one of {', '.join(map(repr, CASES))}")
             code = "false-alarm" if case == "right" else f"missed-{case}" if got == "right" else "mixed-up"
-            message = "one fault was taken for another" if code == "mixed-up" else CASES[case]
-            t.that(got == case, code, message)
+            t.that(got == case, code, f"a decoder {what} was called {got!r}")
+
+
+def by_reading(decoder, X, state):
+    return "right" if vars(decoder) else "late"
 
 
 EXERCISE = Exercise(
@@ -166,6 +211,8 @@ EXERCISE = Exercise(
                 Mutant("change not wanted", "missed-stale", "if not moved[1:].any():", "if False:"),
                 Mutant("all rows must stay", "false-alarm", "if moved[0]:", "if moved.any() and moved[1]:"),
                 Mutant("names mixed up", "mixed-up", 'return "late"', 'return "stale"'),
+                Mutant("reads its inside", "looked-inside", function=by_reading),
+                Mutant("asks for its layers", "raised", "def look(X):", "decoder.rnn\n\n    def look(X):"),
                 Mutant("where, not what", "type", 'return "padding"', "return int(padding.sum())"),
                 Mutant("in place", "mutates", "changed = X.clone()", "changed = X"),
             ],

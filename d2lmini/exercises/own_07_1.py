@@ -45,7 +45,6 @@ import torch
 
 import d2lmini as d2l
 from d2lmini.exercises.engine import Code, Exercise, Mutant
-from d2lmini.multi_head import KeyValueCache
 from d2lmini.transformer import BlockCache, DecoderState
 
 
@@ -133,29 +132,28 @@ def verify(t, answer):
 
     exact = copy.deepcopy(decoder).cpu().double().eval()
     with torch.no_grad():
-        state = DecoderState(memory.cpu().double(), memory_mask.cpu(), (None,) * L)
-        want = exact(tokens.cpu(), state)[0]
-        padded = exact(tokens.cpu(), state._replace(memory_mask=None))[0]
-        at_zero = torch.cat(_steps(exact, tokens.cpu(), state, offset=False), 1)
-        ahead = torch.cat(_steps(exact, tokens.cpu(), state, offset=True), 1)
+        want = exact(tokens.cpu(), DecoderState(memory.cpu().double(), memory_mask.cpu(), (None,) * L))[0]
 
     def start():
         return [blk.attention1.empty_cache(B) for blk in decoder.blks]
 
-    def run(words, caches):
-        logits, grown = t.unpack(t.call(answer, decoder, words, memory, memory_mask, caches), "logits", "caches")
-        fits = isinstance(grown, (list, tuple)) and len(grown) == L
-        fits = fits and all(isinstance(cache, tuple) and len(cache) == 2 for cache in grown)
+    def run(words, caches, past=0):
+        got = t.call(answer, decoder, words, memory, memory_mask, caches)
+        logits, grown = t.unpack(got, "logits", "caches")
+        t.that(isinstance(logits, torch.Tensor), "type", f"the logits are a {type(logits).__name__}, expected a tensor")
+        shape, total = (B, words.shape[1], V), past + words.shape[1]
+        t.that(logits.shape == shape, "shape", f"the logits have shape {tuple(logits.shape)}, expected {shape}")
+        have = t.look(_lengths, grown)
+        fits = have is not None and len(have) == L
         t.that(fits, "type", f"the second result must be a list of {L} caches, one for each block")
-        return logits, [KeyValueCache(*cache) for cache in grown]
+        message = f"after {total} words the caches hold {have} positions: each block's must grow by the new ones"
+        t.that(have == [total] * L, "cache", message)
+        return logits, grown
 
     # 1. change the future
-    padding = {"padding": (padded, "words of the source that are padding count: `memory_mask` must reach `attention2`")}
     for mode in ("training", "evaluation"):
         decoder.train(mode == "training")
         logits, _ = run(tokens, start())
-        t.that(isinstance(logits, torch.Tensor), "type", f"the logits are a {type(logits).__name__}, expected a tensor")
-        t.that(logits.shape == (B, T, V), "shape", f"the logits have shape {tuple(logits.shape)}, expected {(B, T, V)}")
         place = t.random.randrange(1, T)
         changed = tokens.clone()
         changed[:, place:] = (changed[:, place:] + t.integers(1, V, B, T - place)) % V
@@ -166,66 +164,39 @@ def verify(t, answer):
             f"in {mode} mode, other words from position {place} on change the logits before it: the decoder sees the "
             "future",
         )
-        t.same(logits, want, f"the logits for all words at once, in {mode} mode", mistakes=padding)
+        t.same(logits, want, f"the logits for all words at once, in {mode} mode")
 
     # 2. word by word, and in pieces
-    cuts = {"word by word": [1] * T, "in two pieces": [T - 2, 2]}
-    mistakes = {
-        **padding,
-        "position": (
-            at_zero,
-            "word by word, every word gets the position encoding of position 0: how many are in the cache already?",
-        ),
-        "position-ahead": (ahead, "word by word, every word gets the position encoding of the position after its own"),
-    }
-    for name, lengths in cuts.items():
-        caches, found = start(), []
-        for piece in tokens.split(lengths, 1):
-            logits, grown = run(piece, caches)
-            have, expected = [cache.length for cache in grown], caches[0].length + piece.shape[1]
-            t.that(
-                have == [expected] * L,
-                "cache",
-                f"after {expected} words the caches hold {have} positions: each block's must grow by the new ones",
-            )
+    for name, lengths in (("word by word", [1] * T), ("in two pieces", [T - 3, 3])):
+        caches, found, past = start(), [], 0
+        for words in tokens.split(lengths, 1):
+            logits, caches = run(words, caches, past)
             found.append(logits)
-            caches = grown
-        t.that(all(piece.shape[0] == B for piece in found), "shape", "the batch has changed its size")
-        stepped = torch.cat(found, 1)
-        if lengths[0] > 1:
-            first = stepped[:, : lengths[0]]
-            t.same(first, want[:, : lengths[0]], f"the logits of the first words, {name}")
-            t.that(
-                bool(torch.allclose(stepped.detach().cpu().double(), want, atol=1e-3)),
-                "pieces",
-                f"{name}, the later words get other logits than all at once: mind the mask when there are both a past "
-                "and several new words, and their positions",
-            )
-        else:
-            t.same(stepped, want, f"the logits {name}", mistakes=mistakes)
+            past += words.shape[1]
+        t.same(torch.cat(found, 1), want, f"the logits {name}", tolerance=(1e-3, 1e-4))
 
-    # 3. twice from one state
+    # 3. twice from one and the same state
     _, middle = run(tokens[:, :3], start())
     for words in (tokens[:, 3:4], (tokens[:, 3:4] + 1) % V):
-        run(words, middle)
-        intact = all(now is then for now, then in zip(t.given[4], middle, strict=True))
+        run(words, middle, 3)
         t.that(
-            intact and [cache.length for cache in t.given[4]] == [3] * L,
+            t.look(_intact, middle),
             "state",
             "your code changes the list `caches` that it was given: a second hypothesis of a beam search that goes on "
             "from the same state would read the first one's word. Return a new list",
         )
 
 
-def _steps(exact, tokens, state, offset):
-    """Stepping with a wrong position: 0 for every word, or one too many."""
-    encode, logits = exact.pos_encoding, []
-    for t in range(tokens.shape[1]):
-        Y = encode(exact.embedding(tokens[:, t : t + 1]) * math.sqrt(exact.num_hiddens), offset=t + 1 if offset else 0)
-        for blk in exact.blks:
-            Y, state = blk(Y, state)
-        logits.append(exact.dense(Y))
-    return logits
+def _lengths(given, caches):
+    """How many positions each cache holds; None where these are no caches."""
+    if not isinstance(caches, (list, tuple)) or not all(isinstance(x, tuple) and len(x) == 2 for x in caches):
+        return None
+    return [keys.shape[2] for keys, _ in caches]
+
+
+def _intact(given, caches):
+    """Whether the list that the answer was given holds the same caches as before."""
+    return len(given[4]) == len(caches) and all(now is then for now, then in zip(given[4], caches, strict=True))
 
 
 EXERCISE = Exercise(
@@ -259,15 +230,45 @@ EXERCISE = Exercise(
             mutants=[
                 Mutant("as given", "leak-evaluation", function=as_given),
                 Mutant("mask not repaired", "leak-evaluation", function=repaired(position=True, state=True)),
-                Mutant("position not repaired", "position", function=repaired(mask=True, state=True)),
-                Mutant("state not repaired", "state", function=repaired(mask=True, position=True)),
+                Mutant(
+                    "position not repaired",
+                    "position",
+                    message="every word gets the encoding of a position counted from 0 anew: how many are in the cache "
+                    "already?",
+                    function=repaired(mask=True, state=True),
+                ),
                 Mutant("mask alone repaired", "position", function=repaired(mask=True)),
+                Mutant("state not repaired", "state", function=repaired(mask=True, position=True)),
                 Mutant("no mask at all", "leak-training", "mask=mask, cache", "mask=None, cache"),
                 Mutant(
                     "one position too far",
                     "position-ahead",
                     "offset=past)",
                     "offset=past + 1 if past or num_new == 1 else 0)",
+                    "every word gets the encoding of the position after its own",
+                ),
+                Mutant(
+                    "mask from the start",
+                    "mask-offset",
+                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
+                    "torch.ones(num_new, past + num_new).tril().bool()",
+                    "the mask begins at the first key, as if there were no past: a new word may see all of the past, "
+                    "and the new words up to itself",
+                ),
+                Mutant(
+                    "mask from the start, single words right",
+                    "mask-offset",
+                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
+                    "torch.ones(num_new, past + num_new).tril().bool() if num_new > 1 else None",
+                    "the mask begins at the first key, as if there were no past: a new word may see all of the past, "
+                    "and the new words up to itself",
+                ),
+                Mutant(
+                    "no mask after a past",
+                    "mask-past",
+                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
+                    "None if past else d2l.causal_mask(num_new)",
+                    "several new words after a past see one another's future: the mask is needed then, too",
                 ),
                 Mutant(
                     "caches forgotten",
@@ -276,12 +277,12 @@ EXERCISE = Exercise(
                     "return decoder.dense(X), list(caches)",
                 ),
                 Mutant("one cache for all", "cache", "grown.append(cache)", "grown.append(caches[0])"),
-                Mutant("padding seen", "padding", "mask=memory_mask", "mask=None"),
                 Mutant(
-                    "mask turned at the past",
-                    "pieces",
-                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
-                    "torch.ones(num_new, past + num_new).tril().bool() if num_new > 1 else None",
+                    "padding seen",
+                    "padding",
+                    "mask=memory_mask",
+                    "mask=None",
+                    "words of the source that are padding count: `memory_mask` must reach `attention2`",
                 ),
                 Mutant("logits alone", "type", "return decoder.dense(X), grown", "return decoder.dense(X)"),
                 Mutant(
