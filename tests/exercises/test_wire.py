@@ -1,5 +1,6 @@
 """What crosses between the judge and an answer in another process."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,7 +20,7 @@ def test_plain_data_comes_back_as_it_was():
     back = crossed(value)
     assert torch.equal(back.pop("t"), value.pop("t")) and back == value
     assert crossed(float("nan")) != crossed(float("nan"))
-    assert crossed(...) is Ellipsis
+    assert crossed(...) is Ellipsis and crossed(np.float64(2.5)) == 2.5
     assert crossed(torch.ones(3, dtype=torch.bfloat16)).dtype == torch.bfloat16
     assert crossed(torch.ones((), requires_grad=True)).requires_grad
 

@@ -12,6 +12,7 @@ import struct
 import sys
 
 import cloudpickle
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -78,6 +79,8 @@ def encode(value) -> bytes:
         left[0] -= 1
         if isinstance(x, torch.Tensor):
             return _tensor(x, tensors)
+        if isinstance(x, np.generic):
+            x = x.item()
         if x is Ellipsis or x is NotImplemented:
             return {"placeholder": 1}
         if type(x) in PLAIN and not (type(x) is str and len(x) > MOST_TEXT // 8):
