@@ -4,11 +4,12 @@ import ast
 import re
 from dataclasses import dataclass
 
+from ..engine.compare import Rejected
 from ..engine.host import HostError
 from ..engine.judge import WRONG, heavy, judge
 from ..engine.model import Coded
 from ..engine.registry import find
-from ..engine.remote import Rejected, RemoteHost
+from ..engine.remote import RemoteHost
 from .answer_cells import defined_elsewhere
 from .sandbox import AnswerProcess
 

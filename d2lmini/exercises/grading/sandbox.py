@@ -6,11 +6,12 @@ write is a folder of its own in memory, which goes with it. It has no network, s
 
 import json
 import os
-import selectors
+import queue
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -138,27 +139,24 @@ class AnswerProcess:
 
     def __init__(self, seconds, memory, heavy=False, unsafe=False):
         self.seconds, self.memory, self.heavy, self.unsafe = seconds, memory, heavy, unsafe
-        self.left = PATIENCE * seconds + SPARE
+        self.left = STARTUP
 
     def __enter__(self):
-        program = [sys.executable, "-m", "d2lmini.exercises.engine.remote"]
+        program = [sys.executable, "-m", "d2lmini.exercises.engine.endpoint"]
         self.home = tempfile.TemporaryDirectory()
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         options |= {"start_new_session": True, "cwd": self.home.name}
         if self.unsafe:
             kept = {k: v for k, v in os.environ.items() if k in ("SYSTEMROOT", "PATH", "LD_LIBRARY_PATH")}
-            self.process = subprocess.Popen(program, env=kept | _environment(self.home.name) | kept, **options)
+            self.process = subprocess.Popen(program, env=_environment(self.home.name) | kept, **options)
         else:
             with _rules() as rules:
                 self.process = subprocess.Popen([*_bubblewrap(rules), *program], pass_fds=[rules.fileno()], **options)
         try:
-            for pipe in (self.process.stdin, self.process.stdout):
-                os.set_blocking(pipe.fileno(), False)  # an answer may stop to read, or to write
             limits = {"seconds": self.seconds, "memory": self.memory, "heavy": self.heavy}
             self._send(json.dumps(limits).encode())
-            patience, self.left = self.left, STARTUP
             self._receive()  # it says when it is ready: what it loads is not on the answer's clock
-            self.left = patience
+            self.left = self._allowed()
         except BaseException:
             self.__exit__()
             raise
@@ -177,6 +175,10 @@ class AnswerProcess:
                 continue
         self.home.cleanup()
 
+    def _allowed(self):
+        """Seconds on the clock that the judge waits for the answer altogether."""
+        return PATIENCE * self.seconds + SPARE
+
     def exchange(self, order):
         """Send an order and return (JSON, tensors) of the reply: bytes.
 
@@ -187,44 +189,43 @@ class AnswerProcess:
         return self._receive()
 
     def _send(self, data):
-        data = memoryview(len(data).to_bytes(8, "little") + data)
-        for _ in self._ready(self.process.stdin, selectors.EVENT_WRITE):
-            try:
-                data = data[os.write(self.process.stdin.fileno(), data[:MIB]) :]
-            except OSError:
-                self._lost()
-            if not data:
-                return
+        def write():
+            self.process.stdin.write(len(data).to_bytes(8, "little") + data)
+            self.process.stdin.flush()
+
+        self._in_time(write)
 
     def _receive(self):
-        text, tensors = wire.SIZES.unpack(self._read(wire.SIZES.size))
-        if text > wire.MOST_TEXT or tensors > wire.MOST_TENSORS:
-            raise wire.WireError(f"the answer returns {(text + tensors) / MIB:.0f} MiB, more than is taken")
-        return self._read(text), self._read(tensors)
+        def read():
+            text, tensors = wire.SIZES.unpack(wire.read_exactly(self.process.stdout, wire.SIZES.size))
+            if text > wire.MOST_TEXT or tensors > wire.MOST_TENSORS:
+                raise wire.WireError(f"the answer returns {(text + tensors) / MIB:.0f} MiB, more than is taken")
+            return wire.read_exactly(self.process.stdout, text), wire.read_exactly(self.process.stdout, tensors)
 
-    def _read(self, count):
-        pieces = []
-        if count:
-            for _ in self._ready(self.process.stdout, selectors.EVENT_READ):
-                pieces.append(piece := os.read(self.process.stdout.fileno(), min(count, MIB)))
-                if not piece:
-                    self._lost()
-                count -= len(piece)
-                if not count:
-                    break
-        return b"".join(pieces)
+        return self._in_time(read)
 
-    def _ready(self, pipe, event):
-        """Yield whenever the pipe is ready; what is waited counts."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, event)
-            while True:
-                start = time.monotonic()
-                ready = selector.select(max(self.left, 0.0))
-                self.left -= time.monotonic() - start
-                if not ready:
-                    raise HostError("had to be stopped: it did not end in time", "timeout", "timeout")
-                yield
+    def _in_time(self, work):
+        """Return ``work()``, which waits for the answer: in a thread, since a pipe knows no time limit everywhere."""
+        done = queue.SimpleQueue()
+
+        def run():
+            try:
+                done.put((work(), None))
+            except (OSError, ValueError, EOFError, HostError) as error:
+                done.put((None, error))
+
+        threading.Thread(target=run, daemon=True).start()
+        start = time.monotonic()
+        try:
+            found, error = done.get(timeout=max(self.left, 0.0))
+        except queue.Empty:
+            raise HostError("had to be stopped: it did not end in time", "timeout", "timeout") from None
+        self.left -= time.monotonic() - start
+        if isinstance(error, HostError):
+            raise error
+        if error is not None:
+            self._lost()
+        return found
 
     def _lost(self):
         """Say how the process ended."""
@@ -233,7 +234,9 @@ class AnswerProcess:
         except subprocess.TimeoutExpired:
             raise HostError("the answer's process closed its way back to the judge") from None
         number = -code if code < 0 else code - 128  # bubblewrap gives 128 + the signal
-        if number == signal.SIGXCPU:
+        # who ignores the first signal of the limit gets SIGKILL two seconds later
+        late = number == getattr(signal, "SIGKILL", None) and self._allowed() - self.left >= self.seconds
+        if number == getattr(signal, "SIGXCPU", None) or late:
             raise HostError(f"stopped after {self.seconds:g} s: is there an endless loop?", "timeout", "timeout")
         if number in set(signal.Signals):
             raise HostError(f"the answer's process was ended by {signal.Signals(number).name}")

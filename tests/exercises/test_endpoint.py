@@ -1,0 +1,66 @@
+"""The answer's end: a cell is run as its notebook would, and every order gets a reply."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from d2lmini.exercises.engine import wire
+from d2lmini.exercises.engine.compare import Rejected
+from d2lmini.exercises.engine.endpoint import Endpoint, run_cell
+
+
+def reply_to(*order):
+    data = Endpoint().handle(pickle.dumps(order))
+    text, _ = wire.SIZES.unpack(data[:16])
+    return wire.decode(data[16 : 16 + text], data[16 + text :])
+
+
+def test_a_cell_has_the_prelude_and_the_imports_and_nothing_else():
+    source = "check('x', 1)\ndef f():\n    return math.pi + statistics.mean([1, 3]) + len(F.__name__)"
+    assert run_cell("k", source, ["import statistics", "import no_such_module"], "f")() > 5
+    with pytest.raises(NameError):
+        run_cell("k", "def f():\n    return helper", [], "f")()
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [("def (", "syntax"), ("1 / 0", "raised"), ("raise GeneratorExit", "raised"), ("x = 1", "missing")],
+)
+def test_a_cell_that_cannot_be_run_is_told(source, code):
+    with pytest.raises(Rejected) as caught:
+        run_cell("k", source, [], "f")
+    assert caught.value.code == code
+    assert reply_to("cell", ("k", source, [], "f", 0))["rejected"][0] == code
+
+
+def test_a_result_that_does_not_fit_into_memory_is_told(monkeypatch):
+    def full(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(Endpoint, "_look", full)
+    assert reply_to("look", (len, ()))["rejected"][0] == "memory"
+
+
+@pytest.mark.slow
+def test_limits_hold_for_the_process(tmp_path):
+    program = """
+import torch
+from d2lmini.exercises.engine.endpoint import limit
+limit(1.0, 2**28)
+try:
+    torch.zeros(2**30)
+except RuntimeError:
+    print("no memory")
+try:
+    open("large", "wb").write(bytes(2**25))
+except OSError:
+    print("no file")
+while True:
+    pass
+"""
+    done = subprocess.run(
+        [sys.executable, "-u", "-c", program], capture_output=True, text=True, timeout=120, cwd=tmp_path
+    )
+    assert done.stdout.split("\n")[:2] == ["no memory", "no file"] and done.returncode < 0
