@@ -8,6 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+import tqdm
 
 from d2lmini.exercises.engine import front_end
 from d2lmini.exercises.engine.front_end import in_notebook, show, waiting
@@ -118,3 +119,15 @@ def test_markdown_is_shown_in_a_notebook_alone(monkeypatch, capsys):
     show("plain", "**rich**")
     assert shown == [({"text/markdown": "**rich**", "text/plain": "plain"}, True)]
     assert capsys.readouterr().out == ""
+
+
+def test_a_stream_that_fails_leaves_no_lock_that_other_bars_wait_for(terminal):
+    def fails(text):
+        raise OSError("planted")
+
+    terminal.write = fails
+    with waiting(1.0):
+        time.sleep(0.3)
+    for lock in tqdm.tqdm.get_lock().locks:
+        assert lock.acquire(timeout=5)
+        lock.release()

@@ -62,6 +62,7 @@ def _move(stream, seconds, done):
 
         class Bar(tqdm):
             monitor_interval = 0  # no second thread, which would stay
+            _lock = threading.RLock()  # tqdm does not let its lock go where a stream fails, and every bar would wait
 
         layout = "checking: {n:.0f} s of at most {total:.0f} s |{bar:20}|"
         with Bar(total=seconds, file=stream, initial=min(DELAY, seconds), bar_format=layout, leave=False) as bar:
