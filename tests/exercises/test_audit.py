@@ -46,7 +46,7 @@ def region_too_small(x):
 def slow(t, answer):
     if t.seed == 1:
         start = time.process_time()
-        while time.process_time() < start + 0.12:
+        while time.process_time() < start + 0.26:
             pass
     verify(t, answer)
 
@@ -134,7 +134,7 @@ FAULTS = {
     "solution: broken check": replace(PART, verify=broken),
     "solution: vacuous": replace(PART, verify=checks_nothing),
     "count": replace(PART, verify=checks_by_chance),
-    "time": replace(PART, verify=slow, seconds=0.2),
+    "time": replace(PART, verify=slow, seconds=0.5),
     "alternatives": replace(PART, alternatives=[]),
     "alternatives: wrong": replace(PART, alternatives=[unmarked, wrong]),
     "stub": replace(PART, answer=region_too_small),

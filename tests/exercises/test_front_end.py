@@ -35,7 +35,7 @@ def a_kernel_runs(monkeypatch, there=True):
 
 
 def threads():
-    return [thread.name for thread in threading.enumerate() if "waiting" in thread.name or "Monitor" in repr(thread)]
+    return [thread.name for thread in threading.enumerate() if "waiting" in thread.name]
 
 
 def wait_for(stream, text):
