@@ -15,9 +15,6 @@ WAITING = {
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
     "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
     "vision_d2l": "new: two epochs as published, and the cure; about 30 min",
-    "vision_davit": "new: one recipe for four networks; about 11 min",
-    "vision_swin": "new: one recipe for four networks; about 13 min",
-    "vision_vit": "new: three seeds of one recipe for four networks; about 22 min",
 }
 FIELDS = {
     "experiment": str,
