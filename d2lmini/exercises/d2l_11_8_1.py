@@ -82,6 +82,11 @@ def forward_and_backward(*sizes):
     return {**got, "flops": 3 * got["flops"], "attention_flops": 3 * got["attention_flops"]}
 
 
+def two_pictures(*sizes):
+    got = vit_cost(*sizes)
+    return {**got, "flops": 2 * got["flops"], "attention_flops": 2 * got["attention_flops"]}
+
+
 def counted(step):
     """Operations of all matrix products in a call, and how many of them are of batches of matrices, as in attention."""
     # it knows no fused attention
@@ -167,6 +172,16 @@ def in_steps_of_one(make_model, img_sizes, measure):
     return {"cost": cost, "exponent": [(k[1] - k[0]) / (s[1] - s[0]) for k, s in pairs]}
 
 
+def all_made_first(make_model, img_sizes, measure):
+    """Wrong: when the steps are measured, all of them find the last model and the last pictures."""
+    steps = []
+    for img_size in img_sizes:
+        model, pictures = make_model(img_size), torch.rand(2, 1, img_size, img_size)
+        steps.append(lambda: model(pictures).sum().backward())  # noqa: B023
+    cost = [measure(step) for step in steps]
+    return {"cost": cost, "exponent": _slopes(cost, img_sizes)}
+
+
 SIDES = (8, 16, 40, 64)  # neighbours whose ratios differ
 
 
@@ -176,6 +191,7 @@ class _Bench:
     def __init__(self, h, m, L):
         self.sizes = h, m, 2, L, 0.0, 0.0
         self.made, self.calls, self.read, self.measuring, self.made_inside = [], [], [], False, False
+        self.learning, self.differing, self.needless = True, True, False
 
     def make(self, img_size):
         self.made.append(img_size)
@@ -186,6 +202,9 @@ class _Bench:
 
     def hear(self, model, args):
         self.read.append(tuple(args[0].shape))
+        self.learning &= model.training and all(p.requires_grad for p in model.parameters())
+        self.needless |= args[0].requires_grad
+        self.differing &= len(args[0]) < 2 or not torch.equal(args[0][0], args[0][1])
 
     def measure(self, step):
         self.measuring = True
@@ -196,7 +215,7 @@ class _Bench:
 
 def _seen(given):
     bench = given[0].__self__
-    return bench.made, bench.made_inside, bench.calls, bench.read
+    return bench.made, bench.made_inside, bench.calls, bench.read, bench.learning, bench.differing, bench.needless
 
 
 def verify_growth(t, answer):
@@ -209,7 +228,7 @@ def verify_growth(t, answer):
         bench = _Bench(*sizes)
         got = t.call(answer, bench.make, list(SIDES), bench.measure)
         cost, exponent = t.fields(got, "cost", "exponent")
-        made, made_inside, calls, read = t.look(_seen)
+        made, made_inside, calls, read, learning, differing, needless = t.look(_seen)
         t.that(not made_inside, "made-inside", "a model is made inside of what is measured: measure the step alone")
         t.that(made == list(SIDES), "models", f"make_model must be called once for each size, it was for {made}")
         t.that(
@@ -220,6 +239,17 @@ def verify_growth(t, answer):
             {shape[0] for shape in shapes} == {2},
             "batch",
             f"the models get pictures of the shapes {sorted(set(shapes))}; a batch has two, (2, 1, size, size)",
+        )
+        t.that(differing, "no-batch", "the two pictures are one and the same: take random ones")
+        t.that(
+            not needless,
+            "of-pictures",
+            "the gradient in the pictures is computed, too: a step needs that in the parameters alone",
+        )
+        t.that(
+            learning,
+            "not-training",
+            "in a training step the model is in training mode, and all of its parameters get gradients",
         )
         cost, exponent = _list(t, cost, "cost", len(SIDES)), _list(t, exponent, "exponent", len(SIDES) - 1)
         for name, values, wanted in (("cost", cost, want), ("exponent", exponent, _slopes(want, SIDES))):
@@ -242,6 +272,8 @@ def _list(t, values, name, length):
     t.that(plain, "type", f"`{name}` must hold numbers")
     return torch.tensor(values, dtype=torch.float64, device=t.device)
 
+
+_MEASURE = "cost.append(measure(lambda m=model, x=pictures: m(x).logsumexp(-1).sum().backward()))"
 
 EXERCISE = Exercise(
     key="d2l-11.8.1",
@@ -419,6 +451,40 @@ dict of four numbers for **one** picture:
                     '"attention_flops": attention + num_blks * projections',
                     "the projections are not asked for here: scores and mixtures alone",
                 ),
+                Mutant(
+                    "half of attention",
+                    "half-attention",
+                    '"attention_flops": attention',
+                    '"attention_flops": attention / 2',
+                    "this is half: there are two products, and a multiplication and an addition are two operations",
+                ),
+                Mutant(
+                    "two pictures",
+                    "two-pictures",
+                    message="this is twice as much: asked for is one picture",
+                    function=two_pictures,
+                ),
+                Mutant(
+                    "ten classes",
+                    "classes",
+                    "2 * h * num_classes",
+                    "2 * h * 10",
+                    "the last layer goes to C classes, which need not be ten",
+                ),
+                Mutant(
+                    "three channels",
+                    "channels",
+                    " * num_channels",
+                    " * 3",
+                    "a picture has c channels, which need not be three",
+                ),
+                Mutant(
+                    "hidden layer of four times h",
+                    "hidden",
+                    "h, m = num_hiddens, mlp_num_hiddens",
+                    "h, m = num_hiddens, 4 * num_hiddens",
+                    "the hidden layer has m features, which need not be 4 h",
+                ),
                 Mutant("a field short", "shape", '        "tokens": tokens,\n', ""),
             ],
             explanation="""
@@ -433,10 +499,10 @@ Only one part of the *parameters* depends on the size of the picture: the positi
             key="d2l-11.8.1b",
             prompt="""
 Now by experiment. Write `cost_growth(make_model, img_sizes, measure)`. For each size it makes a model and measures one
-training step, forward and backward, on a batch of **two** random pictures; `measure(f)` calls `f()` and returns what it
-has cost. Only the step belongs into `f`, and `measure` is called once for each size. Return a dict: `cost`, the list of
-costs, and `exponent`: for two neighbouring sizes s and s' with costs k and k', the slope in a plot with two logarithmic
-axes,
+training step, forward and backward, on a batch of **two** different random pictures, with the model in training mode;
+`measure(f)` calls `f()` and returns what it has cost. Only the step belongs into `f`, and `measure` is called once for
+each size. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring sizes s and s' with costs k
+and k', the slope in a plot with two logarithmic axes,
 
 $$\\frac{\\log k' - \\log k}{\\log s' - \\log s}.$$
 
@@ -481,9 +547,73 @@ print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
                 Mutant(
                     "per picture",
                     "per-picture",
-                    "cost.append(measure(lambda m=model, x=pictures: m(x).logsumexp(-1).sum().backward()))",
-                    "cost.append(measure(lambda m=model, x=pictures: m(x).logsumexp(-1).sum().backward()) / 2)",
+                    _MEASURE,
+                    f"{_MEASURE[:-1]} / 2)",
                     "this is half of what `measure` returned: the cost of the whole step is asked for",
+                ),
+                Mutant(
+                    "made first",
+                    "late",
+                    message="all of these are the cost for the last size: a lambda looks up `model` when it is called, "
+                    "so measure each step before you make the next model, or bind it (`lambda m=model: ...`)",
+                    function=all_made_first,
+                ),
+                Mutant(
+                    "three times the forward pass",
+                    "three-forward",
+                    _MEASURE,
+                    "cost.append(3 * measure(lambda m=model, x=pictures: m(x)))",
+                    "this is three times the forward pass, which is near but not it: measure the step",
+                ),
+                Mutant(
+                    "forward twice",
+                    "two-forward",
+                    "m(x).logsumexp",
+                    "(m(x), m(x))[1].logsumexp",
+                    "the model reads the pictures twice: a step is one forward pass and one backward",
+                ),
+                Mutant(
+                    "gradients of the pictures",
+                    "of-pictures",
+                    "torch.rand(2, 1, img_size, img_size)",
+                    "torch.rand(2, 1, img_size, img_size, requires_grad=True)",
+                ),
+                *(
+                    Mutant(
+                        name,
+                        "not-neighbours",
+                        "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+                        new,
+                        "these are not slopes between neighbouring sizes: number i is that from size i to size i + 1",
+                    )
+                    for name, new in (
+                        (
+                            "from the first size",
+                            "math.log(cost[i + 1] / cost[0]) / math.log(img_sizes[i + 1] / img_sizes[0])",
+                        ),
+                        (
+                            "from end to end",
+                            "math.log(cost[-1] / cost[0]) / math.log(img_sizes[-1] / img_sizes[0])",
+                        ),
+                    )
+                ),
+                Mutant(
+                    "one picture twice",
+                    "no-batch",
+                    "torch.rand(2, 1, img_size, img_size)",
+                    "torch.rand(1, 1, img_size, img_size).expand(2, -1, -1, -1)",
+                ),
+                Mutant(
+                    "frozen",
+                    "not-training",
+                    "m(x).logsumexp",
+                    "m.patch_embedding.requires_grad_(False) and m(x).logsumexp",
+                ),
+                Mutant(
+                    "in evaluation mode",
+                    "not-training",
+                    "make_model(img_size), torch",
+                    "make_model(img_size).eval(), torch",
                 ),
                 Mutant("one picture", "batch", "torch.rand(2, 1,", "torch.rand(1, 1,"),
                 Mutant(

@@ -14,7 +14,10 @@ import math
 import statistics
 
 import torch
+from torch import nn
 from torch.nn import functional as F
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from d2lmini.data.images import fashion_mnist
 from d2lmini.exercises.engine import Code, Exercise, Experiment, Mutant
@@ -77,9 +80,71 @@ def _slopes(answer, model, images):
     return torch.autograd.grad(scores.sum(), [model.cls_token, model.pos_embedding], allow_unused=True)
 
 
+def _norms(answer, model, images):
+    """What the first norm reads, which is what the first block reads, and what the last one reads, that of the head."""
+    read = []
+
+    def hear(module, args):
+        if isinstance(module, nn.LayerNorm):
+            read.append(args[0].detach().clone())
+
+    handle = register_module_forward_pre_hook(hear)
+    try:
+        answer(model, images)
+    finally:
+        handle.remove()
+    return read[:1], read[-1:]
+
+
+def _dropout_is_right(t, got, kept, positions):
+    """What the first block has read must be numbers of ``kept`` over 1 - p, and zeros.
+
+    Args:
+        got: (B, N, h). kept: the same without dropout. positions: (1, N, h).
+    """
+    got, zero = got.cpu().double(), got.cpu() == 0
+
+    def scaled(factor, x=kept):
+        return bool((zero | torch.isclose(got, factor * x, 1e-3, 1e-4)).all())
+
+    rate, share = 1 / (1 - DROPPED), zero.double().mean().item()
+    some = got.abs().sum() / kept.masked_fill(zero, 0).abs().sum()  # the factor, if there is one
+    t.that(
+        share > 0 or not scaled(1.0),
+        "no-dropout",
+        "in training mode nothing is dropped from what the first block reads: use `model.dropout` there, and leave the "
+        "model in the mode in which it is",
+    )
+    t.that(
+        not scaled(rate**2), "dropped-twice", "dropout acts twice on what the first block reads (`tokens` has its own)"
+    )
+    t.that(
+        not scaled(1.0),
+        "not-scaled",
+        "in training mode what is not dropped must be divided by 1 - p, as `model.dropout` does",
+    )
+    early = torch.isclose(got, positions.expand_as(got), 1e-3, 1e-4)
+    early |= torch.isclose(got, rate * (kept - positions) + positions, 1e-3, 1e-4)
+    t.that(
+        not early.all().item(),
+        "patches-dropped",
+        "the dropout acts on the patches alone: positions are added before it",
+    )
+    right = scaled(rate)
+    t.that(right or not scaled(float(some)), "rate", "this is not the dropout of the model: use `model.dropout`")
+    t.that(right, "elsewhere", "dropout must act once, on the sum of patches and positions")
+    t.that(abs(share - DROPPED) < 0.12, "rate", "this is not the dropout of the model: use `model.dropout`")
+    whole = any(bool((zero.all(axis) | ~zero.any(axis)).all()) for axis in range(3))
+    t.that(not whole, "whole", "dropout drops single numbers, not whole patches or the same numbers everywhere")
+
+
+DROPPED = 0.3
+
+
 def verify_forward(t, answer):
     for grid, p, c in (((2, 3), 4, 2), ((3, 2), 3, 1), ((2, 4), 2, 3)):
         B, C = t.sizes(2, 3, 8)
+        B = 1 if c == 3 else B
         sizes = (grid[0] * p, grid[1] * p), p, 12, 20, 3, 2
         model = ViT(*sizes, 0.2, 0.2, num_classes=C, num_channels=c)
         for parameter in model.parameters():
@@ -88,7 +153,9 @@ def verify_forward(t, answer):
         images = t.randn(B, c, grid[0] * p, grid[1] * p)
 
         exact = copy.deepcopy(model).cpu().double()
-        want = exact.head(exact.blks(exact.patch_embedding(images.cpu().double()) + exact.pos_embedding[:, 1:]).mean(1))
+        read = exact.patch_embedding(images.cpu().double()) + exact.pos_embedding[:, 1:]
+        mean = exact.blks(read).mean(1)
+        want = exact.head(mean)
         (slope,) = torch.autograd.grad(want.sum(), exact.pos_embedding)
         with torch.no_grad():
             dropped = exact.head(exact.blks(torch.zeros(B, grid[0] * grid[1], 12).double()).mean(1))
@@ -104,6 +171,18 @@ def verify_forward(t, answer):
         t.that(unused, "still-there", "a gradient reaches the class token: it is still used")
         t.that(of_positions is not None, "grad", "no gradient reaches the positions: is something detached?")
         t.same(of_positions, slope, "the gradient in the positions", tolerance=(1e-3, 1e-4))
+
+        _, last = t.call(_norms, answer, model, images)
+        if last and last[0].shape == mean.shape:  # else the answer normalises by itself
+            t.same(last[0], mean.detach(), "what the head reads")
+
+        many = t.randn(16, *images.shape[1:])
+        read = exact.patch_embedding(many.cpu().double()) + exact.pos_embedding[:, 1:]
+        dropping = ViT(*sizes, DROPPED, 0.0, num_classes=C, num_channels=c).to(t.device)
+        dropping.load_state_dict(model.state_dict())
+        first, _ = t.call(_norms, answer, dropping, many)
+        if first and first[0].shape == read.shape:
+            _dropout_is_right(t, first[0], read.detach(), exact.pos_embedding[:, 1:].detach())
 
         # where everything is dropped from the embeddings, all pictures look alike: no random number matters
         forgetful = ViT(*sizes, 1.0, 0.0, num_classes=C, num_channels=c).to(t.device)
@@ -187,52 +266,87 @@ def with_the_best_step(make_model, images, labels, test_images, test_labels, see
 
 
 SEEDS, STEPS, BATCH, LEARNED = (0, 1, 2), 25, 64, 0.3  # untrained models are right in one of ten
+DIFFERENT = 960  # drawn with replacement from 2,000 pictures, 25 batches hold about 1,100 different ones
 
 
 class _Maker:
     """Makes models, and writes down which pictures each of them reads, and of which it is run backward."""
 
     def __init__(self):
-        self.models, self.read, self.backward = {}, {}, {}
+        self.models, self.read, self.modes, self.backward, self.added_up = {}, {}, {}, {}, False
 
     def __call__(self, pooling, seed):
         torch.manual_seed(seed)
         model = ViT(28, 14, 24, 48, 2, 1, 0.0, 0.0, num_channels=1, pooling=pooling)
         name = f"{pooling} {seed}"
         self.models.setdefault(name, []).append(model)
-        self.read[name], self.backward[name] = [], []
+        self.read[name], self.modes[name], self.backward[name] = [], [], []
         model.register_forward_hook(lambda model, args, output: self.hear(name, args[0], output))
         return model
 
     def hear(self, name, X, output):
+        model = self.models[name][-1]
+        self.modes[name].append(model.training)
         pictures = [hash(picture.detach().double().numpy().tobytes()) for picture in X]
         number = len(self.read[name])
         self.read[name].append(pictures)
         if output.requires_grad:
-            output.register_hook(lambda grad: self.backward[name].append(number))
+            output.register_hook(lambda grad: self.goes_back(name, number))
+
+    def goes_back(self, name, number):
+        self.backward[name].append(number)
+        slopes = [p.grad for p in self.models[name][-1].parameters() if p.grad is not None]
+        self.added_up |= any(bool(slope.any()) for slope in slopes)
+
+
+class _Optimizers:
+    """Writes down how models are trained: of each, the kind of optimiser and the learning rate of every step."""
+
+    def __enter__(self):
+        self.steps = {}
+        self.handle = register_optimizer_step_pre_hook(self.hear)
+        return self
+
+    def __exit__(self, *args):
+        self.handle.remove()
+
+    def hear(self, optimizer, args, kwargs):
+        rates = sorted({float(group["lr"]) for group in optimizer.param_groups})
+        self.steps.setdefault(id(optimizer.param_groups[0]["params"][0]), []).append((type(optimizer).__name__, *rates))
+
+    @property
+    def alike(self):
+        first, *others = self.steps.values() or [[]]
+        return all(steps == first for steps in others)
 
 
 def _report(given):
     """What became of the models: plain data."""
-    maker, _, _, test_images = given[:4]
-    tests = {hash(picture.double().numpy().tobytes()) for picture in test_images}
-    found = {"learned_from": False, "peeked": False, "sizes": [], "different": []}
+    maker, images, _, test_images = given[:4]
+    tests, known = ({hash(picture.double().numpy().tobytes()) for picture in X} for X in (test_images, images))
+    found = {"learned_from": False, "foreign": False, "peeked": False, "sizes": [], "different": []}
+    found |= {"added_up": maker.added_up, "modes": {True: set(), False: set()}}
     for name, passes in maker.read.items():
         scored = [sum(picture in tests for picture in pictures) for pictures in passes]
         trained = maker.backward[name]
         found["learned_from"] |= any(scored[i] for i in trained)
+        found["foreign"] |= any(not known.issuperset(passes[i]) for i in trained)
+        for i, mode in enumerate(maker.modes[name]):
+            found["modes"][i in trained].add(mode)
         found["peeked"] |= any(scored[: max(trained, default=0)]) or sum(scored) > len(test_images)
         found["sizes"] += [len(passes[i]) for i in trained]
         found["different"].append(len({picture for i in trained for picture in passes[i]}))
     made = [name for name, models in maker.models.items() for _ in models]
     states = {name: dict(models[0].state_dict()) for name, models in maker.models.items()}
     steps = {name: len(trained) for name, trained in maker.backward.items()}
-    return {"made": made, "states": states, "steps": steps, **found}
+    modes = {"train": sorted(found["modes"][True]), "score": sorted(found.pop("modes")[False])}
+    return {"made": made, "states": states, "steps": steps, **found, **modes}
 
 
 def verify_comparison(t, answer):
     images, labels, test_images, test_labels = _pictures()
-    got = t.call(answer, _Maker(), images, labels, test_images, test_labels, list(SEEDS), STEPS)
+    with t.watching(_Optimizers, "alike") as optimizers:
+        got = t.call(answer, _Maker(), images, labels, test_images, test_labels, list(SEEDS), STEPS)
     of_class, of_mean, difference, spread = t.fields(got, "class", "mean", "difference", "spread")
     saw = t.look(_report)
     wanted = sorted(f"{pooling} {seed}" for pooling in ("class", "mean") for seed in SEEDS)
@@ -250,18 +364,37 @@ def verify_comparison(t, answer):
     )
     t.that(counts == {STEPS}, "steps", f"each model must be trained for {STEPS} steps, one backward pass each")
     t.that(set(saw["sizes"]) == {BATCH}, "batch", f"each step must read a batch of {BATCH} pictures")
-    fresh = min(saw["different"]) > BATCH
-    t.that(fresh, "one-batch", "every step reads the same pictures: take another batch each time")
+    t.that(not saw["foreign"], "other-pictures", "a model is trained on pictures that are none of `images`")
+    fresh = min(saw["different"]) > DIFFERENT
+    t.that(
+        fresh,
+        "one-batch",
+        "the steps read the same few pictures again and again: take another batch each time, from all of `images`",
+    )
+    t.that(
+        optimizers.alike,
+        "unfair",
+        "the models were not trained with the same optimiser and learning rate: then the comparison says nothing about "
+        "pooling",
+    )
     t.that(
         not saw["peeked"],
         "peeked",
         "a model reads test pictures before its last step, or more than once: a model or a step that is chosen by "
         "them scores too well on them. Score once, at the end",
     )
-    want = {}
+    t.that(saw["train"] == [True], "mode", "the models must be in training mode while they are trained")
+    t.that(
+        saw["score"] in ([], [False]),
+        "mode",
+        "the models must be in evaluation mode while they are scored: here they have no dropout, others have",
+    )
+    want, frozen = {}, False
     for name, state in saw["states"].items():
         pooling, seed = name.split()
         model = _Maker()(pooling, int(seed)).eval()
+        moved = all(not torch.equal(state[key], value.detach()) for key, value in model.named_parameters())
+        frozen |= not moved and any(not torch.equal(state[key], value) for key, value in model.named_parameters())
         model.load_state_dict(state)
         with torch.no_grad():
             right = model(test_images).argmax(-1) == test_labels
@@ -290,6 +423,12 @@ def verify_comparison(t, answer):
             "the models have learned next to nothing: does every step clear the gradients, compute new ones and move? "
             "A learning rate of a few thousandths suits AdamW here",
         )
+    t.that(not frozen, "frozen", "only some of the parameters are trained: give all of them to the optimiser")
+    t.that(
+        not saw["added_up"],
+        "added-up",
+        "the gradients of a step are added to those of the steps before: clear them in each step",
+    )
     difference, spread = _numbers(t, [difference, spread], "difference` and `spread", 2)
     gaps = [m - c for m, c in zip(reported["mean"], reported["class"], strict=True)]
     apart = {pooling: statistics.stdev(values) for pooling, values in reported.items()}
@@ -312,6 +451,8 @@ def verify_comparison(t, answer):
     of_difference = {
         "sign": (-statistics.fmean(gaps), "it is the accuracy with mean minus that with class"),
         "sum": (sum(gaps), "this is the sum over the seeds, not the mean"),
+        "last": (gaps[-1], "this is the difference for the last seed alone: take the mean over all"),
+        "absolute": (statistics.fmean(map(abs, gaps)), "this is the mean of absolute differences: keep their signs"),
     }
     for name, number, wanted, mistakes in (
         ("difference", difference, statistics.fmean(gaps), of_difference),
@@ -344,6 +485,9 @@ def _pictures():
     return (X - mean) / std, y, ((X_test - mean) / std)[:500], y_test[:500]
 
 
+_MIRRORED = "loss = F.cross_entropy(model(images[batch].flip(-1))"
+_IN_EVALUATION_MODE = "model.eval()\n            for _ in range(num_steps):"
+
 EXERCISE = Exercise(
     key="d2l-11.8.2",
     doc=__doc__,
@@ -354,9 +498,9 @@ EXERCISE = Exercise(
             key="d2l-11.8.2a",
             prompt="""
 Write `average_forward(model, images)`: the scores that the model gives when there is **no class token at all**, and the
-mean of the patches, after the last block, goes into the head. The check looks at the scores and at the gradients: none
-may reach the class token or its position. In training mode `model.dropout` acts on what the first block reads, as it
-does in the model.
+mean of the patches, after the last block, goes into the head. The check looks at the scores, at what the first block
+and the head read, and at the gradients: none may reach the class token or its position. In training mode
+`model.dropout` acts once, on what the first block reads, as it does in the model.
 """,
             hints=[
                 "Go through `d2l.show_source(d2l.ViT.tokens, d2l.ViT.forward)` and leave out what belongs to the class "
@@ -383,6 +527,34 @@ does in the model.
                     "X + model.pos_embedding[:, 1:]",
                     "X",
                     "the positions are missing",
+                ),
+                Mutant(
+                    "one position",
+                    "one-position",
+                    "pos_embedding[:, 1:]",
+                    "pos_embedding[:, 1:].mean(1, keepdim=True)",
+                    "all patches have the same position: each has its own",
+                ),
+                Mutant(
+                    "last block",
+                    "last-block",
+                    "in model.blks:",
+                    "in model.blks[:-1]:",
+                    "the last block is left out",
+                ),
+                Mutant(
+                    "sum",
+                    "sum",
+                    "X.mean(dim=1)",
+                    "X.sum(dim=1)",
+                    "this is the sum of the patches, not the mean (the norm of the head hides it from the scores)",
+                ),
+                Mutant(
+                    "divided by all tokens",
+                    "divided-by-all",
+                    "X.mean(dim=1)",
+                    "X.sum(dim=1) / model.pos_embedding.shape[1]",
+                    "the sum is divided by 1 + N, and the patches are N",
                 ),
                 Mutant("first patch", "first-patch", "X.mean(dim=1)", "X[:, 0]", "this is the first patch alone"),
                 Mutant(
@@ -451,32 +623,69 @@ does in the model.
                     "no-dropout",
                     "model.dropout(X + model.pos_embedding[:, 1:])",
                     "X + model.pos_embedding[:, 1:]",
-                    "nothing is dropped: use `model.dropout`, and leave the model in the mode in which it is",
                 ),
                 Mutant(
                     "dropout too early",
                     "patches-dropped",
                     "model.dropout(X + model.pos_embedding[:, 1:])",
                     "model.dropout(X) + model.pos_embedding[:, 1:]",
-                    "the dropout acts on the patches alone: positions are added before it",
                 ),
+                *(
+                    Mutant(name, code, "model.dropout(X + model.pos_embedding[:, 1:])", new)
+                    for name, code, new in (
+                        ("dropout at the end", "no-dropout", "X + model.pos_embedding[:, 1:]"),
+                        (
+                            "dropout twice",
+                            "dropped-twice",
+                            "model.dropout(model.dropout(X + model.pos_embedding[:, 1:]))",
+                        ),
+                        (
+                            "dropout apart",
+                            "elsewhere",
+                            "model.dropout(X) + model.dropout(model.pos_embedding[:, 1:])",
+                        ),
+                        (
+                            "pixels dropped",
+                            "elsewhere",
+                            "model.dropout(model.patch_embedding(model.dropout(images)) + model.pos_embedding[:, 1:])",
+                        ),
+                        ("a fixed rate", "rate", "F.dropout(X + model.pos_embedding[:, 1:], 0.5, model.training)"),
+                        (
+                            "no division",
+                            "not-scaled",
+                            "(X + model.pos_embedding[:, 1:]) * (F.dropout(X, model.dropout.p, model.training) != 0)",
+                        ),
+                        (
+                            "whole patches",
+                            "whole",
+                            "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[..., :1]))",
+                        ),
+                        (
+                            "all pictures alike",
+                            "whole",
+                            "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[:1]))",
+                        ),
+                    )
+                ),
+                Mutant("a batch of one", "shape", "model.head(X.mean(dim=1))", "model.head(X.mean(dim=1)).squeeze()"),
                 Mutant("always dropping", "random", function=always_dropping),
             ],
             explanation="""
 It is not enough to leave the class token out of the *mean*: as long as it is in the sequence, every patch looks at it
 in every block. Without it the model has 2h parameters fewer, the token's and its position's; that model is
-`d2l.ViT(..., pooling="mean")`. (A sum in place of the mean would do as well: the norm of the head divides the number of
-patches out again.)
+`d2l.ViT(..., pooling="mean")`. (A sum in place of the mean would give the same scores: the norm of the head divides the
+number of patches out again.)
 """,
         ),
         Experiment(
             key="d2l-11.8.2b",
             prompt="""
 Does it matter? Write `compare_poolings(make_model, images, labels, test_images, test_labels, seeds, num_steps)`. For
-each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it for `num_steps` steps on batches of
-64, with an optimiser of your choice (AdamW at 0.005 does well). Each model reads the test pictures once, after its
-last step. Return the accuracies on them, and what they say: the mean and the standard deviation of the *differences*,
-seed by seed.
+each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it, in training mode, for `num_steps`
+steps on batches of 64 of `images` as they are, with an optimiser of your choice (AdamW at 0.005 does well). It is the
+same for all models, with the same learning rate. Each model reads the test pictures once, after its last step and in
+evaluation mode. Return the accuracies on them, and what they say: the mean and the standard deviation of the
+*differences*, seed by seed.
 
 **Predict:** will the difference be larger than its spread?
 """,
@@ -515,6 +724,20 @@ seed by seed.
                 loss = F.cross_entropy(model(images[batch]), labels[batch])""",
                     """len(test_images), (64,), generator=generator)
                 loss = F.cross_entropy(model(test_images[batch]), test_labels[batch])""",
+                ),
+                *(
+                    Mutant(name, code, old, new)
+                    for name, code, old, new in (
+                        ("added up", "added-up", "optimizer.zero_grad()", "pass"),
+                        ("another rate", "unfair", "lr=5e-3", 'lr=5e-3 if pooling == "mean" else 1e-3'),
+                        ("head alone", "frozen", "model.parameters()", "model.head.parameters()"),
+                        ("mirrored", "other-pictures", "loss = F.cross_entropy(model(images[batch])", _MIRRORED),
+                        ("two batches", "one-batch", "torch.randint(len(images),", "torch.randint(128,"),
+                        ("never in evaluation mode", "mode", "model.eval()", "model.train()"),
+                        ("never in training mode", "mode", "for _ in range(num_steps):", _IN_EVALUATION_MODE),
+                        ("last seed", "last", "differences.mean()", "differences[-1]"),
+                        ("absolute", "absolute", "differences.mean()", "differences.abs().mean()"),
+                    )
                 ),
                 Mutant("the best step", "peeked", function=with_the_best_step),
                 Mutant("share of errors", "error-rate", "== test_labels", "!= test_labels"),

@@ -179,8 +179,12 @@ def _plain(value):
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+LABORATORY = {f.__name__: f for f in (operations, num_steps, accuracy, _pictures, test_score)}
+
+
 def verify(t, answer):
     got = t.call(answer, dict(BASELINE))
+    globals().update(LABORATORY)  # whatever the answer has put in their place
     values = {name: _plain(x) for name, x in zip(BASELINE, t.fields(got, *BASELINE), strict=True)}
     t.that(t.look(_settings) == BASELINE, "mutates", "your code changes `baseline` in place: make a new dict")
     unknown = [name for name in got if name not in BASELINE]

@@ -65,7 +65,7 @@ def _cases(t):
 
 def verify_shuffle(t, answer):
     for rows, columns, p, channels, order in _cases(t):
-        images = t.randn(2, channels, rows * p, columns * p)
+        images = t.randn(1 if channels == 2 else 2, channels, rows * p, columns * p)
         exact, at = images.cpu().double(), order.cpu()
         # pixel by pixel: row and column of the pixel that comes here
         y, x = torch.meshgrid(*(torch.arange(n) for n in exact.shape[2:]), indexing="ij")
@@ -78,6 +78,15 @@ def verify_shuffle(t, answer):
 def in_runs(images, p, order):
     """Wrong: what lies together in memory is no patch."""
     return images.flatten(2).unflatten(2, (len(order), -1))[:, :, order].view(images.shape)
+
+
+def _patch_by_patch_in_place(images, p, order):
+    """Wrong: a patch may have been overwritten before it is read."""
+    across, result = images.shape[3] // p, images.clone()
+    for to, of in enumerate(order.tolist()):
+        (r, c), (i, j) = divmod(to, across), divmod(of, across)
+        result[:, :, r * p : r * p + p, c * p : c * p + p] = result[:, :, i * p : i * p + p, j * p : j * p + p].clone()
+    return result
 
 
 def positions_for_shuffled(positions, order):
@@ -148,6 +157,25 @@ EXERCISE = Exercise(
                     "[:, order]",
                     "[:, order.argsort()]",
                     "this is the inverse order: patch number order[i] comes to place i, not patch i to place order[i]",
+                ),
+                Mutant("order twice", "twice", "[:, order]", "[:, order[order]]", "the order is applied twice"),
+                Mutant(
+                    "first picture",
+                    "first-picture",
+                    message="only the first picture is jumbled",
+                    function=lambda images, p, order: torch.cat([by_unfold(images[:1], p, order), images[1:]]),
+                ),
+                Mutant(
+                    "patches overwritten",
+                    "overwritten",
+                    message="the loop reads patches that it has overwritten: read from the pictures as they were",
+                    function=_patch_by_patch_in_place,
+                ),
+                Mutant(
+                    "a batch of one",
+                    "shape",
+                    "return X.flatten(4).flatten(2, 3)",
+                    "return X.flatten(4).flatten(2, 3).squeeze(0)",
                 ),
                 Mutant("nothing moved", "unchanged", "[:, order]", "", "the pictures are as they were"),
                 Mutant(
@@ -227,6 +255,14 @@ scores that it gave to the original. Nothing else of the model may change.
                     "[:, order.argsort()]",
                     "this is the inverse order: the patch that is now at place i, number order[i], wants its own "
                     "position",
+                ),
+                Mutant("order twice", "twice", "[:, order]", "[:, order[order]]", "the order is applied twice"),
+                Mutant(
+                    "class token at the end",
+                    "class-at-the-end",
+                    message="the class token's position must stay the first: the model reads that token "
+                    "before the patches",
+                    function=lambda P, order: torch.cat([P[:, 1:][:, order], P[:, :1]], 1),
                 ),
                 Mutant(
                     "as they were",

@@ -45,7 +45,8 @@ def shifted_windows(X, W_q, W_k, W_v, W_o, bias, window, shift):
     Args:
         X: (B, rows, columns, h), patches on a grid that windows divide.
         W_q, W_k, W_v, W_o: (h, h); head i has the i-th block of h / H columns of the first three.
-        bias: (H, P, P), added to the scores of each head, a row for a query's place in the window.
+        bias: (H, P, P), added to the scores of each head, a row for a query's place in the window; its numbers may be
+            large, 200 or so.
         window: patches along a side of a window.
         shift: how far its borders lie below and to the right, from 0 to ``window - 1``.
 
@@ -110,8 +111,13 @@ FAULTS = {  # in the order of the experiments that show them
 }
 
 
-def faulty(*faults):
-    """The function that was given with these of its faults left in it."""
+def faulty(*faults, strips=False):
+    """The function that was given with these of its faults left in it.
+
+    Args:
+        faults: keys of ``FAULTS``.
+        strips: whether the mask is made of strips, too, where the windows are.
+    """
 
     def shifted_windows(X, W_q, W_k, W_v, W_o, bias, window, shift):
         B, *grid, h = X.shape
@@ -121,7 +127,12 @@ def faulty(*faults):
         q, k, v = ((X @ W).unflatten(-1, (H, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
         scores = q @ k.mT / math.sqrt(h // H) + (bias.mean(0) if "heads" in faults else bias)
         if "mask" not in faults:
-            may = shifted_window_mask(tuple(grid), window, shift, X.device).repeat(B, 1, 1)[:, None]
+            may = shifted_window_mask(tuple(grid), window, shift, X.device)
+            if strips:
+                down, right = (torch.arange(n, device=X.device).roll(-shift) < shift for n in grid)
+                area = (2 * down[:, None].long() + right).view(-1, window * window)
+                may = area[:, :, None] == area[:, None]
+            may = may.repeat(B, 1, 1)[:, None]
             scores = scores.masked_fill(~may, -torch.inf)
         Y = (torch.softmax(scores, -1) @ v).transpose(1, 2).flatten(2) @ W_o
         Y = Y.reshape(B, *grid, h) if "cut" in faults else window_reverse(Y, window, grid)
@@ -131,14 +142,15 @@ def faulty(*faults):
     return shifted_windows
 
 
-def what_is_left(faults):
+def what_is_left(faults, strips=False):
     """A mutant with these faults, and what to tell."""
     if len(faults) == 1:
         message = FAULTS[faults[0]]
     else:
         *numbers, last = (str(1 + list(FAULTS).index(fault)) for fault in faults)
         message = f"the faults that experiments {', '.join(numbers)} and {last} show are still there"
-    return Mutant(" and ".join(faults), "-and-".join(faults), message=message, function=faulty(*faults))
+    name = " and ".join(faults) + ", and so the mask" * strips
+    return Mutant(name, "-and-".join(faults), message=message, function=faulty(*faults, strips=strips))
 
 
 def never_rolled(X, *others):
@@ -178,18 +190,64 @@ def _reference(X, W_q, W_k, W_v, W_o, bias, window, shift):
     return want
 
 
+LARGE = 200
+# grids, windows and shifts, of which some are no half of a window; and what else is tried
+CASES = (
+    ((12, 8), 4, 1, ""),
+    ((6, 9), 3, 0, ""),
+    ((5, 10), 5, 3, "gradients"),
+    ((6, 3), 3, 2, "large bias"),
+    ((4, 6), 2, 1, "one picture and one head"),
+)
+ARGUMENTS = ("X", "W_q", "W_k", "W_v", "W_o", "bias")
+
+
 def verify(t, answer):
-    for (rows, columns), window, shift in (((9, 6), 3, 1), ((6, 9), 3, 0), ((8, 4), 4, 2), ((4, 6), 2, 1)):
-        B, H = t.random.sample([2, 3, 4], 2)
+    for (rows, columns), window, shift, special in CASES:
+        B, H = (1, 1) if special.startswith("one") else t.random.sample([2, 3, 4], 2)
         h, P = H * t.random.choice([2, 5]), window * window
         X = t.randn(B, rows, columns, h)
         matrices = [t.randn(h, h, scale=h**-0.5) for _ in range(4)]
         bias = t.randn(H, P, P, scale=1.5)
-        wide = [x.cpu().double() for x in (X, *matrices, bias)]
+        if special == "large bias":  # what is forbidden stays so, whatever the tables say
+            bias[0] -= LARGE
+            bias[1, :, 0] += LARGE
+        inputs = [x.requires_grad_(special == "gradients") for x in (X, *matrices, bias)]
+        wide = [x.detach().cpu().double().requires_grad_(x.requires_grad) for x in inputs]
         want = _reference(*wide, window, shift)
 
         case = f"a grid of {rows} x {columns}, windows of {window} and a shift of {shift}"
-        t.same(t.call(answer, X, *matrices, bias, window, shift), want, f"the output for {case}")
+        case += f", with a bias of up to {LARGE}" if special == "large bias" else ""
+        tolerance = (1e-3, 1e-4) if special == "large bias" else None
+        got = t.call(answer, *inputs, window, shift)
+        t.same(got, want.detach(), f"the output for {case}", tolerance=tolerance)
+        if special == "gradients":
+            weights = t.randn(*want.shape)
+            slopes = torch.autograd.grad(want, wide, weights.cpu().double())
+            for number, (name, slope) in enumerate(zip(ARGUMENTS, slopes, strict=True)):
+                slope_got = t.gradient(got, number, "the output", weights)
+                t.same(slope_got, slope, f"the gradient in {name} for {case}", tolerance=(1e-3, 1e-4))
+
+
+# what mutants replace in the solution
+_AREAS = """down = torch.arange(rows, device=X.device) < shift
+    right = torch.arange(columns, device=X.device) < shift"""
+_AREAS_AT_THE_END = """down = torch.arange(rows, device=X.device) >= rows - shift
+    right = torch.arange(columns, device=X.device) >= columns - shift"""
+_MASK = "scores = scores.masked_fill(~may, -torch.inf)"
+_PUT_BACK = """Y = Y.unflatten(1, (window, window)).unflatten(0, (B, rows // window, columns // window))
+    Y = Y.transpose(2, 3).flatten(3, 4).flatten(1, 2)  # (B, rows, columns, h)"""
+_BACK = "return torch.roll(Y, (shift, shift), dims=(1, 2))"
+
+_WRONG_ROWS = (
+    "the mask separates at the wrong rows: those that come round are the first `shift` of the picture as it was. "
+    "Number them before the roll, and roll the numbers along"
+)
+_OTHER_WAY = "the picture is rolled down and to the right: the borders lie `shift` above and to the left then"
+_WEAK = (
+    "what is taken from the scores of forbidden pairs is too little, so that they get some weight, if not always much: "
+    "it takes minus infinity to forbid"
+)
 
 
 EXERCISE = Exercise(
@@ -216,10 +274,14 @@ EXERCISE = Exercise(
             answer=shifted_windows,
             verify=verify,
             alternatives=[with_the_package, all_at_once, faulty()],
-            min_checks=8,
+            min_checks=20,
             seconds=20.0,
             mutants=[
                 *(what_is_left(faults) for n in range(1, 5) for faults in combinations(FAULTS, n)),
+                *(
+                    what_is_left(("cut", *others), strips=True)
+                    for others in ((), ("heads",), ("undo",), ("heads", "undo"))
+                ),
                 Mutant("no bias", "no-bias", "+ bias  #", "#", "the bias is not added"),
                 Mutant(
                     "bias turned",
@@ -279,6 +341,40 @@ EXERCISE = Exercise(
                     "areas want four numbers",
                 ),
                 Mutant(
+                    "one number for what comes round",
+                    "one-number",
+                    "(2 * down[:, None].long() + right)",
+                    "(down[:, None] | right).long()",
+                    "all patches that come round have one number, but they come over different edges: four areas want "
+                    "four numbers",
+                ),
+                Mutant(
+                    "numbers not rolled",
+                    "numbers-not-rolled",
+                    "X, area = (torch.roll(x, (-shift, -shift), dims=(1, 2)) for x in (X, area))",
+                    "X = torch.roll(X, (-shift, -shift), dims=(1, 2))",
+                    "the numbers of the areas are not rolled along with the picture",
+                ),
+                *(
+                    Mutant(name, "wrong-rows", _AREAS, new, _WRONG_ROWS)
+                    for name, new in (
+                        ("the last rows", _AREAS_AT_THE_END),
+                        ("a row more", _AREAS.replace("< shift", "<= shift")),
+                        ("what is left of the window", _AREAS.replace("< shift", "< window - shift")),
+                        ("half a window", _AREAS.replace("< shift", "< (shift > 0) * (window // 2)")),
+                    )
+                ),
+                Mutant(
+                    "half a window always",
+                    "half-a-window",
+                    message="the picture is rolled by half a window: by `shift`, whatever it is",
+                    function=lambda *args: shifted_windows(*args[:-1], args[-2] // 2 if args[-1] else 0),
+                ),
+                *(
+                    Mutant("rolled the other way", "other-way", _AREAS, f"{areas}\n    shift = -shift", _OTHER_WAY)
+                    for areas in (_AREAS, _AREAS_AT_THE_END)
+                ),
+                Mutant(
                     "masks of other windows",
                     "mask-order",
                     ".repeat(B, 1, 1)[:, None]",
@@ -305,6 +401,25 @@ EXERCISE = Exercise(
                     "0.0",
                     "a score of zero is an ordinary score: it takes minus infinity to forbid",
                 ),
+                *(
+                    Mutant(f"{mask}, {n}", "weak-mask", _MASK, f"scores = {mask.replace('n', str(n))}", _WEAK)
+                    for mask in ("scores - n * ~may", "scores.masked_fill(~may, -n)")
+                    for n in (1, 10, 100)
+                ),
+                Mutant(
+                    "mask turned, with a finite number",
+                    "mask-turned",
+                    _MASK,
+                    "scores = scores.masked_fill(may, -1e9)",
+                    "the mask is turned round: it forbids what is allowed",
+                ),
+                Mutant(
+                    "over the queries",
+                    "over-queries",
+                    "torch.softmax(scores, -1)",
+                    "torch.softmax(scores, -2)",
+                    "the weights of a query must sum to one: the softmax runs over the keys, the last axis",
+                ),
                 Mutant(
                     "masked too late",
                     "too-late",
@@ -314,6 +429,35 @@ EXERCISE = Exercise(
                     "scores",
                 ),
                 Mutant("mask turned", "nonfinite", "masked_fill(~may,", "masked_fill(may,"),
+                Mutant(
+                    "the first table",
+                    "first-table",
+                    "+ bias  #",
+                    "+ bias[0]  #",
+                    "all heads get the first head's table: add to each its own",
+                ),
+                Mutant("no output", "no-output", " @ W_o  #", "  #", "`W_o` is left out"),
+                *(
+                    Mutant(
+                        f"heads joined by {how}",
+                        "heads-joined",
+                        "Y.transpose(1, 2).flatten(2) @",
+                        f"Y.{how} @",
+                        "the heads are joined wrongly: (B * windows, H, P, d) becomes (B * windows, P, H, d) and then "
+                        "(B * windows, P, h)",
+                    )
+                    for how in ("permute(0, 2, 3, 1).flatten(2)", "reshape(len(Y), -1, h)")
+                ),
+                Mutant(
+                    "put back by a reshape",
+                    "put-back",
+                    _PUT_BACK,
+                    "Y = Y.reshape(B, rows, columns, h)",
+                    "the windows are cut rightly, and then put back as if they were strips: undo step by step what the "
+                    "cut did",
+                ),
+                Mutant("detached", "grad", "+ bias  #", "+ bias.detach()  #"),
+                Mutant("one picture lost", "shape", _BACK, f"{_BACK}.squeeze(0)"),
                 Mutant(
                     "not rolled back",
                     "not-back",
@@ -360,8 +504,9 @@ takes no reference (chapter 05 has it as an exercise).
                 Option(
                     "Cut at the borders there are more windows, of different shapes; rolled, they are as many as "
                     "before and of one size, so that one product computes them all.",
-                    "2 x 2 windows would become 3 x 3, one of them whole and the others narrow or small. Padding them "
-                    "to one size would cost more than twice as much; rolling costs nothing but the copy and a mask.",
+                    "On a 6 x 6 grid with windows of 3 and a shift of 1, 2 x 2 windows would become 3 x 3, one of them "
+                    "whole and the others narrow or small. Padding them to one size would cost more than twice as "
+                    "much; rolling costs nothing but the copy and a mask.",
                     right=True,
                 ),
                 Option(

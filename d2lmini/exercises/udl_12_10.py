@@ -110,8 +110,8 @@ def by_trying(patch_size, num_channels, num_groups):
 
 
 def verify_turn(t, answer):
-    # with 576 / 4 and 256 / 4 channels a group, some square picture costs exactly the same either way
-    for patch_size, C, G in ((4, 512, 1), (2, 96, 3), (7, 576, 4), (16, 256, 4)):
+    # with 576 / 4, 256 / 4 and 288 / 2 channels a group, some square picture costs exactly the same either way
+    for patch_size, C, G in ((4, 512, 1), (2, 96, 3), (7, 576, 4), (16, 256, 4), (3, 288, 2)):
         side = 1
         while not side**2 * side**2 * C > C * (C // G) * side**2:
             side += 1
@@ -160,6 +160,20 @@ EXERCISE = Exercise(
                     "2 * N**2 * C",
                     "2 * rows**2 * C",
                     "N counts all patches of the grid, not those along its side",
+                ),
+                Mutant(
+                    "a square",
+                    "square",
+                    "N, C = rows * columns,",
+                    "N, C = rows * rows,",
+                    "the grid is no square: N is rows times columns",
+                ),
+                Mutant(
+                    "groups of patches",
+                    "patches-in-groups",
+                    "2 * N**2 * C",
+                    "2 * N**2 * C // num_groups",
+                    "the groups are of channels: attention among patches knows none",
                 ),
                 Mutant(
                     "one patch asks",
@@ -250,7 +264,7 @@ are the larger part of attention among patches as long as $N < 2C$.
             answer=first_cheaper_side,
             verify=verify_turn,
             alternatives=[by_trying],
-            min_checks=4,
+            min_checks=5,
             mutants=[
                 Mutant(
                     "in patches",
@@ -293,6 +307,27 @@ are the larger part of attention among patches as long as $N < 2C$.
                     "math.isqrt(turn) + 1",
                     "turn + 1",
                     "this is a side with so many patches; the picture is a square and has that many in all",
+                ),
+                Mutant(
+                    "roots of floats",
+                    "floats",
+                    "math.isqrt(turn) + 1",
+                    "int(math.sqrt(num_channels) / math.sqrt(num_groups)) + 1",
+                    "a quotient of two roots is not exact: what should be a whole number may lie below it and be "
+                    "rounded down. Take one root, of C / G",
+                ),
+                *(
+                    Mutant(
+                        name,
+                        "no-patches",
+                        "return patch_size * side",
+                        new,
+                        "this is the side to the pixel: patches divide the picture, so round up to a whole patch",
+                    )
+                    for name, new in (
+                        ("not rounded", "return patch_size * math.sqrt(turn)"),
+                        ("rounded to pixels", "return math.floor(patch_size * math.sqrt(turn)) + 1"),
+                    )
                 ),
                 Mutant(
                     "area",
