@@ -103,6 +103,17 @@ def nearest_centred_in_place(queries, keys, k):
     return nearest(queries, keys - keys.mean(1, keepdim=True), k)
 
 
+def nearest_in_length(queries, keys, k):
+    lengths = queries.norm(dim=-1).unsqueeze(-1) - keys.norm(dim=-1).unsqueeze(-2)
+    return torch.zeros_like(lengths).scatter(-1, lengths.abs().topk(k, dim=-1, largest=False).indices, 1 / k)
+
+
+def within_by_multiplying_out(queries, keys, radius):
+    lengths = queries.square().sum(-1).unsqueeze(-1) + keys.square().sum(-1).unsqueeze(-2)
+    matches = ((lengths - 2 * queries @ keys.mT).clamp(min=0).sqrt() <= radius).to(keys.dtype)
+    return matches / matches.sum(-1, keepdim=True).clamp(min=1)
+
+
 def within_masked_softmax(queries, keys, radius):
     return (0 * torch.cdist(queries, keys)).masked_fill(torch.cdist(queries, keys) > radius, -torch.inf).softmax(-1)
 
@@ -119,6 +130,14 @@ def soft_by_division(queries, keys, radius, temperature, least=0):
 
 def soft_by_safe_division(queries, keys, radius, temperature):
     return soft_by_division(queries, keys, radius, temperature, least=1e-9)
+
+
+def soft_or_nearest(queries, keys, radius, temperature):
+    distances = torch.cdist(queries, keys)
+    degrees = torch.sigmoid((radius - distances) / temperature)
+    nearest_alone = F.one_hot(distances.argmin(-1), distances.shape[-1]).to(keys.dtype)
+    degrees = torch.where(degrees.sum(-1, keepdim=True) > 0, degrees, nearest_alone)
+    return degrees / degrees.sum(-1, keepdim=True)
 
 
 def soft_with_bare_root(queries, keys, radius, temperature):
@@ -175,11 +194,11 @@ def verify_within(t, answer):
     want = (d <= radius).double() / counts
     t.same(t.call(answer, queries, keys, radius), want, "the weight matrix")
 
-    # whole numbers, so that distances of 5 are exactly 5
+    # whole numbers, so that distances of 5 are exactly 5; the last key is a little farther away
     shift = t.integers(-9, 9, 2).double()
-    q, k = torch.tensor([[[0.0, 0], [10, 10]]]), torch.tensor([[[3.0, 4], [6, 8], [0, 5], [9, 9]]])
+    q, k = torch.tensor([[[0.0, 0], [10, 10]]]), torch.tensor([[[3.0, 4], [6, 8], [0, 5], [9, 9], [-5.0001, 0]]])
     q, k = q.to(t.device) + shift, k.to(t.device) + shift
-    edge = torch.tensor([[[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]]], dtype=torch.float64)
+    edge = torch.tensor([[[0.5, 0, 0.5, 0, 0], [0, 0.5, 0, 0.5, 0]]], dtype=torch.float64)
     name = "the weight matrix with keys exactly at the radius, in float64"
     t.same(t.call(answer, q, k, 5.0), edge, name, tolerance=(1e-4, 1e-5))
 
@@ -192,6 +211,18 @@ def verify_within(t, answer):
     q = torch.cat([k[:, 1:], k[:, :1] + 1], dim=1)
     want = torch.tensor([[[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1], [0, 0, 0, 0]]], dtype=torch.float64)
     t.same(t.call(answer, q, k, 0.0), want, "the weight matrix for radius 0, an exact match with two equal keys")
+
+    exact = torch.eye(20, dtype=torch.float64).expand(4, -1, -1)
+    records = t.randn(4, 20, 48)  # long, so that a product of two and a sum of squares are rounded differently
+    got = t.call(answer, records, records, 0.0)
+    found = not isinstance(got, torch.Tensor) or got.shape != exact.shape or bool(got.diagonal(0, 1, 2).all())
+    t.that(
+        found,
+        "inexact",
+        "with radius 0 and the keys as queries, some keys do not match themselves: their distance has come out a "
+        "little above 0. Subtract the vectors first and square then; a square that is multiplied out is rounded",
+    )
+    t.same(got, exact, "the weight matrix for radius 0 and the keys as queries (a dictionary)")
 
 
 def verify_soft(t, answer):
@@ -237,6 +268,12 @@ def verify_soft(t, answer):
     nearby = chosen(-away(lost, keys), 1)
     cold = t.call(answer, lost, keys, 0.5, min(gap / 20, 1e-2))
     t.same(cold, nearby, "the cold weight matrix of queries far from all keys", tolerance=(1e-3, 1e-3))
+
+    # farther still and not so cold: every degree underflows, but several keys share the weight
+    lost = 200 * F.normalize(t.randn(*queries.shape), dim=-1)
+    want = torch.softmax(F.logsigmoid((0.5 - away(lost, keys)) / 0.25), -1)
+    name = "the weight matrix of queries far from all keys, at temperature 0.25"
+    t.same(t.call(answer, lost, keys, 0.5, 0.25), want, name, tolerance=(1e-2, 1e-3))
 
     on_key = keys[:, :2].clone().requires_grad_()
     others = torch.ones(len(keys), 2, keys.shape[1], device=t.device)
@@ -380,6 +417,48 @@ EXERCISE = Exercise(
                     "a softmax of ones and zeros leaves weight on what does not match, for exp(0) is 1: divide the "
                     "ones by k",
                 ),
+                Mutant(
+                    "one match more",
+                    "one-more-shared",
+                    "distances.topk(k,",
+                    "distances.topk(k := min(k + 1, keys.shape[1]),",
+                    "k + 1 keys share the weight, one too many",
+                ),
+                Mutant(
+                    "whole division",
+                    "whole-division",
+                    "1 / k",
+                    "1 // k",
+                    "all zero where k is more than 1: `//` rounds down",
+                ),
+                Mutant(
+                    "record itself left out",
+                    "not-itself",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys); distances = distances.masked_fill(distances == 0, torch.inf)",
+                    "a key at distance 0 is left out; a query that is in the database must find itself",
+                ),
+                Mutant(
+                    "largest difference",
+                    "chebyshev",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys, p=torch.inf)",
+                    "the largest difference of an entry is taken; the distance is Euclidean",
+                ),
+                Mutant(
+                    "difference of lengths",
+                    "lengths",
+                    message="these keys are nearest in length; the distance is the length of the difference, not the "
+                    "difference of the lengths",
+                    function=nearest_in_length,
+                ),
+                Mutant(
+                    "first batch entry",
+                    "first-of-batch",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys[:1].expand_as(keys))",
+                    "the keys of the first batch entry are used for all",
+                ),
                 Mutant("positions", "dtype", "return torch.zeros_like(distances)", "return matches; (distances)"),
                 Mutant("a mask", "dtype", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0"),
                 Mutant("always float32", "dtype", "torch.zeros_like(distances)", "torch.zeros(distances.shape)"),
@@ -499,6 +578,35 @@ neighbour is exchanged whole.
                     "queries @ keys.mT >= radius",
                     "dot products are compared with the radius; near is a small distance",
                 ),
+                Mutant(
+                    "with a tolerance",
+                    "tolerance",
+                    "<= radius",
+                    "<= radius + 1e-3",
+                    "a key just outside the radius is let in: compare with the radius itself",
+                ),
+                Mutant("multiplied out", "inexact", function=within_by_multiplying_out),
+                Mutant(
+                    "largest difference",
+                    "chebyshev",
+                    "torch.cdist(queries, keys)",
+                    "torch.cdist(queries, keys, p=torch.inf)",
+                    "the largest difference of an entry is compared with the radius; the distance is Euclidean",
+                ),
+                Mutant(
+                    "counted over the batch",
+                    "over-batch",
+                    "dim=-1",
+                    "dim=(0, -1)",
+                    "the matches are counted over the whole batch; every query has its own",
+                ),
+                Mutant(
+                    "one without a match",
+                    "all-or-none",
+                    "return matches / found.clamp(min=1)",
+                    "return matches / found if (found > 0).all() else 0 * matches",
+                    "one query without a match makes all rows zero: guard each row by itself",
+                ),
                 Mutant("booleans", "dtype", "return matches / found.clamp(min=1)", "return matches > 0"),
                 Mutant("always float32", "dtype", ".to(keys.dtype)", ".float()"),
                 Mutant(
@@ -525,9 +633,9 @@ $$g_i = \sigma\!\left(\frac{r - \lVert \mathbf q - \mathbf k_i\rVert}{\tau}\righ
 
 with $\sigma$ the sigmoid. As $\tau$ falls, this must tend to `within`; and with a radius for each query
 that holds just k keys, to `nearest`. A query far from all keys is the hard case: all its degrees are too
-small for float32, but the weights above are still well defined (they tend to the nearest key), and yours
-must be right there too. A gradient must reach the queries, and it must be finite even for a query that sits
-exactly on a key.
+small for float32, but the weights above are still well defined (as $\tau$ falls they tend to the nearest
+key), and yours must be right there too, at any temperature. A gradient must reach the queries, and it must
+be finite even for a query that sits exactly on a key.
 """,
             hints=[
                 "First write it as it stands. Then ask what float32 makes of a sigmoid of -200.",
@@ -625,7 +733,49 @@ exactly on a key.
                     "the logarithm of the degree is divided by the temperature; the temperature belongs into the "
                     "sigmoid",
                 ),
+                Mutant(
+                    "temperature twice",
+                    "temperature-twice",
+                    "torch.softmax(scores, dim=-1)",
+                    "torch.softmax(scores / temperature, dim=-1)",
+                    "the softmax is divided by the temperature once more; it belongs into the sigmoid alone",
+                ),
+                Mutant(
+                    "sharp bend",
+                    "bent",
+                    "F.logsigmoid(room / temperature)",
+                    "-F.relu(-room / temperature)",
+                    "all keys inside the radius have degree 1, as with a ReLU; the degree is a sigmoid",
+                ),
+                Mutant(
+                    "by the largest",
+                    "by-largest",
+                    "torch.softmax(scores, dim=-1)",
+                    "(scores - scores.amax(dim=-1, keepdim=True)).exp()",
+                    "the degrees are divided by the largest of a row; divide by their sum",
+                ),
+                Mutant(
+                    "radius of the first query",
+                    "one-radius",
+                    "room = radius -",
+                    "room = torch.as_tensor(radius).flatten()[0] -",
+                    "all queries use the radius of the first one; the radius may be a tensor with one for each",
+                ),
+                Mutant(
+                    "mean radius",
+                    "one-radius",
+                    "room = radius -",
+                    "room = torch.as_tensor(radius).mean() -",
+                    "all queries use the mean radius; the radius may be a tensor with one for each",
+                ),
                 Mutant("as it stands", "nonfinite", function=soft_by_division),
+                Mutant(
+                    "nearest if nothing is left",
+                    "fallback",
+                    message="where all degrees are too small for float32, the nearest key gets everything. Their "
+                    "ratios are well defined, and at this temperature several keys share: work with the logarithms",
+                    function=soft_or_nearest,
+                ),
                 Mutant(
                     "a little in the denominator",
                     "vanishes",

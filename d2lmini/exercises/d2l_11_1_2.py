@@ -28,7 +28,7 @@ def slope_and_covariance(query, keys):
     """Compute both sides of the identity.
 
     Args:
-        query: (D,).
+        query: (D,); D may be 1.
         keys: (S, D); they are the values, too.
 
     Returns:
@@ -127,7 +127,8 @@ EXERCISE = Exercise(
             seconds=30.0,  # the first use of torch.func loads much of torch
             advice={
                 "dtype": "The inputs are float64 here, so that the two sides can be compared to ten digits",
-                "shape": "Both sides are (D, D): features by features. Over keys by keys there is nothing to compare",
+                "shape": "Both sides are (D, D): features by features. Over keys by keys there is nothing to compare. "
+                "And `torch.cov` drops both axes where D = 1: reshape what it gives",
             },
             mutants=[
                 Mutant(
@@ -239,6 +240,12 @@ EXERCISE = Exercise(
                 ),
                 Mutant(
                     "keys by keys", "shape", "centred.mT @ (weights.unsqueeze(-1) * centred)", "centred @ centred.mT"
+                ),
+                Mutant(
+                    "axes dropped by torch.cov",
+                    "shape",
+                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
+                    "torch.cov(keys.mT, correction=0, aweights=weights)",
                 ),
                 Mutant(
                     "scaled",

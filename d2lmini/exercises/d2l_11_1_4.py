@@ -59,6 +59,11 @@ def by_convolutions(images, reduce, expand):
 # wrong answers
 
 
+def weights_by_least_squares(images, reduce, expand):
+    output, _ = squeeze_excite(images, reduce, expand)
+    return output, output.flatten(2) @ torch.linalg.pinv(images.flatten(2))
+
+
 def gates_alone(images, reduce, expand):
     output, weights = squeeze_excite(images, reduce, expand)
     return output, weights.diagonal(dim1=-2, dim2=-1)
@@ -123,6 +128,17 @@ def verify(t, answer):
     for argument, slope, name in ((1, slopes[0], "reduce"), (2, slopes[1], "expand")):
         t.same(t.gradient(output, argument), slope, f"the gradient in {name}", tolerance=(1e-3, 1e-3))
 
+    # feature maps with zeros and a dead channel, fewer pixels than channels, a single image, and R = C
+    images = t.randn(1, C := t.random.randint(5, 8), 2, 2).relu()
+    images[:, 0], images[:, 1:, 0, 0], images[:, 1:, 0, 1] = 0, 1, 0
+    reduce, expand = t.randn(C, C), t.randn(C, C)
+    x, w1, w2 = (a.cpu().double() for a in (images, reduce, expand))
+    gates = torch.sigmoid((x.mean((2, 3)) @ w1.T).relu() @ w2.T)
+    output, weights = t.unpack(t.call(answer, images, reduce, expand), "output", "weights")
+    where = "of a single image with a dead channel, for R = C"
+    t.same(output, x * gates[:, :, None, None], f"the output {where}")
+    t.same(weights, torch.diag_embed(gates), f"the weights {where}")
+
 
 EXERCISE = Exercise(
     key="d2l-11.1.4",
@@ -151,7 +167,7 @@ values $\mathbf v_c$ too; that leaves just one matrix.
             alternatives=[by_broadcasting, by_convolutions],
             advice={
                 "raised": "Write down the shape after every step: (B, C), (B, R), (B, C), then the scaling",
-                "shape": "output is (B, C, height, width), weights (B, C, C)",
+                "shape": "output is (B, C, height, width), weights (B, C, C), for a batch of one as well",
             },
             mutants=[
                 Mutant(
@@ -314,6 +330,42 @@ values $\mathbf v_c$ too; that leaves just one matrix.
                     "(images.shape), gates[:, :, None] * gates[:, None, :]",
                     "these are products of two gates: which weights mix the values?",
                 ),
+                Mutant(
+                    "mean of the gates",
+                    "gates-averaged",
+                    "torch.sigmoid(hidden @ expand.mT)",
+                    "torch.sigmoid(hidden @ expand.mT).mean(dim=0).expand(len(images), -1)",
+                    "the gates are averaged over the batch; every image has its own",
+                ),
+                Mutant(
+                    "first image",
+                    "first-image",
+                    "values.mean(dim=-1)",
+                    "values.mean(dim=-1)[:1].expand(len(images), -1)",
+                    "all images get the gates of the first one",
+                ),
+                Mutant(
+                    "three ReLUs",
+                    "relu-first",
+                    "values.mean(dim=-1)",
+                    "values.mean(dim=-1).relu()",
+                    "there is a ReLU on the squeeze as well; it belongs between the two matrices",
+                ),
+                Mutant(
+                    "pixels that are not zero",
+                    "nonzero-pixels",
+                    "values.mean(dim=-1)",
+                    "values.sum(dim=-1) / (values != 0).sum(dim=-1).clamp(min=1)",
+                    "the mean leaves out pixels that are zero; all pixels count",
+                ),
+                Mutant(
+                    "fitted to the values",
+                    "fitted",
+                    message="these weights are fitted to the values of this image; with the gates held fixed they must "
+                    "do for any others, too",
+                    function=weights_by_least_squares,
+                ),
+                Mutant("batch of one squeezed", "shape", "values.mean(dim=-1)", "values.mean(dim=-1).squeeze()"),
                 Mutant("weights a vector", "shape", function=gates_alone),
                 Mutant("output flat", "shape", ".view(images.shape)", ""),
                 Mutant("output only", "type", "(images.shape), weights", "(images.shape)"),

@@ -44,7 +44,8 @@ def both_sides(queries, keys, labels, kernel):
     Args:
         queries: (T, D), float64.
         keys: (N, D), float64.
-        labels: (N,), float64, each -1.0 or 1.0; the sign is the class, in labels of another size, too.
+        labels: (N,), float64, each -1.0 or 1.0, perhaps all the same; the sign is the class, in labels of
+            another size, too.
         kernel: kernel(queries, keys) is a tensor (T, N) of numbers that are not negative.
 
     Returns:
@@ -93,7 +94,7 @@ def kernels(t, reach, D):
     return {
         "Gaussian": lambda q, k: torch.exp(-torch.cdist(q, k).square() / (2 * width**2)),
         "exponential of q^T M k": lambda q, k: torch.exp(q @ matrix @ k.T),
-        "Epanechnikov": lambda q, k: (1 - torch.cdist(q, k) / (1.3 * reach)).clamp(min=0),
+        "Epanechnikov, of small values": lambda q, k: 1e-9 * (1 - torch.cdist(q, k) / (1.3 * reach)).clamp(min=0),
         "boxcar": lambda q, k: (torch.cdist(q, k) < 1.3 * reach).double(),
     }
 
@@ -108,10 +109,11 @@ def verify(t, answer):
     trials = [(f"kernel: {name}", kernel, labels) for name, kernel in kernels(t, reach, D).items()]
     sized = labels.clone()
     sized[labels.argsort()[::2]] *= 2  # with these the sides differ, so that neither can stand for the other
-    for name, kernel, labels in (*trials, ("some labels are +2 and -2", trials[0][1], sized)):
+    trials += [("some labels are +2 and -2", trials[0][1], sized), ("all labels are -1", trials[0][1], 0 * labels - 1)]
+    for name, kernel, labels in trials:
         heaps, y = kernel(queries, keys).cpu(), labels.cpu()
         total = torch.tensor([sum(row) for row in heaps.tolist()], dtype=torch.float64)
-        plus = torch.stack([heaps[:, i] for i in range(N) if y[i] > 0]).sum(0)
+        plus = torch.stack([heaps[:, i] * (y[i] > 0) for i in range(N)]).sum(0)
         left, right = t.unpack(t.call(answer, queries, keys, labels, kernel), "left", "right")
         t.same(left, 2 * plus / total - 1, f"left ({name})")
         t.same(right, (heaps * y).sum(-1) / total, f"right ({name})")
@@ -136,7 +138,8 @@ EXERCISE = Exercise(
             advice={
                 "shape": "kernel(queries, keys) has one row for each query and one column for each example; "
                 "the results have one number for each query.",
-                "nonfinite": "Is a class empty? The labels are negative or positive, not 0 and 1. And some kernels "
+                "nonfinite": "Is a class empty? Then its density is 0, a sum over nothing; a mean over nothing is NaN. "
+                "(The labels are negative or positive, not 0 and 1.) And some kernels "
                 "are exactly zero for far examples: take no logarithm, and divide only by the sum over all "
                 "examples.",
                 "values": "Use the kernel that is passed, unchanged. Both sides end in a division by the "
@@ -279,7 +282,8 @@ EXERCISE = Exercise(
                     "return left, right",
                     "return left, left",
                     "equal to the left side, where the two must differ. The right side is the mean of the labels as "
-                    "they are: are they not its values, or is the left side returned twice?",
+                    "they are: are they not its values, is the left side returned twice, or have the two "
+                    "changed places?",
                 ),
                 Mutant(
                     "right twice",
@@ -287,7 +291,8 @@ EXERCISE = Exercise(
                     "return left, right",
                     "return right, right",
                     "equal to the right side, where the two must differ. The left side adds up the kernel values of "
-                    "each class: does it use the labels as numbers, or is the right side returned twice?",
+                    "each class: does it use the labels as numbers, is the right side returned twice, or have the two "
+                    "changed places?",
                 ),
                 Mutant(
                     "class by value",
@@ -310,6 +315,45 @@ EXERCISE = Exercise(
                     "(positive - negative) / (positive + negative)",
                     "2 * heaps[:, labels == 1].sum(dim=-1) / heaps.sum(dim=-1) - 1",
                     "only labels of exactly 1 count as the class +1: tell the classes by the sign",
+                ),
+                Mutant(
+                    "labels as sizes",
+                    "label-sizes",
+                    "heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n"
+                    "    negative = heaps[:, labels < 0].sum(dim=-1) / N",
+                    "(heaps * labels.clamp(min=0)).sum(dim=-1) / N\n"
+                    "    negative = (heaps * (-labels).clamp(min=0)).sum(dim=-1) / N",
+                    "the labels multiply the kernel values; here a label says the class by its sign, and no more",
+                ),
+                Mutant(
+                    "sizes in the denominator",
+                    "sized-denominator",
+                    "weights @ labels",
+                    "heaps @ labels / (heaps @ labels.abs())",
+                    "the denominator has the sizes of the labels; the weights are divided by the sum of the kernel "
+                    "values alone",
+                ),
+                Mutant(
+                    "a little in the denominator",
+                    "added",
+                    "/ (positive + negative)",
+                    "/ (positive + negative + 1e-12)",
+                    "something is added to the denominator, and beside the small values of this kernel it is "
+                    "not little",
+                ),
+                Mutant(
+                    "a little in the other denominator",
+                    "added",
+                    "heaps.sum(dim=-1, keepdim=True)",
+                    "(heaps.sum(dim=-1, keepdim=True) + 1e-12)",
+                    "something is added to the denominator, and beside the small values of this kernel it is "
+                    "not little",
+                ),
+                Mutant(
+                    "means and shares",
+                    "nonfinite",
+                    "heaps[:, labels > 0].sum(dim=-1) / N",
+                    "heaps[:, labels > 0].mean(dim=-1) * (labels > 0).sum() / N",
                 ),
                 Mutant("kernel turned", "raised", "= kernel(queries, keys)", "= kernel(keys, queries)"),
                 Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),

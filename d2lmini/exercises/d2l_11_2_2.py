@@ -182,6 +182,20 @@ def by_plain_descent(keys, values, new_keys, new_values):
     return found
 
 
+def learning_from_the_new(keys, values, new_keys, new_values):
+    found = learn_widths(keys, values, new_keys, new_values)
+    widths = [0.01 * 1.05**i for i in range(100)]
+    found["left_out"] = min(widths, key=lambda w: _error((keys, values), (new_keys, new_values), w))
+    found["left_out_error"] = _error((keys, values), (new_keys, new_values), found["left_out"])
+    return found
+
+
+def with_the_other_gaussian(keys, values, new_keys, new_values):
+    """The Gaussian divides by w^2, so that the widths are larger."""
+    found = learn_widths(keys, values, new_keys, new_values)
+    return found | {name: 2**0.5 * found[name] for name in ("direct", "left_out")}
+
+
 def with_widths_known_beforehand(keys, values, new_keys, new_values):
     found = {"direct": 0.003, "left_out": 0.17}
     for name, width in list(found.items()):
@@ -190,7 +204,7 @@ def with_widths_known_beforehand(keys, values, new_keys, new_values):
 
 
 STRETCHES = 1 / 3, 1, 3  # of the axis on which the keys lie: no width suits all, so it must be learned
-VALLEY = 1.15  # the leave-one-out loss may end this far above its least: room for a neighbouring valley
+VALLEY = 1.01  # the leave-one-out loss may end this far above its least
 
 
 def verify_widths(t, answer):
@@ -203,6 +217,15 @@ def verify_widths(t, answer):
         names = "direct", "left_out", "direct_error", "left_out_error"
         direct, left_out, *reported = t.fields(got, *names)
         direct, left_out = _width(t, direct, "direct"), _width(t, left_out, "left_out")
+        if not widths:  # once more with other new values
+            other = t.call(answer, keys, values, new_keys, new_values.flip(0) + 1)
+            other = [_width(t, w, name) for w, name in zip(t.fields(other, *names[:2]), names[:2], strict=True)]
+            t.that(
+                all(math.isclose(a, b, rel_tol=0.01) for a, b in zip((direct, left_out), other, strict=True)),
+                "learns-from-new",
+                "with other values of the new examples the widths are others. The new examples are there to measure "
+                "with: learn from the stored ones alone",
+            )
         trained = {width: _error(stored, stored, width) for width in (direct, left_out)}
         t.that(
             not direct > 5 * left_out,
@@ -221,8 +244,8 @@ def verify_widths(t, answer):
             "left-out-unfinished",
             "the width under 'left_out' is not where the leave-one-out loss is least: "
             f"a {'narrower' if _error(stored, stored, 0.9 * left_out, True) < left_out_loss else 'wider'} "
-            "kernel does better on the stored examples. More steps, or another learning rate? Or did the new "
-            "examples take part in the learning?",
+            "kernel does better on the stored examples. More steps, or another learning rate? Do the other "
+            "weights sum to one, and does the Gaussian divide by 2 w^2?",
         )
         t.that(
             trained[direct] <= 0.4 * least,
@@ -246,6 +269,10 @@ def verify_widths(t, answer):
                     right * len(new_values),
                     "this is the sum of the squared errors; take their mean",
                 ),
+                "error-no-half": (
+                    _error(stored, new, width / 2**0.5),
+                    "this is the error if the Gaussian divides by w^2; it divides by 2 w^2",
+                ),
                 "error-root": (right**0.5, "this is the root of the mean squared error; take no root"),
             }
             t.number(error, right, name, mistakes=mistakes, rtol=1e-3)
@@ -267,8 +294,8 @@ def verify_widths(t, answer):
 def _draw(t, stretch):
     """Draw data whose leave-one-out loss is least at a sensible width, downhill all the way from width 1.
 
-    A few draws in a hundred are otherwise: another valley is on the way, or a far too narrow kernel suits some
-    close neighbours by chance.
+    A few draws in a hundred are otherwise: another valley is on the way or just behind, or a far too narrow kernel
+    suits some close neighbours by chance.
 
     Returns:
         keys, values, new_keys, new_values, and the least leave-one-out loss.
@@ -282,7 +309,9 @@ def _draw(t, stretch):
         losses = [_error(stored, stored, 0.005 * 1.07**i, True) for i in range(96)]
         lowest = losses.index(min(losses))
         rises = all(b >= a * (1 - 1e-6) for a, b in pairwise(losses[lowest:]))
-        if 0.05 < 0.005 * 1.07**lowest < 0.3 and rises:
+        below = losses[max(lowest - 10, 0) : lowest + 1]  # as far as a descent may overshoot
+        falls = all(b <= a * (1 + 1e-6) for a, b in pairwise(below))
+        if 0.05 < 0.005 * 1.07**lowest < 0.3 and rises and falls:
             return stretch * keys, values, stretch * new_keys, new_values, losses[lowest]
 
 
@@ -362,8 +391,9 @@ EXERCISE = Exercise(
                     "finite-mask",
                     "-math.inf",
                     "-1e3",
-                    "every example finds itself again. A finite number in place of minus infinity is not low enough "
-                    "when the kernel is narrow",
+                    "the loss is 0: every example finds itself again, or those without a near neighbour are left out "
+                    "of the mean. A finite number in place of minus infinity is not low enough when the kernel is "
+                    "narrow",
                 ),
                 Mutant(
                     "lower finite mask",
@@ -404,6 +434,20 @@ EXERCISE = Exercise(
                     ".mean()",
                     ".sum() / (len(keys) - 1)",
                     "the sum is divided by N - 1; all N examples are predicted, so divide by N",
+                ),
+                Mutant(
+                    "mean of N - 1 where left out",
+                    "by-N-minus-1",
+                    ".mean()",
+                    ".sum() / (len(keys) - leave_one_out)",
+                    "the sum is divided by N - 1; all N examples are predicted, so divide by N",
+                ),
+                Mutant(
+                    "first feature",
+                    "first-feature",
+                    "cdist(keys, keys)",
+                    "cdist(keys[:, :1], keys[:, :1])",
+                    "only the first of the D features counts",
                 ),
                 Mutant(
                     "root",
@@ -487,7 +531,8 @@ Before you run it, predict: where does each width go? The check draws data three
 with keys (60, 1) uniform between 0 and 4, and values that are a wave plus noise of standard deviation 0.5;
 200 new examples from the same wave, without noise, so that a perfect prediction has error 0. All are float64.
 One of the three times the whole axis, keys and wave, is stretched to three times its length, and once it is squeezed
-to a third: a width that suits one of them suits no other.
+to a third: a width that suits one of them suits no other. Once your code is run again with other new values, which the
+widths must not notice.
 (A few draws in a hundred have another valley on the way, or their least leave-one-out loss at a far too
 narrow width, because close neighbours agree by chance. The check does not use such data.) To look at it
 yourself:
@@ -532,6 +577,21 @@ The answer cell must stand alone, so it needs the loss of the first part once mo
                 ),
                 Mutant("hard-coded", "left-out-unfinished", function=with_widths_known_beforehand),
                 Mutant("few steps", "left-out-unfinished", "range(200)", "range(5)"),
+                Mutant("learns from the new", "learns-from-new", function=learning_from_the_new),
+                Mutant("other Gaussian", "left-out-unfinished", function=with_the_other_gaussian),
+                Mutant(
+                    "weight zero",
+                    "left-out-unfinished",
+                    "            scores = scores.masked_fill(hidden, -math.inf)\n",
+                    "            weights = torch.softmax(scores, dim=-1).masked_fill(hidden, 0)\n"
+                    "            return (weights @ values - wanted).square().mean()\n",
+                ),
+                Mutant(
+                    "error with the other Gaussian",
+                    "error-no-half",
+                    "error(new_keys, new_values, width)",
+                    "error(new_keys, new_values, width / 2**0.5)",
+                ),
                 Mutant("uphill", "left-out-unfinished", "loss.backward()", "(-loss).backward()"),
                 Mutant(
                     "width, not its logarithm",

@@ -268,6 +268,13 @@ EXERCISE = Exercise(
                     "your code normalises the keys; leave the vectors as they come",
                 ),
                 Mutant(
+                    "cosines by dividing queries",
+                    "queries-normalised",
+                    "dots = queries @ keys",
+                    "dots = F.normalize(queries, dim=-1) @ keys",
+                    "your code normalises the queries; leave the vectors as they come",
+                ),
+                Mutant(
                     "distances on both sides",
                     "distances-twice",
                     "return left, right",

@@ -11,6 +11,7 @@ First you measure $p$, then you explain it.
 """
 
 import math
+from itertools import pairwise
 
 import torch
 
@@ -61,9 +62,25 @@ def with_least_squares(datasets, height, widths):
     return {"widths": torch.stack(best), "exponent": line[0, 0]}
 
 
+UNTRIED = "a width at an end of the list is the best one here, and your code does not try it"
 SIZES, SETS = (100, 400, 1600), 400
 WIDTHS = [0.08 * 1.05**i for i in range(31)]
 MARGIN = 0.05  # how far from the theory the median of the exponents may lie
+
+
+def without_the_narrowest(datasets, height, widths):
+    return width_exponent(datasets, height, widths[1:])
+
+
+def without_the_widest(datasets, height, widths):
+    return width_exponent(datasets, height, widths[:-1])
+
+
+def of_the_ends(datasets, height, widths):
+    """Fit a line through the first and the last point alone."""
+    found = width_exponent(datasets, height, widths)["widths"]
+    (first, _), (last, _) = datasets[0], datasets[-1]
+    return {"widths": found, "exponent": math.log(found[-1] / found[0]) / math.log(last.shape[1] / first.shape[1])}
 
 
 def verify(t, answer):
@@ -71,37 +88,8 @@ def verify(t, answer):
     for _ in range(3):
         for D in exponents:
             height = t.random.uniform(2, 4)
-            datasets = []
-            for N in SIZES:
-                keys = t.rand(SETS, N, D, low=-1)
-                datasets.append((keys, height - 2 * keys.square().sum(-1) + t.randn(SETS, N)))
-            got = t.call(answer, datasets, height, WIDTHS)
-            widths, exponent = t.fields(got, "widths", "exponent")
-            widths = _widths(t, widths)
-            _judge(t, widths, datasets, height)
-            x, y = [math.log(N) for N in SIZES], [math.log(w) for w in widths]
-            slope = _slope(x, y)
-            mistakes = {
-                "no-log-of-N": (_slope(SIZES, y), "take the logarithm of N (as well as that of the widths)"),
-                "no-log-of-width": (_slope(x, widths), "take the logarithm of the widths, too"),
-                "other-line": (
-                    _slope(y, x),
-                    "this is the slope of log(N) against log(width): width is on the vertical axis",
-                ),
-                "sign": (-slope, "the sign is turned: the width falls as N grows"),
-                "intercept": (
-                    sum(y) / len(y) - slope * sum(x) / len(x),
-                    "this is the height of the line at log(N) = 0, not its slope",
-                ),
-            }
-            t.number(
-                exponent,
-                slope,
-                "the exponent (compared with the slope of the line through your own widths)",
-                mistakes=mistakes,
-                rtol=2e-3,
-            )
-            exponents[D].append(slope)
+            datasets = [_hill(t, SETS, N, D, height) for N in SIZES]
+            exponents[D].append(_exponent(t, answer, datasets, height, WIDTHS))
     for D, found in exponents.items():
         middle = sorted(found)[len(found) // 2]
         t.that(
@@ -117,13 +105,67 @@ def verify(t, answer):
         "in higher dimensions the width should shrink slower",
     )
 
+    # other numbers, unevenly spaced; on a steep hill without noise the narrowest is best, on a plain the widest
+    steep, hill, plain = _hill(t, 6, 50, 2, 1.0, 9.0, 0.0), _hill(t, 40, 80, 2, 1.0), _hill(t, 90, 700, 2, 1.0, 0.0)
+    _exponent(t, answer, [steep, hill, plain], 1.0, WIDTHS[5:26:2])
 
-def _judge(t, widths, datasets, height):
+
+def _hill(t, R, N, D, height, curvature=2.0, noise=1.0):
+    keys = t.rand(R, N, D, low=-1)
+    return keys, height - curvature * keys.square().sum(-1) + noise * t.randn(R, N)
+
+
+def _exponent(t, answer, datasets, height, offers):
+    """Return the slope of the line through the answer's widths, if they are the best and it is what the answer says."""
+    got = t.call(answer, datasets, height, offers)
+    widths, exponent = t.fields(got, "widths", "exponent")
+    widths = _widths(t, widths, len(datasets), offers)
+    _judge(t, widths, datasets, height, offers)
+    sizes = [keys.shape[1] for keys, _ in datasets]
+    x, y = [math.log(N) for N in sizes], [math.log(w) for w in widths]
+    totals = [math.log(keys.shape[0] * keys.shape[1]) for keys, _ in datasets]
+    slope = _slope(x, y)
+    mistakes = {
+        "no-log-of-N": (_slope(sizes, y), "take the logarithm of N (as well as that of the widths)"),
+        "no-log-of-width": (_slope(x, widths), "take the logarithm of the widths, too"),
+        "other-line": (
+            _slope(y, x),
+            "this is the slope of log(N) against log(width): width is on the vertical axis",
+        ),
+        "sign": (-slope, "the sign is turned: a slope is positive where the width grows with N"),
+        "intercept": (
+            sum(y) / len(y) - slope * sum(x) / len(x),
+            "this is the height of the line at log(N) = 0, not its slope",
+        ),
+        "origin": (
+            sum(a * b for a, b in zip(x, y, strict=True)) / sum(a * a for a in x),
+            "this line goes through the origin; subtract the means first",
+        ),
+        "places": (_slope(range(len(y)), y), "the widths are fitted against their places in the list, not log(N)"),
+        "ends": ((y[-1] - y[0]) / (x[-1] - x[0]), "this line joins the first and the last point: fit all"),
+        "pairs": (
+            sum((b - a) / (d - c) for (a, b), (c, d) in zip(pairwise(y), pairwise(x), strict=True)) / (len(y) - 1),
+            "this is the mean of the slopes between neighbours; fit one line to all points, by least squares",
+        ),
+        "total": (_slope(totals, y), "N is the number of examples in one data set, not in all R"),
+        "fixed-N": (_slope([math.log(N) for N in SIZES], y), "N is the size of the data sets that are given"),
+    }
+    t.number(
+        exponent,
+        slope,
+        "the exponent (compared with the slope of the line through your own widths)",
+        mistakes=mistakes,
+        rtol=2e-3,
+    )
+    return slope
+
+
+def _judge(t, widths, datasets, height, offers):
     """Reject widths that are not the best; as good as the best will do."""
     best, wrong = [], []
     for width, (keys, values) in zip(widths, datasets, strict=True):
-        *errors, reached = _errors(keys.cpu(), values.cpu(), height, [*WIDTHS, width])
-        best.append(WIDTHS[errors.index(min(errors))])
+        *errors, reached = _errors(keys.cpu(), values.cpu(), height, [*offers, width])
+        best.append(offers[errors.index(min(errors))])
         if reached > 1.001 * min(errors):
             wrong.append(f"for N={keys.shape[1]} too {'narrow' if width < best[-1] else 'wide'}")
     if wrong:
@@ -141,21 +183,21 @@ def _errors(keys, values, height, widths):
     return found
 
 
-def _widths(t, widths):
+def _widths(t, widths, count, offers):
     if isinstance(widths, torch.Tensor):
         widths = widths.tolist()
     t.that(isinstance(widths, (list, tuple)), "type", f"'widths' is a {type(widths).__name__}, expected a list")
     t.that(
-        len(widths) == len(SIZES),
+        len(widths) == count,
         "shape",
-        f"'widths' has {len(widths)} entries, expected {len(SIZES)}, one for each entry of datasets",
+        f"'widths' has {len(widths)} entries, expected {count}, one for each entry of datasets",
     )
     try:
         widths = [float(w) for w in widths]
     except (TypeError, ValueError, RuntimeError):
         t.that(False, "type", "an entry of 'widths' is not a number")
     t.that(all(map(math.isfinite, widths)), "nonfinite", "a width is NaN or infinite")
-    offered = [any(math.isclose(w, offer, rel_tol=1e-4) for offer in WIDTHS) for w in widths]
+    offered = [any(math.isclose(w, offer, rel_tol=1e-4) for offer in offers) for w in widths]
     t.that(
         all(offered),
         "not-offered",
@@ -197,7 +239,8 @@ best widths in the order of `datasets`, and `"exponent"`, the slope.
 
 The check draws R = 400 data sets of 100, 400 and 1600 examples, for $D = 1$ and $D = 3$, three times each.
 The median of the three exponents must lie within 0.05 of the theory, which is the second part's question,
-and for $D = 3$ it must be nearer to zero, by 0.01 or more. See it for yourself, and try other dimensions:
+and for $D = 3$ it must be nearer to zero, by 0.01 or more. At the end come data sets of other numbers R and N,
+and other widths. See it for yourself, and try other dimensions:
 
 ```python
 def draw(R, N, D, height=3.0):
@@ -270,7 +313,8 @@ for D in (1, 2, 3):
                     "(predictions - height).square().mean()",
                     "predictions.var()",
                     "the widest of all. So it comes out if only the scatter of the predictions counts, not how far "
-                    "they are from `height`, or if the weights are divided by N and not by their sum",
+                    "they are from `height` (or from another one), or if the weights are divided by N and not by their "
+                    "sum",
                 ),
                 Mutant(
                     "divided by N",
@@ -294,6 +338,13 @@ for D in (1, 2, 3):
                     "nothing",
                 ),
                 Mutant(
+                    "error not squared",
+                    "absolute",
+                    ".square().mean()",
+                    ".abs().mean()",
+                    "these are the best ones if the mean is taken of the errors' sizes; it is that of their squares",
+                ),
+                Mutant(
                     "largest error",
                     "worst",
                     "min(errors)",
@@ -313,6 +364,20 @@ for D in (1, 2, 3):
                     "for keys, _ in datasets]).double()",
                 ),
                 Mutant("number of sets", "nonfinite", "keys.shape[1]", "keys.shape[0]"),
+                Mutant("all data sets together", "total", "keys.shape[1]", "keys.shape[0] * keys.shape[1]"),
+                Mutant(
+                    "numbers of the example", "fixed-N", "[keys.shape[1] for keys, _ in datasets]", "[100, 400, 1600]"
+                ),
+                Mutant(
+                    "places in the list",
+                    "places",
+                    "torch.tensor([keys.shape[1] for keys, _ in datasets]).double().log()",
+                    "torch.arange(len(datasets)).double()",
+                ),
+                Mutant("through the origin", "origin", "x, y = x - x.mean(), y - y.mean()", "pass"),
+                Mutant("first and last", "ends", function=of_the_ends),
+                Mutant("narrowest not tried", "untried", message=UNTRIED, function=without_the_narrowest),
+                Mutant("widest not tried", "untried", message=UNTRIED, function=without_the_widest),
                 Mutant("axes swapped", "other-line", "(x * x).sum()", "(y * y).sum()"),
                 Mutant("turned sign", "sign", "((x * y)", "(-(x * y)"),
                 Mutant("one width only", "shape", '"widths": best', '"widths": best[:1]'),
