@@ -44,3 +44,13 @@ def test_a_look_sees_what_the_answer_left():
     with pytest.raises(Rejected, match="in place"):
         host.call(lambda box: box.append(1), ([],), {})
     assert host.look(lambda given, more: given[0] + more, ([2],)) == [1, 2]
+
+
+def test_modes_that_an_answer_leaves_behind_are_put_back():
+    def answer(x):
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        return x
+
+    Host().call(answer, (torch.ones(2),), {})
+    assert torch.is_grad_enabled() and torch.get_default_dtype() == torch.float32

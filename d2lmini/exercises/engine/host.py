@@ -56,7 +56,7 @@ class Host:
         """
         self.given = tuple(_copy(a) for a in args)
         kwargs = {name: _copy(value) for name, value in kwargs.items()}
-        with contextlib.ExitStack() as stack:
+        with _modes_put_back(), contextlib.ExitStack() as stack:
             seen = [(stack.enter_context(make()), name) for make, name in watches]
             try:
                 got = answer(*self.given, **kwargs)
@@ -89,6 +89,17 @@ class Host:
             raise
         except BaseException as error:
             raise Rejected("raised", describe(error, None)) from None
+
+
+@contextlib.contextmanager
+def _modes_put_back():
+    """Put back what of torch's modes an answer leaves behind: the check goes on with them."""
+    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
 
 
 def load_everything(heavy):
