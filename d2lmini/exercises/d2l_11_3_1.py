@@ -61,23 +61,49 @@ def without_any_half(queries, keys, values):
     return torch.softmax(-torch.cdist(queries, keys).square(), dim=-1) @ values
 
 
+def with_the_usual_scores(queries, keys, values):
+    return torch.nn.functional.scaled_dot_product_attention(queries, keys, values)
+
+
+def without_the_denominator(queries, keys, values):
+    return torch.exp(-torch.cdist(queries, keys).square() / 2) @ values
+
+
+def by_hand(queries, keys, values):
+    powers = torch.exp(-torch.cdist(queries, keys).square() / 2)
+    return powers / powers.sum(dim=-1, keepdim=True) @ values
+
+
+def by_hand_with_a_small_number(queries, keys, values):
+    powers = torch.exp(-torch.cdist(queries, keys).square() / 2)
+    return powers / (powers.sum(dim=-1, keepdim=True) + 1e-9) @ values
+
+
 def verify(t, answer):
     B, T, S, D, E = t.sizes(5)
     queries, keys, values = t.randn(B, T, D, scale=0.7), t.randn(B, S, D, scale=0.7), t.randn(B, S, E)
-    queries.requires_grad_()
-    q, k, v = (x.detach().cpu().double() for x in (queries, keys, values))
-    q.requires_grad_()
+    inputs = [x.requires_grad_() for x in (queries, keys, values)]
+    q, k, v = leaves = [x.detach().cpu().double().requires_grad_() for x in inputs]
     squared = (q[:, :, None, :] - k[:, None, :, :]).square().sum(-1)  # (B, T, S)
     want = torch.softmax(-squared / 2, dim=-1) @ v
-    (slope,) = torch.autograd.grad(want.sum(), q)
+    slopes = torch.autograd.grad(want.sum(), leaves)
     got = t.call(answer, queries, keys, values)
     t.same(got, want.detach(), "distance_attention(queries, keys, values)")
-    t.same(t.gradient(got, 0), slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
+    for i, (name, slope) in enumerate(zip(("queries", "keys", "values"), slopes, strict=True)):
+        t.same(t.gradient(got, i), slope, f"the gradient in the {name}", tolerance=(1e-3, 1e-4))
 
     # a key at the query itself and all others far away: its value comes back
     spread = 30 * torch.eye(7, 5, device=t.device).unsqueeze(0)[:, :5]
     picked = t.randn(1, 5, 3)
     t.same(t.call(answer, spread, spread, picked), picked.cpu().double(), "the result for keys far apart")
+
+    # a query so far from all keys that every exponential is zero; what the keys differ in is at right angles to that
+    far, keys, values = t.randn(1, 1, 4), t.randn(1, 6, 4, scale=0.7), t.randn(1, 6, 3)
+    far[..., 0], keys[..., 0] = 18.0, 0.0
+    weights = torch.softmax(-(far - keys).cpu().double().square().sum(-1) / 2, dim=-1)  # (1, 6)
+    want = weights[:, None] @ values.cpu().double()
+    name = "the result for a query far from all keys"
+    t.same(t.call(answer, far, keys, values), want, name, tolerance=(1e-3, 1e-3))
 
     T, S, D = t.sizes(3, 23, 41)
     inputs = t.randn(2, T, D), t.randn(2, S, D), t.randn(2, S, 3)
@@ -108,6 +134,9 @@ EXERCISE = Exercise(
             answer=distance_attention,
             verify=verify,
             alternatives=[with_cdist, with_one_feature_more],
+            advice={
+                "nonfinite": "exp gives 0 or infinity where the scores are far from 0; torch.softmax does not mind"
+            },
             mutants=[
                 Mutant(
                     "no key norm",
@@ -174,7 +203,56 @@ EXERCISE = Exercise(
                 Mutant("transposed", "shape", "return weights @ values", "return (weights @ values).mT"),
                 Mutant("in double", "dtype", "return weights @ values", "return (weights @ values).double()"),
                 Mutant("detached", "grad", "return weights @ values", "return weights.detach() @ values"),
-                Mutant("in place", "mutates", "keys.square()", "keys.square_()"),
+                Mutant("in place", "mutates", "keys.square()", "keys.data.square_()"),
+                Mutant(
+                    "scaled dot products",
+                    "scaled-dot",
+                    function=with_the_usual_scores,
+                    message="this is scaled dot-product attention: the norm of the keys is missing, and nothing is "
+                    "divided by sqrt(D)",
+                ),
+                Mutant(
+                    "product scaled",
+                    "product-scaled",
+                    "queries @ keys.transpose(-2, -1)",
+                    "queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5",
+                    "the product of query and key is divided by sqrt(D), and should not be",
+                ),
+                Mutant(
+                    "mean of squares",
+                    "mean-norm",
+                    ".sum(dim=-1) / 2",
+                    ".mean(dim=-1) / 2",
+                    "the squared norm of a key is the sum of its squares, not their mean",
+                ),
+                Mutant(
+                    "no denominator",
+                    "not-normalised",
+                    function=without_the_denominator,
+                    message="the weights do not sum to one: where is the denominator?",
+                ),
+                Mutant(
+                    "softmax over the batch",
+                    "over-batch",
+                    "softmax(scores, dim=-1)",
+                    "softmax(scores, dim=0)",
+                    "the softmax runs over the batch, not over the keys: give it dim=-1",
+                ),
+                Mutant(
+                    "norm detached",
+                    "norm-detached",
+                    "keys.square()",
+                    "keys.detach().square()",
+                    "the norm of the keys is detached: they get a part of their gradient only",
+                ),
+                Mutant("by hand", "nonfinite", function=by_hand),
+                Mutant(
+                    "by hand, mended",
+                    "underflow",
+                    function=by_hand_with_a_small_number,
+                    message="every exponential is zero here, and a small number in the denominator does not bring "
+                    "the weights back: use torch.softmax",
+                ),
             ],
             explanation=r"""
 Multiply out: $-\tfrac12\lVert\mathbf q-\mathbf k_i\rVert^2 = -\tfrac12\lVert\mathbf q\rVert^2 + \mathbf

@@ -47,24 +47,40 @@ def with_the_fused_kernel(queries, keys, values, matrix):
     return F.scaled_dot_product_attention(queries @ matrix, keys, values)
 
 
+def scaled_after_the_softmax(queries, keys, values, matrix):
+    return torch.softmax(queries @ matrix @ keys.mT, dim=-1) / math.sqrt(keys.shape[-1]) @ values
+
+
+def by_hand(queries, keys, values, matrix):
+    powers = torch.exp(queries @ matrix @ keys.mT / math.sqrt(keys.shape[-1]))
+    return powers / powers.sum(dim=-1, keepdim=True) @ values
+
+
 def verify(t, answer):
     B, T, S, D, E = t.sizes(5)
     # square first: only there does a turned matrix give wrong numbers instead of an error
     for P, name in (
         (D, "the result for a square matrix"),
         (D + 3, "the result"),
-        (1, "the result for P = 1"),
+        (1, "the result for P = 1 and a batch of one"),
     ):
-        queries, keys, values = t.randn(B, T, P), t.randn(B, S, D), t.randn(B, S, E)
-        matrix = t.randn(P, D).requires_grad_()
-        q, k, v, m = (x.detach().cpu().double() for x in (queries, keys, values, matrix))
-        m.requires_grad_()
+        B = 1 if P == 1 else B
+        inputs = [t.randn(*shape).requires_grad_() for shape in ((B, T, P), (B, S, D), (B, S, E), (P, D))]
+        q, k, v, m = leaves = [x.detach().cpu().double().requires_grad_() for x in inputs]
         scores = torch.stack([torch.stack([(k[b] @ (m.T @ q[b, i])) for i in range(T)]) for b in range(B)])
         want = torch.softmax(scores / D**0.5, dim=-1) @ v
-        (slope,) = torch.autograd.grad(want.sum(), m)
-        got = t.call(answer, queries, keys, values, matrix)
+        slopes = torch.autograd.grad(want.sum(), leaves)
+        got = t.call(answer, *inputs)
         t.same(got, want.detach(), name)
-        t.same(t.gradient(got, 3), slope, "the gradient in the matrix", tolerance=(1e-3, 1e-4))
+        for i, kind in enumerate(("queries", "keys", "values", "matrix")):
+            t.same(t.gradient(got, i), slopes[i], f"the gradient in the {kind}", tolerance=(1e-3, 1e-4))
+
+    # scores of some hundreds, of whole numbers: nothing is rounded
+    queries, keys, matrix = (t.integers(-9, 10, *shape).float() for shape in ((2, 3, 5), (2, 7, 4), (5, 4)))
+    values = t.randn(2, 7, 3)
+    q, k, v, m = (x.cpu().double() for x in (queries, keys, values, matrix))
+    want = torch.softmax(torch.einsum("btp,pd,bsd->bts", q, m, k) / 2, dim=-1) @ v
+    t.same(t.call(answer, queries, keys, values, matrix), want, "the result for large scores", tolerance=(1e-3, 1e-3))
 
 
 EXERCISE = Exercise(
@@ -82,7 +98,8 @@ EXERCISE = Exercise(
             ],
             advice={
                 "raised": "Write down the shape of every product: (P, D) fits queries from the right, not keys",
-                "grad": "Do not wrap the computation in no_grad and do not copy the matrix with .detach() or .data",
+                "grad": "Do not wrap the computation in no_grad and do not copy an argument with .detach() or .data",
+                "nonfinite": "The exponential of a large score overflows; torch.softmax does not mind",
             },
             answer=bilinear_attention,
             verify=verify,
@@ -150,6 +167,28 @@ EXERCISE = Exercise(
                 Mutant("first query only", "shape", "return weights @ values", "return (weights @ values)[:, 0]"),
                 Mutant("in half", "dtype", "return weights @ values", "return (weights @ values).half()"),
                 Mutant("in place", "mutates", "queries @ matrix", "queries @ matrix.data.mul_(2)"),
+                Mutant(
+                    "multiplied",
+                    "multiplied",
+                    " / math.sqrt(keys.shape[-1])",
+                    " * math.sqrt(keys.shape[-1])",
+                    "the scores are multiplied by sqrt(D): divide",
+                ),
+                Mutant(
+                    "scaled by E",
+                    "scaled-by-E",
+                    "math.sqrt(keys.shape[-1])",
+                    "math.sqrt(values.shape[-1])",
+                    "the scores are divided by sqrt(E); it is the length D of the keys that counts",
+                ),
+                Mutant(
+                    "scaled late",
+                    "scaled-late",
+                    function=scaled_after_the_softmax,
+                    message="the weights are divided by sqrt(D), and do not sum to one: divide the scores",
+                ),
+                Mutant("queries detached", "grad", "queries @ matrix", "queries.detach() @ matrix"),
+                Mutant("by hand", "nonfinite", function=by_hand),
             ],
             explanation=r"""
 $\mathbf q^\top \mathbf M \mathbf k = (\mathbf M^\top \mathbf q)^\top \mathbf k$: the matrix turns a query

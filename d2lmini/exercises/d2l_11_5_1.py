@@ -64,6 +64,23 @@ def as_d2l_keeps_them(layer, queries, keys, valid_lens):
     return head_maps(layer, queries, keys, valid_lens).flatten(0, 1)
 
 
+def lengths_out_of_step(layer, queries, keys, valid_lens):
+    H = layer.num_heads
+    q = layer.W_q(queries).unflatten(-1, (H, -1)).transpose(1, 2).flatten(0, 1)  # (B * H, T, d)
+    k = layer.W_k(keys).unflatten(-1, (H, -1)).transpose(1, 2).flatten(0, 1)
+    lens = valid_lens.repeat(H, *[1] * (valid_lens.dim() - 1))
+    return d2l.masked_softmax(q @ k.mT / math.sqrt(q.shape[-1]), lens).unflatten(0, (-1, H))
+
+
+def heads_and_examples_mixed(layer, queries, keys, valid_lens):
+    maps = head_maps(layer, queries, keys, valid_lens)
+    return maps.reshape(layer.num_heads, len(queries), *maps.shape[2:]).transpose(0, 1)
+
+
+def length_of_the_first(layer, queries, keys, valid_lens):
+    return head_maps(layer, queries, keys, valid_lens if valid_lens.dim() == 1 else valid_lens[:, 0])
+
+
 def reference(layer, queries, keys, lens):
     """Weights in float64, one entry of the batch and one head at a time."""
     W_q, W_k = (w.weight.detach().cpu().double() for w in (layer.W_q, layer.W_k))
@@ -74,14 +91,16 @@ def reference(layer, queries, keys, lens):
         q, k = x_q @ W_q.T + b_q, x_k @ W_k.T + b_k  # (T, h), (S, h)
         allowed = torch.arange(len(k)) < length.reshape(-1, 1).expand(len(q), 1)  # (T, S)
         for i in range(0, H * d, d):
-            powers = torch.exp(q[:, i : i + d] @ k[:, i : i + d].T / math.sqrt(d)) * allowed
+            scores = q[:, i : i + d] @ k[:, i : i + d].T / math.sqrt(d)
+            powers = torch.exp(scores - scores.amax(-1, keepdim=True)) * allowed
             maps.append(powers / powers.sum(-1, keepdim=True).clamp(min=1e-300))
     return torch.stack(maps).unflatten(0, (len(queries), H))
 
 
 def verify(t, answer):
-    for form in ("one length an example", "a length for each query"):
+    for form in ("one length an example", "a length for each query", "a batch of one"):
         B, T, S, query_size, key_size = t.sizes(5, 3)
+        B = 1 if form == "a batch of one" else B
         H, d = t.random.choice([(2, 3), (3, 2), (4, 3), (3, 4)])
         layer = d2l.MultiHeadAttention(H * d, H, bias=True, query_size=query_size, key_size=key_size)
         for parameter in layer.parameters():  # large enough that heads, bias and scale show, and no weight is one
@@ -92,8 +111,15 @@ def verify(t, answer):
         lens.view(-1)[0], lens.view(-1)[1] = S - 1, S  # one that hides something, one that does not
         if lens.dim() == 2:
             lens[-1, -1] = 0  # may attend to nothing
+        if B == 1:  # all scores of some query are 300 lower, which changes no weight, but -100 hides nothing there
+            lens = lens.clamp(max=S - 1)
+            q = layer.W_q(queries[0, :-1]).detach().unflatten(-1, (H, d)).transpose(0, 1)  # (H, T - 1, d)
+            longest = torch.stack([x[x.norm(dim=-1).argmax()] for x in q])  # (H, d)
+            down = -300 * d**0.5 * longest / longest.square().sum(-1, keepdim=True)
+            layer.W_k.bias.data = down.flatten()
         want = reference(layer, queries, keys, lens)
-        t.same(t.call(answer, layer, queries, keys, lens), want, f"the maps, with {form}")
+        got = t.call(answer, layer, queries, keys, lens)
+        t.same(got, want, f"the maps, with {form}", tolerance=(1e-3, 1e-3) if B == 1 else None)
 
 
 EXERCISE = Exercise(
@@ -113,7 +139,7 @@ EXERCISE = Exercise(
             answer=head_maps,
             verify=verify,
             alternatives=[by_capture, head_by_head],
-            min_checks=4,
+            min_checks=6,
             mutants=[
                 Mutant(
                     "not masked",
@@ -204,6 +230,58 @@ EXERCISE = Exercise(
                     "a query that may attend to nothing gets even weights: they should be zero",
                 ),
                 Mutant("D2L's shape", "shape", function=as_d2l_keeps_them),
+                Mutant(
+                    "lengths out of step",
+                    "out-of-step",
+                    function=lengths_out_of_step,
+                    message="lengths and examples are out of step: with the heads in the batch, (B * H, T, S), an "
+                    "example's H heads stand side by side, so its length is wanted H times in a row: "
+                    "repeat_interleave, not repeat",
+                ),
+                Mutant(
+                    "heads and examples mixed",
+                    "head-order",
+                    function=heads_and_examples_mixed,
+                    message="heads and examples are mixed up: in (B * H, T, S) the heads of an example stand side by "
+                    "side: unflatten to (B, H, ...), not to (H, B, ...)",
+                ),
+                Mutant(
+                    "length of the first",
+                    "first-length",
+                    function=length_of_the_first,
+                    message="all queries of an example get the length of its first: here each has its own",
+                ),
+                Mutant(
+                    "hidden scores zero",
+                    "score-zero",
+                    "return d2l.masked_softmax(scores, valid_lens)",
+                    "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n    return torch.softmax(scores * "
+                    "allowed, -1) * allowed.any(-1, keepdim=True)",
+                    "hidden keys have the score 0, whose exponential is 1: it should be minus infinity",
+                ),
+                Mutant(
+                    "too little",
+                    "not-minus-infinity",
+                    "return d2l.masked_softmax(scores, valid_lens)",
+                    "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n    return "
+                    "torch.softmax(scores.masked_fill(~allowed, -100.0), -1) * allowed.any(-1, keepdim=True)",
+                    "the scores are some hundreds here, and -100 for a hidden key is not low enough: take minus "
+                    "infinity",
+                ),
+                Mutant(
+                    "first key for all",
+                    "at-least-one",
+                    "scores, valid_lens)",
+                    "scores, valid_lens.clamp(min=1))",
+                    "a query that may attend to nothing attends to the first key: its row should be zero",
+                ),
+                Mutant(
+                    "root of H",
+                    "scale-H",
+                    "math.sqrt(q.shape[-1])",
+                    "math.sqrt(heads)",
+                    "the scores are divided by sqrt(H), not by sqrt(h / H)",
+                ),
             ],
             explanation=r"""
 The package shows the same maps without any of this: `with d2l.capture_attention(layer) as record: layer(...)`, then

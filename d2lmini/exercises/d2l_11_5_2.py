@@ -76,6 +76,16 @@ def draw_layer(t, H, d):
     return layer.to(t.device)
 
 
+def by_switching_off(layer, X, target):
+    """A wrong answer: differences for derivatives."""
+
+    def losses(mask):
+        return (layer(X, X, X, head_mask=mask) - target).square().sum((1, 2)).detach()
+
+    eye = torch.eye(layer.num_heads, device=X.device)
+    return torch.stack([(losses(1 - off) - losses(0 * off + 1)).abs().mean() for off in eye])
+
+
 def verify_gradient(t, answer):
     for H, d in ((2, 5), (4, 3), (3, 2)):
         B, T = t.sizes(2, 3, 8)
@@ -160,6 +170,24 @@ def by_change(layer, X, target):
     got = all_at_once(layer, X, target)
     order = sorted(range(layer.num_heads), key=lambda head: abs(got["without"][head] - got["whole"]))
     return {**got, "order": order}
+
+
+def rows_of_the_output(layer, X, target):
+    without, d = [], X.shape[-1] // layer.num_heads
+    for head in range(layer.num_heads):
+        pruned = copy.deepcopy(layer)
+        pruned.W_o.weight.data[head * d : (head + 1) * d] = 0
+        without.append((pruned(X, X, X) - target).square().mean().item())
+    return {**all_at_once(layer, X, target), "without": without}
+
+
+def bias_left(layer, X, target):
+    without, d = [], X.shape[-1] // layer.num_heads
+    for head in range(layer.num_heads):
+        pruned = copy.deepcopy(layer)
+        pruned.W_v.weight.data[head * d : (head + 1) * d] = 0
+        without.append((pruned(X, X, X) - target).square().mean().item())
+    return {**all_at_once(layer, X, target), "without": without}
 
 
 def zeroed_in_place(layer, X, target):
@@ -364,6 +392,55 @@ $$
                 Mutant("a row an example", "shape", ".mean(dim=0)", ""),
                 Mutant("factors without gradient", "raised", ", requires_grad=True", ""),
                 Mutant("in double", "dtype", ".mean(dim=0)", ".double().mean(dim=0)"),
+                Mutant(
+                    "half",
+                    "half",
+                    ".square().sum(dim=(1, 2))",
+                    ".square().sum(dim=(1, 2)) / 2",
+                    "the loss is the sum of the squared errors, without a factor 1/2",
+                ),
+                Mutant(
+                    "absolute errors",
+                    "absolute-errors",
+                    "- target).square()",
+                    "- target).abs()",
+                    "the loss is made of absolute errors; it is the sum of the squared ones",
+                ),
+                Mutant(
+                    "no target",
+                    "no-target",
+                    " - target",
+                    "",
+                    "the target plays no part: the loss is made of outputs less target",
+                ),
+                Mutant(
+                    "mean over tokens",
+                    "mean-tokens",
+                    ".sum(dim=(1, 2))",
+                    ".sum(dim=2).mean(dim=1)",
+                    "the loss of an example is a sum over its tokens, too, not a mean",
+                ),
+                Mutant(
+                    "divided by H",
+                    "by-H",
+                    ".mean(dim=0)",
+                    ".sum(dim=0) / layer.num_heads",
+                    "the sum over the examples is divided by H, the number of heads; it should be their mean",
+                ),
+                Mutant(
+                    "root of the mean square",
+                    "root-mean-square",
+                    "gradients.abs().mean(dim=0)",
+                    "gradients.square().mean(dim=0).sqrt()",
+                    "this is the root of the mean square of the derivatives, not their mean absolute value",
+                ),
+                Mutant(
+                    "switched off",
+                    "switched-off",
+                    function=by_switching_off,
+                    message="this is by how much the loss changes without the head (part b); here its derivative at "
+                    "m = 1 is asked for",
+                ),
             ],
             explanation=r"""
 The gradient is the slope of the loss at full strength, and the question is what happens at strength zero. For a small
@@ -433,6 +510,47 @@ weights are large, and in some layers one that does harm.
                 Mutant("by absolute change", "absolute", function=by_change),
                 Mutant("in place", "mutates", function=zeroed_in_place),
                 Mutant("no order", "shape", ', "order": order', ""),
+                Mutant(
+                    "root",
+                    "root",
+                    "mask), target).item()",
+                    "mask), target).item() ** 0.5",
+                    "this is the root of the mean squared error",
+                ),
+                Mutant(
+                    "sum over an example",
+                    "summed-example",
+                    "mask), target).item()",
+                    "mask), target).item() * X[0].numel()",
+                    "the squared errors are summed over tokens and features; the loss is their mean",
+                ),
+                Mutant(
+                    "absolute errors",
+                    "absolute-errors",
+                    "F.mse_loss",
+                    "F.l1_loss",
+                    "this is the mean absolute error; the loss is the mean squared one",
+                ),
+                Mutant(
+                    "half off",
+                    "half-off",
+                    "device=X.device), 0))",
+                    "device=X.device), 0.5))",
+                    "the head is only turned down to one half: its factor should be zero",
+                ),
+                Mutant(
+                    "rows of W_o",
+                    "rows-of-output",
+                    function=rows_of_the_output,
+                    message="rows of W_o are zero here, which are features of the output; what a head brings goes "
+                    "through h / H of its columns: or use head_mask",
+                ),
+                Mutant(
+                    "bias left",
+                    "bias-left",
+                    function=bias_left,
+                    message="the rows of W_v are zero here, but the bias of the values is left: use head_mask",
+                ),
             ],
             explanation=r"""
 Ablation asks the question itself, and needs a pass over the data for each head. It has limits of its own. Heads that

@@ -102,11 +102,12 @@ def _numbers(t, value, name, count):
 
 
 def verify(t, answer):
-    R, N, D, depth = 12, 7, 16, 4
+    R, N, D = 12, 7, 16
     ends = {}
     for residual in (False, True):
         for seed in range(3):
             torch.manual_seed(1000 * t.seed + seed)
+            depth = 4 + seed // 2  # the last stack has five layers
             layers = [Layer(D, residual) for _ in range(depth)]
             tokens, positions = t.randn(R, N, D), 2 * d2l.sinusoidal(N, D).to(t.device)
             states = [(tokens + positions).cpu()]
@@ -190,7 +191,7 @@ EXERCISE = Exercise(
             key="d2l-11.6.1b",
             prompt="Write `through_depth(tokens, positions, layers)`, which measures both numbers at every depth. The "
             "check "
-            "tries it on stacks of four freshly made layers, without and with residual connections.",
+            "tries it on stacks of four or five freshly made layers, without and with residual connections.",
             hints=[
                 "Keep `X` from layer to layer, and measure it before the first layer and after each.",
                 "Cosines: divide every token by its length, multiply with the transpose, leave the diagonal out.",
@@ -289,6 +290,108 @@ EXERCISE = Exercise(
                 ),
                 Mutant("without the input", "shape", '"alike": alike,', '"alike": alike[1:],'),
                 Mutant("last layer only", "type", '"alike": alike,', '"alike": alike[-1],'),
+                Mutant(
+                    "neighbours",
+                    "neighbours",
+                    "cosines[:, others].mean()",
+                    "cosines.diagonal(1, 1, 2).mean()",
+                    "only neighbours are compared: take all pairs of different tokens",
+                ),
+                Mutant(
+                    "absolute cosines",
+                    "absolute",
+                    "cosines[:, others].mean()",
+                    "cosines[:, others].abs().mean()",
+                    "the cosines have lost their sign: take no absolute values",
+                ),
+                Mutant(
+                    "divided by N N",
+                    "all-pairs",
+                    "cosines[:, others].mean()",
+                    "(cosines * others).mean()",
+                    "the own cosine is left out of the sum, but counted in the number: there are N (N - 1) pairs",
+                ),
+                Mutant(
+                    "across sequences",
+                    "across",
+                    "alike.append(cosines[:, others].mean().item())",
+                    "turned = unit.transpose(0, 1)  # (N, R, D)\n"
+                    "        apart = ~torch.eye(len(X), dtype=torch.bool, device=X.device)\n"
+                    "        alike.append((turned @ turned.mT)[:, apart].mean().item())",
+                    "tokens of different sequences are compared: take two tokens of one sequence",
+                ),
+                Mutant(
+                    "centred",
+                    "centred",
+                    "unit = X / X.norm(dim=-1, keepdim=True)",
+                    "Z = X - X.mean(dim=1, keepdim=True)\n        unit = Z / Z.norm(dim=-1, keepdim=True)",
+                    "the mean is subtracted before the cosine: take the tokens as they are",
+                ),
+                Mutant(
+                    "residual added",
+                    "residual-added",
+                    "X = layers[depth - 1](X)",
+                    "X = X + layers[depth - 1](X)",
+                    "the input of a layer is added to its output: the layers bring residual connections of their "
+                    "own, or none",
+                ),
+                Mutant(
+                    "each on the input",
+                    "each-on-input",
+                    "X = layers[depth - 1](X)",
+                    "X = layers[depth - 1](tokens + positions)",
+                    "each layer is given the first input: pass it from layer to layer",
+                ),
+                Mutant(
+                    "first layer only",
+                    "one-layer",
+                    "layers[depth - 1](X)",
+                    "layers[0](X)",
+                    "the first layer is used again and again",
+                ),
+                Mutant(
+                    "from the last",
+                    "from-the-last",
+                    "layers[depth - 1](X)",
+                    "layers[-depth](X)",
+                    "the layers are passed in reverse: the first comes first",
+                ),
+                Mutant(
+                    "root",
+                    "root",
+                    "(between / (X - overall).square().sum()).item()",
+                    "(between / (X - overall).square().sum()).sqrt().item()",
+                    "this is the root of the share",
+                ),
+                Mutant(
+                    "ratio to the rest",
+                    "ratio",
+                    "(between / (X - overall).square().sum()).item()",
+                    "(between / (X - of_position).square().sum()).item()",
+                    "this is the ratio to what the position does not explain; a share is divided by the whole",
+                ),
+                Mutant(
+                    "shares of features",
+                    "of-features",
+                    "(between / (X - overall).square().sum()).item()",
+                    "(len(X) * (of_position - overall).square().sum(0) / (X - overall).square().sum((0, "
+                    "1))).mean().item()",
+                    "this is the mean of the features' shares: add up the features first, above and below",
+                ),
+                Mutant(
+                    "not centred",
+                    "not-centred",
+                    "overall = X.mean(dim=(0, 1))",
+                    "overall = 0 * X.mean(dim=(0, 1))",
+                    "the mean of all tokens is not subtracted",
+                ),
+                Mutant(
+                    "one number for a mean",
+                    "scalar-mean",
+                    "overall = X.mean(dim=(0, 1))",
+                    "overall = X.mean()",
+                    "the mean of all is a vector (D,), each feature has its own",
+                ),
             ],
             explanation=r"""
 Without residual connections a few layers are enough: the cosine is close to one, and the position explains next to

@@ -36,8 +36,8 @@ class LearnedPositions(nn.Module):
         """Embeddings X (B, T, h) at positions offset, offset + 1, ...; returns (B, T, h)."""
         ### BEGIN SOLUTION
         end = offset + X.shape[1]
-        if end > len(self.P):
-            raise ValueError(f"positions up to {end - 1} are asked for, but there are only {len(self.P)}")
+        if offset < 0 or end > len(self.P):
+            raise ValueError(f"positions {offset} to {end - 1} are asked for, but there are only {len(self.P)}")
         return X + self.P[offset:end]
         ### END SOLUTION
 
@@ -49,8 +49,10 @@ class WithEmbedding(nn.Module):
 
     def forward(self, X, offset=0):
         positions = torch.arange(X.shape[1], device=X.device) + offset
-        if X.shape[1] + offset > self.table.num_embeddings:
-            raise ValueError(f"{X.shape[1] + offset} positions, but max_len is {self.table.num_embeddings}")
+        if offset < 0 or X.shape[1] + offset > self.table.num_embeddings:
+            raise ValueError(
+                f"offset {offset}, {X.shape[1] + offset} positions, but max_len is {self.table.num_embeddings}"
+            )
         return self.table(positions) + X
 
 
@@ -109,6 +111,8 @@ class AxesTurned(nn.Module):
 
     def forward(self, X, offset=0):
         asked, there = offset + X.shape[1], self.columns.shape[1]
+        if offset < 0:
+            raise ValueError("offset is negative")
         if asked > there:
             raise ValueError(f"asked for {asked} positions of {there}")
         return X + self.columns[:, offset:asked].T
@@ -140,12 +144,14 @@ def _fill(given, module, rows):
     table.filled_here = True
 
 
-def _slope(given, module, X, offset, upstream, max_len):
-    """The gradient in the table; None where none arrives."""
-    (table,) = module.parameters()
+def _slopes(given, module, X, offset, upstream, max_len):
+    """The gradients in the table and in X; None where none arrives."""
+    (table,), X = module.parameters(), X.clone().requires_grad_()
     got = module(X, offset)
-    slope = torch.autograd.grad(got, table, upstream, allow_unused=True)[0] if got.requires_grad else None
-    return None if slope is None else _rows(slope, max_len)
+    if not (got.requires_grad and table.requires_grad):
+        return None, None
+    slope, through = torch.autograd.grad(got, (table, X), upstream, allow_unused=True)
+    return None if slope is None else _rows(slope, max_len), through
 
 
 def _error(given, module, X, offset):
@@ -192,17 +198,20 @@ def verify(t, answer):
         )
         t.same(got, want, f"the result with offset {start}")
     t.same(t.call(module, X), x + p[:T], "the result without an offset")
+    t.same(t.call(module, X[:1]), x[:1] + p[:T], "the result for a batch of one")
+    t.same(t.call(module, X[:, :1], extra), x[:, :1] + p[extra], "the result for one token")
 
     upstream = t.randn(B, T, h)
-    slope = t.look(lambda given, module: _slope(given, module, X, offset, upstream, max_len), module)
+    slope, through = t.look(lambda given, module: _slopes(given, module, X, offset, upstream, max_len), module)
     t.that(slope is not None, "grad", "no gradient reaches the table: is it detached?")
     want = torch.zeros(max_len, h, dtype=torch.float64)
     want[offset : offset + T] = upstream.cpu().double().sum(0)
     unused = slope.cpu()[(want == 0).all(1)]
     t.that(bool((unused == 0).all()), "unused-moved", "positions that were not used get a gradient, too")
     t.same(slope, want, "the gradient in the table")
+    t.that(through is not None, "grad", "no gradient reaches the embeddings: are they detached?")
 
-    for start in (extra + 1, max_len + 3):
+    for start in (extra + 1, max_len + 3, -1):
         raised = t.look(lambda given, module, start=start: _error(given, module, X, start), module)
         case = f"{T} tokens from position {start} on, of {max_len}"
         t.that(raised is not None, "no-error", f"{case}: something was returned, expected a ValueError")
@@ -210,6 +219,8 @@ def verify(t, answer):
         t.that(
             kind == "ValueError", "other-error", f"{case}: your code raises {kind}, expected a ValueError of your own"
         )
+        if start < 0:  # a check of its own need not speak of the end
+            continue
         numbers = [int(n) for n in re.findall(r"\d+", text)]
         there, asked = {max_len, max_len - 1}, {T, start, start + T, start + T - 1}
         t.that(
@@ -231,7 +242,9 @@ EXERCISE = Exercise(
                 "A tensor becomes a parameter of the module when it is wrapped in nn.Parameter and made an attribute.",
                 "The vectors of T positions from `offset` on are a slice of the table; broadcasting adds it to every "
                 "sentence.",
-                "A slice that reaches past the end is silently shorter. Compare the lengths before you slice.",
+                "A slice that reaches past the end is silently shorter, and one from a negative offset is silently "
+                "empty. "
+                "Look at both ends before you slice.",
             ],
             answer=LearnedPositions,
             verify=verify,
@@ -308,10 +321,54 @@ EXERCISE = Exercise(
                 Mutant("stray term", "unused-moved", function=WholeTable),
                 Mutant("in place", "mutates", "return X + self.P[offset:end]", "return X.add_(self.P[offset:end])"),
                 Mutant("wraps around", "no-error", function=WrapsAround),
-                Mutant("no check", "other-error", "end > len(self.P)", "False"),
+                Mutant("no check", "other-error", "offset < 0 or end > len(self.P)", "False"),
                 Mutant("raises too early", "raised", "end > len(self.P)", "end >= len(self.P)"),
-                Mutant("one length", "unclear-error", "positions up to {end - 1} are asked for, but there", "there"),
+                Mutant(
+                    "one length", "unclear-error", "positions {offset} to {end - 1} are asked for, but there", "there"
+                ),
                 Mutant("says nothing", "unclear-error", function=SaysNothing),
+                Mutant("negative offset", "other-error", "offset < 0 or end", "end"),
+                Mutant("embeddings detached", "grad", "return X + self.P", "return X.detach() + self.P"),
+                Mutant(
+                    "batch of one lost",
+                    "shape",
+                    "return X + self.P[offset:end]",
+                    "return (X + self.P[offset:end]).squeeze()",
+                ),
+                Mutant(
+                    "turned round",
+                    "turned-round",
+                    "self.P[offset:end]",
+                    "self.P[offset:end].flip(0)",
+                    "the vectors come in reverse: the first token is at position `offset`",
+                ),
+                Mutant(
+                    "one too far",
+                    "one-too-far",
+                    "self.P[offset:end]",
+                    "self.P.roll(-1, 0)[offset:end]",
+                    "the vectors are one position too far on: the first token is at position `offset`, counted from 0",
+                ),
+                Mutant(
+                    "first of the batch",
+                    "first-only",
+                    "X + self.P[offset:end]",
+                    "torch.cat([X[:1] + self.P[offset:end], X[1:]])",
+                    "the positions are added in the first example alone",
+                ),
+                Mutant(
+                    "dropout",
+                    "dropout",
+                    "X + self.P[offset:end]",
+                    "nn.functional.dropout(X + self.P[offset:end], 0.1)",
+                    "something is dropped: nothing but the positions is asked for",
+                ),
+                Mutant(
+                    "frozen",
+                    "grad",
+                    "torch.randn(max_len, num_hiddens))",
+                    "torch.randn(max_len, num_hiddens), requires_grad=False)",
+                ),
             ],
             explanation=r"""
 The gradient in a row is the sum of what arrives at that position, over the batch. So a row that no sequence reaches

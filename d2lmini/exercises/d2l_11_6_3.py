@@ -72,21 +72,19 @@ def verify(t, answer):
         (*t.sizes(2, 2, 5), 9, 7, 3),
         (*t.sizes(2, 2, 5), 6, 6, 2),
         (*t.sizes(2, 2, 5), 5, 1, 20),
-        (2, 3, 4, 3, 0),
+        (1, 3, 4, 3, 0),
     ):
         _one(t, answer, *case)
 
 
 def _one(t, answer, B, D, S, T, k):
     queries, keys, table = t.randn(B, T, D), t.randn(B, S, D), t.randn(2 * k + 1, D)
-    for tensor in (queries, table):
-        tensor.requires_grad_()
-    q, y, a = (tensor.detach().cpu().double() for tensor in (queries, keys, table))
+    inputs = [tensor.requires_grad_() for tensor in (queries, keys, table)]
+    q, y, a = leaves = [tensor.detach().cpu().double().requires_grad_() for tensor in inputs]
 
     def clip(offset):
         return max(-k, min(k, offset)) + k
 
-    leaves = [tensor.requires_grad_() for tensor in (q, a)]
     rows = []
     for i in range(T):  # its query stands at i + S - T
         row = [(q[:, i] * (y[:, s] + a[clip(s - i - S + T)])).sum(-1) for s in range(S)]
@@ -96,8 +94,8 @@ def _one(t, answer, B, D, S, T, k):
     got = t.call(answer, queries, keys, table)
     case = f"for T={T}, S={S}, k={k}"
     t.same(got, want.detach(), f"the scores {case}")
-    for argument, slope, name in ((0, slopes[0], "queries"), (2, slopes[1], "table")):
-        t.same(t.gradient(got, argument), slope, f"the gradient in the {name} {case}", tolerance=(1e-3, 1e-3))
+    for i, name in enumerate(("queries", "keys", "table")):
+        t.same(t.gradient(got, i), slopes[i], f"the gradient in the {name} {case}", tolerance=(1e-3, 1e-3))
 
 
 EXERCISE = Exercise(
@@ -231,6 +229,64 @@ EXERCISE = Exercise(
                     "((content + position) / math.sqrt(D)).mT",
                 ),
                 Mutant("in double", "dtype", "content = queries @ keys.mT", "content = (queries @ keys.mT).double()"),
+                Mutant(
+                    "zero beyond k",
+                    "zero-beyond",
+                    "clamp(-limit, limit) + limit]",
+                    "clamp(-limit, limit) + limit] * (offsets.abs() <= limit)[..., None]",
+                    "offsets beyond k have no vector here; they should share the outermost ones",
+                ),
+                Mutant(
+                    "first row unused",
+                    "first-row",
+                    "clamp(-limit, limit)",
+                    "clamp(1 - limit, limit)",
+                    "offset -k shares the vector of 1 - k: row 0 of the table is never used",
+                ),
+                Mutant(
+                    "both sides like the right one",
+                    "one-side",
+                    "offsets.clamp(-limit, limit) + limit",
+                    "offsets.abs().clamp(max=limit) + limit",
+                    "keys before and after the query get the same vector: the sign of the offset counts",
+                ),
+                Mutant(
+                    "causal",
+                    "past-only",
+                    "clamp(-limit, limit)",
+                    "clamp(-limit, 0)",
+                    "keys after the query all get the vector of offset 0: nothing is causal here",
+                ),
+                Mutant(
+                    "one off",
+                    "one-off",
+                    "torch.arange(S - T, S, device",
+                    "torch.arange(S - T - 1, S - 1, device",
+                    "the queries stand one place too early: the last query stands where the last key stands",
+                ),
+                Mutant(
+                    "position scaled twice",
+                    "scaled-twice",
+                    "(content + position) / math.sqrt(D)",
+                    "(content + position / math.sqrt(D)) / math.sqrt(D)",
+                    "the second product is divided by the root of D twice",
+                ),
+                Mutant(
+                    "vectors in the queries, too",
+                    "in-both",
+                    'torch.einsum("btd,tsd->bts", queries, vectors)',
+                    'torch.einsum("btd,tsd->bts", queries, vectors)'
+                    ' + torch.einsum("btsd,tsd->bts", keys[:, None] + vectors, vectors)',
+                    "the vectors are added to the queries as well: add them to the keys alone",
+                ),
+                Mutant(
+                    "softmax",
+                    "softmax",
+                    "return (content + position) / math.sqrt(D)",
+                    "return torch.softmax((content + position) / math.sqrt(D), -1)",
+                    "these are weights; the scores are asked for, before any softmax",
+                ),
+                Mutant("keys detached", "grad", "queries @ keys.mT", "queries @ keys.detach().mT"),
             ],
             explanation=r"""
 The table has $(2k+1)D$ parameters, whatever the length. A score depends on the two words and on the clipped offset,

@@ -85,6 +85,27 @@ def interleaved(X, W_q, W_k, W_v, W_o, num_heads):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).permute(0, 2, 3, 1).flatten(2) @ W_o
 
 
+def wrong_way_there(X, W_q, W_k, W_v, W_o, num_heads):
+    q, k, v = ((X @ W).view(len(X), num_heads, X.shape[1], -1) for W in (W_q, W_k, W_v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2) @ W_o
+
+
+def all_transposed(X, W_q, W_k, W_v, W_o, num_heads):
+    return by_a_loop(X, W_q.mT, W_k.mT, W_v.mT, W_o.mT, num_heads)
+
+
+def not_low_enough(X, W_q, W_k, W_v, W_o, num_heads):
+    q, k, v = ((X @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).tril()  # 0 for what is hidden
+    return (torch.softmax(scores, dim=-1) @ v).transpose(1, 2).flatten(2) @ W_o
+
+
+def mask_after_the_softmax(X, W_q, W_k, W_v, W_o, num_heads):
+    q, k, v = ((X @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
+    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1).tril()
+    return (weights @ v).transpose(1, 2).flatten(2) @ W_o
+
+
 def not_causal(X, W_q, W_k, W_v, W_o, num_heads):
     q, k, v = ((X @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
     return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ W_o
@@ -93,9 +114,11 @@ def not_causal(X, W_q, W_k, W_v, W_o, num_heads):
 def verify_fix(t, answer):
     for H, d in ((3, 2), (2, 5), (4, 3)):
         B, T = t.random.sample([2, 5, 6, 7], 2)
+        B = 1 if H == 4 else B
         X = t.randn(B, T, H * d)
         matrices = [t.randn(H * d, H * d, scale=(H * d) ** -0.5) for _ in range(4)]
-        x, W_q, W_k, W_v, W_o = (y.cpu().double() for y in (X, *matrices))
+        inputs = [y.requires_grad_() for y in (X, *matrices)]
+        x, W_q, W_k, W_v, W_o = leaves = [y.detach().cpu().double().requires_grad_() for y in inputs]
         want = torch.zeros_like(x)
         for b in range(B):
             for i in range(H):
@@ -104,7 +127,11 @@ def verify_fix(t, answer):
                     seen = x[b, : n + 1]
                     w = torch.softmax(seen @ W_k[:, c] @ (x[b, n] @ W_q[:, c]) / d**0.5, 0)  # (n + 1,)
                     want[b, n] += w @ (seen @ W_v[:, c]) @ W_o[c]
-        t.same(t.call(answer, X, *matrices, H), want, f"the output of {H} heads")
+        got = t.call(answer, *inputs, H)
+        t.same(got, want.detach(), f"the output of {H} heads")
+        slopes = torch.autograd.grad(want.sum(), leaves)
+        for i, name in enumerate(("X", "W_q", "W_k", "W_v", "W_o")):
+            t.same(t.gradient(got, i), slopes[i], f"the gradient in {name}", tolerance=(1e-3, 1e-4))
 
 
 def dependence(layer, num_tokens, num_hiddens):
@@ -169,6 +196,12 @@ def draw_layers(t, T, h, H):
         x = t.randn(1, T, h, dtype=torch.float64).cpu()
         slopes = torch.autograd.functional.jacobian(layer, x)[0, :, :, 0]  # (T, h, T, h)
         layers[name] = layer, slopes.abs().amax((1, 3)) > 1e-9
+    weak = torch.where(torch.eye(T) > 0, 1.0, 0.001) * pattern
+    mixed = t.randn(h, h, scale=h**-0.5).cpu()
+    mixed = mixed - mixed.mean(1, keepdim=True)  # features of an output sum to zero
+    layers["a layer with weak links"] = (lambda X: weak.to(X) @ X @ mixed.to(X), pattern > 0)
+    gated = (pattern > 0) | torch.diag(pattern.any(1))  # a token is multiplied with those that it is linked to
+    layers["a layer that multiplies tokens with each other"] = (lambda X: X * (pattern.to(X) @ X), gated)
     linked = "a layer whose links lead from one feature of a token to one feature of another"
     layers[linked] = (lambda X: torch.einsum("tosf,bsf->bto", narrow.to(X), X)), pattern > 0
     return layers
@@ -266,6 +299,82 @@ EXERCISE = Exercise(
                 ),
                 Mutant("heads kept apart", "raised", "Y.transpose(1, 2).flatten(2) @ W_o", "Y.transpose(1, 2) @ W_o"),
                 Mutant("in double", "dtype", ".flatten(2) @ W_o", ".flatten(2).double() @ W_o.double()"),
+                Mutant(
+                    "wrong way there",
+                    "way-there",
+                    function=wrong_way_there,
+                    message="the heads are joined rightly, and cut wrongly: cut the last dimension into (H, d), then "
+                    "exchange T and H",
+                ),
+                Mutant(
+                    "features of heads mixed",
+                    "joined-by-features",
+                    "Y.transpose(1, 2).flatten(2)",
+                    "Y.permute(0, 2, 3, 1).flatten(2)",
+                    "the heads are right, and joined feature by feature: head i should have the i-th block",
+                ),
+                Mutant(
+                    "cut across",
+                    "cut-across",
+                    "(X @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2)",
+                    "(X @ W).unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)",
+                    "cut with every H-th feature for a head, joined in blocks: cut into (H, d), not into (d, H)",
+                ),
+                Mutant(
+                    "last matrix transposed",
+                    "output-transposed",
+                    "flatten(2) @ W_o",
+                    "flatten(2) @ W_o.T",
+                    "W_o is transposed: the product is Y @ W_o",
+                ),
+                Mutant(
+                    "queries and keys swapped",
+                    "swapped",
+                    "attention(q, k, v",
+                    "attention(k, q, v",
+                    "queries and keys have changed places",
+                ),
+                Mutant(
+                    "one head",
+                    "one-head",
+                    "(num_heads, -1)",
+                    "(1, -1)",
+                    "this is one head with all features: num_heads is not used",
+                ),
+                Mutant(
+                    "late mask",
+                    "late-mask",
+                    function=mask_after_the_softmax,
+                    message="the weights are masked after the softmax, and no longer sum to one: mask the scores",
+                ),
+                Mutant(
+                    "mask turned",
+                    "mask-turned",
+                    "is_causal=True",
+                    "attn_mask=torch.ones(X.shape[1], X.shape[1], device=X.device).triu().bool()",
+                    "the mask is turned: tokens attend to later ones, not to earlier ones",
+                ),
+                Mutant(
+                    "not to itself",
+                    "strict-mask",
+                    "is_causal=True",
+                    "attn_mask=torch.ones(X.shape[1], X.shape[1], device=X.device).tril(-1).bool()",
+                    "a token may attend to itself, too",
+                ),
+                Mutant("detached", "grad", "(X @ W)", "(X.detach() @ W)"),
+                Mutant(
+                    "all transposed",
+                    "all-transposed",
+                    function=all_transposed,
+                    message="all four matrices are transposed: the products are X @ W, without the .T of nn.Linear "
+                    "and F.linear",
+                ),
+                Mutant(
+                    "hidden scores zero",
+                    "score-zero",
+                    function=not_low_enough,
+                    message="scores of later tokens are about 0, whose exponential is 1: they should be minus infinity",
+                ),
             ],
             explanation=r"""
 `view` reads the numbers in the order in which they lie in memory: token after token. Cut into H pieces, an example
@@ -282,8 +391,8 @@ if they were neighbours.
             prompt=r"""
 **Catch it.** The colleague's test for leaks found nothing, and there is no leak. Write the test that says more:
 `dependence(layer, num_tokens, num_hiddens)` returns a table (T, T) of booleans that tells which outputs depend on which
-inputs. It can only call the layer, and is tried on one that is right, on four that are not, and on two whose
-links are drawn at random.
+inputs. It can only call the layer, and is tried on one that is right, on four that are not, and on four whose links are
+drawn at random: some of these are weak, and one layer multiplies tokens with each other.
 """,
             hints=[
                 "Call the layer twice, with inputs that differ in one token. Which outputs moved?",
@@ -294,6 +403,12 @@ links are drawn at random.
             verify=verify_dependence,
             alternatives=[by_gradient, in_one_batch],
             min_checks=10,
+            advice={
+                "values": "Where a dependence is missed, the change is too small, the tolerance too large, or "
+                "something "
+                "cancels; where one is seen that is not there, more than one token changes, or the tolerance is too "
+                "small"
+            },
             mutants=[
                 Mutant(
                     "transposed",
@@ -363,6 +478,48 @@ links are drawn at random.
                 ),
                 Mutant("each feature", "shape", "moved.any(dim=-1)", "moved"),
                 Mutant("numbers", "dtype", "dim=1)", "dim=1).float()"),
+                Mutant(
+                    "weak links missed",
+                    "weak",
+                    "atol=1e-6",
+                    "atol=1e-2",
+                    "a weak dependence is missed: make the change larger or the tolerance smaller",
+                ),
+                Mutant(
+                    "change too small",
+                    "weak",
+                    "changed[0, s] += 1",
+                    "changed[0, s] += 1e-5",
+                    "a weak dependence is missed: make the change larger or the tolerance smaller",
+                ),
+                Mutant(
+                    "from zeros",
+                    "from-zeros",
+                    "torch.randn(1, num_tokens, num_hiddens)",
+                    "torch.zeros(1, num_tokens, num_hiddens)",
+                    "all other tokens are zero here, and a product with zero does not move: start from random tokens",
+                ),
+                Mutant(
+                    "features summed",
+                    "summed",
+                    "moved = ~torch.isclose(layer(changed)[0], before, atol=1e-6)",
+                    "moved = ~torch.isclose(layer(changed)[0].sum(-1, True), before.sum(-1, True), atol=1e-5)",
+                    "the features of an output are summed before they are compared, and their changes may cancel",
+                ),
+                Mutant(
+                    "all later ones change",
+                    "later-too",
+                    "changed[0, s] +=",
+                    "changed[0, s:] +=",
+                    "the tokens after s are changed as well: change one token at a time",
+                ),
+                Mutant(
+                    "earlier ones only",
+                    "past-only",
+                    "dim=1)",
+                    "dim=1).tril()",
+                    "dependence on later tokens is left out; the table should tell it where it is there",
+                ),
             ],
             explanation=r"""
 Look at the table of the colleague's layer: below the diagonal whole blocks are missing. It *is* causal, because pieces

@@ -65,8 +65,9 @@ def in_halves(k, D):
 
 
 def verify(t, answer):
-    length = 80
-    for k, D in ((t.random.randint(2, 9), 32), (-t.random.randint(2, 9), 48), (0, 32), (1, 48)):
+    small, large = t.random.randint(2, 9), t.random.randint(300, 320)
+    for k, D in ((small, 32), (-t.random.randint(2, 9), 48), (0, 32), (1, 48), (large, 32), (-large, 48)):
+        length = 80 + abs(k) // 8 * 10
         got = t.call(answer, k, D)
         t.that(isinstance(got, torch.Tensor), "type", f"the result is a {type(got).__name__}, expected a torch.Tensor")
         t.that(tuple(got.shape) == (D, D), "shape", f"the matrix has shape {tuple(got.shape)}, expected {(D, D)}")
@@ -83,7 +84,7 @@ def verify(t, answer):
             i = torch.arange(max(0, k), length + min(0, k))  # queries that have such a key
             best = scores[i].argmax(1)
 
-            def all_at(offset, best=best, i=i):
+            def all_at(offset, best=best, i=i, length=length):
                 reached = (i + offset >= 0) & (i + offset < length)
                 return bool((best[reached] == (i + offset)[reached]).all()) and bool(reached.any())
 
@@ -142,6 +143,7 @@ EXERCISE = Exercise(
                 Mutant("one pair missing", "shape", "torch.block_diag(*blocks)", "torch.block_diag(*blocks[:-1])"),
                 Mutant("blocks in a list", "type", "return torch.block_diag(*blocks)", "return blocks"),
                 Mutant("zero", "zero", "torch.block_diag(*blocks)", "0 * torch.block_diag(*blocks)"),
+                Mutant("base 1000", "elsewhere", "k * 10000 **", "k * 1000 **"),
             ],
             explanation=r"""
 With $\mathbf M \mathbf p_s = \mathbf p_{s+k}$ the score is $\mathbf p_i^\top \mathbf p_{s+k} = \sum_j

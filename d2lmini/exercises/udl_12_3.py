@@ -260,6 +260,48 @@ EXERCISE = Exercise(
                 Mutant("left twice", "differentiated", function=by_autograd_alone),
                 Mutant("right twice", "not-differentiated", "return left, right", "return right, right"),
                 Mutant("one side", "shape", "return left, right", "return (left,)"),
+                Mutant(
+                    "sum over the whole matrix",
+                    "whole-matrix",
+                    "(A * dA).sum(dim=-1, keepdim=True)",
+                    "(A * dA).sum()",
+                    "the sum in the softmax's derivative runs along one row, not over the whole matrix",
+                ),
+                Mutant(
+                    "plain mean",
+                    "plain-mean",
+                    "(A * dA).sum(dim=-1, keepdim=True)",
+                    "dA.mean(dim=-1, keepdim=True)",
+                    "what is subtracted in the softmax's derivative is a mean weighted with A",
+                ),
+                Mutant(
+                    "one token",
+                    "one-token",
+                    "d.sum(dim=0)",
+                    "d[0]",
+                    "this is the first token's: a bias is added to every token",
+                ),
+                Mutant(
+                    "gradient of the scores scaled",
+                    "scaled",
+                    "dS = A * ",
+                    "dS = X.shape[-1] ** -0.5 * A * ",
+                    "the scores of this exercise are not divided by the root of D",
+                ),
+                Mutant(
+                    "queries and keys exchanged",
+                    "exchanged",
+                    '("q", dQ), ("k", dK)',
+                    '("q", dK), ("k", dQ)',
+                    "the gradients of queries and keys have changed places",
+                ),
+                Mutant(
+                    "biases left out",
+                    "no-biases",
+                    '(X @ parameters[f"W_{part}"] + parameters[f"b_{part}"] for part in "qkv")',
+                    '(X @ parameters[f"W_{part}"] for part in "qkv")',
+                    "queries, keys and values are made without their biases",
+                ),
             ],
             explanation=r"""
 Write $\mathbf A$ for the weights and $\mathbf S$ for the scores. Backwards through $\mathbf Y = \mathbf A \mathbf V$:

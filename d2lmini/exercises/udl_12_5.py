@@ -40,6 +40,24 @@ def only_for_five(scores):
     return by_autograd(scores)[:5, :5]
 
 
+def _of_weights(weights):
+    return torch.diag(weights) - torch.outer(weights, weights)
+
+
+def clamped(scores):
+    return _of_weights(torch.softmax(scores.clamp(-80, 80), dim=-1))
+
+
+def without_nan(scores):
+    powers = torch.exp(scores)
+    return _of_weights(powers / powers.sum()).nan_to_num()
+
+
+def less_the_largest_size(scores):
+    powers = torch.exp(scores - scores.abs().max())
+    return _of_weights(powers / powers.sum())
+
+
 def verify(t, answer):
     for size in t.sizes(1, 3, 6) + t.sizes(1, 6, 10):  # one above the five of the example
         scores = t.randn(size)
@@ -54,6 +72,14 @@ def verify(t, answer):
     t.same(got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with one huge score", tolerance=(0, 1e-6))
     got = t.call(answer, 10 * huge)
     t.same(got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with a score of 900", tolerance=(0, 1e-6))
+    pairs = {
+        "the Jacobian with two huge scores": [-2, 0.5, 90, 89, -1],
+        "the Jacobian with scores near -900": [-901, -900, -903],
+    }
+    for name, scores in pairs.items():
+        y = torch.softmax(torch.tensor(scores, dtype=torch.float64), 0)
+        got = t.call(answer, torch.tensor(scores, dtype=torch.float32, device=t.device))
+        t.same(got, torch.diag(y) - torch.outer(y, y), name)
     cooled = huge.cpu().double() / 60
     y = torch.softmax(cooled, 0)
     want = torch.diag(y) - torch.outer(y, y)
@@ -75,7 +101,10 @@ EXERCISE = Exercise(
                 r"Both cases in one: $y_i(\delta_{ij} - y_j)$.",
                 "The exponential of a large score overflows; subtracting the largest score changes no weight.",
             ],
-            advice={"nonfinite": "exp(90) is larger than any float32: subtract the largest score first"},
+            advice={
+                "nonfinite": "exp(90) is larger than any float32, and exp(-900) is zero: subtract the largest score "
+                "first"
+            },
             answer=softmax_jacobian,
             verify=verify,
             alternatives=[by_autograd, entry_by_entry],
@@ -154,6 +183,55 @@ EXERCISE = Exercise(
                 ),
                 Mutant("in double", "dtype", "scores - scores.max()", "scores.double() - scores.max()"),
                 Mutant("in place", "mutates", "scores - scores.max()", "scores.sub_(scores.max())"),
+                Mutant(
+                    "of the logarithms",
+                    "log",
+                    "torch.diag(weights) - torch.outer(weights, weights)",
+                    "torch.eye(len(weights)).to(scores) - weights",
+                    "these are the derivatives of log y_i: multiply row i by y_i",
+                ),
+                Mutant(
+                    "one on the diagonal",
+                    "identity",
+                    "torch.diag(weights)",
+                    "torch.eye(len(weights)).to(scores)",
+                    "the first term on the diagonal is y_i, not 1",
+                ),
+                Mutant(
+                    "scaled first",
+                    "scaled",
+                    "scores - scores.max()",
+                    "(scores - scores.max()) / len(scores) ** 0.5",
+                    "the scores are scaled first; the derivatives asked for are those of the softmax alone",
+                ),
+                Mutant(
+                    "all zero",
+                    "zeros",
+                    "torch.diag(weights) - torch.outer(weights, weights)",
+                    "torch.zeros_like(torch.outer(weights, weights))",
+                    "these are zeros, which is true where one score is huge, and nowhere else",
+                ),
+                Mutant(
+                    "clamped",
+                    "clamped",
+                    message="scores beyond a limit are made equal: subtract the largest score, which changes no weight",
+                    function=clamped,
+                ),
+                Mutant(
+                    "NaN to zero",
+                    "nan-to-zero",
+                    message="an overflow is not zero: subtract the largest score first",
+                    function=without_nan,
+                ),
+                Mutant("less the largest size", "nonfinite", function=less_the_largest_size),
+                Mutant(
+                    "of the logarithms, turned",
+                    "log",
+                    "torch.diag(weights) - torch.outer(weights, weights)",
+                    "torch.eye(len(weights)).to(scores) - weights[:, None]",
+                    "these are the derivatives of logarithms of weights, with rows and columns exchanged: multiply "
+                    "by the weight",
+                ),
             ],
             explanation=r"""
 With $y_i = e^{x_i} / \sum_k e^{x_k}$ the quotient rule gives $\partial y_i/\partial x_j = y_i(\delta_{ij} -

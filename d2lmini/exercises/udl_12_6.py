@@ -213,6 +213,41 @@ EXERCISE = Exercise(
                     "every one of the N tokens is projected",
                 ),
                 Mutant("a field short", "shape", '        "maps": H * N * N,\n', ""),
+                Mutant(
+                    "products of one head",
+                    "products-one-head",
+                    "projections + products,",
+                    "projections + products // H,",
+                    "the products with N x N in them are counted for one head only",
+                ),
+                Mutant(
+                    "products of size D",
+                    "products-usual",
+                    "projections + products,",
+                    "projections + 4 * N * N * D,",
+                    "this is right for d = D / H only: the products of all heads have H d features",
+                ),
+                Mutant(
+                    "projections of size D",
+                    "projections-usual",
+                    "projections + products,",
+                    "8 * N * D * D + products,",
+                    "this is right for d = D / H only: the projections go to H d features",
+                ),
+                Mutant(
+                    "all weights of size D",
+                    "weights-usual",
+                    '"weights": qkv_weights + output_weights',
+                    '"weights": 4 * D * D',
+                    "this is right for d = D / H only: it should depend on d",
+                ),
+                Mutant(
+                    "last matrix among the first",
+                    "qkv-all",
+                    '"qkv_weights": qkv_weights',
+                    '"qkv_weights": qkv_weights + output_weights',
+                    "the matrix that projects the outputs makes no queries, keys or values",
+                ),
             ],
             explanation=r"""
 With $d = D/H$ the matrices hold $3D^2$ numbers for queries, keys and values, whatever H is, and the operations are
