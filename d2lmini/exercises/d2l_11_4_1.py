@@ -59,6 +59,16 @@ def by_the_gates(decoder, X, memory, state, valid_lens):
     return torch.stack(logits, 1), (torch.stack(hidden), torch.stack(cell))
 
 
+def asking_afterwards(decoder, X, memory, state, valid_lens):
+    """Wrong: the context goes into the step after."""
+    context, logits = torch.zeros_like(state[0][-1]), []
+    for x in decoder.embedding(X.T):
+        output, state = decoder.rnn(torch.cat([x, context], -1)[None], state)
+        context = decoder.attention(output[0][:, None], memory, memory, valid_lens)[:, 0]
+        logits.append(decoder.dense(output[0]))
+    return torch.stack(logits, 1), state
+
+
 class _Decoder(nn.Module):
     """What the learner gets: the parts, without a forward."""
 
@@ -87,8 +97,8 @@ def verify_decode(t, answer):
     torch.manual_seed(t.seed)
     decoder = _Decoder(V, embed, h, num_layers=2)
     with torch.no_grad():
-        for parameter in decoder.parameters():  # large enough that every fault shows
-            parameter.copy_(t.randn(*parameter.shape, scale=0.5))
+        for name, parameter in decoder.named_parameters():  # large enough that every fault shows
+            parameter.copy_(t.randn(*parameter.shape, scale=1.0 if "attention" in name else 0.5))
     X, memory = t.integers(0, V, B, T), t.randn(B, S, h)
     state = t.randn(2, B, h), t.randn(2, B, h)
     valid_lens = t.integers(1, S, B)  # all of them leave some padding
@@ -106,6 +116,10 @@ def verify_decode(t, answer):
     t.same(got_hidden, hidden.detach(), "the hidden state")
     t.same(got_cell, cell.detach(), "the cell")
     t.same(t.gradient(got_logits, 2, "the logits"), slope, "the gradient in the memory", tolerance=(1e-3, 1e-4))
+
+    one = tuple(part[:, :1] for part in state)
+    got, _ = t.unpack(t.call(answer, decoder, X[:1], memory[:1], one, valid_lens[:1]), "logits", "(hidden, cell)")
+    t.same(got, logits[:1].detach(), "with a batch of one, the logits")
 
     # two calls of one token each must be one call of two: the state holds all that is needed
     both, _ = t.unpack(t.call(answer, decoder, X[:, :2], memory, state, valid_lens), "logits", "(hidden, cell)")
@@ -126,7 +140,7 @@ def compare(make, train, valid, seed):
 
     Returns:
         dict: "gru" and "lstm", the losses on ``valid`` after training; "gru_start" and "lstm_start", before;
-        "ratio", parameters of the decoder's ``rnn``, those of the LSTM over those of the GRU.
+        both in evaluation mode; "ratio", parameters of the decoder's ``rnn``, those of the LSTM over those of the GRU.
     """
     ### BEGIN SOLUTION
     result, sizes = {}, {}
@@ -172,6 +186,9 @@ def by_sgd_with_momentum(make, train, valid, seed):
     return found
 
 
+VALID = 40  # sentences to judge by: as many as in no other batch
+
+
 class _LSTMEncoder(d2l.Encoder):
     def __init__(self, vocab_size, size):
         super().__init__()
@@ -205,11 +222,20 @@ def _toy(t, B, S=3, V=8):
     return src, tgt_in, torch.full((B,), S), tgt
 
 
+FAULTS = {  # of a training step, or of judging: code, what is told of the model
+    "part": ("part-of-batch", "was trained on a part of `train`: each step takes the whole batch"),
+    "evaluation": ("not-training", "was trained in evaluation mode: call train() before the first step"),
+    "uncleared": ("uncleared", "gets new gradients on top of old ones: clear them before every backward pass"),
+    "judged": ("not-eval", "was run on `valid` in training mode: call eval() before you judge it"),
+}
+
+
 class _Maker:
     """Makes one model, and notes how it begins and which sentences get a backward pass."""
 
     def __init__(self, kind, src):
         self.kind, self.src, self.models, self.starts, self.sentences, self.foreign = kind, src, [], [], 0, 0
+        self.faults = set()
 
     def __call__(self):
         V, size = 8, 16
@@ -224,18 +250,34 @@ class _Maker:
         return model
 
     def watch(self, module, args, logits):
+        if len(args[0]) == VALID and module.training:
+            self.faults.add("judged")
         if logits.requires_grad:
             logits.register_hook(lambda grad: self.note(args[0]))
 
     def note(self, src):
         known = (src[:, None] == self.src).all(-1).any(-1)  # (B,): is it a sentence of `train`?
         self.sentences, self.foreign = self.sentences + len(src), self.foreign + int((~known).sum())
+        model = self.models[-1]
+        faults = {
+            "part": len(src) < len(self.src),
+            "evaluation": not model.training,
+            "uncleared": all(p.grad is not None and bool(p.grad.any()) for p in model.parameters()),
+        }
+        self.faults |= {name for name, found in faults.items() if found}
 
 
 def _states(given):
     """What `compare` did with the makers: plain data."""
     return {
-        kind: (len(m.models), m.starts, [dict(x.state_dict()) for x in m.models], m.sentences, m.foreign)
+        kind: (
+            len(m.models),
+            m.starts,
+            [dict(x.state_dict()) for x in m.models],
+            m.sentences,
+            m.foreign,
+            sorted(m.faults),
+        )
         for kind, m in given[0].items()
     }
 
@@ -244,12 +286,12 @@ def verify_compare(t, answer):
     kinds, names = ("gru", "lstm"), ("gru", "lstm", "gru_start", "lstm_start", "ratio")
     reports = []
     for seed in (t.seed % 1000, t.seed % 1000 + 1):
-        train, valid = _toy(t, 64), _toy(t, 40)
+        train, valid = _toy(t, 64), _toy(t, VALID)
         got = t.call(answer, {kind: _Maker(kind, train[0]) for kind in kinds}, train, valid, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
         found, losses, whole = t.look(_states), {}, {}
         for kind in kinds:
-            count, starts, ends, _, foreign = found[kind]
+            count, starts, ends, _, foreign, faults = found[kind]
             t.that(count == 1, "not-made", f"the model {kind!r} must be made with its function in `make`, and once")
             torch.manual_seed(seed)
             model = _Maker(kind, train[0])()
@@ -258,6 +300,13 @@ def verify_compare(t, answer):
             t.that(same, "unseeded", f"the model {kind!r} {message}")
             message = "was trained on sentences that are not in `train`: `valid` is for judging alone"
             t.that(foreign == 0, "trained-on-valid", f"the model {kind!r} {message}")
+            for fault in faults:
+                code, message = FAULTS[fault]
+                t.that(False, code, f"the model {kind!r} {message}")
+            still = [name for name, value in starts[0].items() if torch.equal(value, ends[0][name])]
+            moved = len(still) in (0, len(starts[0]))  # where nothing moves, nothing is learned: see below
+            message = f"in the model {kind!r} {', '.join(still[:2])} never change: give the optimizer all parameters"
+            t.that(moved, "partly-trained", message)
             whole[kind] = sum(p.numel() for p in model.parameters())
             for name, state in ((f"{kind}_start", starts[0]), (kind, ends[0])):
                 model.load_state_dict(state)
@@ -315,7 +364,63 @@ LSTM reads.
             answer=decode,
             verify=verify_decode,
             alternatives=[by_the_gates],
+            advice={
+                "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
+                "one that you mean.",
+            },
             mutants=[
+                Mutant(
+                    "late",
+                    "late-query",
+                    "        query = hidden[-1].unsqueeze(1)",
+                    "        ahead = torch.cat([x, torch.zeros_like(hidden[-1])], dim=-1).unsqueeze(0)\n"
+                    "        query = decoder.rnn(ahead, (hidden, cell))[0][0].unsqueeze(1)",
+                    "the query has already read the token of its step: it is the state from before",
+                ),
+                Mutant(
+                    "asks afterwards",
+                    "late-context",
+                    message="the context of a step is asked for after the LSTM, "
+                    "and goes into the next step: ask first, with the state from before, then read token and context",
+                    function=asking_afterwards,
+                ),
+                Mutant(
+                    "the longest for all",
+                    "longest",
+                    "memory, memory, valid_lens",
+                    "memory, memory, valid_lens.max().expand(len(X))",
+                    "all examples get the valid length of the longest: each has its own",
+                ),
+                Mutant(
+                    "one key more",
+                    "one-more",
+                    "memory, memory, valid_lens",
+                    "memory, memory, valid_lens + 1",
+                    "one key of the padding gets weight: with valid length n, the keys 0 to n - 1 count",
+                ),
+                Mutant(
+                    "cell lost on the way",
+                    "cell-lost",
+                    "        outputs.append",
+                    "        cell = 0 * cell\n        outputs.append",
+                    "the cell starts from zero at every later step: it has to be carried along with the hidden state",
+                ),
+                Mutant(
+                    "pair swapped on the way",
+                    "pair-swapped",
+                    "output, (hidden, cell) =",
+                    "output, (cell, hidden) =",
+                    "hidden state and cell change places on the way from one step to the next",
+                ),
+                Mutant(
+                    "rows counted off",
+                    "reshaped",
+                    "torch.stack(outputs, dim=1)",
+                    "torch.stack(outputs).reshape(*X.shape, -1)",
+                    "these are the numbers of (T, B, V), counted off as if they were (B, T, V): the axes must be "
+                    "swapped",
+                ),
+                Mutant("squeezed", "raised", "context.squeeze(1)", "context.squeeze()"),
                 Mutant(
                     "the cell asks",
                     "query-cell",
@@ -458,6 +563,16 @@ will the larger one have the smaller loss?
                     'result |= {"gru_start": result["gru"], "lstm_start": result["lstm"]}\n    result["ratio"] =',
                 ),
                 Mutant("whole models", "whole-model", "model.decoder.rnn.parameters()", "model.parameters()"),
+                Mutant(
+                    "part of the batch",
+                    "part-of-batch",
+                    "loss = model.loss(model(*train[:-1]), train[-1])",
+                    "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])",
+                ),
+                Mutant("trained in evaluation mode", "not-training", "model.train()", "pass"),
+                Mutant("judged in training mode", "not-eval", "model.eval()", "pass"),
+                Mutant("gradients not cleared", "uncleared", "optimizer.zero_grad()", "pass"),
+                Mutant("decoder alone", "partly-trained", "Adam(model.parameters()", "Adam(model.decoder.parameters()"),
                 Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
                 Mutant("uphill", "not-learned", "loss.backward()", "(-loss).backward()"),
                 Mutant(

@@ -7,6 +7,7 @@ what that changes: parameters, time, and what is learned.
 
 import math
 import time
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -111,6 +112,16 @@ def verify_decode(t, answer):
     t.same(got_logits, logits.detach(), "the logits with other numbers in the padding")
     t.same(got_weights, weights.detach(), "the weights with other numbers in the padding")
 
+    # a batch of one, with scores of about -30 for all that counts, and of 0 in the padding
+    query = hidden[-1, :1]  # (1, h)
+    far = -30 * math.sqrt(h) * query / query.square().sum() * t.rand(1, S, 1, low=0.99, high=1.01)
+    far = far.masked_fill(padding[:1, :, None], 0.0)
+    inputs = X[:1, :1], far, hidden[:, :1], valid_lens[:1]
+    logits, weights = _reference(exact, inputs[0], far.double(), inputs[2].double(), inputs[3])
+    got_logits, got_weights = t.unpack(t.call(answer, decoder, *inputs), "logits", "weights")
+    t.same(got_logits, logits.detach(), "with a batch of one and low scores, the logits")
+    t.same(got_weights, weights.detach(), "with a batch of one and low scores, the weights")
+
 
 def compare(make, train, valid, long, seed):
     """Train with both scores on one budget, and time them.
@@ -123,9 +134,9 @@ def compare(make, train, valid, long, seed):
         seed: for torch.manual_seed, before each model is made.
 
     Returns:
-        dict: "additive" and "dot", the losses on ``valid`` after training; "additive_seconds" and "dot_seconds", the
-        median CPU time of a loss on ``long`` with its backward pass; "more_parameters", how many the additive model has
-        more.
+        dict: "additive" and "dot", the losses on ``valid`` after training, in evaluation mode; "additive_seconds" and
+        "dot_seconds", the median CPU time of a loss on ``long`` with its backward pass; "more_parameters", how many the
+        additive model has more.
     """
     ### BEGIN SOLUTION
     import time
@@ -187,37 +198,77 @@ def _toy(t, B, S=3, T=3, V=8):
     return src, tgt_in, torch.full((B,), S), tgt
 
 
+VALID = 40  # sentences to judge by: as many as in no other batch
+FAULTS = {  # code, and what is told
+    "part": ("part-of-batch", "a model was trained on a part of `train`: each step takes the whole batch"),
+    "evaluation": ("not-training", "a model was trained in evaluation mode: call train() before the first step"),
+    "uncleared": (
+        "uncleared",
+        "a model gets new gradients on top of old ones: clear them before every backward pass of the training",
+    ),
+    "judged": ("not-eval", "a model was run on `valid` in training mode: call eval() before you judge it"),
+    "stepped": (
+        "steps-timed",
+        "parameters change while the model is timed: a loss on `long` and its backward pass alone",
+    ),
+}
+
+
 class _Maker:
-    """Makes one model, and counts what it is run on: sentences with a backward pass, and times on long sources."""
+    """Makes one model, and notes how it begins and what it is run on.
+
+    ``order`` is one list for all: a letter for every run on long sources.
+    """
 
     SIZES = 8, 16, 16, 1
 
-    def __init__(self, kind, src=None):
-        self.kind, self.src, self.model, self.sentences, self.foreign, self.long = kind, src, None, 0, 0, 0
+    def __init__(self, kind, src=None, order=None):
+        self.kind, self.src, self.model, self.start = kind, src, None, None
+        self.order = [] if order is None else order
+        self.sentences, self.foreign, self.long, self.timed, self.faults = 0, 0, 0, None, set()
 
     def __call__(self):
         attention = d2l.DotProductAttention() if self.kind == "dot" else None
         decoder = d2l.Seq2SeqAttentionDecoder(*self.SIZES, attention=attention)
         self.model = d2l.Seq2Seq(d2l.Seq2SeqEncoder(*self.SIZES), decoder, 0, 0.02)
         self.model.register_forward_hook(self.watch)
+        self.start = {name: value.clone() for name, value in self.model.state_dict().items()}
         return self.model
 
     def watch(self, module, args, logits):
+        if len(args[0]) == VALID and module.training:
+            self.faults.add("judged")
         if args[0].shape[1] > 20:
-            self.long += 1
+            self.order.append(self.kind)
+            if logits.requires_grad:
+                logits.register_hook(lambda grad: self.time())
         elif logits.requires_grad:
             logits.register_hook(lambda grad: self.note(args[0]))
+
+    def time(self):
+        """A backward pass on long sources: none of the parameters may have changed since the last one."""
+        now = self.sentences, [p.detach().clone() for p in self.model.parameters()]
+        if self.timed and self.timed[0] == now[0] and not all(map(torch.equal, self.timed[1], now[1])):
+            self.faults.add("stepped")
+        self.long, self.timed = self.long + 1, now
 
     def note(self, src):
         known = (src[:, None] == self.src).all(-1).any(-1)  # (B,): is it a sentence of `train`?
         self.sentences, self.foreign = self.sentences + len(src), self.foreign + int((~known).sum())
+        faults = {
+            "part": len(src) < len(self.src),
+            "evaluation": not self.model.training,
+            "uncleared": all(p.grad is not None and bool(p.grad.any()) for p in self.model.parameters()),
+        }
+        self.faults |= {name for name, found in faults.items() if found}
 
 
 def _state(given):
     """What `compare` did with the makers: plain data."""
     made = {kind: maker for kind, maker in given[0].items() if maker.model is not None}
-    states = {kind: dict(maker.model.state_dict()) for kind, maker in made.items()}
-    return states, {kind: (maker.sentences, maker.foreign, maker.long) for kind, maker in made.items()}
+    states = {kind: (maker.start, dict(maker.model.state_dict())) for kind, maker in made.items()}
+    runs = {kind: (maker.sentences, maker.foreign, maker.long) for kind, maker in made.items()}
+    return states, runs, sorted(set().union(*(maker.faults for maker in made.values()))), given[0]["dot"].order
 
 
 def verify_compare(t, answer):
@@ -226,15 +277,16 @@ def verify_compare(t, answer):
     names = "additive", "dot", "additive_seconds", "dot_seconds", "more_parameters"
     reports = []
     for seed in (t.seed % 1000, t.seed % 1000 + 1):
-        train, valid, long = _toy(t, 64), _toy(t, 40), _toy(t, 24, 40, 6)
-        makers = {kind: _Maker(kind, train[0]) for kind in ("additive", "dot")}
+        train, valid, long = _toy(t, 64), _toy(t, VALID), _toy(t, 24, 40, 6)
+        order = []
+        makers = {kind: _Maker(kind, train[0], order) for kind in ("additive", "dot")}
         got = t.call(answer, makers, train, valid, long, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
         for name in ("additive_seconds", "dot_seconds"):  # shown and not judged: a clock tells what else is running
             value = report[name]
             number = isinstance(value, (int, float)) or (isinstance(value, torch.Tensor) and value.numel() == 1)
             t.that(number, "type", f"{name!r} is a {type(value).__name__}, expected a number")
-        states, runs = t.look(_state)
+        states, runs, faults, order = t.look(_state)
         t.that(set(states) == {"additive", "dot"}, "not-made", "both models must be made with the functions in `make`")
         negative = {"fewer": (-more, "it is the additive model that has more: turn the difference around")}
         t.number(report["more_parameters"], more, "'more_parameters'", mistakes=negative)
@@ -242,11 +294,25 @@ def verify_compare(t, answer):
         message = "a model was trained on sentences that are not in `train`: `valid` is for judging alone"
         t.that(foreign == more_foreign == 0, "trained-on-valid", message)
         t.that(additive == dot, "budget", "the two models were not trained on equally many sentences")
-        message = "for a median each model must run on `long` three times or more, and both equally often"
-        t.that(additive_long == dot_long >= 3, "not-timed", message)
+        t.that(additive > 0, "not-trained", "no backward pass of a loss on `train` was seen: that is what to train on")
+        for fault in faults:
+            t.that(False, *FAULTS[fault])
+        message = "for a median each model must run on `long`, forward and backward, three times or more"
+        t.that(additive_long == dot_long >= 3, "not-timed", f"{message}, and both equally often")
+        changes = sum(a != b for a, b in pairwise(order))
+        message = "the two models must be timed in turns: whatever slows the machine down then slows both"
+        t.that(changes >= 3, "no-turns", message)
         losses = {}
-        for kind, state in states.items():
+        for kind, (begun, state) in states.items():
+            torch.manual_seed(seed)
             model = _Maker(kind)().eval()
+            same = all(torch.equal(value, begun[name]) for name, value in model.state_dict().items())
+            message = "does not begin as torch.manual_seed(seed) has it: seed torch just before each model is made"
+            t.that(same, "unseeded", f"the model {kind!r} {message}")
+            still = [name for name, value in begun.items() if torch.equal(value, state[name])]
+            moved = len(still) in (0, len(begun))  # where nothing moves, nothing is learned: see below
+            message = f"in the model {kind!r} {', '.join(still[:2])} never change: give the optimizer all parameters"
+            t.that(moved, "partly-trained", message)
             model.load_state_dict(state)
             with torch.no_grad():
                 losses[kind] = [float(model.loss(model(*batch[:-1]), batch[-1])) for batch in (valid, train, long)]
@@ -292,9 +358,58 @@ want to look at them.
             alternatives=[with_the_package],
             advice={
                 "nonfinite": "A softmax over nothing but minus infinities is NaN: is it taken over the keys, and does "
-                "the mask leave some? And it is the weights that are asked for, not the scores."
+                "the mask leave some? And it is the weights that are asked for, not the scores.",
+                "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
+                "one that you mean.",
             },
             mutants=[
+                Mutant(
+                    "minus twenty for no",
+                    "mask-low",
+                    "-torch.inf",
+                    "-20.0",
+                    "a score of minus twenty is low but a score: where all others are lower, padding gets the weight",
+                ),
+                Mutant(
+                    "late",
+                    "late-query",
+                    "        query = hidden[-1]  # (B, h)",
+                    "        ahead = torch.cat([x, torch.zeros_like(hidden[-1])], dim=-1)[None]\n"
+                    "        query = decoder.rnn(ahead, hidden)[0][0]",
+                    "the query has already read the token of its step: it is the state from before",
+                ),
+                Mutant(
+                    "weights of the state after",
+                    "weights-late",
+                    "weights.append(row)",
+                    "scores = (memory @ hidden[-1][:, :, None]).squeeze(-1) / math.sqrt(memory.shape[2])\n"
+                    "        weights.append(torch.softmax(scores.masked_fill(padding, -1e9), dim=-1))",
+                    "these are the weights of the state *after* the step: return those that made the context",
+                ),
+                Mutant(
+                    "the longest for all",
+                    "longest",
+                    ">= valid_lens[:, None]",
+                    ">= valid_lens.max().expand(len(X))[:, None]",
+                    "all examples get the valid length of the longest: each has its own",
+                ),
+                Mutant(
+                    "rows counted off",
+                    "reshaped",
+                    "torch.stack(logits, dim=1)",
+                    "torch.stack(logits).reshape(*X.shape, -1)",
+                    "these are the numbers of (T, B, ...), counted off as if they were (B, T, ...): the axes must be "
+                    "swapped",
+                ),
+                Mutant(
+                    "rows of weights counted off",
+                    "reshaped",
+                    "torch.stack(weights, dim=1)",
+                    "torch.stack(weights).reshape(*X.shape, -1)",
+                    "these are the numbers of (T, B, ...), counted off as if they were (B, T, ...): the axes must be "
+                    "swapped",
+                ),
+                Mutant("squeezed", "raised", "(scores, dim=-1)", "(scores.squeeze(), dim=-1)"),
                 Mutant("unscaled", "unscaled", " / math.sqrt(h)", "", "the scores are not divided by the root of h"),
                 Mutant(
                     "divided by h", "by-h", " / math.sqrt(h)", " / h", "the scores are divided by h, not by its root"
@@ -409,6 +524,36 @@ model takes longer?
             seconds=60.0,
             mutants=[
                 Mutant("more steps for one", "budget", "range(16)", "range(16 if kind == 'dot' else 19)"),
+                Mutant("never seeded", "unseeded", "torch.manual_seed(seed)", "pass"),
+                Mutant("decoder alone", "partly-trained", "Adam(model.parameters()", "Adam(model.decoder.parameters()"),
+                Mutant(
+                    "part of the batch",
+                    "part-of-batch",
+                    "loss = model.loss(model(*train[:-1]), train[-1])",
+                    "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])",
+                ),
+                Mutant(
+                    "trained on long",
+                    "not-trained",
+                    "loss = model.loss(model(*train[:-1]), train[-1])",
+                    "loss = model.loss(model(*long[:-1]), long[-1])",
+                ),
+                Mutant("trained in evaluation mode", "not-training", "model.train()", "model.eval()"),
+                Mutant("judged in training mode", "not-eval", "model.eval()", "pass"),
+                Mutant("gradients not cleared", "uncleared", "optimizer.zero_grad()", "pass"),
+                Mutant("forward alone", "not-timed", "long[-1]).backward()", "long[-1])"),
+                Mutant(
+                    "steps timed, too",
+                    "steps-timed",
+                    "long[-1]).backward()",
+                    "long[-1]).backward()\n            torch.optim.SGD(model.parameters(), 0.01).step()",
+                ),
+                Mutant(
+                    "not in turns",
+                    "no-turns",
+                    "for _ in range(4):\n        for kind, model in models.items():",
+                    "for kind, model in models.items():\n        for _ in range(4):",
+                ),
                 Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
                 Mutant(
                     "trained on valid",

@@ -118,7 +118,8 @@ def step_by_step(make_model, make_batch, depths, num_steps, clock):
 
 V = 6
 FORWARD, BACKWARD, UPDATE = 1.0, 2.0, 0.5  # how long each takes, in proportion
-DISTURBED = {0: 6.0, 2: 0.5, 5: 30.0}  # the first step, a fast one, and one during which something else ran
+# of eleven steps: the first, a fast one, the middle one, one during which something else ran, and the last
+DISTURBED = {0: 6.0, 2: 0.5, 5: 3.0, 7: 30.0, 10: 9.0}
 
 
 def _time(num_blks, share=FORWARD + BACKWARD + UPDATE):
@@ -201,7 +202,7 @@ def verify(t, answer):
     _run(t, answer, [3, 1, 6], 11)
     shallow, deep = [], []
     for depths in ([1, 2], [2, 1], [1, 2]):
-        accuracy = _run(t, answer, depths, 80)
+        accuracy = _run(t, answer, depths, 110)
         shallow.append(accuracy[1])
         deep.append(accuracy[2])
         t.that(
@@ -258,6 +259,15 @@ def _run(t, answer, depths, num_steps):
             "total": (whole * sum(factors), "this is the time of all steps together, not that of one"),
             "mean": (whole * mean(factors), "this is the mean, which a single disturbed step spoils: take the median"),
             "first": (whole * factors[0], "this is the first step, which warms up: take the median of all"),
+            "mean-of-rest": (
+                whole * mean(factors[1:]),
+                "this is the mean without the first step, which another disturbed one spoils: take the median",
+            ),
+            "last": (whole * factors[-1], "this is the last step: take the median of all"),
+            "unsorted": (
+                whole * factors[num_steps // 2],
+                "this is the step in the middle of the list as it stands: the median is the middle of the *sorted* one",
+            ),
             "fastest": (whole * min(factors), "this is the fastest step: take the median"),
             "slowest": (whole * max(factors), "this is the slowest step: take the median"),
             "forward-only": (
@@ -295,6 +305,9 @@ EXERCISE = Exercise(
                 Mutant("all steps together", "total", ".median().item()", ".sum().item()"),
                 Mutant("mean", "mean", ".median().item()", ".mean().item()"),
                 Mutant("fastest", "fastest", ".median().item()", ".min().item()"),
+                Mutant("mean of the rest", "mean-of-rest", ".median().item()", "[1:].mean().item()"),
+                Mutant("last", "last", ".median().item()", "[-1].item()"),
+                Mutant("middle of the unsorted", "unsorted", ".median().item()", "[num_steps // 2].item()"),
                 Mutant(
                     "forward only",
                     "forward-only",

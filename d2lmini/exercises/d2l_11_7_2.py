@@ -84,9 +84,9 @@ LENGTHS = (48, 192)
 
 
 class _Work(TorchDispatchMode):
-    """Counts the numbers that are written: the time of the check."""
+    """Counts the numbers that are written: the time of the check. Keeps what `_largest` saw returned."""
 
-    written, readings = 0, 0
+    written, readings, returned = 0, 0, []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
@@ -97,13 +97,18 @@ class _Work(TorchDispatchMode):
 
 def _clock():
     _Work.readings += 1
-    return _Work.written * 1e-9
+    # a jump at every eleventh reading, beginning with the second: of five timings at most two are disturbed
+    return _Work.written * 1e-9 + (_Work.readings + 9) // 11
 
 
 def _largest(function):
     with LargestTensor() as seen:
-        function()
+        _Work.returned.append(function())
     return seen.numel
+
+
+def _returned(given):
+    return [x if isinstance(x, torch.Tensor) else None for x in _Work.returned]
 
 
 def verify(t, answer):
@@ -111,7 +116,7 @@ def verify(t, answer):
     inputs = [(t.randn(B, T, h), t.randn(B, T, h)) for T in LENGTHS]
     W_q, W_k, w_v = t.randn(h, h, scale=h**-0.5), t.randn(h, h, scale=h**-0.5), t.randn(h)
     references = [_scores(*(x.cpu().double() for x in (*pair, W_q, W_k, w_v))) for pair in inputs]
-    _Work.written = _Work.readings = 0
+    _Work.written, _Work.readings, _Work.returned = 0, 0, []
     with t.watching(_Work, "readings") as seen:
         got = t.call(answer, inputs, W_q, W_k, w_v, _clock, _largest)
     lists = dict(zip(("scores", "time", "memory"), t.fields(got, "scores", "time", "memory"), strict=True))
@@ -128,6 +133,20 @@ def verify(t, answer):
             "not-a-ratio": (features, "this is the number of elements alone; divide by that of the dot product"),
         }
         t.number(ratio, h, f"`memory` for T={T}", mistakes=mistakes)
+    measured = t.look(_returned)
+    message = "`largest` must be asked about both scorings of each pair: a formula is no measurement"
+    t.that(len(measured) >= 2 * len(inputs), "not-measured", message)
+    for (queries, keys), additive in zip(inputs, references, strict=True):
+        dot = (queries @ W_q.mT @ (keys @ W_k.mT).mT).cpu().double()
+        known = additive, dot, dot / math.sqrt(h)  # the root is one operation more or less
+        for found in measured:
+            scores = isinstance(found, torch.Tensor) and found.shape == dot.shape
+            t.that(
+                not scores or any(torch.allclose(found.cpu().double(), x, 1e-2, 1e-2) for x in known),
+                "other-scores",
+                "`largest` was asked about a function that computes neither the additive scores nor the dot products "
+                "of the *projected* queries and keys: compare bare scores, without a softmax, of the same projections",
+            )
     message = "`clock` must be read before and after each scoring, five times or more for each"
     t.that(seen.readings >= 12 * len(inputs), "no-clock", message)
     for T, ratio in zip(LENGTHS, lists["time"], strict=True):
@@ -137,13 +156,14 @@ def verify(t, answer):
             float(ratio) > 1.0,
             "time-turned",
             f"`time` for T={T}: additive scores, which write h numbers for each pair, cannot be cheaper. Is it the "
-            "time of additive scores divided by that of the dot product?",
+            "time of additive scores divided by that of the dot product? And of medians: the clock jumps now and then",
         )
         t.that(
             h / 4 < float(ratio) < 6 * h,
             "time",
             f"`time` for T={T} cannot be a ratio of the two times: divide the median time of one additive scoring by "
-            "that of one dot-product scoring, for the same queries and keys",
+            "that of one dot-product scoring, for the same queries and keys. The clock jumps now and then, which a "
+            "median forgets, and a mean or a first time does not",
         )
 
 
@@ -202,7 +222,8 @@ keys, all (B, T, h), it computes the additive scores as they stand in the formul
 one tensor, and compares them with the scores of a scaled dot product of the same projections: time divided by time,
 and largest tensor divided by largest tensor. Take the median of several times (five or more), and let the two take
 turns. The check's `clock` goes on by the numbers that are written, so that no verdict depends on what else your machine
-is doing; the one below is a real one. **Predict** both ratios for h = 32 before you run it:
+is doing, and jumps now and then, as if something else were running; the one below is a real one. **Predict** both
+ratios for h = 32 before you run it:
 
 ```python
 import time
@@ -300,6 +321,27 @@ print(found["time"], found["memory"])
                     "largest(additive) - largest(dot)",
                 ),
                 Mutant("memory of one", "not-a-ratio", " / largest(dot)", ""),
+                Mutant(
+                    "softmax of scores",
+                    "values-softmax",
+                    "return features @ w_v  #",
+                    "return (features @ w_v).softmax(-1)  #",
+                    "these are weights: the scores are what goes into the softmax",
+                ),
+                Mutant(
+                    "dot product not projected",
+                    "other-scores",
+                    "q, k = queries @ W_q.T, keys @ W_k.T\n",
+                    "q, k = queries, keys\n",
+                ),
+                Mutant(
+                    "dot product with softmax",
+                    "other-scores",
+                    "return q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])",
+                    "return torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]), -1)",
+                ),
+                Mutant("memory by formula", "not-measured", "largest(additive) / largest(dot)", "float(w_v.numel())"),
+                Mutant("mean time", "time", ".median().item()", ".mean().item()"),
                 Mutant("timed once", "no-clock", "range(7)", "range(1)"),
                 Mutant("time upside down", "time-turned", "slow / fast", "fast / slow"),
                 Mutant("time as a difference", "time-turned", "slow / fast", "slow - fast"),

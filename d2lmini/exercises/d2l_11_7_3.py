@@ -216,6 +216,13 @@ def verify(t, answer):
         "convolution does not reach so far; self-attention reads every earlier word directly",
     )
     single = _make(t, answer, V, h, ffn, H, 1)
+    moved = _moved(t.call(single, _other(text, V, 0)), t.call(single, text))
+    t.that(
+        bool(moved[:, -1].any()),
+        "window",
+        f"with one block, in a text of {LONGEST} words the first leaves the last logits as they were: every block's "
+        "attention must reach all the words before, not a window of them",
+    )
     with t.watching(_Names, "names") as seen:
         t.call(single, tokens)
     t.that(
@@ -232,6 +239,12 @@ def verify(t, answer):
         "with one block, the last logits do not depend on the order of the words before: add positions to the "
         "embeddings",
     )
+    heads, wide = _make(t, answer, V, h, ffn, 6 - H, 1), _make(t, answer, V, h, 2 * ffn, H, 1)
+    message = "with the same weights, 2 heads and 4 give the same logits: is `num_heads` used?"
+    fits = t.look(_share, heads, single)
+    t.that(not fits or bool(_moved(t.call(heads, tokens), t.call(single, tokens)).any()), "heads", message)
+    message = "twice `ffn_num_hiddens` does not bring more parameters: is it used?"
+    t.that(t.look(_size, wide) > t.look(_size, single), "ffn", message)
     deep = _make(t, answer, V, h, ffn, H, 3)
     sizes = [t.look(_size, one) for one in (single, model, deep)]
     t.that(
@@ -266,6 +279,15 @@ def _prepare(given, model, seed, device):
 
 def _size(given, model):
     return sum(p.numel() for p in model.parameters())
+
+
+def _share(given, model, other):
+    """Give a model the weights of another, and say whether they fit."""
+    try:
+        model.load_state_dict(other.state_dict())
+    except RuntimeError:
+        return False
+    return True
 
 
 def _switch(given, model, training):
@@ -382,6 +404,14 @@ recurrence or a convolution is a language model, too, but not the one that is as
                 ),
                 Mutant("probabilities", "not-logits", "return self.dense(X)", "return self.dense(X).softmax(-1)"),
                 Mutant("last position only", "shape", "return self.dense(X)", "return self.dense(X[:, -1])"),
+                Mutant("a window", "window", "blk(X, mask=mask)", "blk(X, mask=mask.triu(-40))"),
+                Mutant("one head", "heads", "ffn_num_hiddens, num_heads)", "ffn_num_hiddens, 1)"),
+                Mutant(
+                    "a network of h",
+                    "ffn",
+                    "num_hiddens, ffn_num_hiddens, num_heads)",
+                    "num_hiddens, num_hiddens, num_heads)",
+                ),
                 Mutant("one block", "blocks", "range(num_blks)", "range(1)"),
                 Mutant(
                     "mean of the text",

@@ -108,22 +108,23 @@ def mixed(queries, keys, values, chunk, mix):
 
 
 class _Operations(TorchDispatchMode):
-    """Notes whether torch's own kernel is called, and whether an exponential is taken along an axis of S."""
+    """Notes whether torch's own kernel is called, and which exponentials are taken: of S at once, or of chunk."""
 
-    def __init__(self, S):
+    def __init__(self, S, chunk):
         super().__init__()
-        self.S, self.seen = S, {"borrowed": False, "whole": False}
+        self.S, self.chunk, self.seen = S, chunk, {"borrowed": False, "whole": False, "chunk": False}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func._schema.name
         self.seen["borrowed"] |= "scaled_dot_product" in name
         if ("exp" in name and "expand" not in name) or "softmax" in name:
             self.seen["whole"] |= self.S in getattr(args[0], "shape", ())
+            self.seen["chunk"] |= self.chunk in getattr(args[0], "shape", ())
         return func(*args, **(kwargs or {}))
 
 
 def verify(t, answer):
-    B, T, D, E = t.sizes(4)
+    B, T, D, E = t.sizes(4, 3)  # none is another's square
     S = t.random.randrange(11, 15)
     inputs = [x.requires_grad_() for x in (t.randn(B, T, D), t.randn(B, S, D), t.randn(B, S, E))]
     exact = [x.detach().cpu().double().requires_grad_() for x in inputs]
@@ -144,9 +145,19 @@ def verify(t, answer):
         got = t.call(answer, queries, keys, v, 4)
         t.same(got, want, f"the result for large scores, {name} along the keys", tolerance=(1e-3, 1e-3))
 
+    # every other query has its scores about -300, where those of its neighbours are about 300
+    signs = 1 - 2 * (torch.arange(T, device=t.device) % 2)[None, :, None]
+    keys = 300 / math.sqrt(D) * t.rand(B, S, D, low=0.99, high=1.01)
+    want = _reference(*(x.cpu().double() for x in (signs * queries, keys, v)))
+    got = t.call(answer, signs * queries, keys, v, 4)
+    t.same(got, want, "the result for large scores, of some queries all negative", tolerance=(1e-3, 1e-3))
+
     T, S, chunk = 33, 96, 8
     inputs = t.randn(2, T, 4), t.randn(2, S, 4), t.randn(2, S, 4)  # torch has its kernel for equal sizes
-    with t.watching(LargestTensor, "numel") as largest, t.watching(partial(_Operations, S), "seen") as operations:
+    with (
+        t.watching(LargestTensor, "numel") as largest,
+        t.watching(partial(_Operations, S, chunk), "seen") as operations,
+    ):
         t.call(answer, *inputs, chunk)
     t.that(
         not operations.seen["borrowed"],
@@ -164,6 +175,11 @@ def verify(t, answer):
         "all-keys",
         f"with S={S} and chunk={chunk} your code takes the exponentials of all {S} keys of a query at once; it is the "
         "keys that come in chunks, not the queries",
+    )
+    t.that(
+        operations.seen["chunk"],
+        "chunk-ignored",
+        f"with chunk={chunk} your code never takes the exponentials of {chunk} keys at once: is `chunk` used?",
     )
 
 
@@ -189,8 +205,9 @@ EXERCISE = Exercise(
                 "end.",
             ],
             advice={
-                "nonfinite": "exp(300) is infinite in float32: subtract the maximum before every exponential. And "
-                "infinity minus infinity is NaN: look at what happens before the first chunk",
+                "nonfinite": "exp(300) is infinite in float32: subtract the maximum before every exponential. "
+                "exp(-300) is 0: it must be the maximum of each query's own scores, and of nothing else. And infinity "
+                "minus infinity is NaN: look at what happens before the first chunk",
                 "memory": "Do not collect the chunks' scores; keep the three running quantities",
             },
             answer=chunked_attention,
@@ -295,6 +312,32 @@ EXERCISE = Exercise(
                     "torch.maximum(top, scores.amax(dim=-1, keepdim=True))",
                     "torch.zeros_like(top)",
                 ),
+                Mutant("maximum from zero", "nonfinite", "new_full((*shape, 1), -math.inf)", "new_zeros(*shape, 1)"),
+                Mutant("one maximum for all", "nonfinite", "scores.amax(dim=-1, keepdim=True)", "scores.amax()"),
+                Mutant(
+                    "divided by D",
+                    "by-d",
+                    "math.sqrt(queries.shape[-1])",
+                    "queries.shape[-1]",
+                    "the scores are divided by D, not by its root",
+                ),
+                Mutant(
+                    "root of E",
+                    "by-values",
+                    "math.sqrt(queries.shape[-1])",
+                    "math.sqrt(values.shape[-1])",
+                    "the scores are divided by the root of E, the features of the values: it is that of D",
+                ),
+                Mutant(
+                    "rescaled too late",
+                    "rescaled-late",
+                    "total = total * shrink + powers.sum(dim=-1, keepdim=True)\n"
+                    "        output = output * shrink + powers @ values[:, some]",
+                    "total = (total + powers.sum(dim=-1, keepdim=True)) * shrink\n"
+                    "        output = (output + powers @ values[:, some]) * shrink",
+                    "the new chunk is multiplied by the factor, too: first bring the old sums up to date, then add",
+                ),
+                Mutant("chunks of four", "chunk-ignored", "    for start", "    chunk = 4\n    for start"),
                 Mutant("all at once", "memory", function=all_at_once),
                 Mutant("scores collected", "memory", function=chunks_of_softmax_kept),
                 Mutant("chunks of queries", "all-keys", function=chunks_of_queries),

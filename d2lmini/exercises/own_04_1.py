@@ -157,7 +157,7 @@ CASES = {  # what it is, and its numbers
 
 
 def verify(t, answer):
-    for _ in range(2):
+    for hard in (False, True):
         for case in t.random.sample(list(CASES), len(CASES)):
             B, S, T, h, embed, V = t.sizes(6, 3, 10)
             layers = d2l.Seq2SeqAttentionDecoder(V, embed, h, 1).eval()
@@ -167,13 +167,19 @@ def verify(t, answer):
             what, *numbers = CASES[case]
             # with one key alone, a query changes nothing
             state = t.randn(B, S, h), t.randn(B, 1, h), t.integers(2, S, B)
-            got = t.call(answer, _suspect(layers, *numbers), t.integers(0, V, B, T), state)
+            X = t.integers(0, V, B, T)
+            X[:2, 0] = torch.tensor([1, 2])
+            if hard:  # one sentence of one token again and again, and one key of padding
+                X, state = torch.zeros_like(X[:1]), (state[0][:1], state[1][:1], torch.full((1,), S - 1))
+            got = t.call(answer, _suspect(layers, *numbers), X, state)
             asked_for = t.look(lambda given: given[0].asked_for)
             message = f"your code asks the decoder for {', '.join(map(repr, asked_for[:3]))}: find out by calling it"
             t.that(not asked_for, "looked-inside", message)
             known = isinstance(got, str) and got in CASES
             t.that(known, "type", f"the result is {got!r:.40}, expected one of {', '.join(map(repr, CASES))}")
             code = "false-alarm" if case == "right" else f"missed-{case}" if got == "right" else "mixed-up"
+            if hard and got == "stale" and case in ("right", "late"):
+                code = "no-change"
             t.that(got == case, code, f"a decoder {what} was called {got!r}")
 
 
@@ -200,7 +206,9 @@ EXERCISE = Exercise(
             alternatives=[by_all_tokens],
             advice={
                 "mixed-up": "One call can show several things: test for weight on padding before you test for "
-                "sums, and for both before you test what a row depends on."
+                "sums, and for both before you test what a row depends on.",
+                "no-change": "If you ask with other tokens: are they others for every X? X may be one sentence, of "
+                "one token again and again.",
             },
             mutants=[
                 Mutant(
@@ -210,6 +218,14 @@ EXERCISE = Exercise(
                 Mutant("first row not tested", "missed-late", "if moved[0]:", "if False:"),
                 Mutant("change not wanted", "missed-stale", "if not moved[1:].any():", "if False:"),
                 Mutant("all rows must stay", "false-alarm", "if moved[0]:", "if moved.any() and moved[1]:"),
+                Mutant("zero for another token", "no-change", "(X[:, 0] + 1) % decoder.embedding.num_embeddings", "0"),
+                Mutant(
+                    "another sentence's token",
+                    "no-change",
+                    "(X[:, 0] + 1) % decoder.embedding.num_embeddings",
+                    "X[:, 0].roll(1)",
+                ),
+                Mutant("sums roughly tested", "missed-unnormalised", "1e-4", "0.5"),
                 Mutant("names mixed up", "mixed-up", 'return "late"', 'return "stale"'),
                 Mutant("reads its inside", "looked-inside", function=by_reading),
                 Mutant("asks for its layers", "raised", "def look(X):", "decoder.rnn\n\n    def look(X):"),

@@ -130,9 +130,13 @@ def verify(t, answer):
     memory, tokens = t.randn(B, S, h), t.integers(0, V, B, T)
     memory_mask = torch.arange(S, device=t.device) < t.integers(1, S, B)[:, None, None]  # (B, 1, S): some padding each
 
+    memory.requires_grad_()
+    weights = t.randn(B, T, V)  # of the logits in the sum whose gradient is compared
     exact = copy.deepcopy(decoder).cpu().double().eval()
-    with torch.no_grad():
-        want = exact(tokens.cpu(), DecoderState(memory.cpu().double(), memory_mask.cpu(), (None,) * L))[0]
+    source = memory.detach().cpu().double().requires_grad_()
+    want = exact(tokens.cpu(), DecoderState(source, memory_mask.cpu(), (None,) * L))[0]
+    (slope,) = torch.autograd.grad((weights.cpu() * want).sum(), source)
+    want = want.detach()
 
     def start():
         return [blk.attention1.empty_cache(B) for blk in decoder.blks]
@@ -140,6 +144,8 @@ def verify(t, answer):
     def run(words, caches, past=0):
         got = t.call(answer, decoder, words, memory, memory_mask, caches)
         logits, grown = t.unpack(got, "logits", "caches")
+        message = "your code leaves the decoder in another mode than it was in: who calls it decides on that"
+        t.that(t.look(_mode) == decoder.training, "mode", message)
         t.that(isinstance(logits, torch.Tensor), "type", f"the logits are a {type(logits).__name__}, expected a tensor")
         shape, total = (B, words.shape[1], V), past + words.shape[1]
         t.that(logits.shape == shape, "shape", f"the logits have shape {tuple(logits.shape)}, expected {shape}")
@@ -165,9 +171,18 @@ def verify(t, answer):
             "future",
         )
         t.same(logits, want, f"the logits for all words at once, in {mode} mode")
+        logits, _ = run(tokens, start())
+        slopes = t.gradient(logits, 2, "the logits", weights)
+        t.same(slopes, slope, f"the gradient in the memory, in {mode} mode", tolerance=(1e-3, 1e-3))
 
     # 2. word by word, and in pieces
-    for name, lengths in (("word by word", [1] * T), ("in two pieces", [T - 3, 3])):
+    pieces = [T - 3, 3]
+    for name, lengths in (
+        ("word by word", [1] * T),
+        ("in two pieces", pieces),
+        ("in two pieces, in training mode", pieces),
+    ):
+        decoder.train("training" in name)
         caches, found, past = start(), [], 0
         for words in tokens.split(lengths, 1):
             logits, caches = run(words, caches, past)
@@ -185,6 +200,10 @@ def verify(t, answer):
             "your code changes the list `caches` that it was given: a second hypothesis of a beam search that goes on "
             "from the same state would read the first one's word. Return a new list",
         )
+
+
+def _mode(given):
+    return given[0].training
 
 
 def _lengths(given, caches):
@@ -246,6 +265,41 @@ EXERCISE = Exercise(
                     "offset=past)",
                     "offset=past + 1 if past or num_new == 1 else 0)",
                     "every word gets the encoding of the position after its own",
+                ),
+                Mutant(
+                    "always one position too far",
+                    "position-ahead",
+                    "offset=past)",
+                    "offset=past + 1)",
+                    "every word gets the encoding of the position after its own",
+                ),
+                Mutant(
+                    "position in evaluation only",
+                    "position",
+                    "offset=past)",
+                    "offset=0 if decoder.training else past)",
+                    "in training mode every word gets the encoding of a position counted from 0 anew",
+                ),
+                Mutant(
+                    "embedding not scaled",
+                    "unscaled",
+                    " * math.sqrt(decoder.num_hiddens)",
+                    "",
+                    "the embeddings are not multiplied by sqrt(num_hiddens), as in the function that was given",
+                ),
+                Mutant(
+                    "memory detached",
+                    "grad",
+                    "blk.attention2(X, memory, memory",
+                    "blk.attention2(X, memory.detach(), memory.detach()",
+                ),
+                Mutant("evaluation mode", "mode", "num_new, past =", "decoder.eval()\n    num_new, past ="),
+                Mutant(
+                    "past hidden",
+                    "past-hidden",
+                    "    grown = []",
+                    "    mask = mask & (torch.arange(mask.shape[1]) >= past)\n    grown = []",
+                    "new words see one another and nothing of the past: all of what is in the cache may be seen",
                 ),
                 Mutant(
                     "mask from the start",
