@@ -199,7 +199,7 @@ class AnswerProcess:
         def read():
             text, tensors = wire.SIZES.unpack(wire.read_exactly(self.process.stdout, wire.SIZES.size))
             if text > wire.MOST_TEXT or tensors > wire.MOST_TENSORS:
-                raise wire.WireError(f"the answer returns {(text + tensors) / MIB:.0f} MiB, more than is taken")
+                raise wire.WireError("the answer's process sent what is no result, or more than is taken")
             return wire.read_exactly(self.process.stdout, text), wire.read_exactly(self.process.stdout, tensors)
 
         return self._in_time(read)
