@@ -172,7 +172,7 @@ def by_plain_descent(keys, values, new_keys, new_values):
     found = {}
     for name, leave in (("direct", False), ("left_out", True)):
         log_width = torch.zeros((), dtype=keys.dtype, requires_grad=True)
-        for _ in range(300):
+        for _ in range(1200):
             loss = torch.nn.functional.mse_loss(predict(keys, log_width.exp(), leave), values)
             (slope,) = torch.autograd.grad(loss, log_width)
             log_width = (log_width - 0.3 * slope).detach().requires_grad_()
@@ -204,7 +204,7 @@ def with_widths_known_beforehand(keys, values, new_keys, new_values):
 
 
 STRETCHES = 1 / 3, 1, 3  # of the axis on which the keys lie: no width suits all, so it must be learned
-VALLEY = 1.01  # the leave-one-out loss may end this far above its least
+VALLEY = 1.03  # the leave-one-out loss may end this far above its least
 
 
 def verify_widths(t, answer):

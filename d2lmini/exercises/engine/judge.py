@@ -21,6 +21,9 @@ PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
 )
 
 
+MOST_KNOWN = 32
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What came of an answer.
@@ -138,23 +141,41 @@ def _coded(part, answer, seed, device, seconds, host):
 
 
 def _foreseen(part, trial):
-    """Return the fault of the mutant that gives what the answer gave where it was found wrong, or None.
+    """Return the fault of the mutant that gives what the answer gave where it was found wrong, or None."""
+    for mutant, compared in _wrong(part, trial.seed, trial.device, trial.checks):
+        if alike(trial.compared, compared):
+            return Rejected(mutant.diagnosis, f"{trial.compared.name}: {mutant.message}")
+    return None
+
+
+_known = {}  # of the last wrong answers: an audit judges many with the same inputs
+
+
+def _wrong(part, seed, device, checks):
+    """Return pairs of a mutant with a message and what it gives at a comparison, where that is wrong.
 
     The check runs on each mutant with the same seed, so with the same inputs, up to that comparison.
     """
+    key = id(part), seed, str(device), checks
+    if key in _known:
+        return _known[key][1]
+    found = []
     for mutant in part.mutants:
         if not mutant.message:
             continue
-        other = Trial(trial.seed, trial.device, last=trial.checks)
+        trial = Trial(seed, device, last=checks)
         try:
-            with restored_state(trial.seed, quiet=True):
-                part.verify(other, source.mutant(part, mutant))
+            with restored_state(seed, quiet=True):
+                part.verify(trial, source.mutant(part, mutant))
         except Rejected as fault:
-            if fault.code == "values" and other.checks == trial.checks and alike(trial.compared, other.compared):
-                return Rejected(mutant.diagnosis, f"{trial.compared.name}: {mutant.message}")
+            if fault.code == "values" and trial.checks == checks:
+                found.append((mutant, trial.compared))
         except Exception:  # this mutant is no explanation
             continue
-    return None
+    while len(_known) >= MOST_KNOWN:
+        _known.pop(next(iter(_known)))
+    _known[key] = part, found  # the part, so that its id stays its own
+    return found
 
 
 def heavy(part) -> bool:
