@@ -28,7 +28,7 @@ RIGHT, WRONG, EMPTY = "passed", "wrong", "not attempted"
 class Sizes:
     """Chapters, notebooks a chapter, and the seed of the inputs."""
 
-    chapters: tuple = ("01", "03")
+    chapters: tuple = ("01",)
     notebooks: int = 30
     seed: int = 1
     experiments: bool = True

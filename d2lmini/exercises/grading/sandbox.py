@@ -86,6 +86,7 @@ def _bubblewrap(rules):
     """Return the command up to the program that is to be run in the sandbox."""
     words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-all", "--unshare-user", "--disable-userns"]
     words += ["--uid", "65534", "--gid", "65534", "--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"]
+    words += ["--size", str(64 * MIB), "--tmpfs", "/tmp", "--chdir", "/tmp"]  # first: Python may lie in /tmp
     for path in SYSTEM:
         if os.path.islink(path):
             words += ["--symlink", os.readlink(path), path]
@@ -97,7 +98,6 @@ def _bubblewrap(rules):
     words += ["--ro-bind", str(PACKAGE), str(PACKAGE), "--tmpfs", exercises]  # the solutions are not there
     words += ["--ro-bind", f"{exercises}/engine", f"{exercises}/engine", "--remount-ro", exercises]
     words += ["--proc", "/proc", "--dev", "/dev", "--size", str(16 * MIB), "--tmpfs", "/dev/shm"]
-    words += ["--size", str(64 * MIB), "--tmpfs", "/tmp", "--chdir", "/tmp"]
     # /proc, too: its settings of the kernel belong to root, and the grader may be root
     words += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
     for name, value in _environment("/tmp").items():
