@@ -192,3 +192,12 @@ def test_the_same_seed_gives_the_same_verdicts_and_a_sandbox_is_required(tmp_pat
     with pytest.raises(sandbox.NoSandbox):
         grade(tmp_path, tmp_path / "c.csv")
     assert not (tmp_path / "c.csv").exists()
+
+
+def test_what_no_file_of_text_can_take_costs_no_table(tmp_path):
+    raises = answer("d2l-11.3.1", "raise ValueError('\\ud800 \\x1b[2J')")
+    (tmp_path / "one.ipynb").write_text(notebook(raises, "# exercise: \ud800", RIGHT))
+    rows = grade(tmp_path, tmp_path / "out.csv", unsafe=True)
+    assert {row["exercise"]: row["verdict"] for row in rows}["udl-12.5b"] == "passed"
+    written = (tmp_path / "out.csv").read_text(encoding="utf-8")
+    assert "\x1b" not in written and "\N{REPLACEMENT CHARACTER}" in written

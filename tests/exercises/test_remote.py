@@ -4,10 +4,10 @@ import pytest
 import torch
 from toy_exercise import PART, doubled
 
-from d2lmini.exercises.engine import LargestTensor, Trial
+from d2lmini.exercises.engine import LargestTensor, Trial, wire
 from d2lmini.exercises.engine.compare import Rejected
 from d2lmini.exercises.engine.judge import judge
-from d2lmini.exercises.engine.remote import Loopback
+from d2lmini.exercises.engine.remote import Loopback, RemoteHost
 
 
 def test_a_loopback_gives_the_verdicts_of_this_process():
@@ -43,3 +43,11 @@ def test_measures_are_read_after_a_call():
         with t.watching(LargestTensor, "numel") as seen:
             t.call(t.host.adopt(lambda x: x[:, None] * x), torch.ones(7))
         assert seen.numel == 49
+
+
+@pytest.mark.parametrize("fault", [5, [], ["a"], ["a", 5], {"a": 1}, None])
+def test_a_fault_that_is_none_costs_the_answer_alone(fault):
+    reply = wire.encode({"rejected": fault})
+    text, _ = wire.SIZES.unpack(reply[:16])
+    with pytest.raises(wire.WireError):
+        RemoteHost(lambda order: (reply[16 : 16 + text], reply[16 + text :])).cell("k", "", [], "f", 0)

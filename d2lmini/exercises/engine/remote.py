@@ -23,8 +23,10 @@ class RemoteHost:
         if not isinstance(reply, dict):
             raise wire.WireError("the answer's process sent what is no reply")
         if "rejected" in reply:
-            code, message = reply["rejected"]
-            raise Rejected(str(code)[:40], str(message)[:2_000])
+            match reply["rejected"]:
+                case [str(code), str(message)]:
+                    raise Rejected(code[:40], message[:2_000])
+            raise wire.WireError("the answer's process sent what is no fault")
         return reply.get("result")
 
     def cell(self, key, source, imports, name, seed):

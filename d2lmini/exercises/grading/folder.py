@@ -145,13 +145,17 @@ def _grade(paths, rules, jobs):
     rows = []
     for name, found in read.items():
         if not isinstance(found, dict):
-            rows.append(dict(zip(COLUMNS, (name, "", *found), strict=True)))
+            rows.append(_row(name, "", *found))
             continue
-        for key in found["answers"]:
-            rows.append(dict(zip(COLUMNS, (name, key, *verdicts[name, key]), strict=True)))
-        for key in _missing(found["answers"]):
-            rows.append(dict(zip(COLUMNS, (name, key, "missing", "missing", "no answer cell"), strict=True)))
+        rows += (_row(name, key, *verdicts[name, key]) for key in found["answers"])
+        rows += (_row(name, key, "missing", "missing", "no answer cell") for key in _missing(found["answers"]))
     return rows
+
+
+def _row(*values):
+    """Return a row of the table; what no screen and no file of text can take is replaced."""
+    plain = ("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in v) for v in values)
+    return dict(zip(COLUMNS, plain, strict=True))
 
 
 def _read(path):
