@@ -1,7 +1,6 @@
 """The command line: ``python -m d2lmini check | progress | data | run | grade``."""
 
 import argparse
-import random
 import signal
 import sys
 
@@ -64,9 +63,10 @@ def _run(args):
 
 def _grade(args):
     from d2lmini.exercises import grade
+    from d2lmini.exercises.engine.judge import fresh_seed
     from d2lmini.exercises.grading import totals
 
-    seed = random.SystemRandom().randrange(2**31) if args.seed is None else args.seed
+    seed = fresh_seed() if args.seed is None else args.seed
     rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, gradescope=args.gradescope, unsafe=args.unsafe)
     print(totals(rows))
     print(f"written: {args.csv}; the same inputs again with --seed {seed}")

@@ -5,6 +5,7 @@
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -201,3 +202,21 @@ def test_what_no_file_of_text_can_take_costs_no_table(tmp_path):
     assert {row["exercise"]: row["verdict"] for row in rows}["udl-12.5b"] == "passed"
     written = (tmp_path / "out.csv").read_text(encoding="utf-8")
     assert "\x1b" not in written and "\N{REPLACEMENT CHARACTER}" in written
+
+
+def test_a_judge_that_fails_costs_no_other_verdict(tmp_path, monkeypatch):
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, jobs, context):
+            super().__init__(jobs)
+
+    def judge_cell(key, *order):
+        if key == "d2l-11.3.2":
+            raise TypeError("planted")
+        return "passed", "ok", "fine"
+
+    monkeypatch.setattr(grading, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(grading, "judge_cell", judge_cell)
+    (tmp_path / "one.ipynb").write_text(notebook(SOLUTION, RIGHT))
+    rows = {row["exercise"]: row for row in grade(tmp_path, tmp_path / "out.csv", unsafe=True)}
+    assert rows["udl-12.5b"]["verdict"] == "passed"
+    assert rows["d2l-11.3.2"]["verdict"] == "not judged" and "TypeError: planted" in rows["d2l-11.3.2"]["message"]

@@ -75,10 +75,15 @@ def judge(part, answer, *, seed=None, device="cpu", seconds=None, host=None) -> 
         return _choice(part, answer)
     if isinstance(part, Discussion):
         return _discussion(part, answer)
-    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+    seed = fresh_seed() if seed is None else seed
     if not callable(answer):
         return Verdict(part.key, WRONG, "type", f"expected a function, got a {type(answer).__name__}", seed=seed)
     return _coded(part, answer, seed, device, part.seconds if seconds is None else seconds, host)
+
+
+def fresh_seed() -> int:
+    """Return a seed that no global random state decides."""
+    return random.SystemRandom().randrange(2**31)
 
 
 def _choice(part, answer):

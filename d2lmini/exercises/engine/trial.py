@@ -37,7 +37,7 @@ class Trial:
         self.references = []  # what messages must not show
         self.compared = None  # what was compared last
         self.dtype = torch.float32  # of the floating-point inputs of the last call
-        self._watches, self._seen = [], []
+        self._watches = []  # (what makes a measurement, the attribute to be read, where it goes)
 
     # inputs
 
@@ -64,8 +64,8 @@ class Trial:
         """
         floats = [a for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()]
         self.dtype = floats[0].dtype if floats else self.dtype
-        got, read = self.host.call(answer, args, kwargs, tuple(self._watches))
-        for seen, name, value in zip(self._seen, (name for _, name in self._watches), read, strict=True):
+        got, read = self.host.call(answer, args, kwargs, tuple((make, name) for make, name, _ in self._watches))
+        for (_, name, seen), value in zip(self._watches, read, strict=True):
             setattr(seen, name, value)
         self._count()
         return got
@@ -77,13 +77,11 @@ class Trial:
         After each call ``seen`` has the attribute ``name`` of it: plain data.
         """
         seen = SimpleNamespace()
-        self._watches.append((make, name))
-        self._seen.append(seen)
+        self._watches.append((make, name, seen))
         try:
             yield seen
         finally:
             self._watches.pop()
-            self._seen.pop()
 
     def look(self, function, *results):
         """Return ``function(given, *results)``: what the answer did to what it was given, or what it returned is like.

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import random
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from ..engine.judge import PASSED, RECORDED
+from ..engine.judge import PASSED, RECORDED, fresh_seed
 from ..engine.model import Discussion
 from ..engine.registry import exercises, find
 from .answer import Rules, judge_cell
@@ -19,12 +18,11 @@ from .answer_cells import answers, cells, imports
 from .sandbox import require
 
 COLUMNS = ("notebook", "exercise", "verdict", "code", "message")
-GIB = 2**30
 ABSENT = ("unreadable", "no answers")  # verdicts on a whole notebook
 
 
 def grade(
-    folder, csv_path, *, seconds=None, memory=4 * GIB, seed=None, jobs=None, gradescope=None, unsafe=False
+    folder, csv_path, *, seconds=None, memory=Rules.memory, seed=None, jobs=None, gradescope=None, unsafe=False
 ) -> list[dict]:
     """Grade every notebook below ``folder`` and write one row for each answer.
 
@@ -56,7 +54,7 @@ def grade(
     if not paths:
         raise FileNotFoundError(f"{folder} holds no .ipynb file")
     require(unsafe)
-    rules = Rules(random.SystemRandom().randrange(2**31) if seed is None else seed, seconds, memory, unsafe)
+    rules = Rules(fresh_seed() if seed is None else seed, seconds, memory, unsafe)
     rows = _grade({str(path.relative_to(folder)): path for path in paths}, rules, jobs or os.cpu_count())
     _write(csv_path, rows)
     if gradescope is not None:
@@ -78,7 +76,7 @@ def check_file(path, *, seconds=None) -> list[str]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file")
-    rules = Rules(random.SystemRandom().randrange(2**31), seconds, unsafe=True)
+    rules = Rules(fresh_seed(), seconds, unsafe=True)
     rows = _grade({path.name: path}, rules, 1)
     return [f"{r['verdict'].upper()} {r['exercise'] or path.name}: {r['message']}" for r in rows]
 
@@ -142,6 +140,9 @@ def _grade(paths, rules, jobs):
                 verdicts[pending[done]] = done.result()
             except BrokenProcessPool:
                 verdicts[pending[done]] = "not judged", "broken", "the judge's own process ended: run it again"
+            except Exception as error:  # a fault of ours, which must not cost the verdicts on all others
+                told = f"the judge itself fails, please report it ({type(error).__name__}: {error})"
+                verdicts[pending[done]] = "not judged", "broken", told
     rows = []
     for name, found in read.items():
         if not isinstance(found, dict):
