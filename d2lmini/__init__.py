@@ -41,7 +41,8 @@ _MODULES = {
         "DotProductAttention",
         "scaled_dot_product_attention",
     ],
-    "multi_head": ["KeyValueCache", "MultiHeadAttention"],
+    "cache": ["KeyValueCache"],
+    "multi_head": ["MultiHeadAttention"],
     "hooks": ["attention_rollout", "capture_attention", "head_masks"],
     "position": [
         "LearnedPositionalEncoding",

@@ -5,42 +5,14 @@ Queries, keys and values are projected to h = ``num_hiddens`` features and cut i
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from .attention import Attention, check_inputs
+from .cache import KeyValueCache
 from .masks import as_mask, with_causal
 from .scoring import attend, dot_product_weights, without_idle
-
-
-class KeyValueCache(NamedTuple):
-    """Projected keys and values of what was already seen, each (B, H, S, d). Nothing changes one: `append` makes anew.
-
-    It is a tuple of tensors with the batch first, so that ``torch.utils._pytree.tree_map`` reorders or repeats it.
-    """
-
-    keys: torch.Tensor
-    values: torch.Tensor
-
-    @property
-    def length(self):
-        """S, how many positions are in it."""
-        return self.keys.shape[2]
-
-    def append(self, new):
-        """This cache and after it another, (B, H, S + n, d).
-
-        Raises:
-            ValueError: batches, heads or sizes differ.
-        """
-        if self.keys.shape[:2] != new.keys.shape[:2] or self.keys.shape[3] != new.keys.shape[3]:
-            raise ValueError(
-                f"the cache holds {tuple(self.keys.shape)}, to which {tuple(new.keys.shape)} cannot be appended: "
-                "expected (B, H, S, d) that differ in S alone"
-            )
-        return KeyValueCache(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
 
 
 class HeadsAttention(Attention):

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from .cache import KeyValueCache
 from .masks import padding_mask
-from .multi_head import KeyValueCache, MultiHeadAttention
+from .multi_head import MultiHeadAttention
 from .scoring import without_idle
 
 

@@ -13,6 +13,7 @@ import d2lmini
 PACKAGE = Path(d2lmini.__file__).parent
 BASE = {
     "masks",
+    "cache",
     "pooling",
     "metrics",
     "objectives",
@@ -28,8 +29,8 @@ MAY_IMPORT = {
     "position": {"masks"},
     "scoring": {"masks"},
     "attention": {"scoring", "masks"},
-    "multi_head": {"attention", "scoring", "masks"},
-    "transformer": {"multi_head", "position", "scoring", "masks"},
+    "multi_head": {"attention", "cache", "scoring", "masks"},
+    "transformer": {"multi_head", "cache", "position", "scoring", "masks"},
     "hooks": {"multi_head", "attention"},
     "vision": {"position", "multi_head"},
     "models": {

@@ -208,7 +208,8 @@ def _mode(given):
 
 def _lengths(given, caches):
     """How many positions each cache holds; None where these are no caches."""
-    if not isinstance(caches, (list, tuple)) or not all(isinstance(x, tuple) and len(x) == 2 for x in caches):
+    kinds = (tuple, d2l.KeyValueCache)
+    if not isinstance(caches, (list, tuple)) or not all(isinstance(x, kinds) and len([*x]) == 2 for x in caches):
         return None
     return [keys.shape[2] for keys, _ in caches]
 

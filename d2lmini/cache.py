@@ -1,0 +1,102 @@
+"""The key/value cache: what attention has projected of earlier positions, so that a new one costs one projection.
+
+Keys and values of a growing sequence are kept in blocks with room for more. To its user a cache never changes: whoever
+holds one of S positions sees these S and no others. Behind it, `KeyValueCache.append` writes the new positions into the
+free room of the block where nobody has done so yet, and copies where somebody has (two beams that went on from one
+beginning), where the room is used up, or where gradients are wanted.
+"""
+
+import torch
+from torch.utils._pytree import register_pytree_node
+
+_GROWTH = 1.5  # of a block that is full; with it each position is copied about twice in the mean
+
+
+class KeyValueCache:
+    """Projected keys and values of what was already seen, each (B, H, S, d). Nothing changes one: `append` makes anew.
+
+    It unpacks into keys and values, and is a node of torch's pytrees: ``torch.utils._pytree.tree_map`` (and with it
+    `d2lmini.reorder`) reorders or repeats its rows.
+
+    Args:
+        keys: (B, H, S, d).
+        values: (B, H, S, d).
+
+    Source: UDL section 12.7.3; Pope et al. 2022, section 3.3.
+    """
+
+    __slots__ = ("_keys", "_room", "_values")
+
+    def __init__(self, keys, values, _room=None):
+        self._keys, self._values, self._room = keys, values, _room
+
+    @property
+    def keys(self):
+        """(B, H, S, d)."""
+        return self._keys
+
+    @property
+    def values(self):
+        """(B, H, S, d)."""
+        return self._values
+
+    @property
+    def length(self):
+        """S, how many positions are in it."""
+        return self._keys.shape[2]
+
+    def append(self, new):
+        """This cache and after it another, (B, H, S + n, d).
+
+        Without gradients its cost does not grow with S, but for a copy now and then.
+
+        Raises:
+            ValueError: batches, heads or sizes differ.
+        """
+        if self.keys.shape[:2] != new.keys.shape[:2] or self.keys.shape[3] != new.keys.shape[3]:
+            raise ValueError(
+                f"the cache holds {tuple(self.keys.shape)}, to which {tuple(new.keys.shape)} cannot be appended: "
+                "expected (B, H, S, d) that differ in S alone"
+            )
+        if torch.is_grad_enabled() or self.keys.dtype != new.keys.dtype:  # autograd wants what it saved unchanged
+            return KeyValueCache(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
+        end = self.length + new.length
+        room = self._room
+        if room is None or not room.takes(self.length, end):
+            room = _Room(self, end)
+        room.write(self.length, new)
+        return KeyValueCache(room.keys[:, :, :end], room.values[:, :, :end], room)
+
+    def __iter__(self):
+        return iter((self._keys, self._values))
+
+    def __reduce__(self):
+        return KeyValueCache, (self._keys.clone(), self._values.clone())  # a file has no use for free room
+
+    def __repr__(self):
+        return f"KeyValueCache({self.length} positions of {tuple(self.keys.shape)})"
+
+
+class _Room:
+    """A block of keys and values, (B, H, capacity, d); of its positions the first ``used`` are somebody's."""
+
+    def __init__(self, cache, least):
+        capacity = max(int(_GROWTH * least), least + 15)
+        self.keys, self.values = (x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in cache)
+        self.used = 0
+        self.write(0, cache)
+
+    def takes(self, start, end):
+        """Whether positions from ``start`` to ``end`` may be written."""
+        if self.keys.is_inference() and not torch.is_inference_mode_enabled():
+            return False
+        return start == self.used and end <= self.keys.shape[2]
+
+    def write(self, start, cache):
+        self.used = start + cache.length
+        self.keys[:, :, start : self.used] = cache.keys
+        self.values[:, :, start : self.used] = cache.values
+
+
+# what a tree_map makes of a cache are other tensors, which have no room of their own
+register_pytree_node(KeyValueCache, lambda cache: (list(cache), None), lambda tensors, _: KeyValueCache(*tensors))

@@ -1,0 +1,109 @@
+"""The cache grows in place and looks as if it never changed."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch.utils._pytree import tree_map
+
+import d2lmini as d2l
+from d2lmini.cache import KeyValueCache
+
+B, H, d = 2, 3, 4
+
+
+def some(n):
+    return KeyValueCache(torch.randn(B, H, n, d), torch.randn(B, H, n, d))
+
+
+def joined(*caches):
+    return [torch.cat(parts, 2) for parts in zip(*caches, strict=True)]
+
+
+def same(cache, tensors):
+    return all(torch.equal(x, y) for x, y in zip(cache, tensors, strict=True))
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_it_holds_what_was_appended(grad):
+    parts = [some(n) for n in (1, 1, 5, 40, 1, 3)]
+    cache = KeyValueCache(*(x[:, :, :0] for x in parts[0]))
+    with torch.set_grad_enabled(grad):
+        for i, part in enumerate(parts, start=1):
+            cache = cache.append(part)
+            assert same(cache, joined(*parts[:i])) and cache.length == cache.keys.shape[2]
+
+
+@torch.no_grad()
+def test_whoever_holds_one_never_sees_it_change():
+    held, wanted = [some(2)], []
+    wanted.append([x.clone() for x in held[0]])
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(60):  # go on from any of the caches so far, the newest and those long ago
+        i = int(torch.randint(len(held), (), generator=generator))
+        new = some(int(torch.randint(1, 4, (), generator=generator)))
+        held.append(held[i].append(new))
+        wanted.append(joined(wanted[i], new))
+    assert all(same(cache, tensors) for cache, tensors in zip(held, wanted, strict=True))
+
+
+@torch.no_grad()
+def test_it_grows_in_place_where_nobody_else_has():
+    cache = some(1)
+    blocks = set()
+    for _ in range(500):
+        cache = cache.append(some(1))
+        blocks.add(cache.keys.data_ptr())
+    assert len(blocks) < 15, "500 tokens were copied too often"
+    twin = cache.append(some(1))
+    assert twin.keys.data_ptr() == cache.keys.data_ptr()
+    fork = cache.append(some(1))  # its place is taken
+    assert fork.keys.data_ptr() != cache.keys.data_ptr()
+
+
+def test_gradients_go_through_all_that_was_appended():
+    first, second, third = (some(2) for _ in range(3))
+    for x in (*first, *second, *third):
+        x.requires_grad_()
+    one = first.append(second)
+    other = one.append(third)
+    (other.keys.square().sum() + one.values.square().sum()).backward()
+    for part in (first, second, third):
+        torch.testing.assert_close(part.keys.grad, 2 * part.keys.detach())
+    assert third.values.grad is None
+
+
+def test_inference_mode_and_out_of_it():
+    start = some(2)
+    with torch.inference_mode():
+        inside = start.append(some(1))
+        inside = inside.append(some(1))
+    with torch.no_grad():
+        new = some(1)
+        after = inside.append(new)
+    assert same(after, joined(inside, new))
+
+
+@torch.no_grad()
+def test_trees_copies_and_files():
+    cache = some(2).append(some(3))
+    index = torch.tensor([1, 1, 0])
+    picked = tree_map(lambda x: x.index_select(0, index), {"layers": (cache,)})["layers"][0]
+    assert isinstance(picked, KeyValueCache) and same(picked, [x[index] for x in cache])
+    assert same(d2l.reorder([cache], index)[0], picked)
+    new = KeyValueCache(*(x[:1] for x in some(1)))
+    one = d2l.reorder([cache], torch.tensor([1]))[0].append(new)
+    assert same(one, joined([x[1:] for x in cache], new))
+    for again in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert same(again, cache) and again.keys.untyped_storage().nbytes() == again.keys.nbytes
+    with pytest.raises(AttributeError):
+        cache.keys = cache.values
+
+
+def test_other_dtypes_and_shapes():
+    with torch.no_grad():
+        mixed = some(1).append(some(1)).append(KeyValueCache(*(x.double() for x in some(1))))
+    assert mixed.keys.dtype == torch.float64 and mixed.length == 3
+    with pytest.raises(ValueError, match=r"cannot be appended: expected \(B, H, S, d\)"):
+        some(1).append(KeyValueCache(torch.zeros(1, H, 1, d), torch.zeros(1, H, 1, d)))
