@@ -46,15 +46,26 @@ class MultiHeadAttention(nn.Module):
         dropout: probability of dropping a weight in training.
         bias: whether the four projections add a bias.
         query_size, key_size, value_size: features of the inputs; None: h.
+        qk_norm: None, or what makes a norm of a size, as ``nn.RMSNorm``: one for the queries of every head, one for the
+            keys, before they are turned by ``rotary``.
 
     Raises:
         ValueError: ``num_heads`` does not divide ``num_hiddens``.
 
-    Source: D2L section 11.5; UDL section 12.3.3; Vaswani et al. 2017, section 3.2.2.
+    Source: D2L section 11.5; UDL section 12.3.3; Vaswani et al. 2017, section 3.2.2; Henry et al. 2020 for ``qk_norm``.
     """
 
     def __init__(
-        self, num_hiddens, num_heads, dropout=0.0, bias=False, *, query_size=None, key_size=None, value_size=None
+        self,
+        num_hiddens,
+        num_heads,
+        dropout=0.0,
+        bias=False,
+        *,
+        query_size=None,
+        key_size=None,
+        value_size=None,
+        qk_norm=None,
     ):
         super().__init__()
         if num_heads < 1 or num_hiddens % num_heads:
@@ -65,6 +76,7 @@ class MultiHeadAttention(nn.Module):
         self.W_k = nn.Linear(key_size or num_hiddens, num_hiddens, bias=bias)
         self.W_v = nn.Linear(value_size or num_hiddens, num_hiddens, bias=bias)
         self.W_o = nn.Linear(num_hiddens, num_hiddens, bias=bias)
+        self.q_norm, self.k_norm = ((qk_norm or nn.Identity)(num_hiddens // num_heads) for _ in range(2))
 
     def forward(
         self,
@@ -119,7 +131,7 @@ class MultiHeadAttention(nn.Module):
             mask is not None and torch.is_grad_enabled()
         ):  # else a NaN that no head sees gets into the weights' gradients
             queries, keys, values = without_idle(mask.any(1), queries, keys, values)
-        heads = self.to_heads(self.W_q, queries)  # (B, H, T, d)
+        heads = self.q_norm(self.to_heads(self.W_q, queries))  # (B, H, T, d)
         seen = cache
         if keys is not None:
             new = self._project(keys, values, rotary, past)
@@ -163,7 +175,7 @@ class MultiHeadAttention(nn.Module):
         return linear(X).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, n, h) to (B, H, n, d)
 
     def _project(self, keys, values, rotary, offset):
-        projected = self.to_heads(self.W_k, keys)  # (B, H, S, d)
+        projected = self.k_norm(self.to_heads(self.W_k, keys))  # (B, H, S, d)
         if rotary is not None:
             projected = rotary(projected, offset)
         return KeyValueCache(projected, self.to_heads(self.W_v, values))

@@ -24,22 +24,47 @@ class PositionWiseFFN(nn.Module):
         ffn_num_outputs: features of the output.
         num_inputs: features of the input; None: taken from the first call (until then ``dense1`` has no size).
         activation: makes the module between the layers.
+        bias: whether the layers have biases.
 
     Source: D2L section 11.7.2; UDL section 12.4; Vaswani et al. 2017, equation 2.
     """
 
-    def __init__(self, ffn_num_hiddens, ffn_num_outputs, *, num_inputs=None, activation=nn.ReLU):
+    def __init__(self, ffn_num_hiddens, ffn_num_outputs, *, num_inputs=None, activation=nn.ReLU, bias=True):
         super().__init__()
         if num_inputs is None:
-            self.dense1 = nn.LazyLinear(ffn_num_hiddens)
+            self.dense1 = nn.LazyLinear(ffn_num_hiddens, bias=bias)
         else:
-            self.dense1 = nn.Linear(num_inputs, ffn_num_hiddens)
+            self.dense1 = nn.Linear(num_inputs, ffn_num_hiddens, bias=bias)
         self.activation = activation()
-        self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs)
+        self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs, bias=bias)
 
     def forward(self, X):
         """(B, T, num_inputs) to (B, T, ffn_num_outputs)."""
         return self.dense2(self.activation(self.dense1(X)))
+
+
+class GatedFFN(PositionWiseFFN):
+    """A feed-forward network with a gate: dense2(activation(gate(X)) * dense1(X)); with SiLU it is called SwiGLU.
+
+    The arguments are those of `PositionWiseFFN`. It has half as many parameters again at the same ``ffn_num_hiddens``.
+
+    Source: Shazeer 2020, equation 6.
+    """
+
+    def __init__(self, ffn_num_hiddens, ffn_num_outputs, *, num_inputs, activation=nn.SiLU, bias=True):
+        super().__init__(ffn_num_hiddens, ffn_num_outputs, num_inputs=num_inputs, activation=activation, bias=bias)
+        self.gate = nn.Linear(num_inputs, ffn_num_hiddens, bias=bias)
+
+    def forward(self, X):
+        """(B, T, num_inputs) to (B, T, ffn_num_outputs)."""
+        return self.dense2(self.activation(self.gate(X)) * self.dense1(X))
+
+
+class SquaredReLU(nn.Module):
+    """max(x, 0) squared. Source: So et al. 2021 (Primer), section 4."""
+
+    def forward(self, X):
+        return X.relu().square()
 
 
 class AddNorm(nn.Module):
@@ -48,14 +73,15 @@ class AddNorm(nn.Module):
     Args:
         norm_shape: the last dimensions, over which is normalised; an integer for one.
         dropout: probability of dropping an element of Y in training.
+        norm: what makes the norm of ``norm_shape``.
 
     Source: D2L section 11.7.3; UDL section 12.4; Ba et al. 2016.
     """
 
-    def __init__(self, norm_shape, dropout=0.0):
+    def __init__(self, norm_shape, dropout=0.0, *, norm=nn.LayerNorm):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
-        self.ln = nn.LayerNorm(norm_shape)
+        self.ln = norm(norm_shape)
 
     def forward(self, X, Y):
         """X and Y of one shape, the last dimensions being norm_shape; returns that shape.
@@ -95,6 +121,9 @@ class TransformerEncoderBlock(_Block):
         use_bias: whether the projections of attention have a bias.
         norm_first: whether to normalise before each sublayer; else after each residual connection.
         activation: makes the module between the layers of the feed-forward network.
+        norm: what makes the two norms, of a size; ``nn.RMSNorm`` takes no mean.
+        ffn: a module in place of the feed-forward network, such as a `GatedFFN`; ``activation`` is then not used.
+        qk_norm: as in `MultiHeadAttention`.
 
     Source: D2L section 11.7.4; UDL section 12.4; Xiong et al. 2020 for ``norm_first``.
     """
@@ -109,12 +138,15 @@ class TransformerEncoderBlock(_Block):
         *,
         norm_first=False,
         activation=nn.ReLU,
+        norm=nn.LayerNorm,
+        ffn=None,
+        qk_norm=None,
     ):
         super().__init__(norm_first)
-        self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
-        self.addnorm1 = AddNorm(num_hiddens, dropout)
-        self.ffn = PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
-        self.addnorm2 = AddNorm(num_hiddens, dropout)
+        self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, qk_norm=qk_norm)
+        self.addnorm1 = AddNorm(num_hiddens, dropout, norm=norm)
+        self.ffn = ffn or PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
+        self.addnorm2 = AddNorm(num_hiddens, dropout, norm=norm)
 
     def forward(self, X, valid_lens=None, *, mask=None, causal=False, cache=None, score_bias=None, rotary=None):
         """X (B, T, h) to (B, T, h), with ``cache`` a pair of it and the grown one.

@@ -11,9 +11,9 @@ from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import FlopCounterMode
 
 from d2lmini.attention import scaled_dot_product_attention
+from d2lmini.cache import KeyValueCache
 from d2lmini.hooks import capture_attention
 from d2lmini.masks import causal_mask
-from d2lmini.cache import KeyValueCache
 from d2lmini.multi_head import MultiHeadAttention
 from d2lmini.position import RelativePositionBias, RelativePositionEmbedding, RotaryEmbedding, rotary
 

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map
 
+from d2lmini.cache import KeyValueCache
 from d2lmini.decoding import beam_search, greedy_search, reorder
 from d2lmini.masks import causal_mask
 from d2lmini.measure import LargestTensor
-from d2lmini.cache import KeyValueCache
 from d2lmini.position import PositionalEncoding, RelativePositionBias, rotary
 from d2lmini.transformer import (
     AddNorm,

@@ -7,6 +7,7 @@ The loop knows no model, the model knows no data. What belongs to which file:
     trainer.py      Trainer                 the loop
     options.py      what its arguments have to be
     schedules.py    the learning rate over the steps
+    optimizers.py   Muon and AdamW as one
     batches.py      the order of the batches, the same after a restart and shared among processes
     device.py       what a run computes on
     checkpoint.py   to write the state whole or not at all, and to read it back
@@ -20,7 +21,8 @@ from .board import ProgressBoard
 from .checkpoint import CheckpointError
 from .data_module import DataModule
 from .module import Classifier, Module
-from .schedules import WarmupCosine, WarmupInverseSqrt
+from .optimizers import MuonWithAdamW
+from .schedules import WarmupCosine, WarmupInverseSqrt, WarmupLinear
 from .trainer import Trainer
 
 __all__ = [
@@ -28,8 +30,10 @@ __all__ = [
     "Classifier",
     "DataModule",
     "Module",
+    "MuonWithAdamW",
     "ProgressBoard",
     "Trainer",
     "WarmupCosine",
     "WarmupInverseSqrt",
+    "WarmupLinear",
 ]

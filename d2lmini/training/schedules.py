@@ -71,3 +71,43 @@ class WarmupCosine:
             return step / self.warmup
         done = min(1, (step - self.warmup) / (self.total - self.warmup))
         return self.floor + (1 - self.floor) * (1 + math.cos(math.pi * done)) / 2
+
+
+@dataclass(frozen=True)
+class WarmupLinear:
+    """Linear warm-up, a plateau, then a straight line down to ``floor``, which is kept::
+
+        factor(step) = step / warmup                                          for step < warmup
+        factor(step) = floor + (1 - floor) * min(1, (total - step) / decay)   else, and floor after total
+
+    Args:
+        warmup: steps until the factor is 1; 0: none.
+        total: steps until the factor is ``floor``.
+        decay: how many of these the way down takes; 0: none, the plateau never ends.
+        floor: the last factor, from 0 to 1.
+
+    Raises:
+        ValueError: a value is outside of its range.
+
+    Source: Hägele et al. 2024, section 3.
+    """
+
+    warmup: int
+    total: int
+    decay: int
+    floor: float = 0.0
+
+    def __post_init__(self):
+        if not (0 <= self.warmup <= self.total - self.decay and self.decay >= 0):
+            raise ValueError(
+                f"warmup is {self.warmup}, total {self.total} and decay {self.decay}: expected a warm-up that ends "
+                "before the decay begins"
+            )
+        if not 0 <= self.floor <= 1:
+            raise ValueError(f"floor is {self.floor}, expected a factor from 0 to 1")
+
+    def __call__(self, step):
+        if step < self.warmup:
+            return step / self.warmup
+        left = max(0, self.total - step)
+        return 1.0 if left >= self.decay else self.floor + (1 - self.floor) * left / self.decay

@@ -1,5 +1,6 @@
 """Models with weights of Hugging Face's, random ones: the same scores and gradients."""
 
+import copy
 import importlib.util
 import json
 
@@ -7,7 +8,15 @@ import pytest
 import torch
 from torch import nn
 
-from d2lmini.models.pretrained import _SWIN, _renamed, from_transformers, load_transformers_swin, load_transformers_vit
+from d2lmini.models.gpt import GPT
+from d2lmini.models.pretrained import (
+    _SWIN,
+    _renamed,
+    from_transformers,
+    load_transformers_gpt2,
+    load_transformers_swin,
+    load_transformers_vit,
+)
 from d2lmini.models.swin import Swin, SwinConfig
 from d2lmini.models.vit import ViT
 
@@ -61,7 +70,7 @@ def test_a_checkpoint_folder_and_another_resolution(theirs, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"model_type": "bert"}, "of model_type 'bert', expected 'vit' or 'swin'"),
+        ({"model_type": "bert"}, "of model_type 'bert', expected 'vit' or 'swin' or 'gpt2'"),
         ({"hidden_act": "relu"}, "with hidden_act 'relu', expected 'gelu'"),
         ({"model_type": "swin", "use_absolute_embeddings": True}, "use_absolute_embeddings True, expected False"),
     ],
@@ -152,3 +161,100 @@ def test_a_swin_in_memory_and_from_an_older_file(their_swin):
     torch.testing.assert_close(model(LARGE.float()), theirs(LARGE.float()).logits)
     with pytest.raises(ValueError, match=r"expected a Swin of the same sizes. Missing.*head.weight"):
         load_transformers_swin(Swin(SwinConfig(**sizes, mlp_ratio=1.5, num_channels=3)), theirs.state_dict())
+
+
+@pytest.fixture(scope="module")
+def gpt2():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = {"vocab_size": 37, "n_positions": 32, "n_embd": 24, "n_layer": 3, "n_head": 4, "n_inner": 40}
+    return at_random(GPT2LMHeadModel(GPT2Config(**sizes, layer_norm_epsilon=1e-3)))
+
+
+def from_folder(theirs, tmp_path):
+    theirs.save_pretrained(tmp_path)
+    return GPT.from_pretrained(tmp_path)
+
+
+def test_gpt2_logits_and_gradients(gpt2, tmp_path):
+    model = from_folder(gpt2, tmp_path).double()
+    tokens = torch.randint(37, (3, 11))
+    theirs = copy.deepcopy(gpt2).double()
+    losses = [model.loss(logits(tokens[:, :-1]), tokens[:, 1:]) for logits in (model, lambda x: theirs(x).logits)]
+    torch.testing.assert_close(model(tokens), theirs(tokens).logits)
+    torch.testing.assert_close(*losses)
+    for loss in losses:
+        loss.backward()
+    wte, c_attn = theirs.transformer.wte.weight, theirs.transformer.h[1].attn.c_attn.weight
+    torch.testing.assert_close(model.embedding.weight.grad, wte.grad)
+    ours = [getattr(model.blks[1].attention, name).weight.grad.T for name in ("W_q", "W_k", "W_v")]
+    torch.testing.assert_close(torch.cat(ours, 1), c_attn.grad)
+
+
+@torch.no_grad()
+def test_gpt2_generates_the_same_cached_and_left_padded(gpt2, tmp_path):
+    model = from_folder(gpt2, tmp_path)
+    prompts, mask = torch.randint(1, 37, (3, 6)), torch.ones(3, 6, dtype=torch.long)
+    padding = torch.tensor([0, 2, 5])
+    mask[torch.arange(6) < padding[:, None]] = 0
+    wanted = gpt2.generate(
+        prompts, attention_mask=mask, do_sample=False, max_new_tokens=20, pad_token_id=0, eos_token_id=None
+    )
+    logits, state = model.extend(prompts, model.empty_state(3, padding))
+    found = [prompts, logits[:, -1:].argmax(-1)]
+    while len(found) < 21:
+        logits, state = model.step(found[-1][:, 0], state)
+        found.append(logits.argmax(-1, keepdim=True))
+    assert torch.equal(torch.cat(found, 1), wanted)
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    theirs = gpt2(prompts, attention_mask=mask, position_ids=positions).logits
+    real = mask.bool()
+    torch.testing.assert_close(model(prompts, padding)[real], theirs[real])
+
+
+def test_gpt2_as_it_is_published(gpt2, tmp_path):
+    """The files of the hub: no prefix, no last layer, masks as buffers."""
+    from safetensors.torch import save_file
+
+    gpt2.save_pretrained(tmp_path)
+    weights = {name.removeprefix("transformer."): t.clone() for name, t in gpt2.transformer.state_dict().items()}
+    weights["h.0.attn.bias"] = torch.ones(1, 1, 32, 32).tril()
+    save_file(weights, tmp_path / "model.safetensors")
+    tokens = torch.randint(37, (2, 9))
+    torch.testing.assert_close(GPT.from_pretrained(tmp_path)(tokens), gpt2(tokens).logits)
+
+
+def test_bad_gpt2_checkpoints(gpt2, theirs, tmp_path, monkeypatch):
+    model = from_folder(gpt2, tmp_path)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    weights = gpt2.state_dict()
+    short = weights | {"transformer.wte.weight": torch.zeros(36, 24)}
+    for wrong in (
+        short,
+        {k: v for k, v in weights.items() if ".ln_1.bias" not in k},
+        {**weights, "more": torch.ones(1)},
+    ):
+        with pytest.raises(ValueError, match="do not fit: expected a GPT of the same sizes"):
+            load_transformers_gpt2(model, wrong)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"activation_function": "silu"}))
+    with pytest.raises(ValueError, match="activation_function 'silu', expected 'gelu_new' or 'gelu' or 'relu'"):
+        GPT.from_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"model.safetensors is damaged .*: fetch it again"):
+        GPT.from_pretrained(tmp_path)
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        GPT.from_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config.json is damaged"):
+        GPT.from_pretrained(tmp_path)
+    theirs.save_pretrained(tmp_path / "vit")
+    with pytest.raises(ValueError, match="is a checkpoint of a ViT, expected a GPT-2"):
+        GPT.from_pretrained(tmp_path / "vit")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(FileNotFoundError, match="there is no folder 'nobody/nothing', and the hub gives no model"):
+        GPT.from_pretrained("nobody/nothing")

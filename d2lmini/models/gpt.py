@@ -1,0 +1,287 @@
+"""GPT: a Transformer without encoder, which predicts each token from those before it.
+
+One class serves the published models, which differ in where the norms stand and how weights begin, and a form of today:
+rotary positions, RMS norms, no biases, another feed-forward network. `GPT_CONFIGS` has them by name.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..cache import KeyValueCache
+from ..position import RotaryEmbedding
+from ..training import Module
+from ..transformer import GatedFFN, PositionWiseFFN, SquaredReLU, TransformerEncoderBlock
+
+_NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
+_FFNS = {
+    "relu": PositionWiseFFN,
+    "gelu": partial(PositionWiseFFN, activation=nn.GELU),
+    "gelu_tanh": partial(PositionWiseFFN, activation=partial(nn.GELU, approximate="tanh")),
+    "squared_relu": partial(PositionWiseFFN, activation=SquaredReLU),
+    "swiglu": GatedFFN,
+}
+_CHOICES = {"norm": _NORMS, "ffn": _FFNS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """What makes a `GPT`; the defaults are GPT-2's, the smallest.
+
+    Args:
+        vocab_size: V.
+        max_len: the context: positions that the model knows; with learned positions there are no others.
+        num_hiddens: h.
+        num_heads: H, a divisor of h.
+        num_blks: how many blocks, L.
+        ffn_num_hiddens: size of the hidden layer of the feed-forward networks; None: 4 h.
+        dropout: in training, of the embeddings and inside the blocks.
+        norm_first: whether norms stand before each sublayer, with one more after the last block (GPT-2), or after
+            each residual connection (GPT-1).
+        positions: "learned", a vector for each, added to the embeddings; "rotary", queries and keys are turned; None: the
+            causal mask alone tells the order.
+        norm: "layer" or "rms".
+        ffn: the feed-forward network: "gelu", "gelu_tanh" (GPT-2's approximation), "relu", "squared_relu" or "swiglu",
+            which has a gate.
+        use_bias: whether linear layers (but the last one) and layer norms have biases.
+        qk_norm: whether queries and keys of each head are normed, without learned factors.
+        tie_weights: whether the last layer scores tokens by their embeddings.
+        init: how weights begin. "gpt1": normal, of standard deviation 0.02. "gpt2": so too, but the last layer of each
+            branch over sqrt(2 L). "zero": normal of 1 / sqrt(inputs), but the last layer of each branch, and of the
+            model where it is not tied, zero.
+
+    Raises:
+        ValueError: a choice is none of these, or a size is below 1.
+
+    Source: Radford et al. 2018 and 2019; Brown et al. 2020; D2L section 11.9.3; UDL section 12.7.
+    """
+
+    vocab_size: int = 50257
+    max_len: int = 1024
+    num_hiddens: int = 768
+    num_heads: int = 12
+    num_blks: int = 12
+    ffn_num_hiddens: int | None = None
+    dropout: float = 0.1
+    norm_first: bool = True
+    positions: str | None = "learned"
+    norm: str = "layer"
+    ffn: str = "gelu_tanh"
+    use_bias: bool = True
+    qk_norm: bool = False
+    tie_weights: bool = True
+    init: str = "gpt2"
+
+    def __post_init__(self):
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(map(repr, choices))}")
+        for name in ("vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+
+
+_MODERN = GPTConfig(
+    positions="rotary", norm="rms", ffn="squared_relu", use_bias=False, qk_norm=True, tie_weights=False, init="zero"
+)
+GPT_CONFIGS = {
+    "toy": GPTConfig(vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
+    "gpt1": GPTConfig(vocab_size=40478, max_len=512, norm_first=False, init="gpt1"),
+    "gpt2": GPTConfig(),
+    "gpt2-medium": GPTConfig(num_hiddens=1024, num_heads=16, num_blks=24),
+    "gpt2-large": GPTConfig(num_hiddens=1280, num_heads=20, num_blks=36),
+    "gpt2-xl": GPTConfig(num_hiddens=1600, num_heads=25, num_blks=48),
+    "gpt3": GPTConfig(max_len=2048, num_hiddens=12288, num_heads=96, num_blks=96),
+    "modern-toy": replace(_MODERN, vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
+    "modern": _MODERN,  # as wide and deep as GPT-2
+}
+
+
+class GPTState(NamedTuple):
+    """What a `GPT` carries from token to token: a `KeyValueCache` of each block, and what of a row is padding.
+
+    Nothing changes one: every step returns a new one. ``padding``, (B,), counts the first tokens of a row that are none;
+    None: there are none.
+    """
+
+    caches: tuple[KeyValueCache, ...]
+    padding: torch.Tensor | None
+
+    @property
+    def length(self):
+        """How many tokens went by, padding too."""
+        return self.caches[0].length
+
+
+class GPT(Module):
+    """A causal Transformer over tokens: a distribution over the next one at every position.
+
+    Args:
+        config: a `GPTConfig`.
+        lr: learning rate of the AdamW that `configure_optimizers` gives.
+
+    Raises:
+        ValueError: ``num_heads`` does not divide ``num_hiddens``.
+
+    Source: D2L section 11.9.3; UDL sections 12.7.1 to 12.7.3; Radford et al. 2019.
+    """
+
+    def __init__(self, config, lr=6e-4):
+        super().__init__()
+        self.save_hyperparameters()
+        h = config.num_hiddens
+        norm = _NORMS[config.norm] if config.use_bias or config.norm == "rms" else partial(nn.LayerNorm, bias=False)
+        self.embedding = nn.Embedding(config.vocab_size, h)
+        self.pos_embedding = nn.Embedding(config.max_len, h) if config.positions == "learned" else None
+        self.rotary = RotaryEmbedding(h // config.num_heads, config.max_len) if config.positions == "rotary" else None
+        self.dropout = nn.Dropout(config.dropout)
+        self.blks = nn.ModuleList(self._block(config, norm) for _ in range(config.num_blks))
+        self.norm = norm(h) if config.norm_first else nn.Identity()
+        self.dense = nn.Linear(h, config.vocab_size, bias=False)
+        if config.tie_weights:
+            self.dense.weight = self.embedding.weight
+        self._init_weights()
+
+    @classmethod
+    def from_pretrained(cls, folder):
+        """GPT-2 with published weights: from a folder, or by its name on the hub, as "openai-community/gpt2".
+
+        Its tokens are those of ``tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")``.
+
+        Raises:
+            FileNotFoundError, ValueError: as `d2lmini.from_transformers`; ValueError where it is no GPT-2.
+        """
+        from .pretrained import from_transformers
+
+        model = from_transformers(folder)
+        if not isinstance(model, GPT):
+            raise ValueError(f"{folder} is a checkpoint of a {type(model).__name__}, expected a GPT-2")
+        return model
+
+    @staticmethod
+    def _block(config, norm):
+        h = config.num_hiddens
+        wide = config.ffn_num_hiddens or 4 * h
+        return TransformerEncoderBlock(
+            h,
+            wide,
+            config.num_heads,
+            config.dropout,
+            config.use_bias,
+            norm_first=config.norm_first,
+            norm=norm,
+            ffn=_FFNS[config.ffn](wide, h, num_inputs=h, bias=config.use_bias),
+            qk_norm=partial(nn.RMSNorm, elementwise_affine=False) if config.qk_norm else None,
+        )
+
+    def _init_weights(self):
+        config = self.config
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding)):
+                spread = module.weight.shape[1] ** -0.5 if config.init == "zero" else 0.02
+                nn.init.normal_(module.weight, std=spread)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+        if config.init == "gpt1":
+            return
+        for blk in self.blks:
+            for last in (blk.attention.W_o, blk.ffn.dense2):
+                last.weight.data.mul_(0 if config.init == "zero" else 1 / math.sqrt(2 * config.num_blks))
+        if config.init == "zero" and not config.tie_weights:
+            nn.init.zeros_(self.dense.weight)
+
+    def forward(self, tokens, padding=None):
+        """Scores of what follows each token; those of a token depend on none after it.
+
+        Args:
+            tokens: integers (B, T) below V.
+            padding: None, or integers (B,): how many of the first tokens of each row are none. They count neither as
+                keys nor as positions, and what is scored at their places means nothing.
+
+        Returns:
+            Logits (B, T, V).
+
+        Raises:
+            ValueError: a shape or a token does not fit, or there are more tokens than positions.
+        """
+        return self.dense(self.features(tokens, padding))
+
+    def features(self, tokens, padding=None):
+        """What `forward` scores: (B, T, h), the last norm done. For a head of one's own."""
+        return self._go_on(tokens, self.empty_state(len(tokens), padding))[0]
+
+    def empty_state(self, batch, padding=None):
+        """A `GPTState` of no tokens."""
+        if padding is not None and (padding.is_floating_point() or padding.shape != (batch,) or (padding < 0).any()):
+            raise ValueError(f"padding is {padding}, expected ({batch},) integers from 0: tokens to skip in each row")
+        return GPTState(tuple(blk.attention.empty_cache(batch) for blk in self.blks), padding)
+
+    def extend(self, tokens, state):
+        """Reads tokens that follow those in a state, all at once.
+
+        Args:
+            tokens: integers (B, n).
+            state: a `GPTState`; not changed.
+
+        Returns:
+            Logits (B, n, V), and the grown `GPTState`.
+        """
+        X, state = self._go_on(tokens, state)
+        return self.dense(X), state
+
+    def step(self, tokens, state):
+        """One token more, as `d2lmini.decoding` wants it: tokens (B,) to logits (B, V) and the grown state."""
+        logits, state = self.extend(tokens[:, None], state)
+        return logits[:, 0], state
+
+    def _go_on(self, tokens, state):
+        self._check(tokens, state)
+        past, S = state.length, state.length + tokens.shape[1]
+        X, mask = self.embedding(tokens), None  # (B, T, h)
+        places = torch.arange(past, S, device=tokens.device)  # (T,)
+        if state.padding is not None:
+            mask = torch.arange(S, device=tokens.device) >= state.padding[:, None]  # (B, S)
+            places = (places - state.padding[:, None]).clamp(min=0)  # (B, T)
+            mask = mask[:, None]  # (B, 1, S)
+        if self.pos_embedding is not None:
+            X = X + self.pos_embedding(places)
+        X, caches = self.dropout(X), []
+        for blk, cache in zip(self.blks, state.caches, strict=True):
+            X, cache = blk(X, mask=mask, causal=True, cache=cache, rotary=self.rotary)
+            caches.append(cache)
+        return self.norm(X), GPTState(tuple(caches), state.padding)
+
+    def _check(self, tokens, state):
+        V, most = self.config.vocab_size, self.config.max_len
+        if tokens.dim() != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
+            raise ValueError(f"tokens are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T)")
+        if self.pos_embedding is not None and state.length + tokens.shape[1] > most:
+            raise ValueError(
+                f"there are {state.length + tokens.shape[1]} tokens but the context is {most} (max_len): keep the last "
+                "ones alone, or train with a larger context"
+            )
+        if tokens.device.type == "cpu" and tokens.numel() and not (tokens.min() >= 0 and tokens.max() < V):
+            raise ValueError(
+                f"tokens are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {V - 1}: were they encoded with "
+                "the vocabulary of this model?"
+            )
+
+    def loss(self, Y_hat, Y):
+        """Mean cross-entropy of the next tokens, in nats.
+
+        Args:
+            Y_hat: logits (B, T, V). Y: integers (B, T), at each place the token that follows; -100 where there is none.
+        """
+        return F.cross_entropy(Y_hat.flatten(0, 1), Y.flatten())
+
+    def configure_optimizers(self):
+        """AdamW; matrices decay, biases and norms do not."""
+        matrices = [p for p in self.parameters() if p.dim() > 1]
+        others = [p for p in self.parameters() if p.dim() <= 1]
+        groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+        return torch.optim.AdamW([g for g in groups if g["params"]], lr=self.lr, betas=(0.9, 0.95))
