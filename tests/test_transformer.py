@@ -15,7 +15,9 @@ from d2lmini.position import PositionalEncoding, RelativePositionBias, rotary
 from d2lmini.transformer import (
     AddNorm,
     DecoderState,
+    GatedFFN,
     PositionWiseFFN,
+    SquaredReLU,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
@@ -350,6 +352,38 @@ def test_the_cells_of_d2l_11_7():
 def test_add_norm_is_the_norm_of_the_sum():
     addnorm, X, Y = AddNorm([3, 4], 0.0), torch.randn(2, 3, 4), torch.randn(2, 3, 4)
     torch.testing.assert_close(addnorm(X, Y), nn.functional.layer_norm(X + Y, [3, 4]))
+
+
+def test_gated_network_is_that_of_llama():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(hidden_size=h, intermediate_size=FFN, num_attention_heads=H)
+    theirs = transformers.models.llama.modeling_llama.LlamaMLP(config)
+    ours = GatedFFN(FFN, h, num_inputs=h, bias=False)
+    for mine, other in ((ours.gate, theirs.gate_proj), (ours.dense1, theirs.up_proj), (ours.dense2, theirs.down_proj)):
+        mine.weight.data.copy_(other.weight.data)
+    X = torch.randn(B, T, h)
+    torch.testing.assert_close(ours(X), theirs(X))
+    assert sum(p.numel() for p in ours.parameters()) == 3 * h * FFN
+
+
+def test_a_block_of_today_step_by_step():
+    """RMS norm, normed queries and keys, turned; squared ReLU; no biases."""
+    ffn = PositionWiseFFN(FFN, h, num_inputs=h, activation=SquaredReLU, bias=False)
+    block = TransformerEncoderBlock(
+        h, FFN, 1, norm_first=True, norm=nn.RMSNorm, ffn=ffn, qk_norm=lambda d: nn.RMSNorm(d, elementwise_affine=False)
+    )
+    assert not [name for name, _ in block.named_parameters() if name.endswith("bias")]
+    X = torch.randn(B, T, h)
+
+    def normed(x):
+        return x / (x.square().mean(-1, keepdim=True) + torch.finfo(x.dtype).eps).sqrt()
+
+    N, attention = normed(X), block.attention
+    queries, keys = (rotary(normed(N @ W.weight.T)) for W in (attention.W_q, attention.W_k))
+    scores = (queries @ keys.mT / h**0.5).masked_fill(~causal_mask(T), -torch.inf)
+    Y = X + scores.softmax(-1) @ (N @ attention.W_v.weight.T) @ attention.W_o.weight.T
+    wanted = Y + (normed(Y) @ ffn.dense1.weight.T).clamp(min=0) ** 2 @ ffn.dense2.weight.T
+    torch.testing.assert_close(block(X, causal=True, rotary=rotary), wanted)
 
 
 def test_a_used_block_can_be_copied_and_saved():

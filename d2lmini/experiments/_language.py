@@ -26,9 +26,9 @@ class Recipe:
     """How a GPT is trained on a text, by random crops of it.
 
     ``optimizer`` is "muon" (`MuonWithAdamW`: ``lr_matrices`` for the blocks' matrices, ``lr`` for the rest) or
-    "adamw" (``lr`` for all). ``schedule`` is "linear" (a plateau, then down to ``floor`` over the last ``decay`` of the steps) or
-    "cosine"; ``warmup`` is in steps. ``order`` is "crops", drawn anew and again, or "epochs", each of which goes once
-    through the text in pieces. A check scores ``val_batches`` random crops, the end ``final_batches``.
+    "adamw" (``lr`` for all). ``schedule`` is "linear" (a plateau, then down to ``floor`` over the last ``decay`` of
+    the steps) or "cosine"; ``warmup`` is in steps. ``order`` is "crops", drawn anew and again, or "epochs", each of
+    which goes once through the text in pieces. A check scores ``val_batches`` random crops, the end ``final_batches``.
     """
 
     model: GPTConfig = GPT_CONFIGS["toy"]
@@ -175,14 +175,17 @@ def measures(model, history, recipe):
 
 
 @torch.no_grad()
-def loss_on_crops(model, tokens, recipe, seed=0):
-    """Mean loss in nats on random crops of a text, as nanoGPT estimates it: first tokens have little context."""
+def loss_by_place(model, tokens, recipe, seed=0):
+    """Mean losses in nats on random crops of a text, for each place in a crop: (T,), the first with a context of one.
+
+    Their mean is what nanoGPT estimates.
+    """
     windows, generator = Windows(tokens, recipe.model.max_len), torch.Generator().manual_seed(seed)
     device, total = model.embedding.weight.device, 0.0
     for _ in range(recipe.final_batches):
         starts = torch.randint(len(windows), (recipe.batch_size,), generator=generator)
         X, Y = windows.__getitems__(starts)
-        total += model.loss(model(X.to(device)), Y.to(device)).item()
+        total = total + _losses(model, X.to(device), Y.to(device)).mean(0)
     return total / recipe.final_batches
 
 
@@ -202,12 +205,16 @@ def loss_on_whole(model, tokens, recipe, stride=None):
     starts = [*range(0, max(1, len(tokens) - T - 1), stride), max(0, len(tokens) - T - 1)]
     for group in (starts[i : i + recipe.batch_size] for i in range(0, len(starts), recipe.batch_size)):
         windows = torch.stack([tokens[s : s + T + 1] for s in group]).long().to(device)  # (B, T + 1)
-        losses = F.cross_entropy(model(windows[:, :-1]).transpose(1, 2), windows[:, 1:], reduction="none")  # (B, T)
-        for start, row in zip(group, losses.double().cpu(), strict=True):
+        losses = _losses(model, windows[:, :-1], windows[:, 1:])
+        for start, row in zip(group, losses, strict=True):
             new = start + len(row) - scored  # targets of a window are tokens start + 1 ... start + T
             total += row[len(row) - new :].sum().item()
             scored += new
     return total, scored
+
+
+def _losses(model, X, Y):
+    return F.cross_entropy(model(X).transpose(1, 2), Y, reduction="none").double().cpu()  # (B, T)
 
 
 @torch.no_grad()

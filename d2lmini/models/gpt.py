@@ -43,8 +43,8 @@ class GPTConfig:
         dropout: in training, of the embeddings and inside the blocks.
         norm_first: whether norms stand before each sublayer, with one more after the last block (GPT-2), or after
             each residual connection (GPT-1).
-        positions: "learned", a vector for each, added to the embeddings; "rotary", queries and keys are turned; None: the
-            causal mask alone tells the order.
+        positions: "learned", a vector for each, added to the embeddings; "rotary", queries and keys are turned; None:
+            the causal mask alone tells the order.
         norm: "layer" or "rms".
         ffn: the feed-forward network: "gelu", "gelu_tanh" (GPT-2's approximation), "relu", "squared_relu" or "swiglu",
             which has a gate.
@@ -105,8 +105,8 @@ GPT_CONFIGS = {
 class GPTState(NamedTuple):
     """What a `GPT` carries from token to token: a `KeyValueCache` of each block, and what of a row is padding.
 
-    Nothing changes one: every step returns a new one. ``padding``, (B,), counts the first tokens of a row that are none;
-    None: there are none.
+    Nothing changes one: every step returns a new one. ``padding``, (B,), counts the first tokens of a row that are no
+    tokens; None: all are.
     """
 
     caches: tuple[KeyValueCache, ...]

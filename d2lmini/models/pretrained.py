@@ -154,7 +154,7 @@ def load_transformers_gpt2(model, state_dict, *, layer_norm_eps=1e-5):
         parts = zip("qkv", tensor.chunk(3), strict=True) if ".c_attn." in name else [("attn", tensor)]
         weights |= {name.replace(".c_attn.", f".c_{part}."): value.contiguous() for part, value in parts}
     if model.config.tie_weights:  # files of the bare model have the embeddings alone
-        weights |= {"lm_head.weight": value for name, value in state_dict.items() if name.endswith("wte.weight")}
+        weights["lm_head.weight"] = weights.get("wte.weight", weights.get("transformer.wte.weight"))
     _load(model, weights, _GPT2, "a GPT of the same sizes, as GPTConfig makes it by default")
     return _with_eps(model, layer_norm_eps)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from d2lmini.training import WarmupCosine, WarmupInverseSqrt
+from d2lmini.training import WarmupCosine, WarmupInverseSqrt, WarmupLinear
 
 
 def test_inverse_square_root_is_that_of_the_paper():
@@ -34,3 +34,14 @@ def test_cosine_warms_up_and_comes_down():
     for wrong in ((10, 10), (-1, 10), (0, 10, 1.5)):
         with pytest.raises(ValueError, match="expected"):
             WarmupCosine(*wrong)
+
+
+def test_linear_has_a_plateau():
+    schedule = WarmupLinear(warmup=10, total=110, decay=50, floor=0.2)
+    assert [schedule(step) for step in (1, 5, 10, 60, 85, 110, 500)] == pytest.approx([0.1, 0.5, 1, 1, 0.6, 0.2, 0.2])
+    assert WarmupLinear(0, 10, 0)(1000) == 1
+    for options in ((5, 10, 6), (-1, 10, 2), (0, 10, -1)):
+        with pytest.raises(ValueError, match="a warm-up that ends before the decay begins"):
+            WarmupLinear(*options)
+    with pytest.raises(ValueError, match="floor is 2"):
+        WarmupLinear(0, 10, 5, 2)
