@@ -30,7 +30,7 @@ def seconds(step, device="cpu"):
     return time.perf_counter() - start
 
 
-def median_seconds(steps, repeats=5, device="cpu"):
+def median_seconds(steps, repeats=5, device="cpu", *, after_s=0.0):
     """Median time of each of several functions, which take turns, so that a busy machine disturbs all alike.
 
     Compare the results as ratios; each function is called once before, to warm up.
@@ -39,6 +39,8 @@ def median_seconds(steps, repeats=5, device="cpu"):
         steps: dict from a name to a function without arguments.
         repeats: how many calls of each are timed; at least 1.
         device: as `seconds`.
+        after_s: each timed call follows calls of its own kind that take at least so many seconds together, so that the
+            processor has at hand what it would have in a row of such calls, and not what another function left there.
 
     Returns:
         dict from the names to float, seconds.
@@ -50,7 +52,14 @@ def median_seconds(steps, repeats=5, device="cpu"):
         raise ValueError(f"repeats is {repeats}, expected at least 1")
     for step in steps.values():
         step()
-    rounds = [{name: seconds(step, device) for name, step in steps.items()} for _ in range(repeats)]
+
+    def timed(step):
+        start = time.perf_counter()
+        while time.perf_counter() - start < after_s:
+            step()
+        return seconds(step, device)
+
+    rounds = [{name: timed(step) for name, step in steps.items()} for _ in range(repeats)]
     return {name: median(times[name] for times in rounds) for name in steps}
 
 

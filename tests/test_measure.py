@@ -30,6 +30,19 @@ def test_contestants_take_turns_after_one_call_to_warm_up(monkeypatch):
     assert "".join(calls) == "ab" * 4
 
 
+def test_calls_before_the_timed_one(monkeypatch):
+    clock, calls = [0.0], []
+
+    def step(name, takes):
+        calls.append(name)
+        clock[0] += takes
+
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: clock[0])
+    steps = {"a": lambda: step("a", 2.0), "b": lambda: step("b", 0.5)}
+    assert measure.median_seconds(steps, repeats=2, after_s=1.0) == {"a": 2.0, "b": 0.5}
+    assert "".join(calls) == "ab" + 2 * "aabbb"
+
+
 def test_no_repeats():
     with pytest.raises(ValueError, match="repeats is 0, expected at least 1"):
         measure.median_seconds({"a": int}, repeats=0)

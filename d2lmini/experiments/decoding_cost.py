@@ -2,14 +2,17 @@
 
 Three schemes, from one state and with one result: *cached* keeps the projected keys and values of earlier tokens;
 *inputs kept* is D2L's, which keeps the inputs of every block and projects all of them again at every step;
-*from scratch* keeps nothing and runs the decoder over the whole prefix. The schemes take turns at every length, so
-that a busy machine disturbs all alike; times are medians.
+*from scratch* keeps nothing and runs the decoder over the whole prefix. Beside them *kernel alone* is what no scheme can
+go below: torch's attention, once in each block, over keys and values that lie there ready. The schemes take turns at
+every length, so that a busy machine disturbs all alike, each with some steps before the one that is timed, since in
+decoding a step follows its like; times are medians.
 """
 
 import math
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 
 from d2lmini.experiments._common import columns
 from d2lmini.experiments._parts import Parts
@@ -29,7 +32,7 @@ class Config:
     ffn_num_hiddens: int = 256
     num_heads: int = 4
     num_blks: int = 4
-    repetitions: int = 15
+    repetitions: int = 7
     seeds: tuple = (0,)
 
 
@@ -74,15 +77,38 @@ def block_inputs(decoder, tokens, state):
 
 
 def schemes(decoder, tokens, start):
-    """The next token's logits by each scheme, after tokens (B, t + 1) but the last: functions without arguments."""
+    """The next token's logits by each scheme, after tokens (B, t + 1) but the last: functions without arguments.
+
+    The cached one goes on from call to call, as in decoding: its second call is after one token more.
+    """
     prefix, token = tokens[:, :-1], tokens[:, -1:]
     _, state = decoder(prefix, start)
     kept = block_inputs(decoder, prefix, start)
+
+    def cached():
+        nonlocal state
+        logits, state = decoder(token, state)
+        return logits
+
     return {
-        "cached": lambda: decoder(token, state)[0],
+        "cached": cached,
         "inputs kept": lambda: inputs_kept(decoder, token, start, kept)[0],
         "from scratch": lambda: decoder(tokens, start)[0][:, -1:],
     }
+
+
+def kernel_alone(config, batch, length, device):
+    """Attention of one query to ``length`` keys in each block, a function without arguments."""
+    size = config.num_hiddens // config.num_heads
+    queries = torch.randn(batch, config.num_heads, 1, size, device=device)
+    shape = (config.num_blks, 2, batch, config.num_heads, length, size)
+    memory = torch.randn(shape, device=device)  # keys and values of each block
+
+    def step():
+        for keys, values in memory:
+            F.scaled_dot_product_attention(queries, keys, values)
+
+    return step
 
 
 def _measure(config, decoder, batch, length, device):
@@ -92,7 +118,8 @@ def _measure(config, decoder, batch, length, device):
     first, *others = (step() for step in steps.values())
     for other in others:
         torch.testing.assert_close(other, first, rtol=1e-3, atol=1e-3)
-    return median_seconds(steps, config.repetitions, device)
+    steps["kernel alone"] = kernel_alone(config, batch, length, device)
+    return median_seconds(steps, config.repetitions, device, after_s=0.02)
 
 
 @torch.no_grad()
@@ -101,7 +128,8 @@ def run(config, device, parts=None):
 
     Returns:
         dict with ``curves``, the median seconds of a step for each batch size and scheme, and ``metrics``: for each
-        the time after the longest prefix over that after the shortest, and the schemes' times over the cached one's.
+        the time after the longest prefix over that after the shortest, and the schemes' times over the cached one's;
+        ``growth_over_kernel``: what the cached step takes more after the longest prefix, over what the kernel does.
 
     Raises:
         AssertionError: two schemes disagree.
@@ -121,6 +149,8 @@ def run(config, device, parts=None):
             name: {"longest_over_shortest": values[-1] / values[0], "over_cached": values[-1] / times["cached"][-1]}
             for name, values in times.items()
         }
+        longer = {name: times[name][-1] - times[name][0] for name in ("cached", "kernel alone")}
+        metrics[f"batch {batch}"]["growth_over_kernel"] = longer["cached"] / longer["kernel alone"]
     first = metrics[f"batch {config.batch_sizes[0]}"]
     metrics["headline"] = (
         f"after {config.lengths[-1]:,} tokens the next costs {first['cached']['longest_over_shortest']:.1f} times "
