@@ -89,7 +89,7 @@ def test_temperature():
     cold = Filters(temperature=0).probabilities(logits)
     assert torch.equal(cold, torch.nn.functional.one_hot(logits.argmax(-1), 9).float())
     for tiny in (1e-30, 1e-45, 5e-324):
-        assert torch.equal(Filters(temperature=tiny).probabilities(logits), cold)
+        assert torch.equal(Filters(temperature=tiny).probabilities(100 * logits), cold)
     assert Filters(temperature=0).probabilities(torch.tensor([1.0, 3, 3])).tolist() == [0, 1, 0]  # the lowest of ties
 
 
@@ -129,6 +129,11 @@ def test_the_nucleus_at_its_edges():
     assert {p: len(kept(keep_top_p(logits, p)[None])) for p in sizes} == sizes
     assert kept(keep_top_p(logits, 0.8)[None]) == [0, 1, 2]  # of the tie the lower id
     assert kept(keep_top_p(torch.zeros(1, 10), 0.3)) == [0, 1, 2]
+    hundredths = torch.randint(1, 30, (200, 6), generator=torch.Generator().manual_seed(0)).sort(descending=True)[0]
+    rows = (hundredths / hundredths.sum(1, keepdim=True)).log()  # in float32: their sums are a little off
+    for row, given in zip(rows, hundredths.tolist(), strict=True):
+        for n in range(1, 6):
+            assert len(kept(keep_top_p(row, sum(given[:n]) / sum(given))[None])) == n
     peaked = torch.tensor([[30.0, 0, 0, 0]])
     assert kept(keep_top_p(peaked, 0.999999)) == [0] and kept(keep_top_p(peaked, 1)) == [0, 1, 2, 3]
     assert kept(keep_top_p(peaked, 1e-300)) == [0]

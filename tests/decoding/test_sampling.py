@@ -198,12 +198,22 @@ def test_what_has_occurred_is_penalised_and_the_prompt_counts():
     prompt = torch.tensor([[-1, 2]]).expand(many, -1)
     found = sample(step, torch.zeros(many), 0, 2, prompt=prompt, repetition_penalty=1e6, generator=seeded())
     assert all(sorted(row) == [1, 3] for row in found.tokens.tolist())
+    prompts = torch.tensor([[1, 2], [3, 1]])
+    found = sample(step, torch.zeros(2), 0, 1, prompt=prompts, repetition_penalty=1e6, num_samples=3)
+    assert found.tokens.tolist() == [[[3]] * 3, [[2]] * 3]
     with pytest.raises(ValueError, match="leaves no token"):
         sample(step, torch.zeros(2), 0, 4, no_repeat_ngram_size=1)
     found = sample(step, torch.zeros(many), 0, 12, no_repeat_ngram_size=2, generator=seeded(), stop=3, num_samples=2)
     for row, length in zip(found.tokens.flatten(0, 1).tolist(), found.lengths.flatten().tolist(), strict=True):
         pairs = list(itertools.pairwise([0, *row[: length + 1]]))
         assert len(pairs) == len(set(pairs))
+
+
+def test_an_ended_row_that_has_used_all_tokens_does_not_matter():
+    step = Table([0.0, 0.1, 0.9], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    prompt = torch.tensor([[2], [-1]])  # the first has nothing left but the end, and then not even that
+    found = sample(step, torch.zeros(2), 0, 9, stop=1, prompt=prompt, no_repeat_ngram_size=1, generator=seeded())
+    assert found.tokens.tolist() == [[1, 1], [2, 1]]
 
 
 # ---- streams
