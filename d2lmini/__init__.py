@@ -90,6 +90,7 @@ _MODULES = {
         "stream",
         "with_temperature",
     ],
+    "diversity": ["distinct_n", "repetition_rate", "self_bleu"],
     "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "tokenised_bleu"],
     "training": [
         "CheckpointError",

@@ -15,6 +15,7 @@ BASE = {
     "masks",
     "pooling",
     "metrics",
+    "diversity",
     "objectives",
     "tokenization",
     "measure",
