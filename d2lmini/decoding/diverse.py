@@ -12,7 +12,7 @@ def diverse_beam_search(
     The first group is a beam search of beam_size / num_groups hypotheses. In every other one a token is ranked as if
     its log-probability were lower by ``diversity_penalty`` for each hypothesis of an earlier group that goes on with it
     at this step (Hamming diversity). The scores themselves stay log-probabilities: what was paid in one step is
-    forgotten in the next (other implementations add it up). <eos> costs nothing, and a group that is done has no say.
+    forgotten in the next (some implementations add it up). <eos> costs nothing, and a group that is done has no say.
 
     Args:
         step, state, bos, eos, max_len, length_penalty: those of `beam_search`.

@@ -293,8 +293,8 @@ a cache, and it takes a line: that is how the cache of this package is tested.
             hints=[
                 "One pass over the start and all n copies is enough: a causal model predicts every place from "
                 "those before it.",
-                "What predicts the first token of the text? The logits at the token 0. So the inputs are the text, moved "
-                "one place to the right, with 0 in front.",
+                "What predicts the first token of the text? The logits at the token 0. So the inputs are the text, "
+                "moved one place to the right, with 0 in front.",
                 "`log_softmax`, `gather` the text's own tokens, `view(n, L)`, mean over L.",
             ],
             answer=copies,
