@@ -161,7 +161,8 @@ class Beam:
         t = candidates.shape[-1]
 
         ending = self.ends.among(tokens)  # (B, 2K)
-        self._keep(candidates[:, :K], totals[:, :K].masked_fill(~ending[:, :K], -torch.inf) / self._penalty(t))
+        if ending[:, :K].any():
+            self._keep(candidates[:, :K], totals[:, :K].masked_fill(~ending[:, :K], -torch.inf) / self._penalty(t))
         kept = ranks.masked_fill(ending, -torch.inf).topk(K)[1]  # (B, K)
         live = totals.masked_fill(ending, -torch.inf).gather(1, kept)
         self.prefixes = _take(candidates, kept)
