@@ -82,7 +82,24 @@ _MODULES = {
     "models.davit": ["ChannelAttention", "DaViT", "DaViTBlock", "DaViTConfig"],
     "models.image_gpt": ["GreyQuantizer", "ImageGPT", "ImageGPTConfig"],
     "models.resnet": ["Residual", "ResNet"],
-    "decoding": ["Decoded", "beam_search", "greedy_search", "reorder"],
+    "decoding": [
+        "Decoded",
+        "Filters",
+        "Sampled",
+        "beam_search",
+        "block_repeated_ngrams",
+        "diverse_beam_search",
+        "greedy_search",
+        "keep_min_p",
+        "keep_top_k",
+        "keep_top_p",
+        "penalise_repetition",
+        "reorder",
+        "sample",
+        "stream",
+        "with_temperature",
+    ],
+    "diversity": ["distinct_n", "repetition_rate", "self_bleu"],
     "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "tokenised_bleu"],
     "training": [
         "CheckpointError",
@@ -118,7 +135,18 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-_PACKAGES = {"data", "exercises", "experiments", "figures", "models", "results", "tokenization", "training", "vision"}
+_PACKAGES = {
+    "data",
+    "decoding",
+    "exercises",
+    "experiments",
+    "figures",
+    "models",
+    "results",
+    "tokenization",
+    "training",
+    "vision",
+}
 
 __all__ = sorted(_HOME)
 

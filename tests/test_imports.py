@@ -16,6 +16,7 @@ BASE = {
     "cache",
     "pooling",
     "metrics",
+    "diversity",
     "objectives",
     "tokenization",
     "measure",

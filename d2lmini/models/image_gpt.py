@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..decoding.filters import Filters
+from ..decoding.sampling import draw
 from ..training import Module
 from ..transformer import TransformerEncoderBlock
 from ..vision.patches import as_pair, check_images
@@ -221,18 +223,16 @@ class ImageGPT(Module):
             ValueError: a shape, a value, ``temperature`` or ``top_k`` does not fit.
         """
         self._check(top)
-        if not (temperature >= 0 and math.isfinite(temperature)):
-            raise ValueError(f"temperature is {temperature}, expected 0 or more")
         if top_k is not None and not 1 <= top_k <= self.num_levels:
             raise ValueError(f"top_k is {top_k}, expected 1 to {self.num_levels}")
+        filters = Filters(temperature, top_k)
         pixels, total = top.flatten(1), math.prod(self.img_size)
         inputs = F.pad(pixels, (1, 0), value=self.num_levels)  # all that is given, at once
         caches, probabilities = self.empty_caches(len(top)), []
         while pixels.shape[1] < total:
             scores, caches = self.step(inputs, caches)
-            probabilities.append(_probabilities(scores[:, -1], temperature, top_k))
-            drawn = torch.multinomial(probabilities[-1].cpu(), 1, generator=generator)  # (N, 1)
-            inputs = drawn.to(pixels.device)
+            probabilities.append(filters.probabilities(scores[:, -1]))  # (N, K)
+            inputs = draw(probabilities[-1], generator)[:, None]
             pixels = torch.cat([pixels, inputs], 1)
         images = pixels.unflatten(1, self.img_size)
         if not return_probabilities:
@@ -265,13 +265,3 @@ def _check_range(pixels, num_levels):
         raise ValueError(
             f"pixels are {low} to {high}, expected 0 to {num_levels - 1}: were they encoded with as many levels?"
         )
-
-
-def _probabilities(scores, temperature, top_k):
-    """What to draw from, for scores (N, K): probabilities (N, K)."""
-    if top_k is not None:
-        likeliest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, scores.topk(top_k).indices, True)  # (N, K)
-        scores = scores.masked_fill(~likeliest, -torch.inf)
-    if temperature == 0:
-        return F.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores)
-    return (scores / temperature).softmax(-1)

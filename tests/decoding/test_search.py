@@ -2,70 +2,13 @@
 
 import itertools
 import math
-from typing import NamedTuple
 
 import pytest
 import torch
 from torch import nn
+from toys import BOS, EOS, TRAP, Model, Table, check_form, cut, log_prob, penalised, start
 
 from d2lmini.decoding import beam_search, greedy_search, reorder
-
-BOS, EOS = 0, 1
-
-
-class State(NamedTuple):
-    prefix: torch.Tensor  # (B, t)
-    example: torch.Tensor  # (B,)
-    more: dict
-
-
-def start(B):
-    return State(torch.zeros(B, 0).long(), torch.arange(B), {"twice": [2 * torch.arange(B)], "nothing": None})
-
-
-class Model:
-    """Logits drawn at random for every example and prefix; the state is checked at each step."""
-
-    def __init__(self, V, seed, sharpness=2.0):
-        self.V, self.seed, self.sharpness, self.calls = V, seed, sharpness, 0
-
-    def logits(self, example, prefix):
-        draw = torch.Generator().manual_seed(hash((self.seed, example, *prefix)) % 2**31)
-        return self.sharpness * torch.randn(self.V, generator=draw, dtype=torch.float64)
-
-    def __call__(self, tokens, state):
-        self.calls += 1
-        assert torch.equal(state.more["twice"][0], 2 * state.example)  # the whole state is of the same row
-        prefix = torch.cat([state.prefix, tokens[:, None]], 1)
-        rows = zip(state.example.tolist(), prefix.tolist(), strict=True)
-        return torch.stack([self.logits(e, p) for e, p in rows]), state._replace(prefix=prefix)
-
-
-def log_prob(model, example, tokens):
-    total, prefix = 0.0, [BOS]
-    for token in tokens:
-        total += model.logits(example, prefix).log_softmax(-1)[token].item()
-        prefix.append(token)
-    return total
-
-
-def penalised(total, length, alpha):
-    return total / ((5 + length) / 6) ** alpha
-
-
-def cut(found, b):
-    """The tokens of one example, with its <eos> where it has one."""
-    tokens = found.tokens[b].tolist()
-    return tokens[: tokens.index(EOS) + 1] if EOS in tokens else tokens
-
-
-def check_form(found, B, max_len):
-    L = found.tokens.shape[1]
-    assert found.tokens.shape == (B, L) and 1 <= L <= max_len
-    assert max(len(cut(found, b)) for b in range(B)) == L
-    for b in range(B):
-        length = found.lengths[b].item()
-        assert EOS not in found.tokens[b, :length] and (found.tokens[b, length:] == EOS).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -93,6 +36,15 @@ def test_a_beam_of_one_is_greedy(seed, alpha):
         assert beam.scores[b].item() == pytest.approx(expected)
 
 
+def all_sequences(model, example, max_len, alpha):
+    """All there are, with their scores, the best last."""
+    others = [v for v in range(model.V) if v != EOS]
+    found = [list(p) for p in itertools.product(others, repeat=max_len)]
+    for n in range(max_len):
+        found += [[*p, EOS] for p in itertools.product(others, repeat=n)]
+    return sorted((penalised(log_prob(model, example, y), len(y), alpha), y) for y in found)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
 @pytest.mark.parametrize(("V", "max_len"), [(2, 5), (3, 3), (4, 3), (3, 1)])
 @pytest.mark.parametrize("seed", range(3))
@@ -100,14 +52,83 @@ def test_a_beam_of_all_sequences_is_exhaustive(V, max_len, alpha, seed):
     model, B = Model(V, seed), 4
     found = beam_search(model, start(B), BOS, EOS, max_len, beam_size=V**max_len, length_penalty=alpha)
     check_form(found, B, max_len)
-    others = [v for v in range(V) if v != EOS]
     for b in range(B):
-        all_of_them = [list(p) for p in itertools.product(others, repeat=max_len)]
-        for n in range(max_len):
-            all_of_them += [[*p, EOS] for p in itertools.product(others, repeat=n)]
-        ranked = sorted((penalised(log_prob(model, b, y), len(y), alpha), y) for y in all_of_them)
+        ranked = all_sequences(model, b, max_len, alpha)
         assert found.scores[b].item() == pytest.approx(ranked[-1][0])
         assert cut(found, b) == ranked[-1][1]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
+@pytest.mark.parametrize(("V", "max_len", "n"), [(3, 3, 4), (4, 3, 9), (2, 3, 8)])
+def test_a_beam_of_all_sequences_ranks_them(V, max_len, n, alpha):
+    model, B = Model(V, seed=1), 3
+    found = beam_search(model, start(B), BOS, EOS, max_len, V**max_len, alpha, num_return=n)
+    assert found.tokens.shape[:2] == found.lengths.shape == found.scores.shape == (B, n)
+    for b in range(B):
+        ranked = all_sequences(model, b, max_len, alpha)[: -n - 1 : -1]
+        assert found.scores[b, : len(ranked)].tolist() == pytest.approx([score for score, _ in ranked])
+        rows = [found.tokens[b, i].tolist() for i in range(len(ranked))]
+        assert [y[: y.index(EOS) + 1] if EOS in y else y for y in rows] == [y for _, y in ranked]
+        assert (found.scores[b, len(ranked) :] == -torch.inf).all()  # of two tokens and three places only four
+
+
+def test_the_best_of_several_is_the_one():
+    model = Model(6, seed=4)
+    one = beam_search(model, start(5), BOS, EOS, 8, 4, 0.7)
+    several = beam_search(model, start(5), BOS, EOS, 8, 4, 0.7, num_return=3)
+    assert (several.scores[:, 0] >= one.scores - 1e-9).all() and (several.scores.diff(dim=1) <= 0).all()
+    assert all(len(set(map(tuple, rows))) == 3 for rows in several.tokens.tolist())  # no sequence twice
+    single = beam_search(model, start(5), BOS, EOS, 8, 4, 0.7, num_return=1)
+    assert torch.equal(single.tokens[:, 0], one.tokens) and torch.equal(single.scores[:, 0], one.scores)
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_a_batch_is_its_examples_one_by_one(search):
+    model, B = Model(6, seed=2), 5
+    found = search(model, start(B), BOS, EOS, 8)
+    for b in range(B):
+        alone = search(model, start(B)._replace(**one_row(start(B), b)), BOS, EOS, 8)
+        assert cut(alone, 0) == cut(found, b) and alone.scores[0] == pytest.approx(found.scores[b].item())
+
+
+def one_row(state, b):
+    return reorder(state, torch.tensor([b]))._asdict()
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_without_an_end_all_go_on(search):
+    model, B, max_len = Model(4, seed=3), 3, 4
+    found = search(model, start(B), BOS, None, max_len)
+    assert found.tokens.shape == (B, max_len) and found.lengths.tolist() == [max_len] * B
+    assert (found.tokens == EOS).any()  # a token like any other
+    for b in range(B):
+        assert found.scores[b].item() == pytest.approx(log_prob(model, b, found.tokens[b].tolist()))
+
+
+def test_a_wide_beam_without_an_end_is_exhaustive():
+    model, V, max_len = Model(3, seed=5), 3, 4
+    found = beam_search(model, start(1), BOS, None, max_len, V**max_len, num_return=5)
+    every = sorted(
+        ((log_prob(model, 0, y), list(y)) for y in itertools.product(range(V), repeat=max_len)), reverse=True
+    )
+    assert found.tokens[0].tolist() == [y for _, y in every[:5]]
+    assert found.scores[0].tolist() == pytest.approx([score for score, _ in every[:5]])
+
+
+def test_greedy_may_end_in_several_ways():
+    model, B, max_len = Model(6, seed=0), 8, 7
+    endless = greedy_search(model, start(B), BOS, None, max_len)
+    found = greedy_search(model, start(B), BOS, [EOS, 4], max_len)
+    lasts = set()
+    for b in range(B):
+        path = endless.tokens[b].tolist()
+        length = min([path.index(v) for v in (EOS, 4) if v in path], default=max_len)
+        assert found.lengths[b] == length
+        want = path[: length + 1]
+        assert found.tokens[b].tolist() == want + want[-1:] * (found.tokens.shape[1] - len(want))
+        assert found.scores[b].item() == pytest.approx(log_prob(model, b, want))
+        lasts.add(want[-1])
+    assert {EOS, 4} <= lasts
 
 
 def beam_by_hand(model, example, max_len, K, alpha):
@@ -136,20 +157,6 @@ def test_beam_search_equals_the_search_by_hand(K, alpha):
         score, tokens = beam_by_hand(model, b, max_len, K, alpha)
         assert cut(found, b) == tokens
         assert found.scores[b].item() == pytest.approx(score)
-
-
-class Table:
-    """Logits from a table: probabilities after each token, whatever came before it."""
-
-    def __init__(self, *rows):
-        self.rows = torch.tensor(rows).log()
-
-    def __call__(self, tokens, state):
-        return self.rows[tokens], state
-
-
-#               <bos> <eos>   a    b
-TRAP = Table([0.0, 0.0, 0.6, 0.4], [1, 0, 0, 0], [0.0, 0.5, 0.25, 0.25], [0.0, 0.99, 0.005, 0.005])
 
 
 def test_a_beam_finds_what_greedy_misses():
@@ -220,14 +227,6 @@ def test_states_are_not_changed_and_no_graph_is_built():
     assert given and all(torch.equal(now, then) for now, then in given)
 
 
-def test_reorder_makes_a_new_state():
-    state = start(3)
-    new = reorder(state, torch.tensor([2, 0, 0, 1]))
-    assert isinstance(new, State) and new.example.tolist() == [2, 0, 0, 1]
-    assert new.more["twice"][0].tolist() == [4, 0, 0, 2] and new.more["nothing"] is None
-    assert state.example.tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_scored_in_float32(dtype):
     def step(tokens, state):
@@ -278,12 +277,6 @@ def test_a_beam_copies_what_changes_and_only_where_hypotheses_swap_places(beam_s
     assert steps and all(new is later for new, later in steps) == (beam_size == 1)
 
 
-def test_reorder_leaves_what_it_is_told_to_keep():
-    kept, other = torch.arange(3), torch.arange(3)
-    state = reorder({"a": (kept, None), "b": [other]}, torch.tensor([2, 0]), keep=[kept])
-    assert state["a"][0] is kept and state["b"][0].tolist() == [2, 0]
-
-
 def test_what_an_ended_example_is_fed_does_not_matter():
     """The first example ends at once, and its logits are NaN from then on; the second takes three tokens."""
 
@@ -322,3 +315,8 @@ def test_bad_input_of_beam_search():
         beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 0)
     with pytest.raises(ValueError, match="length_penalty is -1"):
         beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 2, -1)
+    for n in (0, 5):
+        with pytest.raises(ValueError, match=f"num_return is {n}, expected 1 to 4"):
+            beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 4, num_return=n)
+    with pytest.raises(ValueError, match=r"eos is \[1, 2\], expected one token or None"):
+        beam_search(TRAP, torch.zeros(3), BOS, [1, 2], 5, 4)

@@ -1,0 +1,45 @@
+"""Decoding: from a model's next-token scores to sequences.
+
+The model is a function ``step(tokens, state) -> (logits, state)``: tokens (B,) are the last ones chosen, logits (B, V)
+score what follows, and ``state`` is any nesting of tuples, lists and dicts of tensors with the batch first. A step
+must not change the state it is given: hypotheses that go different ways start from the same one. A language model goes
+on from a prompt: its state has read all of it but the last token, and that one is ``bos``, a tensor (B,).
+
+steps.py      what every way shares: what it returns, the rows of a state, checks
+search.py     the likeliest sequence: greedily, or with a beam
+diverse.py    beams in groups that avoid each other's tokens
+filters.py    from logits to what is drawn from: temperature, top-k, nucleus, penalties
+sampling.py   drawing, all at once or token by token
+"""
+
+from .diverse import diverse_beam_search
+from .filters import (
+    Filters,
+    block_repeated_ngrams,
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+    penalise_repetition,
+    with_temperature,
+)
+from .sampling import Sampled, sample, stream
+from .search import beam_search, greedy_search
+from .steps import Decoded, reorder
+
+__all__ = [
+    "Decoded",
+    "Filters",
+    "Sampled",
+    "beam_search",
+    "block_repeated_ngrams",
+    "diverse_beam_search",
+    "greedy_search",
+    "keep_min_p",
+    "keep_top_k",
+    "keep_top_p",
+    "penalise_repetition",
+    "reorder",
+    "sample",
+    "stream",
+    "with_temperature",
+]

@@ -1,0 +1,102 @@
+"""What every way of decoding shares: what it returns, the rows of a state, and the checks of each step."""
+
+from typing import NamedTuple
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+
+class Decoded(NamedTuple):
+    """What a search found for each of B examples; with n sequences an example, (B, n) stands for (B,).
+
+    ``tokens``, (B, L), are those after <bos>, filled up with the <eos> that ended the sequence; L counts the longest
+    with its <eos>. ``lengths``, (B,), count the tokens before the first <eos>. ``scores``, (B,), are log-probabilities
+    with the <eos>, over the length penalty if there is one.
+    """
+
+    tokens: torch.Tensor
+    lengths: torch.Tensor
+    scores: torch.Tensor
+
+
+def reorder(state, index, *, keep=()):
+    """The rows ``index`` of every tensor in ``state``, as a new state of the same structure.
+
+    Args:
+        state: any nesting of tuples, lists and dicts of tensors with the batch first.
+        index: integers of shape (n,); a row may be taken several times.
+        keep: tensors that stay as they are, wherever one of them, and not just its equal, is in ``state``.
+    """
+    kept = set(map(id, keep))
+
+    def rows(x):
+        return x.index_select(0, index) if isinstance(x, torch.Tensor) and id(x) not in kept else x
+
+    return tree_map(rows, state)
+
+
+def first_tokens(state, bos, max_len=None):
+    """The tokens (B,) that the first step gets; checks ``max_len``, where there is one."""
+    if max_len is not None and max_len < 1:
+        raise ValueError(f"max_len is {max_len}, expected at least 1")
+    if isinstance(bos, torch.Tensor) and bos.dim() == 1:
+        return bos.long()
+    tensors = [x for x in tree_leaves(state) if isinstance(x, torch.Tensor)]
+    if not tensors:
+        raise ValueError("the state holds no tensor to tell the batch from: pass bos as a tensor of shape (B,)")
+    return torch.full((len(tensors[0]),), int(bos), device=tensors[0].device)
+
+
+class Ends:
+    """The tokens that end a sequence.
+
+    Args:
+        ids: one id, several, or None: nothing ends.
+        device: where they are compared.
+        name: what the caller calls them, for messages.
+    """
+
+    def __init__(self, ids, device, name="eos"):
+        ids = [] if ids is None else ids.tolist() if isinstance(ids, torch.Tensor) else ids
+        self.ids = [int(i) for i in (ids if isinstance(ids, (list, tuple, set, frozenset, range)) else [ids])]
+        self.name = name
+        self.fill = self.ids[0] if self.ids else 0  # after the end; without an end it never shows
+        self._tensor = torch.tensor(self.ids, dtype=torch.long, device=device)
+
+    def among(self, tokens):
+        """Which of the tokens, of any shape, end a sequence."""
+        return (tokens[..., None] == self._tensor).any(-1)
+
+    def check(self, num_tokens):
+        """Raises ValueError where an id is none of ``num_tokens``."""
+        for i in self.ids:
+            if not 0 <= i < num_tokens:
+                raise ValueError(f"{self.name} is {i} but there are {num_tokens} tokens: is it of another vocabulary?")
+
+    def lengths(self, tokens):
+        """How many tokens (..., L) stand before the first end: (...)."""
+        return (~self.among(tokens)).long().cumprod(-1).sum(-1)
+
+
+def log_probs(logits, rows, ends, t):
+    """Log-probabilities (n, V) of step t, a new tensor; only the ``rows`` (n,) that are True have to be good."""
+    if logits.dim() != 2 or len(logits) != len(rows):
+        raise ValueError(f"step {t} gave logits of shape {tuple(logits.shape)}, expected ({len(rows)}, V)")
+    ends.check(logits.shape[1])
+    found = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+    bad = found[:, 0].isnan()  # (n,): one logit that is not a number spoils its whole row
+    if not bad.any():
+        return found
+    if (bad & rows).any():
+        raise ValueError(
+            f"step {t} gave logits that are NaN or infinite in rows {(bad & rows).nonzero().flatten().tolist()}: did "
+            "the training diverge, or does a mask leave no token?"
+        )
+    return found.masked_fill(bad[:, None], 0)
+
+
+def decoded(tokens, scores, ends):
+    """A `Decoded` of tokens (..., max_len), cut to the longest with its end."""
+    lengths = ends.lengths(tokens)  # (...)
+    longest = int((lengths + 1).max()) if lengths.numel() else 0
+    return Decoded(tokens[..., :longest], lengths, scores)
