@@ -69,7 +69,8 @@ _MODULES = {
     "models.bahdanau": ["Seq2SeqAttentionDecoder", "Seq2SeqDecoder", "Seq2SeqEncoder"],
     "models.transformer_seq2seq": ["Transformer", "TransformerConfig", "TransformerDecoder", "TransformerEncoder"],
     "models.vit": ["ViT", "ViTBlock", "ViTMLP"],
-    "models.gpt": ["GPT", "GPT_CONFIGS", "GPTConfig", "GPTState"],
+    "models.gpt": ["GPT", "GPTState"],
+    "models.gpt_config": ["GPT_CONFIGS", "GPTConfig"],
     "models.pretrained": [
         "from_transformers",
         "load_transformers_gpt2",

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "hooks": {"multi_head", "attention"},
     "vision": {"position", "multi_head"},
     "models": {
-        *("transformer", "multi_head", "attention", "position", "masks", "decoding", "training"),
+        *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training"),
         "vision",
     },
     "training": {"metrics", "plotting", "utils"},

@@ -5,7 +5,7 @@ estimates it, and over the whole of it with long contexts. Beside the loss: what
 and how much of the text it knows by heart.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -18,7 +18,7 @@ from d2lmini.tokenization.characters import CharacterTokenizer
 
 @dataclass(frozen=True)
 class Config(Recipe):
-    """Settings beside those of the recipe.
+    """Settings beside those of the recipe; V is that of the text.
 
     ``rival`` is another recipe, trained in the same run. ``prompt_lengths`` and ``passages`` are those of `recalled`,
     with continuations of ``recall`` characters; ``samples`` texts of ``sample_length`` are drawn after a line break;
@@ -69,7 +69,7 @@ def look(model, tokenizer, ids, config):
     start = torch.tensor([tokenizer.encode("\n")] * config.samples)
     generator = torch.Generator().manual_seed(config.seeds[0])
     num = min(config.sample_length, config.model.max_len - 1)
-    written = _language.write(model, start, num, temperature=config.temperature, generator=generator)
+    written = model.generate(start, num, temperature=config.temperature, generator=generator).tokens
     places = torch.linspace(config.context, len(ids[1]) - 1, config.contexts).long()
     contexts = torch.stack([ids[1][end - config.context : end] for end in places]).long()
     logits = model(contexts.to(model.embedding.weight.device))[:, -1].cpu()
@@ -99,10 +99,9 @@ def run(config, device, parts=None):
     """
     parts = parts or Parts()
     tokenizer, *ids = read(config.text)
-    if len(tokenizer) > config.model.vocab_size:
-        raise ValueError(f"the text has {len(tokenizer)} characters but the model {config.model.vocab_size}")
 
     def work(recipe, seed, name, looked_at):
+        recipe = replace(recipe, model=replace(recipe.model, vocab_size=len(tokenizer)))
         model, found = learn(recipe, ids, device, seed, parts, name)
         return found | {"look": look(model, tokenizer, ids, config) if looked_at else {}}
 

@@ -13,7 +13,8 @@ from torch.utils.data import DataLoader, Dataset, RandomSampler, Sampler
 from d2lmini.data import registry
 from d2lmini.data.text import BOOK
 from d2lmini.experiments import _common
-from d2lmini.models.gpt import GPT, GPT_CONFIGS, GPTConfig
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPT_CONFIGS, GPTConfig
 from d2lmini.training import DataModule, WarmupCosine
 from d2lmini.training.optimizers import muon_of
 from d2lmini.training.schedules import WarmupLinear
@@ -217,23 +218,6 @@ def _losses(model, X, Y):
     return F.cross_entropy(model(X).transpose(1, 2), Y, reduction="none").double().cpu()  # (B, T)
 
 
-@torch.no_grad()
-def write(model, prompts, num, *, temperature=1.0, generator=None):
-    """Goes on from prompts (B, n) by ``num`` tokens drawn from the model; temperature 0: the likeliest. (B, num)."""
-    device = model.embedding.weight.device
-    logits, state = model.extend(prompts.to(device), model.empty_state(len(prompts)))
-    logits, drawn = logits[:, -1], []
-    for i in range(num):
-        if i:
-            logits, state = model.step(drawn[-1].to(device), state)
-        if temperature == 0:
-            drawn.append(logits.argmax(-1).cpu())
-        else:
-            probabilities = (logits.double().cpu() / temperature).softmax(-1)
-            drawn.append(torch.multinomial(probabilities, 1, generator=generator)[:, 0])
-    return torch.stack(drawn, 1)
-
-
 def recalled(model, tokens, lengths, num, passages, seed=0):
     """How much of a text comes back word for word: greedy continuations of passages of it.
 
@@ -254,7 +238,7 @@ def recalled(model, tokens, lengths, num, passages, seed=0):
     found = {"mean": [], "all": []}
     for length in lengths:
         prompts = torch.stack([tokens[end - length : end] for end in ends]).long()
-        agree = (write(model, prompts, num, temperature=0) == wanted).long().cumprod(1).sum(1)
+        agree = (model.generate(prompts, num, temperature=0).tokens.cpu() == wanted).long().cumprod(1).sum(1)
         found["mean"].append(agree.double().mean().item())
         found["all"].append((agree == num).double().mean().item())
     return found

@@ -3,8 +3,8 @@
 Three schemes, from one state and with one result: *cached* keeps the projected keys and values of earlier tokens;
 *inputs kept* is D2L's, which keeps the inputs of every block and projects all of them again at every step;
 *from scratch* keeps nothing and runs the decoder over the whole prefix. Beside them *kernel alone* is what no scheme
-can go below: torch's attention, once in each block, over keys and values that lie there ready. The schemes take turns at
-every length, so that a busy machine disturbs all alike, each with some steps before the one that is timed, since in
+can go below: torch's attention, once in each block, over keys and values that lie there ready. The schemes take turns
+at every length, so that a busy machine disturbs all alike, each with some steps before the one that is timed, since in
 decoding a step follows its like; times are medians.
 """
 

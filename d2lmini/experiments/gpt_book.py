@@ -7,13 +7,13 @@ says which one it was.
 from dataclasses import replace
 
 from d2lmini.experiments._characters import Config, run
-from d2lmini.models.gpt import GPT_CONFIGS
+from d2lmini.models.gpt_config import GPT_CONFIGS
 
 __all__ = ["PRESETS", "Config", "run"]
 
 _CPU = Config(
     model=replace(
-        GPT_CONFIGS["modern"], vocab_size=112, max_len=64, num_hiddens=128, num_heads=4, num_blks=3, dropout=0.0
+        GPT_CONFIGS["modern"], max_len=64, num_hiddens=128, num_heads=4, num_blks=3, dropout=0.0
     ),
     text="book", batch_size=16, steps=600, checks=6, prompt_lengths=(8, 16, 32), recall=32, sample_length=63,
     precision="float32", final_batches=50,
@@ -21,7 +21,7 @@ _CPU = Config(
 
 PRESETS = {
     "smoke": replace(
-        _CPU, model=replace(GPT_CONFIGS["modern-toy"], vocab_size=112, max_len=32, num_hiddens=16, num_heads=2),
+        _CPU, model=replace(GPT_CONFIGS["modern-toy"], max_len=32, num_hiddens=16, num_heads=2),
         batch_size=8, steps=6, checks=2, val_batches=2, final_batches=2, prompt_lengths=(4, 8), recall=8, passages=3,
         samples=1, sample_length=20, contexts=2, context=10,
     ),

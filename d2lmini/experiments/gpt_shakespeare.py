@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from d2lmini.experiments._characters import Config, run
 from d2lmini.experiments._language import Recipe
-from d2lmini.models.gpt import GPT_CONFIGS
+from d2lmini.models.gpt_config import GPT_CONFIGS
 
 __all__ = ["PRESETS", "Config", "run"]
 
@@ -32,12 +32,12 @@ _NANOGPT = Recipe(
 
 PRESETS = {
     "smoke": Config(
-        model=replace(GPT_CONFIGS["modern-toy"], vocab_size=112, max_len=32, num_hiddens=16, num_heads=2),
+        model=replace(GPT_CONFIGS["modern-toy"], max_len=32, num_hiddens=16, num_heads=2),
         text="book", batch_size=8, steps=6, checks=2, val_batches=2, final_batches=2, prompt_lengths=(4, 8), recall=8,
         passages=3, samples=1, sample_length=20, contexts=2,
         context=10,
         rival=Recipe(
-            model=replace(GPT_CONFIGS["toy"], vocab_size=112, max_len=16), steps=4, checks=2, batch_size=4,
+            model=replace(GPT_CONFIGS["toy"], max_len=16), steps=4, checks=2, batch_size=4,
             optimizer="adamw", schedule="cosine", val_batches=2, final_batches=2, order="epochs",
         ),
     ),

@@ -1,11 +1,9 @@
 """GPT: a Transformer without encoder, which predicts each token from those before it.
 
-One class serves the published models, which differ in where the norms stand and how weights begin, and a form of today:
-rotary positions, RMS norms, no biases, another feed-forward network. `GPT_CONFIGS` has them by name.
+One class serves the published models and a form of today: `d2lmini.models.gpt_config` says what makes them.
 """
 
 import math
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,92 +12,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..cache import KeyValueCache
+from ..decoding import sample
 from ..position import RotaryEmbedding
 from ..training import Module
-from ..transformer import GatedFFN, PositionWiseFFN, SquaredReLU, TransformerEncoderBlock
-
-_NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
-_FFNS = {
-    "relu": PositionWiseFFN,
-    "gelu": partial(PositionWiseFFN, activation=nn.GELU),
-    "gelu_tanh": partial(PositionWiseFFN, activation=partial(nn.GELU, approximate="tanh")),
-    "squared_relu": partial(PositionWiseFFN, activation=SquaredReLU),
-    "swiglu": GatedFFN,
-}
-_CHOICES = {"norm": _NORMS, "ffn": _FFNS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
-
-
-@dataclass(frozen=True)
-class GPTConfig:
-    """What makes a `GPT`; the defaults are GPT-2's, the smallest.
-
-    Args:
-        vocab_size: V.
-        max_len: the context: positions that the model knows; with learned positions there are no others.
-        num_hiddens: h.
-        num_heads: H, a divisor of h.
-        num_blks: how many blocks, L.
-        ffn_num_hiddens: size of the hidden layer of the feed-forward networks; None: 4 h.
-        dropout: in training, of the embeddings and inside the blocks.
-        norm_first: whether norms stand before each sublayer, with one more after the last block (GPT-2), or after
-            each residual connection (GPT-1).
-        positions: "learned", a vector for each, added to the embeddings; "rotary", queries and keys are turned; None:
-            the causal mask alone tells the order.
-        norm: "layer" or "rms".
-        ffn: the feed-forward network: "gelu", "gelu_tanh" (GPT-2's approximation), "relu", "squared_relu" or "swiglu",
-            which has a gate.
-        use_bias: whether linear layers (but the last one) and layer norms have biases.
-        qk_norm: whether queries and keys of each head are normed, without learned factors.
-        tie_weights: whether the last layer scores tokens by their embeddings.
-        init: how weights begin. "gpt1": normal, of standard deviation 0.02. "gpt2": so too, but the last layer of each
-            branch over sqrt(2 L). "zero": normal of 1 / sqrt(inputs), but the last layer of each branch, and of the
-            model where it is not tied, zero.
-
-    Raises:
-        ValueError: a choice is none of these, or a size is below 1.
-
-    Source: Radford et al. 2018 and 2019; Brown et al. 2020; D2L section 11.9.3; UDL section 12.7.
-    """
-
-    vocab_size: int = 50257
-    max_len: int = 1024
-    num_hiddens: int = 768
-    num_heads: int = 12
-    num_blks: int = 12
-    ffn_num_hiddens: int | None = None
-    dropout: float = 0.1
-    norm_first: bool = True
-    positions: str | None = "learned"
-    norm: str = "layer"
-    ffn: str = "gelu_tanh"
-    use_bias: bool = True
-    qk_norm: bool = False
-    tie_weights: bool = True
-    init: str = "gpt2"
-
-    def __post_init__(self):
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(map(repr, choices))}")
-        for name in ("vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
-
-
-_MODERN = GPTConfig(
-    positions="rotary", norm="rms", ffn="squared_relu", use_bias=False, qk_norm=True, tie_weights=False, init="zero"
-)
-GPT_CONFIGS = {
-    "toy": GPTConfig(vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
-    "gpt1": GPTConfig(vocab_size=40478, max_len=512, norm_first=False, init="gpt1"),
-    "gpt2": GPTConfig(),
-    "gpt2-medium": GPTConfig(num_hiddens=1024, num_heads=16, num_blks=24),
-    "gpt2-large": GPTConfig(num_hiddens=1280, num_heads=20, num_blks=36),
-    "gpt2-xl": GPTConfig(num_hiddens=1600, num_heads=25, num_blks=48),
-    "gpt3": GPTConfig(max_len=2048, num_hiddens=12288, num_heads=96, num_blks=96),
-    "modern-toy": replace(_MODERN, vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
-    "modern": _MODERN,  # as wide and deep as GPT-2
-}
+from ..transformer import TransformerEncoderBlock
+from .gpt_config import FFNS, NORMS
 
 
 class GPTState(NamedTuple):
@@ -135,7 +52,7 @@ class GPT(Module):
         super().__init__()
         self.save_hyperparameters()
         h = config.num_hiddens
-        norm = _NORMS[config.norm] if config.use_bias or config.norm == "rms" else partial(nn.LayerNorm, bias=False)
+        norm = NORMS[config.norm] if config.use_bias or config.norm == "rms" else partial(nn.LayerNorm, bias=False)
         self.embedding = nn.Embedding(config.vocab_size, h)
         self.pos_embedding = nn.Embedding(config.max_len, h) if config.positions == "learned" else None
         self.rotary = RotaryEmbedding(h // config.num_heads, config.max_len) if config.positions == "rotary" else None
@@ -175,7 +92,7 @@ class GPT(Module):
             config.use_bias,
             norm_first=config.norm_first,
             norm=norm,
-            ffn=_FFNS[config.ffn](wide, h, num_inputs=h, bias=config.use_bias),
+            ffn=FFNS[config.ffn](wide, h, num_inputs=h, bias=config.use_bias),
             qk_norm=partial(nn.RMSNorm, elementwise_affine=False) if config.qk_norm else None,
         )
 
@@ -239,6 +156,44 @@ class GPT(Module):
         logits, state = self.extend(tokens[:, None], state)
         return logits[:, 0], state
 
+    def generate(self, prompts, max_new_tokens, *, stop=None, num_samples=None, generator=None, **filters):
+        """Goes on from prompts, drawing token by token. Call ``eval()`` before, or dropout is at work.
+
+        Args:
+            prompts: integers (B, n), or a list of lists of them, of any lengths from 1.
+            max_new_tokens: the most tokens to write.
+            stop, num_samples, generator, filters: as `d2lmini.decoding.sample` takes them: ``temperature=0.8``,
+                ``top_k=50``, ``top_p=0.95``, ``repetition_penalty=1.2``, ...
+
+        Returns:
+            a `d2lmini.decoding.Sampled`; its tokens are the new ones, (B, L).
+
+        Raises:
+            ValueError: a prompt is empty, or what comes out would not fit into the context; and as ``sample`` does.
+        """
+        tokens, padding = _left_padded(prompts, self.embedding.weight.device)
+        if self.pos_embedding is not None and tokens.shape[1] + max_new_tokens - 1 > self.config.max_len:
+            raise ValueError(
+                f"the prompt has {tokens.shape[1]} tokens, to which {max_new_tokens} cannot be added: the context is "
+                f"{self.config.max_len} (max_len). Shorten one of them"
+            )
+        before = tokens[:, :-1]
+        with torch.no_grad():
+            _, state = self._go_on(before, self.empty_state(len(tokens), padding))
+        if padding is not None:
+            before = before.masked_fill(torch.arange(before.shape[1], device=before.device) < padding[:, None], -1)
+        return sample(
+            self.step,
+            state,
+            tokens[:, -1],
+            max_new_tokens,
+            stop=stop,
+            num_samples=num_samples,
+            prompt=before,
+            generator=generator,
+            **filters,
+        )
+
     def _go_on(self, tokens, state):
         self._check(tokens, state)
         past, S = state.length, state.length + tokens.shape[1]
@@ -285,3 +240,18 @@ class GPT(Module):
         others = [p for p in self.parameters() if p.dim() <= 1]
         groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
         return torch.optim.AdamW([g for g in groups if g["params"]], lr=self.lr, betas=(0.9, 0.95))
+
+
+def _left_padded(prompts, device):
+    """Prompts of any lengths as one tensor (B, n), and how much of each row is padding, (B,); None where none is."""
+    if isinstance(prompts, torch.Tensor):
+        tokens, lengths = prompts.to(device), [prompts.shape[-1]] * (prompts.dim() == 2)
+    else:
+        lengths = [len(prompt) for prompt in prompts]
+        rows = [[0] * (max(lengths) - len(prompt)) + list(prompt) for prompt in prompts]
+        tokens = torch.tensor(rows, dtype=torch.long, device=device)
+    if not lengths or min(lengths) < 1:
+        raise ValueError("a prompt is empty: there has to be a token to go on from, such as a line end or <bos>")
+    if len(set(lengths)) == 1:
+        return tokens, None
+    return tokens, torch.tensor([max(lengths) - n for n in lengths], device=device)

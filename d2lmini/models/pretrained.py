@@ -11,7 +11,8 @@ from pathlib import Path
 
 from torch import nn
 
-from .gpt import GPT, GPTConfig
+from .gpt import GPT
+from .gpt_config import GPTConfig
 from .stages import MapBlock
 from .swin import Swin, SwinConfig
 from .vit import ViT

@@ -6,9 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from d2lmini.decoding import Sampled
 from d2lmini.experiments import _language
 from d2lmini.experiments._language import Recipe
-from d2lmini.models.gpt import GPT, GPT_CONFIGS
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPT_CONFIGS
 
 RECIPE = Recipe(model=replace(GPT_CONFIGS["toy"], vocab_size=11, max_len=8, num_hiddens=8, num_heads=2), batch_size=3)
 
@@ -66,30 +68,16 @@ def test_loss_on_crops_is_a_mean_over_crops(model):
     assert found.mean().item() == pytest.approx(model.loss(model(X[:, :-1]), X[:, 1:]).item(), rel=1e-5)
 
 
-def test_recalled_counts_to_the_first_difference(model):
-    tokens = text(8).repeat(3)
-
+def test_recalled_counts_to_the_first_difference():
     class Echo:
         """Goes on as the text does for two tokens."""
 
-        embedding = model.embedding
+        def generate(self, prompts, num, temperature):
+            assert temperature == 0
+            wrong = torch.arange(num) >= 2
+            return Sampled((prompts[:, -1:] + torch.arange(1, num + 1)) % 8 + 8 * wrong, *[None] * 4)
 
-        def empty_state(self, batch):
-            return None
-
-        def extend(self, prompts, state):
-            return self.score(prompts[:, -1], 0)[0][:, None], (prompts[:, -1], 0)
-
-        def step(self, drawn, state):
-            return self.score(state[0], state[1] + 1)
-
-        def score(self, last, i):
-            follow = {tuple(tokens[j : j + 1].tolist()): tokens[j + 1 : j + 9].tolist() for j in range(8)}
-            right = torch.tensor([follow[(int(x),)][i] for x in last])
-            return F.one_hot((right + (i >= 2)) % 11, 11).float(), (last, i)
-
-    unique = torch.arange(8, dtype=torch.uint8)
-    tokens = unique.repeat(3)
+    tokens = torch.arange(8, dtype=torch.uint8).repeat(3)
     found = _language.recalled(Echo(), tokens, (1, 3), 4, 5)
     assert found == {"mean": [2.0, 2.0], "all": [0.0, 0.0]}
     assert _language.recalled(Echo(), tokens, (1, 3), 2, 5)["all"] == [1.0, 1.0]

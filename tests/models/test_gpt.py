@@ -9,7 +9,8 @@ from torch import nn
 from d2lmini.cache import KeyValueCache
 from d2lmini.data.text import load_text
 from d2lmini.decoding import greedy_search, reorder
-from d2lmini.models.gpt import GPT, GPT_CONFIGS, GPTConfig
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPT_CONFIGS, GPTConfig
 from d2lmini.tokenization.characters import CharacterTokenizer
 
 TOY, MODERN = GPT_CONFIGS["toy"], GPT_CONFIGS["modern-toy"]
@@ -96,6 +97,42 @@ def test_it_fits_decoding(model):
         open_ones = found.lengths > i
         assert torch.equal(found.tokens[open_ones, i], best[open_ones])
         X = torch.cat([X, found.tokens[:, i : i + 1]], 1)
+
+
+def test_generate_from_prompts_of_any_length(model):
+    prompts = [[3], [7, 8, 9, 10], [5, 6]]
+    found = model.generate(prompts, 6, temperature=0)
+    for prompt, row in zip(prompts, found.tokens, strict=True):
+        alone = model.generate(torch.tensor([prompt]), 6, temperature=0)
+        assert torch.equal(alone.tokens[0], row)
+        X = torch.tensor([prompt])
+        with torch.no_grad():
+            for token in row:
+                assert model(X)[0, -1].argmax() == token
+                X = torch.cat([X, token[None, None]], 1)
+
+    def drawn(seed, **options):
+        generator = torch.Generator().manual_seed(seed)
+        return model.generate(prompts, 6, generator=generator, temperature=2.0, **options).tokens
+
+    assert torch.equal(drawn(1), drawn(1)) and not torch.equal(drawn(1), drawn(2))
+    assert drawn(1, num_samples=2).shape == (3, 2, 6)
+    banned = model.generate(prompts, 1, temperature=0, repetition_penalty=1e6).tokens[:, 0].tolist()
+    assert all(token not in prompt for token, prompt in zip(banned, prompts, strict=True))
+
+
+def test_prompts_that_do_not_fit():
+    model = GPT(TOY).eval()
+    assert model.generate([[1] * 60], 5, temperature=0).tokens.shape == (1, 5)
+    with pytest.raises(ValueError, match="the prompt has 60 tokens, to which 6 cannot be added: the context is 64"):
+        model.generate([[1] * 60], 6)
+    for empty in ([[1], []], [], torch.empty(2, 0, dtype=torch.long)):
+        with pytest.raises(ValueError, match="a prompt is empty"):
+            model.generate(empty, 3)
+    with pytest.raises(ValueError, match="expected 0 to 64"):
+        model.generate([[1, 65]], 3)
+    with pytest.raises(ValueError, match="temperature"):
+        model.generate([[1]], 3, temperature=-1)
 
 
 def test_counts_are_those_of_the_papers():
