@@ -103,4 +103,5 @@ EXAMPLES = {
     "PatchAttention": _patch_attention,
     "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
     "PixelCompletion": _pixel_completion,
+    "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
