@@ -8,6 +8,7 @@ from d2lmini.figures.bpe_stepper import BPEStepper
 from d2lmini.figures.head_explorer import HeadExplorer
 from d2lmini.figures.kernel_pooling import KernelPooling
 from d2lmini.figures.layer_walk import LayerWalk
+from d2lmini.figures.next_token import NextToken
 from d2lmini.figures.patch_attention import PatchAttention
 from d2lmini.figures.patch_size import PatchSize
 from d2lmini.figures.pixel_completion import PixelCompletion
@@ -22,6 +23,7 @@ __all__ = [
     "HeadExplorer",
     "KernelPooling",
     "LayerWalk",
+    "NextToken",
     "PatchAttention",
     "PatchSize",
     "PixelCompletion",

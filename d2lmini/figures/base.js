@@ -76,8 +76,8 @@ function keep(model, key, value) {
   model.save_changes();
 }
 
-// A labelled range input with its value beside it. `scale: "log"` walks powers of ten.
-function slider(parent, { label, min, max, step, value, scale, digits = 2 }, onInput) {
+// A labelled range input with its value beside it. `scale: "log"` walks powers of ten; `say` writes the value.
+function slider(parent, { label, min, max, step, value, scale, digits = 2, say = (x) => x.toFixed(digits) }, onInput) {
   const log = scale === "log";
   const inner = log ? Math.log10 : (x) => x, outer = log ? (x) => 10 ** x : (x) => x;
   const row = add(parent, "label", { class: "d2lmini-control" });
@@ -86,7 +86,7 @@ function slider(parent, { label, min, max, step, value, scale, digits = 2 }, onI
   const shown = add(row, "output");
   const show = () => {
     const x = outer(Number(input.value));
-    shown.textContent = x.toFixed(digits);
+    shown.textContent = say(x);
     input.setAttribute("aria-valuetext", shown.textContent);
     return x;
   };

@@ -91,6 +91,33 @@ def _pixel_completion():
                                    {"a boot": true, "a bag": true}, step=20)  # fmt: skip
 
 
+def _next_token():
+    words = [
+        " the",
+        " cat",
+        " dog",
+        " house",
+        "\n",
+        " of",
+        " extraordinarily",
+        ".",
+        ",",
+        " and",
+        " sea",
+        " king",
+        " he",
+    ]
+    tokens = words + [f" w{i}" for i in range(len(words), 400)]
+    logits = -0.4 * torch.arange(400).sqrt()[torch.stack([_order(400, seed) for seed in range(3)])]
+    texts = ["The captain looked at", "To be, or not to be, that is the", "Once upon a time there was a king who had a"]
+    return figures.NextToken(texts, tokens, 3 * logits, temperature=0.8, top_k=40, top_p=0.9)
+
+
+def _order(n, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.arange(n) * (0.2 + torch.rand(n, generator=generator))).argsort().argsort()
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -103,5 +130,6 @@ EXAMPLES = {
     "PatchAttention": _patch_attention,
     "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
     "PixelCompletion": _pixel_completion,
+    "NextToken": _next_token,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
