@@ -4,6 +4,7 @@ Each figure is one Python file (what it shows, as data) and one JavaScript file 
 """
 
 from d2lmini.figures.alignment_explorer import AlignmentExplorer
+from d2lmini.figures.beam_tree import BeamTree
 from d2lmini.figures.bpe_stepper import BPEStepper
 from d2lmini.figures.head_explorer import HeadExplorer
 from d2lmini.figures.kernel_pooling import KernelPooling
@@ -20,6 +21,7 @@ from d2lmini.figures.swin_explorer import SwinExplorer
 __all__ = [
     "AlignmentExplorer",
     "BPEStepper",
+    "BeamTree",
     "HeadExplorer",
     "KernelPooling",
     "LayerWalk",

@@ -118,6 +118,13 @@ def _order(n, seed):
     return (torch.arange(n) * (0.2 + torch.rand(n, generator=generator))).argsort().argsort()
 
 
+def _beam_tree():
+    words = ["<bos>", "<eos>", "the", "a", "black", "cat", "dog", "sleeps", "eats", "extraordinarily", "now", "here"]
+    logits = 1.5 * torch.randn(12, 12, generator=torch.Generator().manual_seed(1))
+    logits[:, 0] = logits[0, 1] = -9
+    return figures.BeamTree.of(lambda tokens, state: (logits[tokens], state), (), 0, 1, 6, words, beam_size=3, shown=4)
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -131,5 +138,6 @@ EXAMPLES = {
     "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
     "PixelCompletion": _pixel_completion,
     "NextToken": _next_token,
+    "BeamTree": _beam_tree,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
