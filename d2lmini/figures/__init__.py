@@ -6,6 +6,7 @@ Each figure is one Python file (what it shows, as data) and one JavaScript file 
 from d2lmini.figures.alignment_explorer import AlignmentExplorer
 from d2lmini.figures.beam_tree import BeamTree
 from d2lmini.figures.bpe_stepper import BPEStepper
+from d2lmini.figures.cache_walk import CacheWalk
 from d2lmini.figures.head_explorer import HeadExplorer
 from d2lmini.figures.kernel_pooling import KernelPooling
 from d2lmini.figures.layer_walk import LayerWalk
@@ -22,6 +23,7 @@ __all__ = [
     "AlignmentExplorer",
     "BPEStepper",
     "BeamTree",
+    "CacheWalk",
     "HeadExplorer",
     "KernelPooling",
     "LayerWalk",

@@ -1,5 +1,7 @@
 """One figure of each kind, as large as the chapters have them: for what all figures are asked."""
 
+import types
+
 import torch
 
 import d2lmini as d2l
@@ -125,6 +127,12 @@ def _beam_tree():
     return figures.BeamTree.of(lambda tokens, state: (logits[tokens], state), (), 0, 1, 6, words, beam_size=3, shown=4)
 
 
+def _cache_walk():
+    tokens = ["once", "upon", "a", "time", "there", "was", "an", "extraordinary", "king", "."]
+    sizes = types.SimpleNamespace(num_blks=12, num_heads=12, num_hiddens=768)
+    return figures.CacheWalk(tokens, 4, sizes, step=3)
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -139,5 +147,6 @@ EXAMPLES = {
     "PixelCompletion": _pixel_completion,
     "NextToken": _next_token,
     "BeamTree": _beam_tree,
+    "CacheWalk": _cache_walk,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
