@@ -8,6 +8,7 @@ from d2lmini.figures.beam_tree import BeamTree
 from d2lmini.figures.bpe_stepper import BPEStepper
 from d2lmini.figures.cache_walk import CacheWalk
 from d2lmini.figures.head_explorer import HeadExplorer
+from d2lmini.figures.induction_head import InductionHead
 from d2lmini.figures.kernel_pooling import KernelPooling
 from d2lmini.figures.layer_walk import LayerWalk
 from d2lmini.figures.next_token import NextToken
@@ -25,6 +26,7 @@ __all__ = [
     "BeamTree",
     "CacheWalk",
     "HeadExplorer",
+    "InductionHead",
     "KernelPooling",
     "LayerWalk",
     "NextToken",

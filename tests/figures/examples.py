@@ -133,6 +133,17 @@ def _cache_walk():
     return figures.CacheWalk(tokens, 4, sizes, step=3)
 
 
+def _induction_head():
+    P, T = 12, 30
+    places, tokens = torch.arange(T), ["qxbmdzkfrcwj"[t % P] for t in range(T)]
+    scores = torch.randn(2, 4, T, T, generator=torch.Generator().manual_seed(0))
+    scores[1, 2] += 5.0 * (places[:, None] - places == P - 1)
+    weights = torch.softmax(scores.masked_fill(torch.ones(T, T).triu(1).bool(), -torch.inf), -1)
+    noise = torch.rand(2, T, generator=torch.Generator().manual_seed(1))
+    losses = torch.where(places < P, 3.9 + noise[0], 0.3 + noise[1])
+    return figures.InductionHead(tokens, weights, losses, P, {(2, 3): losses.clamp(min=3.2) + 0.3 * noise[0]})
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -148,5 +159,6 @@ EXAMPLES = {
     "NextToken": _next_token,
     "BeamTree": _beam_tree,
     "CacheWalk": _cache_walk,
+    "InductionHead": _induction_head,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
