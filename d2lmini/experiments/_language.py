@@ -20,6 +20,7 @@ from d2lmini.training.optimizers import muon_of
 from d2lmini.training.schedules import WarmupLinear
 
 CURVES = "val_step", "val_loss"
+_AT_ONCE = 8_192  # tokens that are scored together
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ def loss_on_whole(model, tokens, recipe, stride=None):
     stride = stride or max(1, T // 4)
     device, total, scored = model.embedding.weight.device, 0.0, 0
     starts = [*range(0, max(1, len(tokens) - T - 1), stride), max(0, len(tokens) - T - 1)]
-    for group in (starts[i : i + recipe.batch_size] for i in range(0, len(starts), recipe.batch_size)):
+    for group in batched(starts, max(1, _AT_ONCE // T)):
         windows = torch.stack([tokens[s : s + T + 1] for s in group]).long().to(device)  # (B, T + 1)
         losses = _losses(model, windows[:, :-1], windows[:, 1:])
         for start, row in zip(group, losses, strict=True):
@@ -212,6 +213,11 @@ def loss_on_whole(model, tokens, recipe, stride=None):
             total += row[len(row) - new :].sum().item()
             scored += new
     return total, scored
+
+
+def batched(values, size):
+    """Slices of a list, of ``size`` values each and in the end of what is left."""
+    return (values[i : i + size] for i in range(0, len(values), size))
 
 
 def _losses(model, X, Y):
