@@ -85,6 +85,7 @@ _MODULES = {
         "WarmupCosine",
         "WarmupInverseSqrt",
     ],
+    "tokenization.bpe": ["BytePairEncoding"],
     "tokenization.trained": ["BPETokenizer"],
     "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
