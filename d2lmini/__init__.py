@@ -86,6 +86,7 @@ _MODULES = {
         "WarmupInverseSqrt",
     ],
     "tokenization.bpe": ["BytePairEncoding"],
+    "tokenization.subwords": ["SubwordTokenizer"],
     "tokenization.trained": ["BPETokenizer"],
     "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
