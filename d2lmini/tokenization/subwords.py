@@ -37,8 +37,8 @@ class SubwordTokenizer:
         """Learns a vocabulary.
 
         The same texts give the same ``"bpe"`` each time. The library's trainer of ``"wordpiece"`` breaks ties at random
-        (some twenty of 4,000 pieces differ from run to run), and of ``"unigram"`` the ids of
-        equally likely pieces may change places.
+        (some twenty of 4,000 pieces differ from run to run), and in that of ``"unigram"`` equally likely pieces may
+        exchange their ids.
 
         Args:
             kind: one of `KINDS`.
