@@ -16,6 +16,7 @@ ALL = [
     diagrams.decoder_block(),
     diagrams.decoder_block(norm_first=True),
     diagrams.transformer(),
+    diagrams.text_to_embeddings(),
 ]
 
 
@@ -74,6 +75,19 @@ def test_the_shapes_of_the_decoder_block_are_those_of_a_call(norm_first):
     diagram = diagrams.decoder_block(norm_first).on(block, torch.randn(2, 4, 8), state)
     assert words(diagram).count("(2, 4, 8)") == 4
     assert diagram.places.keys() >= {"attention1", "attention2", "ffn"} <= dict(block.named_modules()).keys()
+
+
+def test_the_shapes_of_the_embeddings_are_those_of_a_call():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(11, 8)
+
+        def forward(self, ids):
+            return self.embedding(ids)
+
+    shown = words(diagrams.text_to_embeddings().on(Model(), torch.tensor([[3, 1, 2]])))
+    assert "(1, 3)" in shown and "(1, 3, 8)" in shown and not any("(B" in text for text in shown)
 
 
 def test_a_shape_that_does_not_fit_its_letters_is_refused():
