@@ -243,6 +243,7 @@ def verify_learning(t, answer):
         (_count(RHYME), 12, "the rhyme"),
         ({"aaaaab ": 3, "baaa ": 2, "aab ": 1}, 4, "words with a letter that is repeated"),
         (_drawn(t, "pqr", 5, 5), 1, "one merge"),
+        (_count("été très été même été fête été très".encode().decode("latin-1")), 9, "the bytes of French words"),
         (_count(RHYME), 60, "the rhyme until nothing is left"),
     ]
     for words, number, name in cases:

@@ -184,16 +184,7 @@ class BytePairEncoding:
 
     def _words(self, text):
         """The text in words, str or bytes."""
-        if not isinstance(text, str):
-            raise TypeError(f"a text is a {type(text).__name__}, expected str")
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            bad, place = text[error.start], error.start
-            raise ValueError(
-                f"character {place} of the text is {bad!a}, one half of a surrogate pair, which is no character: "
-                "was the text decoded with the right encoding?"
-            ) from None
+        check_text(text)
         words = [match[0] for match in self.pattern.finditer(text)]
         if sum(map(len, words)) != len(text):
             raise ValueError(f"the pattern {self.pattern.pattern!r} leaves out a part of the text {text[:30]!r}")
@@ -267,6 +258,24 @@ def merge(tokens, pair):
         else:
             merged.append(token)
     return merged
+
+
+def check_text(text):
+    """Complains about what is no text.
+
+    Raises:
+        TypeError: it is no str.
+        ValueError: it holds a lone surrogate, which no UTF-8 can write.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a {type(text).__name__}, expected str")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"character {error.start} of the text is {text[error.start]!a}, one half of a surrogate pair, which is no "
+            "character: was the text decoded with the right encoding?"
+        ) from None
 
 
 def visible(token):

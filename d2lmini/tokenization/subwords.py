@@ -4,7 +4,7 @@ import json
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from .bpe import BYTES, BytePairEncoding, visible
+from .bpe import BYTES, BytePairEncoding, check_text, visible
 
 KINDS = "bpe", "wordpiece", "unigram"
 _UNKNOWN = "<unk>"
@@ -49,14 +49,13 @@ class SubwordTokenizer:
             A `SubwordTokenizer`.
 
         Raises:
-            ValueError: there is no such kind, no text, or ``vocab_size`` has no room for the single characters (of
-                ``"bpe"``: bytes).
-            TypeError: ``texts`` is one str.
+            ValueError: there is no such kind, no text, a text with a lone surrogate, or ``vocab_size`` has no room for
+                the single characters (of ``"bpe"``: bytes).
+            TypeError: ``texts`` is one str, or holds something else than str.
         """
         if kind not in KINDS:
             raise ValueError(f"kind is {kind!r}, expected one of {', '.join(map(repr, KINDS))}")
-        if isinstance(texts, str):
-            raise TypeError("expected a list of texts, got one str: put it into a list")
+        texts = _checked(texts)
         if not any(text.strip() for text in texts):
             raise ValueError("there is no text to learn from: every text is empty")
         least = len(BYTES) if kind == "bpe" else 1 + len({c for text in texts for c in text})
@@ -69,15 +68,24 @@ class SubwordTokenizer:
 
     def encode(self, text):
         """The ids of a text, list of int (T,)."""
-        return self._tokenizer.encode(text).ids
+        return self.encode_batch([text])[0]
 
     def encode_batch(self, texts):
-        """The ids of several texts, a list of lists."""
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        """The ids of several texts, a list of lists.
+
+        Raises:
+            TypeError: ``texts`` is one str, or holds something else than str.
+            ValueError: a text holds a lone surrogate, which is no character.
+        """
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(_checked(texts))]
 
     def to_tokens(self, ids):
-        """The tokens of ids, list of str (T,), as a reader sees them: of the bpe, ``▁`` is a space."""
-        tokens = [self._tokenizer.id_to_token(int(index)) for index in ids]
+        """The tokens of ids, list of str (T,), as a reader sees them: of the bpe, ``▁`` is a space.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+        tokens = [self._tokenizer.id_to_token(index) for index in self._ids(ids)]
         return [visible(_bytes(token)) for token in tokens] if self.kind == "bpe" else tokens
 
     def tokens(self, text):
@@ -85,8 +93,19 @@ class SubwordTokenizer:
         return self.to_tokens(self.encode(text))
 
     def decode(self, ids):
-        """The text of ids. Only ``"bpe"`` gives back every text: unknown pieces, and for WordPiece spaces, are lost."""
-        return self._tokenizer.decode([int(index) for index in ids])
+        """The text of ids. Only ``"bpe"`` gives back every text: unknown pieces, and for WordPiece spaces, are lost.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+        return self._tokenizer.decode(self._ids(ids))
+
+    def _ids(self, ids):
+        ids = [int(index) for index in ids]
+        for index in ids:
+            if not 0 <= index < len(self):
+                raise ValueError(f"id {index} is outside the vocabulary of {len(self)} tokens")
+        return ids
 
     def num_unknown(self, ids):
         """How many ids are the unknown token; of ``"bpe"`` none."""
@@ -106,6 +125,15 @@ class SubwordTokenizer:
             raise ValueError(f"by_hand is of kind 'bpe', this is {self.kind!r}")
         merges = json.loads(self._tokenizer.to_str())["model"]["merges"]
         return BytePairEncoding(BYTES, [(_bytes(left), _bytes(right)) for left, right in merges], "bytes")
+
+
+def _checked(texts):
+    if isinstance(texts, str):
+        raise TypeError("expected a list of texts, got one str: put it into a list")
+    texts = list(texts)
+    for text in texts:
+        check_text(text)
+    return texts
 
 
 def _bytes(token):

@@ -100,4 +100,19 @@ def test_bad_input():
         SubwordTokenizer.train("bpe", ["a"], 255)
     with pytest.raises(ValueError, match="vocab_size is 3, expected at least 4: the characters of the texts must have"):
         SubwordTokenizer.train("unigram", ["abc"], 3)
+    for kind, tokenizer in TRAINED.items():
+        with pytest.raises(ValueError, match="one half of a surrogate pair"):
+            SubwordTokenizer.train(kind, ["ab", "\ud800"], 300)
+        with pytest.raises(ValueError, match="one half of a surrogate pair"):
+            tokenizer.encode("a\udfff")
+        for index in (-1, len(tokenizer)):
+            with pytest.raises(ValueError, match=f"id {index} is outside the vocabulary of {len(tokenizer)} tokens"):
+                tokenizer.decode([index])
+            with pytest.raises(ValueError, match="outside the vocabulary"):
+                tokenizer.to_tokens([index])
+        with pytest.raises(TypeError, match="expected a list of texts, got one str"):
+            tokenizer.encode_batch("a text")
+        with pytest.raises(TypeError, match="a text is a NoneType, expected str"):
+            tokenizer.encode(None)
+        assert tokenizer.encode("") == tokenizer.tokens("") == [] and tokenizer.decode([]) == ""
     assert len(SubwordTokenizer.train("wordpiece", ["ab ab"], 5_000)) < 10, "there is no more, and len says so"
