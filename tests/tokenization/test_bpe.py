@@ -191,6 +191,26 @@ def test_dropout():
     assert len(set(pair.tokens("ab ab ab ab ab ab ab ab ", 0.5, random.Random(0)))) > 2
 
 
+@pytest.mark.parametrize(
+    ("merges", "expected"),
+    [
+        # the second merge is possible after the first only
+        ([("a", "b"), ("ab", "c")], {"abc": lambda q: q * q, "ab c": lambda q: q * (1 - q), "a b c": lambda q: 1 - q}),
+        # both are possible at once, and the second is made where the first is left out
+        (
+            [("a", "b"), ("b", "c")],
+            {"ab c": lambda q: q, "a bc": lambda q: (1 - q) * q, "a b c": lambda q: (1 - q) ** 2},
+        ),
+    ],
+)
+def test_dropout_has_the_distribution_of_the_paper(merges, expected):
+    encoding, rng, draws = BytePairEncoding("abc", merges), random.Random(0), 4000
+    found = Counter(" ".join(encoding.tokens("abc", 0.4, rng)) for _ in range(draws))
+    assert found.keys() == expected.keys()
+    for tokens, probability in expected.items():
+        assert abs(found[tokens] / draws - probability(0.6)) < 0.03
+
+
 def test_merging_and_showing():
     assert merge(list("aaaaa"), ("a", "a")) == ["aa", "aa", "a"]
     assert merge(["a", "b", "ab", "a", "b"], ("a", "b")) == ["ab", "ab", "ab"]
