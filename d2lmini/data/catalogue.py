@@ -75,6 +75,16 @@ _GUTENBERG = (
      "31b5d23be25fe9ad27eca1e78f9f449ae2e17adf07ce62238a79425c53a96646"),
 )  # fmt: skip
 
+# language, size, SHA-256 of version 2.100, unpacked
+_DEBIAN_REFERENCE = (
+    ("en", 878088, "fc8dce7f9d076f78432b74cc91555017c855d19d5bbc5b8e7e3ad472f00ec6cf"),
+    ("de", 994502, "63eca6ba79772e38916cf357b2e44f9fc48c56ee8916c1e8fcf47ca499457f88"),
+    ("fr", 1026235, "b7e716526e40404d72911964db7327728137f82afab45efbf0bcc3d27c212a5b"),
+    ("it", 1012313, "ab948839303a6ef76107d3b53435bbced795ee3e6587fb5f146f04c6e1d74bad"),
+    ("ja", 1014668, "b9939fcf774115addea2e1753135fdb6357ccbcd6b810dfbc7860574754fa71a"),
+    ("zh-cn", 821240, "d40e8b1077b6bbc1ecba746d5f87e7bee17cd0b806f7f9363433e9bdd557e203"),
+)
+
 _ALL = (
     DataSet(
         name="fashion_mnist",
@@ -251,6 +261,19 @@ _ALL = (
         ),
         pitfalls="The first file is called a test set where it comes from, but is a part of SQuAD 1.1's "
         "training data. The other two share 16 articles: use one of them.",
+    ),
+    DataSet(
+        name="debian_reference",
+        title="Debian Reference 2.100: one manual in six languages, about 900 kB of text each",
+        licence="GPL-2 or later: to pass on parts of it is to do so under the GPL",
+        citation="Aoki and translators: Debian Reference, version 2.100, 2023",
+        files=tuple(
+            DataFile(f"debian-reference.{language}.txt.gz", hash, size, content="gzip")
+            for language, size, hash in _DEBIAN_REFERENCE
+        ),
+        pitfalls="Debian 12 has it: apt-get install debian-reference-{en,de,fr,it,ja,zh-cn}. Other releases have other "
+        "versions. Tables and commands are not prose, and parts are not translated: `load_text` leaves both out.",
+        system_folders=("/usr/share/debian-reference",),
     ),
 )
 SETS = {dataset.name: dataset for dataset in _ALL}

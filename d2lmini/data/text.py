@@ -1,5 +1,6 @@
-"""Texts by name: novels, plays, Wikipedia articles, and this book's own prose."""
+"""Texts by name: novels, plays, Wikipedia articles, a manual in six languages, and this book's own prose."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from d2lmini.data import registry
 from d2lmini.data.store import DataError
 
 BOOK = Path(__file__).parent / "assets" / "book.txt"
+LANGUAGES = "en", "de", "fr", "it", "ja", "zh-cn"  # of the manual
 _MARK = re.compile(r"^\*\*\* ?(START|END) OF TH(?:IS|E) PROJECT GUTENBERG EBOOK.*$", re.M)
 _CREDIT = re.compile(r"\A(?:Produced by|An Anonymous Volunteer).*?\n\n+", re.S)
 _CLOSING = re.compile(r"\n[ \t]*End of (?:the )?Project Gutenberg.*\Z", re.S)
@@ -16,9 +18,11 @@ def load_text(name, part=None, download=True):
     """Read a text.
 
     Args:
-        name: ``"tinyshakespeare"``, ``"gutenberg"``, ``"wikitext2"`` or ``"book"``.
+        name: ``"tinyshakespeare"``, ``"gutenberg"``, ``"wikitext2"``, ``"debian_reference"`` or ``"book"``.
         part: of ``"wikitext2"``: ``"train"``, ``"valid"`` or ``"test"``. Of ``"gutenberg"``: a book's
-            number there, such as 35; None for all, one after the other, in the order of their numbers.
+            number there, such as 35; None for all, one after the other, in the order of their numbers. Of
+            ``"debian_reference"``: ``"en"``, ``"de"``, ``"fr"``, ``"it"``, ``"ja"`` or ``"zh-cn"``; its prose, a
+            paragraph a line, without what is left in English in the other five.
         download: whether to fetch what is not on this machine.
 
     Returns:
@@ -41,9 +45,12 @@ def load_text(name, part=None, download=True):
         if files:
             books = [strip_gutenberg(_read(registry.path(name, file, download))) for file in files]
             return "\n\n\n".join(books)
+    if name == "debian_reference" and part in LANGUAGES:
+        return _manual(part, download)
     raise ValueError(
         f"there is no text {name!r} with part {part!r}, expected 'tinyshakespeare', 'gutenberg' (part: None "
-        "or a book's number), 'wikitext2' (part: 'train', 'valid' or 'test') or 'book'"
+        "or a book's number), 'wikitext2' (part: 'train', 'valid' or 'test'), 'debian_reference' (part: "
+        f"{', '.join(map(repr, LANGUAGES))}) or 'book'"
     )
 
 
@@ -81,10 +88,41 @@ def strip_gutenberg(text):
     return _CLOSING.sub("", _CREDIT.sub("", body)).strip()
 
 
-def _read(path):
+def prose_of_manual(text, between=" "):
+    """The prose of a manual that was laid out in lines: no headings, tables, lists of links, commands and their output.
+
+    Args:
+        text: the whole manual; its body is indented by four spaces.
+        between: what joins two lines of a paragraph; Japanese and Chinese have no space there.
+
+    Returns:
+        list of str, its paragraphs: what begins with a letter, ends as a sentence does, and has sixty characters or
+        more (thirty where no space joins lines).
+    """
+    text = text.replace("\xa0", " ")  # some margins are made of these
+    blocks = (block.split("\n") for block in re.split(r"\n(?: *\n)+", text))
+    blocks = (block for block in blocks if all(line.startswith("    ") for line in block))
+    found = (between.join(line.strip() for line in block) for block in blocks)
+    least = 60 if between else 30
+    return [p for p in found if len(p) >= least and p[0].isalpha() and p[-1] in ".:!?。：！？)）"]
+
+
+def _manual(language, download):
+    def prose(language):
+        text = _read(registry.path("debian_reference", f"debian-reference.{language}.txt.gz", download), gzip.open)
+        return prose_of_manual(text, "" if language in ("ja", "zh-cn") else " ")
+
+    paragraphs = prose(language)
+    if language != "en":
+        english = {re.sub(r"\s", "", paragraph) for paragraph in prose("en")}
+        paragraphs = [p for p in paragraphs if re.sub(r"\s", "", p) not in english]
+    return "\n".join(paragraphs)
+
+
+def _read(path, open=open):
     """Decode as UTF-8; universal newlines make every line end a ``\\n``."""
     try:
-        with open(path, encoding="utf-8") as stream:
+        with open(path, "rt", encoding="utf-8") as stream:
             return stream.read()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read as UTF-8 text ({error})") from error

@@ -37,8 +37,8 @@ PRESETS = {
             _BASE, model=_TINY, steps=2, checks=1, batch_size=4, val_batches=1, final_batches=1, precision="float32"
         ),
         text="book", left_out=(
-            "AdamW, 1e-3", "layer norm", "queries and keys not normed", "no positions", "GELU", "begun as GPT-2", "tied",
-            "wider", "no dropout",
+            "AdamW, 1e-3", "layer norm", "queries and keys not normed", "no positions", "GELU", "begun as GPT-2",
+            "tied", "wider", "no dropout",
         ),
     ),
     "cpu": Config(

@@ -1,9 +1,7 @@
 """Figure of chapter 12: byte-pair encoding of a text that the reader types, merge by merge."""
 
-from collections import Counter
-from itertools import pairwise
-
 from d2lmini.figures.base import Figure, table
+from d2lmini.tokenization.bpe import BytePairEncoding
 
 # traditional; the text of UDL figure 12.8
 RHYME = (
@@ -75,23 +73,8 @@ class BPEStepper(Figure):
 
 def _learn(text):
     """The merges of a text: a list of (left, right, how often the pair occurs, tokens in the text afterwards)."""
-    tokens, merges = list(text), []
-    ids = {symbol: i for i, symbol in enumerate(sorted(set(text)))}
-    while counts := Counter(pair for pair in pairwise(tokens) if not pair[0][-1].isspace()):
-        (left, right), count = min(counts.items(), key=lambda item: (-item[1], ids[item[0][0]], ids[item[0][1]]))
-        ids.setdefault(left + right, len(ids))
-        tokens = _join(tokens, left, right)
-        merges.append((left, right, count, len(tokens)))
-    return merges
-
-
-def _join(tokens, left, right):
-    joined, i = [], 0
-    while i < len(tokens):
-        found = tokens[i : i + 2] == [left, right]
-        joined.append(left + right if found else tokens[i])
-        i += 1 + found
-    return joined
+    steps = BytePairEncoding.train(text, len(text)).steps[1:] if text else []
+    return [(*step.pair, step.count, step.num_tokens) for step in steps]
 
 
 def _drawn(text):

@@ -1,10 +1,14 @@
 """From text to ids and back.
 
 vocabulary.py   D2L's `Vocab` of whole words, and the special tokens that every tokenizer here has
+bpe.py          byte-pair encoding by hand, to be read
 trained.py      a byte-pair encoding, fast, by the tokenizers library
+subwords.py     byte-pair encoding, WordPiece and unigram by that library, for comparing them
 """
 
+from .bpe import BytePairEncoding
+from .subwords import SubwordTokenizer
 from .trained import BPETokenizer
 from .vocabulary import SPECIAL_TOKENS, Vocab, WordTokenizer
 
-__all__ = ["SPECIAL_TOKENS", "BPETokenizer", "Vocab", "WordTokenizer"]
+__all__ = ["SPECIAL_TOKENS", "BPETokenizer", "BytePairEncoding", "SubwordTokenizer", "Vocab", "WordTokenizer"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from .bpe import check_text
 from .vocabulary import SPECIAL_TOKENS  # their ids are 0, 1, 2, 3
 
 # Merges stay inside a word with the space before it. An apostrophe closes its word: l'homme is l' and homme.
@@ -41,7 +42,8 @@ class BPETokenizer:
             A `BPETokenizer`.
 
         Raises:
-            ValueError: ``vocab_size`` has no room for the bytes and the special tokens, or there is no text.
+            ValueError: ``vocab_size`` has no room for the bytes and the special tokens, or there is no text, or one
+                holds a lone surrogate.
             TypeError: ``sentences`` is one str.
         """
         smallest = len(SPECIAL_TOKENS) + 256
@@ -80,6 +82,7 @@ class BPETokenizer:
 
         Raises:
             TypeError: ``texts`` is one str, or holds something else than str.
+            ValueError: a text holds a lone surrogate, which is no character.
         """
         # No token reaches over a space, so equal words need be encoded only once. The first word gets a space too: it
         # is then the same token as inside a sentence.
@@ -179,4 +182,5 @@ def _texts(texts):
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"sentence {position} is a {type(text).__name__}, expected str")
+        check_text(text)
     return texts

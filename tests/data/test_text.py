@@ -1,6 +1,7 @@
 """Texts: novels without what was put around them, and the text of the book."""
 
 import dataclasses
+import gzip
 import hashlib
 from pathlib import Path
 
@@ -65,9 +66,57 @@ def test_load_text(folders, monkeypatch):
     assert text.load_text("gutenberg") == "A NOVEL\n\nIt began.\n\n\nA NOVEL\n\nAll began."
     assert text.load_text("tinyshakespeare") == "Où?\n"
     assert [text.load_text("wikitext2", part) for part in ("train", "valid", "test")] == ["a", "b", "c"]
-    for name, part in [("gutenberg", 3), ("wikitext2", None), ("tinyshakespeare", "test"), ("times", None)]:
+    for name, part in [
+        ("gutenberg", 3),
+        ("debian_reference", "nl"),
+        ("wikitext2", None),
+        ("tinyshakespeare", "test"),
+        ("times", None),
+    ]:
         with pytest.raises(ValueError, match=f"no text '{name}' with part {part!r}, expected"):
             text.load_text(name, part)
+
+
+LONG = "and so on, and on, and on, with so many words that it is no heading at all."
+MANUAL = f"""Chapter 1. A HEADING
+
+    This is the first paragraph, {LONG}
+\xa0 \xa0 It has a second line.
+
+    Tip
+\xa0 \xa0\x20
+    A tip, {LONG}
+
+    | a table, {LONG} |
+
+    $ command --with=many --options
+    Its output, {LONG} and no full stop
+
+    Short one.
+"""
+
+
+def test_prose_of_a_manual():
+    first, tip = f"This is the first paragraph, {LONG} It has a second line.", f"A tip, {LONG}"
+    assert text.prose_of_manual(MANUAL) == [first, tip]
+    japanese = "    これは、とても長くて見出しではないことが誰にでもわかる、\n    この文章の最初の段落であります。"
+    assert text.prose_of_manual(f"{japanese}\n\n    短い。", "") == [
+        "これは、とても長くて見出しではないことが誰にでもわかる、この文章の最初の段落であります。"
+    ]
+
+
+def test_what_is_not_translated_is_left_out(folders, monkeypatch):
+    (folders / "one" / "debian_reference").mkdir()
+    described = []
+    for language, manual in {"en": MANUAL, "it": MANUAL.replace("A tip", "Un consiglio")}.items():
+        name = f"debian-reference.{language}.txt.gz"
+        (folders / "one" / "debian_reference" / name).write_bytes(gzip.compress(manual.encode()))
+        content = manual.encode()
+        described.append(DataFile(name, hashlib.sha256(content).hexdigest(), len(content), content="gzip"))
+    changed = dataclasses.replace(registry.get("debian_reference"), files=tuple(described))
+    monkeypatch.setitem(registry.SETS, "debian_reference", changed)
+    assert text.load_text("debian_reference", "en").count("\n") == 1
+    assert text.load_text("debian_reference", "it") == f"Un consiglio, {LONG}"
 
 
 def test_book_text(tmp_path, monkeypatch):

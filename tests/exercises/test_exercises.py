@@ -56,7 +56,7 @@ def test_a_key_may_be_written_in_many_ways(written, key):
         ("d2l-1l.3.1", "did you mean d2l-11.3.1?"),
         ("d2l-12.5", "no exercise 'd2l-12.5'; did you mean udl-12.5a or udl-12.5b?"),
         ("d2l-12.5a", "did you mean udl-12.5a?"),
-        ("d2l-12.7", "; udl-12 has udl-12.1, udl-12.2,"),
+        ("d2l-12.99", "; 12 has own-12.1, udl-12.1, udl-12.2,"),
         ("12.5", "udl-12.5 has parts: udl-12.5a, udl-12.5b"),
         ("udl-12.5c", "there is no 'udl-12.5c': udl-12.5 has parts: udl-12.5a, udl-12.5b"),
         ("d2l-11.3.1a", "there is no 'd2l-11.3.1a': d2l-11.3.1 has one part only"),
@@ -64,7 +64,7 @@ def test_a_key_may_be_written_in_many_ways(written, key):
         ("²", "there is no exercise '²'"),
         ("", "there is no exercise ''"),
         (5000 * "1", "there is no exercise '111"),
-        (12.10, "there is no exercise 12.1; did you mean udl-12.1?"),
+        (12.10, "there is no exercise 12.1; did you mean own-12.1 or udl-12.1?"),
         (None, "there is no exercise None"),
     ],
 )

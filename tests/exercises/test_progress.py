@@ -234,7 +234,7 @@ def test_progress_of_one_chapter(capsys):
     assert main(["progress"]) == 0 and capsys.readouterr().out == progress_report() + "\n"
     assert main(["progress", "99"]) == 1
     assert capsys.readouterr().err == (
-        f"error: there is no chapter '99' with exercises, expected one of {', '.join(sorted(registry.NOTEBOOKS))}\n"
+        f"error: there is no chapter '99' with exercises, expected one of {', '.join(registry.NOTEBOOKS)}\n"
     )
 
 

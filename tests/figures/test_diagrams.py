@@ -22,6 +22,7 @@ ALL = [
     diagrams.gpt(norm_first=False, tied=False),
     diagrams.shifted_targets(),
     diagrams.decoding_loop(),
+    diagrams.text_to_embeddings(),
 ]
 
 
@@ -133,6 +134,19 @@ def test_the_loop_of_decoding_closes():
     arrows = {(arrow.start, arrow.end) for arrow in diagrams.decoding_loop().arrows}
     order = ["new", "model", "temperature", "top k", "top p", "softmax", "draw", "append", "new"]
     assert set(pairwise(order)) <= arrows and {("model", "cache"), ("cache", "model")} <= arrows
+
+
+def test_the_shapes_of_the_embeddings_are_those_of_a_call():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(11, 8)
+
+        def forward(self, ids):
+            return self.embedding(ids)
+
+    shown = words(diagrams.text_to_embeddings().on(Model(), torch.tensor([[3, 1, 2]])))
+    assert "(1, 3)" in shown and "(1, 3, 8)" in shown and not any("(B" in text for text in shown)
 
 
 def test_a_shape_that_does_not_fit_its_letters_is_refused():

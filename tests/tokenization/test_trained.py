@@ -116,6 +116,10 @@ def test_bad_input():
         BPETokenizer.train("a text", 300)
     with pytest.raises(TypeError, match="sentence 1 is a NoneType, expected str"):
         TOKENIZER.encode_batch(["a", None])
+    with pytest.raises(ValueError, match=r"character 1 of the text is '\\ud800', one half of a surrogate pair"):
+        TOKENIZER.encode("a\ud800")
+    with pytest.raises(ValueError, match="one half of a surrogate pair"):
+        BPETokenizer.train(["a", "\udc00"], 300)
     for index in (-1, len(TOKENIZER)):
         with pytest.raises(ValueError, match=f"id {index} is outside the vocabulary of 600 tokens"):
             TOKENIZER.decode([index])

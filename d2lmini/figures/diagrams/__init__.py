@@ -1,12 +1,23 @@
 """Diagrams: how things are put together, drawn by one hand; each is a function that returns a `Diagram`.
 
-drawing.py      boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
-gpt.py          language models: the decoder-only stack, its targets, the loop that generates
-transformer.py  the Transformer: encoder block, decoder block, the whole model
+drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
+gpt.py           language models: the decoder-only stack, its targets, the loop that generates
+tokenization.py  from a text to tokens, ids and embeddings
+transformer.py   the Transformer: encoder block, decoder block, the whole model
 """
 
 from .drawing import Diagram
 from .gpt import decoding_loop, gpt, shifted_targets
+from .tokenization import text_to_embeddings
 from .transformer import decoder_block, encoder_block, transformer
 
-__all__ = ["Diagram", "decoder_block", "decoding_loop", "encoder_block", "gpt", "shifted_targets", "transformer"]
+__all__ = [
+    "Diagram",
+    "decoder_block",
+    "decoding_loop",
+    "encoder_block",
+    "gpt",
+    "shifted_targets",
+    "text_to_embeddings",
+    "transformer",
+]
