@@ -13,7 +13,6 @@ WAITING = {
     "in_context": "new: five contestants, two seeds; about 10 min",
     "gpt_ablations": "new: seventeen contestants; about 110 min on one core",
     "gpt_book": "new: a short text, forty times over; about 20 min",
-    "gpt_shakespeare": "new: 19.7 million characters; about 80 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
