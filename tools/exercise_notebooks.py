@@ -75,12 +75,13 @@ def _notebook(chapter, intro, solved):
 def _statement(exercise):
     anchor = f'<a id="{_slug(exercise.key)}"></a>'
     kinds = "; ".join(part.label for part in exercise.parts)
+    origin = "Our own" if exercise.source == "own" else f"After {exercise.source}"
     return f"""\
 {anchor}
 
 ## {exercise.key} · {exercise.title}
 
-*After {exercise.source}. Kind: {kinds}.*
+*{origin}. Kind: {kinds}.*
 
 {exercise.statement}"""
 

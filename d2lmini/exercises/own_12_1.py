@@ -1,11 +1,11 @@
 r"""The likeliest cut of a word
 
-A *unigram* vocabulary gives each piece $u$ a probability $p(u)$. A cut of a word into pieces $u_1, \dots, u_m$ has
-the probability $p(u_1) \cdots p(u_m)$, and the word is written as its likeliest cut. A word of $n$ letters has
-$2^{n-1}$ cuts, too many to try. But the best cut of the first $k$ letters ends in *some* piece, and what stands before
-that piece is the best cut of fewer letters. So with $b_0 = 0$,
+A *unigram* vocabulary gives each piece $u$ a probability $\Pr(u)$. A cut of a word into pieces $u_1, \dots, u_m$ has
+the probability $\Pr(u_1) \cdots \Pr(u_m)$, and the word is written as its likeliest cut. A word of $n$ letters has
+$2^{n-1}$ cuts: too many to try where the word is long. But the best cut of the first $k$ letters ends in *some* piece,
+and what stands before that piece is the best cut of fewer letters. So with $b_0 = 0$,
 
-$$b_k = \max_{j < k}\ \bigl(b_j + \log p(\text{letters } j+1 \text{ to } k)\bigr),$$
+$$b_k = \max_{j < k}\ \bigl(b_j + \log \Pr(\text{letters } j+1 \text{ to } k)\bigr),$$
 
 the maximum being over all $j$ for which these letters are a piece. That takes about $n^2/2$ steps (Viterbi's
 algorithm). Write `likeliest_cut(word, log_probs)`.
@@ -113,19 +113,24 @@ def letters(word, log_probs):
 
 def verify(t, answer):
     log_probs, wanted, scores = _vocabulary(t), [], []
-    for number in range(1, 9):
+    for number in range(1, 21):
         word = "".join(t.random.choice("abcd") for _ in range(1 if number == 5 else t.random.randint(7, 11)))
         wanted.append(sum(log_probs[piece] for piece in by_trying(word, log_probs)))
         got = t.call(answer, word, log_probs)
         right = isinstance(got, (list, tuple)) and all(isinstance(piece, str) for piece in got)
         t.that(right, "type", f"the result is a {type(got).__name__}, expected a list of str")
-        t.that("".join(got) == word, "not-the-word", f"the pieces of {word!r}, put together, are not {word!r}")
+        t.that("".join(got) == word, "not-the-word", f"the pieces of {word!r}, put together in order, are not {word!r}")
         foreign = [piece for piece in got if piece not in log_probs]
-        t.that(not foreign, "no-piece", f"the cut of {word!r} has a part that is no piece of the vocabulary")
+        t.that(
+            not foreign,
+            "no-piece",
+            f"the cut of {word!r} has parts that are no pieces of the vocabulary: {', '.join(map(repr, foreign))} "
+            "(log-probabilities are negative: does what is best so far begin at minus infinity, and not at 0?)",
+        )
         scores.append(float(sum(log_probs[piece] for piece in got)))
     # together: of a single word two different mistakes may make the same
     want, got = (torch.tensor(values, dtype=torch.float64) for values in (wanted, scores))
-    t.same(got, want, "the list of log-probabilities of the cuts of eight words", dtype=torch.float64)
+    t.same(got, want, "the list of log-probabilities of the cuts of twenty words", dtype=torch.float64)
 
 
 def _vocabulary(t):
@@ -147,7 +152,8 @@ EXERCISE = Exercise(
         Code(
             key="own-12.1",
             hints=[
-                "Fill a list b from left to right: `b[k]` is the best that can be had for the first k letters.",
+                "Fill a list b from left to right: `b[k]` is the best that can be had for the first k letters. `b[0]` "
+                "is 0, and the others begin at `-math.inf`.",
                 "For each k try every j < k: is `word[j:k]` a piece, and is `b[j] + log_probs[word[j:k]]` more than "
                 "the best so far? Remember the j that won.",
                 "At the end go back from k = n: the last piece is `word[j:n]` with the j remembered for n, the one "

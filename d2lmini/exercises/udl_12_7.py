@@ -1,14 +1,15 @@
 r"""Byte-pair encoding of a nursery rhyme
 
 A sailor went to sea, sea, sea, to see what he could see, see, see. The rhyme has 19 different characters, the space
-among them. Byte-pair encoding starts from these and makes one token of the two neighbours that occur together most
-often; then it does so again. No merge reaches over a word, and a space belongs to the word before it: as in `"sea "`
-and `"see "`, a token may end in a space, and has none elsewhere.
+among them. Byte-pair encoding starts from these. It makes one token of the two neighbours that stand side by side most
+often, wherever they do; then it counts again. No merge reaches over the end of a word, and a space belongs to the word
+before it: a token may end in a space, as `"sea "` and `"see "`, and has none elsewhere. Where pairs overlap all of them
+count, and they are merged from the left: in `aaa` the pair of two `a` stands twice, and becomes `aa` and `a`.
 
 A tie needs a rule, or no two programs agree. Ours is that of the `tokenizers` library. Every token has an id: the
-characters have 0, 1, 2, ... in sorted order, and each merge gives the next id to the token that it makes, unless there
-is that token already. Among the pairs that occur most often, take the one whose left token has the smallest id, and of
-those the one whose right token has.
+characters have 0, 1, 2, ... in sorted order, and each merge gives the next id to the token that it makes. Among the
+pairs that occur most often, take the one whose left token has the smallest id, and of those the one whose right token
+has.
 """
 
 import zlib
@@ -48,7 +49,7 @@ def learn_merges(words, num_merges):
             break
         best = min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))
         merges.append(best)
-        ids.setdefault(best[0] + best[1], len(ids))
+        ids[best[0] + best[1]] = len(ids)
         for tokens in split.values():
             i = 0
             while i < len(tokens) - 1:
@@ -91,6 +92,30 @@ def by_replacing(words, num_merges):
 def over_words(words, num_merges):
     """One long word."""
     return learn_merges({"".join(word * n for word, n in words.items()): 1}, num_merges)
+
+
+def without_spaces(words, num_merges):
+    return learn_merges({word.strip(): n for word, n in words.items()}, num_merges)
+
+
+def overlaps_once(words, num_merges):
+    """Of the two pairs in aaa only one is counted."""
+    ids = {character: i for i, character in enumerate(sorted(set("".join(words))))}
+    split, merges = {word: list(word) for word in words}, []
+    while len(merges) < num_merges:
+        counts = {}
+        for word, tokens in split.items():
+            ends = {}  # of the last place of a pair that was counted
+            for i, pair in enumerate(pairwise(tokens)):
+                if ends.get(pair) != i:
+                    counts[pair], ends[pair] = counts.get(pair, 0) + words[word], i + 1
+        if not counts:
+            break
+        best = min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))
+        merges.append(best)
+        ids[best[0] + best[1]] = len(ids)
+        split = {word: merge_by_merge(tokens, [best]) for word, tokens in split.items()}
+    return merges
 
 
 def never_applied(words, num_merges):
@@ -191,6 +216,18 @@ def one_of_each(word, merges):
     return tokens
 
 
+def from_the_last(word, merges):
+    return merge_by_merge(word, merges[::-1])
+
+
+def text_replaced(word, merges):
+    """Tokens in one string with a mark between them: it replaces across their ends."""
+    text = "\n".join(word)
+    for left, right in merges:
+        text = text.replace(f"{left}\n{right}", left + right)
+    return text.split("\n")
+
+
 def one_pass(word, merges):
     """Pairs of characters only."""
     tokens = list(word)
@@ -242,6 +279,7 @@ def verify_learning(t, answer):
         (_drawn(t, "abcdé", 30, 7), 25, "random words"),
         (_count(RHYME), 12, "the rhyme"),
         ({"aaaaab ": 3, "baaa ": 2, "aab ": 1}, 4, "words with a letter that is repeated"),
+        ({"aaa ": 2, "baaa ": 1, "bc ": 4}, 3, "words with pairs that overlap"),
         (_drawn(t, "pqr", 5, 5), 1, "one merge"),
         (_count("été très été même été fête été très".encode().decode("latin-1")), 9, "the bytes of French words"),
         (_count(RHYME), 60, "the rhyme until nothing is left"),
@@ -298,8 +336,9 @@ EXERCISE = Exercise(
     parts=[
         Code(
             key="udl-12.7a",
-            prompt="Write `learn_merges(words, num_merges)`. What it finds is compared with what the `tokenizers` "
-            "library finds.",
+            prompt="Write `learn_merges(words, num_merges)`. The words come counted and with their spaces: "
+            '`{"a ": 1, "sailor ": 1, "sea ": 6, ...}`. What it finds is compared with what the `tokenizers` library '
+            "finds, on the rhyme and on other words.",
             hints=[
                 "Keep each word as a list of tokens, at first its characters. A word that occurs five times needs to "
                 "be kept only once.",
@@ -345,6 +384,20 @@ EXERCISE = Exercise(
                     "character",
                 ),
                 Mutant(
+                    "last of the alphabet",
+                    "ties-last",
+                    "min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))",
+                    "max(counts, key=lambda pair: (counts[pair], pair))",
+                    "ties go to the pair that is last in the alphabet; the smallest ids decide",
+                ),
+                Mutant(
+                    "left id only",
+                    "ties-left-only",
+                    "ids[pair[0]], ids[pair[1]])",
+                    "ids[pair[0]])",
+                    "of equally frequent pairs several may have the same left token: then the right one's id decides",
+                ),
+                Mutant(
                     "first seen",
                     "ties-first-seen",
                     "(-counts[pair], ids[pair[0]], ids[pair[1]])",
@@ -366,6 +419,18 @@ EXERCISE = Exercise(
                     function=over_words,
                 ),
                 Mutant(
+                    "spaces lost",
+                    "spaces",
+                    message="the words have lost their spaces: a space is a character of its word like any other",
+                    function=without_spaces,
+                ),
+                Mutant(
+                    "overlaps counted once",
+                    "overlaps",
+                    message="in aaa the pair of two a stands twice: count both, though only one can be merged",
+                    function=overlaps_once,
+                ),
+                Mutant(
                     "never applied",
                     "never-applied",
                     message="these are the most frequent pairs of characters; after each merge the words consist of "
@@ -384,9 +449,10 @@ EXERCISE = Exercise(
                 Mutant("tokens, not pairs", "type", "merges.append(best)", "merges.append(best[0] + best[1])"),
             ],
             explanation="""
-The ids make the rule exact: they are known before the count, whatever the order of the words. Counting anew after each
-merge costs as much as the text is long. `d2l.BytePairEncoding` recounts only the words in which the pair stood, which
-is how a thousand merges of a book take a second.
+The ids make the rule exact: they do not depend on the order in which words are met. No merge makes a token that there
+is already, so that each one gets an id of its own: whatever becomes one token was cut in the same way wherever it stood
+between two ends of tokens, so the same merge made it everywhere, at once. Counting anew after each merge goes through
+all different words; `d2l.BytePairEncoding` recounts only those in which the pair stood.
 """,
         ),
         Code(
@@ -424,6 +490,19 @@ is how a thousand merges of a book take a second.
                     "min(possible)",
                     "min(possible, key=lambda found: (found[0], -found[1]))",
                     "of equal pairs the leftmost is merged first: aaa becomes aa a",
+                ),
+                Mutant(
+                    "from the last merge to the first",
+                    "reversed",
+                    message="the list is gone through from its end; the merge that was learned first is made first",
+                    function=from_the_last,
+                ),
+                Mutant(
+                    "text replaced",
+                    "replaced",
+                    message="a pair is also found where only the end of one token and the beginning of the next are "
+                    "like it: compare whole tokens, do not replace text",
+                    function=text_replaced,
                 ),
                 Mutant(
                     "longest token first",
@@ -465,7 +544,7 @@ is how a thousand merges of a book take a second.
             explanation="""
 A merge can only be made of tokens that exist, and those were made by merges learned before it. So one pass through the
 list, in order, meets every merge that will ever be possible, and it gives what training itself gave for the words of
-the training text (but for the rare token that two different merges make). No dictionary of words is needed: a word
+the training text. No dictionary of words is needed: a word
 that was never seen is cut into the pieces that it shares with others. And `"".join(tokens)` is the text again, always.
 """,
         ),
@@ -487,18 +566,17 @@ that was never seen is cut into the pieces that it shares with others. And `"".j
                     "Each merge adds a token. Early on its parts still occur elsewhere, so the number rises. Later a "
                     "merge often takes the last places where its parts occurred, and they go out of use. In the end "
                     "each different word is one token, and there are 18.",
-                    "The text shortens all the time; the number of different tokens is highest somewhere in the "
-                    "middle, and at the end it is that of the words.",
+                    "The text becomes shorter with each merge; the number of different tokens is highest somewhere in "
+                    "the middle, and at the end it is that of the words.",
                     right=True,
                 ),
                 Option(
                     "The later merges join two words, so that there are fewer tokens.",
-                    "No merge reaches over a space. The number would fall further, to one, if they did.",
+                    "No merge reaches over the end of a word. If merges did, the rhyme would end as a single token.",
                 ),
                 Option(
                     "The ids of tokens that are alike are given to one of them.",
-                    "Tokens are different strings; two merges that make the same string share an id, but that is rare "
-                    "and happens at any time.",
+                    "Tokens are different strings, and each has an id of its own, however alike two of them are.",
                 ),
             ],
         ),

@@ -17,7 +17,7 @@ _FUNCTIONS |= {"sum": "∑", "prod": "∏", "int": "∫", "partial": "∂"}
 _OPERATORS = {"odot": "⊙", "mapsto": "↦", "to": "→", "times": "×", "cdot": "·", "le": "≤", "ge": "≥", "leq": "≤"}
 _OPERATORS |= {"geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "in": "∈", "propto": "∝", "equiv": "≡", "mid": "|"}
 _SYMBOLS = {"lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "nabla": "∇", "pm": "±", "infty": "∞", "top": "⊤"}
-_SYMBOLS |= {"ldots": "…", "dots": "…", "cdots": "⋯", "prime": "′", "left": "", "right": ""}
+_SYMBOLS |= {"ldots": "…", "dots": "…", "cdots": "⋯", "prime": "′", "left": "", "right": "", "bigl": "", "bigr": ""}
 
 
 def _raised(kind):
