@@ -207,7 +207,8 @@ def look(model, config, seed):
     Returns:
         dict: ``induction`` and ``previous``, scores (L, H); ``off``, of each head [first, second], the losses without
         it (L, H, 2); ``order``, heads by falling induction score, and ``off_in_order``, the losses when 0, 1, 2 ... of
-        them are off; ``others``: by test ``first`` and ``second``, of other periods and of tokens never repeated.
+        them are off; ``others``: by test ``first``, ``second`` and the highest ``induction``
+        score of any head: other periods, and tokens that were never repeated in training ("reserved").
     """
     period, size = config.period, (model.config.num_blks, config.num_heads)
     tokens = repetitions(config, period, 2 * period, 1_000 + seed)
@@ -224,8 +225,10 @@ def look(model, config, seed):
     others |= {f"{period} in {length}": (period, length, False) for period, length in config.others}
     found = {}
     for name, (period_, length, reserved) in others.items():
-        pair = halves(losses(model, repetitions(config, period_, length, 2_000 + seed, reserved)), period_)
+        tokens_ = repetitions(config, period_, length, 2_000 + seed, reserved)
+        pair = halves(losses(model, tokens_), period_)
         found[name] = dict(zip(("first", "second"), pair, strict=True))
+        found[name]["induction"] = induction_scores(attention_maps(model, tokens_), period_).max().item()
     return {
         "induction": induction.tolist(),
         "previous": previous.tolist(),

@@ -115,6 +115,8 @@ def test_what_is_written_down_of_a_model(model):
     assert found["off_in_order"][0] != found["off_in_order"][-1] and len(found["off_in_order"]) == 5
     scores = [found["induction"][block][head] for block, head in found["order"]]
     assert scores == sorted(scores, reverse=True)
+    assert found["others"].keys() == {"reserved", "3 in 8"}
+    assert all(0 < other["induction"] < 1 for other in found["others"].values())
     shown = induction.example(model, CONFIG, 0)
     weights, T = torch.tensor(shown["weights"]), 2 * CONFIG.example
     assert weights.shape == (2, 2, T, T) and torch.allclose(weights.sum(-1), torch.ones(2, 2, T), atol=0.01)
