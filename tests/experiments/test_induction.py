@@ -123,9 +123,11 @@ def test_what_is_written_down_of_a_model(model):
     assert not weights.triu(1).any() and shown["tokens"][CONFIG.example :] == shown["tokens"][: CONFIG.example + 1]
     off = torch.tensor(shown["without"])
     assert len(shown["losses"]) == T and off.shape == (2, 2, T)
-    with induction.without(model, [(1, 0)]):
-        want = induction.losses(model, torch.tensor([shown["tokens"]]))[0]
-    assert torch.allclose(off[1, 0].double(), want, atol=1e-3) and shown["losses"] != shown["without"][1][0]
+    for block, head in ((0, 1), (1, 0)):
+        with induction.without(model, [(block, head)]):
+            want = induction.losses(model, torch.tensor([shown["tokens"]]))[0]
+        assert torch.allclose(off[block, head].double(), want, atol=1e-3)
+        assert shown["losses"] != shown["without"][block][head]
 
 
 def test_the_figure_takes_what_is_written_down(model):
