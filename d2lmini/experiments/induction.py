@@ -9,6 +9,7 @@ head looks; the losses with heads switched off; and repetitions unlike those of 
 
 The blocks are of attention alone, as in Elhage et al. 2021, and one contestant has feed-forward networks, too. (With
 one piece in a sequence nothing need be looked up: what comes next is what was not said for the longest time.)
+Whether every model that repeats has such a head is part of what is measured.
 
 Source: Olsson et al. 2022; Elhage et al. 2021.
 """
