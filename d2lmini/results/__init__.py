@@ -10,7 +10,6 @@ ROOT = FOLDER.parent.parent  # of the repository, where the package is not insta
 SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
 # Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
-    "in_context": "new: five contestants, two seeds; about 10 min",
     "gpt_ablations": "new: seventeen contestants; about 110 min on one core",
     "gpt_book": "new: a short text, forty times over; about 20 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",

@@ -1,5 +1,7 @@
 """Regression in a prompt: what a model is compared with, against numpy and closed forms; and that it sees no answer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -57,6 +59,19 @@ def test_a_step_of_gradient_descent_has_the_best_length(noise):
     X, y = X[0].double(), y[0].double()
     (slope,) = torch.autograd.grad((y[:k] - X[:k] @ w).square().sum() / 2, w)
     assert guess[0].item() == pytest.approx((-slope / (k + D + 1 + D * noise**2) @ X[k]).item())
+
+
+def test_ridge_reckons_with_the_noise_that_there_is():
+    config = replace(PRESETS["smoke"], tasks=20_000)
+    X, y = dict(in_context.prompts(config))["noise"]
+    noise = in_context.PROMPTS["noise"]["noise"]
+    best = in_context.references(config, noise, X, y)["ridge"]
+
+    def error(found):
+        return (found - y)[:, 2].square().mean().item()
+
+    penalty = config.dim * noise**2
+    assert error(best) < min(error(in_context.ridge(X, y, factor * penalty)) for factor in (0.5, 2.0))
 
 
 def test_draws():
