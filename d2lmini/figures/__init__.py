@@ -4,9 +4,14 @@ Each figure is one Python file (what it shows, as data) and one JavaScript file 
 """
 
 from d2lmini.figures.alignment_explorer import AlignmentExplorer
+from d2lmini.figures.beam_tree import BeamTree
+from d2lmini.figures.bpe_stepper import BPEStepper
+from d2lmini.figures.cache_walk import CacheWalk
 from d2lmini.figures.head_explorer import HeadExplorer
+from d2lmini.figures.induction_head import InductionHead
 from d2lmini.figures.kernel_pooling import KernelPooling
 from d2lmini.figures.layer_walk import LayerWalk
+from d2lmini.figures.next_token import NextToken
 from d2lmini.figures.patch_attention import PatchAttention
 from d2lmini.figures.patch_size import PatchSize
 from d2lmini.figures.pixel_completion import PixelCompletion
@@ -17,9 +22,14 @@ from d2lmini.figures.swin_explorer import SwinExplorer
 
 __all__ = [
     "AlignmentExplorer",
+    "BPEStepper",
+    "BeamTree",
+    "CacheWalk",
     "HeadExplorer",
+    "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "NextToken",
     "PatchAttention",
     "PatchSize",
     "PixelCompletion",

@@ -58,11 +58,11 @@ function framed(render, title, hint) {
   };
 }
 
-// A box for what may be too wide: it scrolls sideways, and while there is more to see the keyboard reaches it, too.
+// A box for what may be too wide (or too high, if its style limits that): it scrolls, and while there is more to see the keyboard reaches it, too.
 function scroller(parent) {
   const box = add(parent, "div", { class: "d2lmini-scroll" });
   const observer = new ResizeObserver(() => {
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   });
   observer.observe(box);
@@ -76,8 +76,8 @@ function keep(model, key, value) {
   model.save_changes();
 }
 
-// A labelled range input with its value beside it. `scale: "log"` walks powers of ten.
-function slider(parent, { label, min, max, step, value, scale, digits = 2 }, onInput) {
+// A labelled range input with its value beside it. `scale: "log"` walks powers of ten; `say` writes the value.
+function slider(parent, { label, min, max, step, value, scale, digits = 2, say = (x) => x.toFixed(digits) }, onInput) {
   const log = scale === "log";
   const inner = log ? Math.log10 : (x) => x, outer = log ? (x) => 10 ** x : (x) => x;
   const row = add(parent, "label", { class: "d2lmini-control" });
@@ -86,7 +86,7 @@ function slider(parent, { label, min, max, step, value, scale, digits = 2 }, onI
   const shown = add(row, "output");
   const show = () => {
     const x = outer(Number(input.value));
-    shown.textContent = x.toFixed(digits);
+    shown.textContent = say(x);
     input.setAttribute("aria-valuetext", shown.textContent);
     return x;
   };
@@ -119,6 +119,23 @@ function tick(parent, { label, value }, onInput) {
   input.checked = value;
   input.addEventListener("input", () => onInput(input.checked));
   return input;
+}
+
+// Steps from `min` to `max`: back, next, to the end, and a slider. `go(step)` goes there, `end(max)` moves the end.
+function stepper(parent, { label, min = 0, max, value }, onStep) {
+  const at = () => Number(bar.value);
+  const go = (step) => { bar.value = step; bar.dispatchEvent(new Event("input")); };
+  const back = button(parent, "← back", () => go(at() - 1), { "aria-label": `${label}: back` });
+  const forth = button(parent, "next →", () => go(at() + 1), { "aria-label": `${label}: next` });
+  const last = button(parent, "to the end", () => go(bar.max), { "aria-label": `${label}: to the end` });
+  const bar = slider(parent, { label, min, max, step: 1, value, digits: 0 }, (step) => { mark(); onStep(step); });
+  // not disabled: a button that is would lose the focus
+  function mark() {
+    place(back, { "aria-disabled": at() <= min });
+    for (const node of [forth, last]) place(node, { "aria-disabled": at() >= Number(bar.max) });
+  }
+  mark();
+  return { go, end(to) { bar.max = to; } };
 }
 
 // An SVG panel of the given size whose units are the data's: x to the right, y up. Where it has less room than its

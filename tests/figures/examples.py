@@ -1,5 +1,7 @@
 """One figure of each kind, as large as the chapters have them: for what all figures are asked."""
 
+import types
+
 import torch
 
 import d2lmini as d2l
@@ -91,6 +93,57 @@ def _pixel_completion():
                                    {"a boot": true, "a bag": true}, step=20)  # fmt: skip
 
 
+def _next_token():
+    words = [
+        " the",
+        " cat",
+        " dog",
+        " house",
+        "\n",
+        " of",
+        " extraordinarily",
+        ".",
+        ",",
+        " and",
+        " sea",
+        " king",
+        " he",
+    ]
+    tokens = words + [f" w{i}" for i in range(len(words), 400)]
+    logits = -0.4 * torch.arange(400).sqrt()[torch.stack([_order(400, seed) for seed in range(3)])]
+    texts = ["The captain looked at", "To be, or not to be, that is the", "Once upon a time there was a king who had a"]
+    return figures.NextToken(texts, tokens, 3 * logits, temperature=0.8, top_k=40, top_p=0.9)
+
+
+def _order(n, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.arange(n) * (0.2 + torch.rand(n, generator=generator))).argsort().argsort()
+
+
+def _beam_tree():
+    words = ["<bos>", "<eos>", "the", "a", "black", "cat", "dog", "sleeps", "eats", "extraordinarily", "now", "here"]
+    logits = 1.5 * torch.randn(12, 12, generator=torch.Generator().manual_seed(1))
+    logits[:, 0] = logits[0, 1] = -9
+    return figures.BeamTree.of(lambda tokens, state: (logits[tokens], state), (), 0, 1, 6, words, beam_size=3, shown=4)
+
+
+def _cache_walk():
+    tokens = ["once", "upon", "a", "time", "there", "was", "an", "extraordinary", "king", "."]
+    sizes = types.SimpleNamespace(num_blks=12, num_heads=12, num_hiddens=768)
+    return figures.CacheWalk(tokens, 4, sizes, step=3)
+
+
+def _induction_head():
+    P, T = 12, 30
+    places, tokens = torch.arange(T), ["qxbmdzkfrcwj"[t % P] for t in range(T)]
+    scores = torch.randn(2, 4, T, T, generator=torch.Generator().manual_seed(0))
+    scores[1, 2] += 5.0 * (places[:, None] - places == P - 1)
+    weights = torch.softmax(scores.masked_fill(torch.ones(T, T).triu(1).bool(), -torch.inf), -1)
+    noise = torch.rand(2, T, generator=torch.Generator().manual_seed(1))
+    losses = torch.where(places < P, 3.9 + noise[0], 0.3 + noise[1])
+    return figures.InductionHead(tokens, weights, losses, P, {(2, 3): losses.clamp(min=3.2) + 0.3 * noise[0]})
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -103,4 +156,9 @@ EXAMPLES = {
     "PatchAttention": _patch_attention,
     "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
     "PixelCompletion": _pixel_completion,
+    "NextToken": _next_token,
+    "BeamTree": _beam_tree,
+    "CacheWalk": _cache_walk,
+    "InductionHead": _induction_head,
+    "BPEStepper": lambda: figures.BPEStepper(step=5),
 }

@@ -2,9 +2,11 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import pytest
 import torch
+from torch import nn
 
 import d2lmini as d2l
 from d2lmini.figures import diagrams
@@ -16,6 +18,10 @@ ALL = [
     diagrams.decoder_block(),
     diagrams.decoder_block(norm_first=True),
     diagrams.transformer(),
+    diagrams.gpt(),
+    diagrams.gpt(norm_first=False, tied=False),
+    diagrams.shifted_targets(),
+    diagrams.decoding_loop(),
 ]
 
 
@@ -74,6 +80,59 @@ def test_the_shapes_of_the_decoder_block_are_those_of_a_call(norm_first):
     diagram = diagrams.decoder_block(norm_first).on(block, torch.randn(2, 4, 8), state)
     assert words(diagram).count("(2, 4, 8)") == 4
     assert diagram.places.keys() >= {"attention1", "attention2", "ffn"} <= dict(block.named_modules()).keys()
+
+
+class SmallGPT(nn.Module):
+    """A decoder-only model whose parts have the names that the diagram has."""
+
+    def __init__(self, norm_first, tied):
+        super().__init__()
+        self.embedding, self.pos_embedding = nn.Embedding(11, 8), nn.Embedding(9, 8)
+        self.blks = nn.ModuleList(d2l.TransformerEncoderBlock(8, 16, 2, norm_first=norm_first) for _ in range(2))
+        self.norm = nn.LayerNorm(8) if norm_first else None
+        self.dense = nn.Linear(8, 11, bias=False)
+        if tied:
+            self.dense.weight = self.embedding.weight
+
+    def forward(self, tokens):
+        X = self.embedding(tokens) + self.pos_embedding(torch.arange(tokens.shape[1]))
+        for blk in self.blks:
+            X = blk(X, causal=True)
+        return self.dense(X if self.norm is None else self.norm(X))
+
+
+@pytest.mark.parametrize(("norm_first", "tied"), [(True, True), (False, False), (True, False)])
+def test_the_shapes_of_gpt_are_those_of_a_call(norm_first, tied):
+    model = SmallGPT(norm_first, tied)
+    diagram = diagrams.gpt(norm_first, tied)
+    shown = words(diagram.on(model, torch.randint(11, (2, 5))))
+    assert {"(2, 5)", "(2, 5, 8)", "(2, 5, 11)"} <= set(shown) and not any("(B" in text for text in shown)
+    parts = dict(model.named_modules())
+    for name in ("embedding", "pos_embedding", "dense", *(["norm"] if norm_first else [])):
+        assert name in diagram.places.keys() & parts.keys()
+    for name in ("attention", "addnorm1", "ffn", "addnorm2"):
+        assert name in diagram.places and f"blks.0.{name}" in parts
+    assert ("same matrix" in shown) == tied and shown.count("layer norm") == (3 if norm_first else 2)
+
+
+def test_targets_are_the_tokens_shifted_by_one():
+    diagram = diagrams.shifted_targets(["a", "b", "c", "d"])
+    shown = words(diagram)
+    assert shown.count("a") == shown.count("d") == 1 and shown.count("b") == shown.count("c") == 2
+    for i, target in enumerate("bcd", start=1):
+        place, above = diagram.places[f"place {i}"], diagram.places[f"target {i}"]
+        assert place.x == above.x == diagram.places[f"token {i}"].x
+        at = next(n for n in svg(diagram).iter() if n.text == target and float(n.get("y")) < place.y)
+        assert float(at.get("x")) == pytest.approx(above.x)
+    assert "reads 1 to 3" in shown
+    with pytest.raises(ValueError, match="two or more"):
+        diagrams.shifted_targets(["a"])
+
+
+def test_the_loop_of_decoding_closes():
+    arrows = {(arrow.start, arrow.end) for arrow in diagrams.decoding_loop().arrows}
+    order = ["new", "model", "temperature", "top k", "top p", "softmax", "draw", "append", "new"]
+    assert set(pairwise(order)) <= arrows and {("model", "cache"), ("cache", "model")} <= arrows
 
 
 def test_a_shape_that_does_not_fit_its_letters_is_refused():

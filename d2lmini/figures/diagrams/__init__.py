@@ -1,10 +1,12 @@
 """Diagrams: how things are put together, drawn by one hand; each is a function that returns a `Diagram`.
 
 drawing.py      boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
+gpt.py          language models: the decoder-only stack, its targets, the loop that generates
 transformer.py  the Transformer: encoder block, decoder block, the whole model
 """
 
 from .drawing import Diagram
+from .gpt import decoding_loop, gpt, shifted_targets
 from .transformer import decoder_block, encoder_block, transformer
 
-__all__ = ["Diagram", "decoder_block", "encoder_block", "transformer"]
+__all__ = ["Diagram", "decoder_block", "decoding_loop", "encoder_block", "gpt", "shifted_targets", "transformer"]

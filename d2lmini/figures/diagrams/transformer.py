@@ -6,6 +6,43 @@ Source: Vaswani et al. 2017, section 3; Xiong et al. 2020 for the norm inside of
 from .drawing import ROW, Diagram
 
 
+def stack(diagram, below, row, sublayers, norm_first, *, of=None):
+    """Draws sublayers, one over the other, each with its residual connection and its norm.
+
+    Args:
+        diagram: where to.
+        below: name of what the first one stands on.
+        row: the row of that.
+        sublayers: list of (name, text, accent, name of its AddNorm), named as in the module.
+        norm_first: whether the norm stands before the sublayer.
+        of: part of the module whose output goes into the first one.
+
+    Returns:
+        The row and the name of the last thing.
+    """
+    last = below
+    for sublayer, text, accent, norm in sublayers:
+        parts = [(sublayer, text, accent)]
+        if norm_first:
+            parts.insert(0, (norm, "layer norm", None))
+        bottom = last
+        for part, words, colour in parts:
+            first = part == parts[0][0]
+            row += 1.0 if not first else 1.7 if bottom == below else 1.45
+            diagram.box(part, (0, row), words, width=2.1, accent=colour)
+            if first:
+                given, at = (of, 0.3) if bottom == below else (None, 0.4)
+                diagram.arrow(bottom, part, "(B, T, h)", of=given, side="left", at=at)
+            else:
+                diagram.arrow(parts[0][0], part)
+        row, last = row + 0.85, f"{norm}+"
+        diagram.plus(last, (0, row)).arrow(sublayer, last).arrow(bottom, last, around=1.3)
+        if not norm_first:
+            row, last = row + 0.85, norm
+            diagram.box(norm, (0, row), "layer norm", width=2.1).arrow(f"{norm}+", norm)
+    return row, last
+
+
 def _block(name, description, sublayers, norm_first):
     """A stack of sublayers from the input ``X`` up, each with its residual connection and its norm.
 
@@ -24,26 +61,7 @@ def _block(name, description, sublayers, norm_first):
         f"From the bottom up: {description} A layer norm stands {where}.",
     )
     diagram.text("X", (0, 0))
-    last, row = "X", 0.0
-    for sublayer, text, accent, norm in sublayers:
-        parts = [(sublayer, text, accent)]
-        if norm_first:
-            parts.insert(0, (norm, "layer norm", None))
-        below = last
-        for part, words, colour in parts:
-            first = part == parts[0][0]
-            row += 1.0 if not first else 1.7 if below == "X" else 1.45
-            diagram.box(part, (0, row), words, width=2.1, accent=colour)
-            if first:
-                of, at = ("input 0", 0.3) if below == "X" else (None, 0.4)
-                diagram.arrow(below, part, "(B, T, h)", of=of, side="left", at=at)
-            else:
-                diagram.arrow(parts[0][0], part)
-        row, last = row + 0.85, f"{norm}+"
-        diagram.plus(last, (0, row)).arrow(sublayer, last).arrow(below, last, around=1.3)
-        if not norm_first:
-            row, last = row + 0.85, norm
-            diagram.box(norm, (0, row), "layer norm", width=2.1).arrow(f"{norm}+", norm)
+    row, last = stack(diagram, "X", 0.0, sublayers, norm_first, of="input 0")
     diagram.text("output", (0, row + 1.5)).arrow(last, "output", "(B, T, h)", of="", side="left", at=0.7)
     return diagram.frame(
         "L times", [norm for *_, norm in sublayers] + [name for name, *_ in sublayers] + [last], pad=(50, 24)
