@@ -11,6 +11,7 @@ SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment a
 # Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
     "gpt_book": "new: a short text, forty times over; about 20 min",
+    "gpt_gutenberg": "new: 21 novels, vocabularies of two sizes; about 30 min",
     "gpt_shakespeare": "new: 19.7 million characters; about 80 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
