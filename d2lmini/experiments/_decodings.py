@@ -162,7 +162,7 @@ def compare(model, tokens, config, decode):
         found = read(model, rows, judged.flatten(0, 1), config.beyond if name in ("the author", "sampling") else ())
         methods[name] = {"log_prob": found["log_prob"].mean().item(), **looks(texts, searched)}
         entropy[name] = [round(x, 4) for x in found["entropy"].mean(0).tolist()]
-        written[name] = [decode(row) for row in texts[: config.shown, 0]]
+        written[name] = [after(*pair, decode) for pair in zip(contexts[: config.shown], texts[:, 0], strict=False)]
         if found["beyond"]:
             tail[name] = {
                 "k": list(config.beyond),
@@ -171,6 +171,11 @@ def compare(model, tokens, config, decode):
                 "without": [(found["rank"] < k).all(1).double().mean().item() for k in config.beyond],
             }
     return {"methods": methods, "tail": tail, "entropy": entropy, "written": written}
+
+
+def after(context, text, decode):
+    """The text of ids (L,) as it stands after those of a context: with the space that it begins with, if it does."""
+    return decode(torch.cat([context, text]))[len(decode(context)) :]
 
 
 def repeated(model, sentences, times):

@@ -162,7 +162,7 @@ def look(model, tokenizer, ids, texts, config):
             "tokens": names,
             "contexts": [tokenizer.decode(row) for row in contexts],
             "hundredths_below": _decodings.next_scores(model, contexts),
-            "followed_by": [tokenizer.decode(row) for row in truth],
+            "followed_by": [_decodings.after(*pair, tokenizer.decode) for pair in zip(contexts, truth, strict=True)],
         },
         "tree": tree.state["searches"],
     }

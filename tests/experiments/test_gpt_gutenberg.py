@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from d2lmini.experiments import gpt_gutenberg
+from d2lmini.experiments import _decodings, gpt_gutenberg
 from d2lmini.tokenization.trained import BPETokenizer
 
 NOVEL = "I\n\n\nIt was late,\nand it rained.\n\nShe went out. He did not. Why?\nNo one\nknew."
@@ -29,6 +29,13 @@ def test_the_ids_are_the_text():
     tokenizer, *ids = gpt_gutenberg.encoded(texts, 300)
     assert [tokenizer.decode(row) for row in ids] == ["\n\n".join(part) for part in texts]
     assert 0.09 < len(texts[1][0]) / len(texts[0][0]) < 0.15
+
+
+def test_a_text_keeps_the_space_that_it_begins_with():
+    tokenizer = BPETokenizer.train(["to be or not"], 261)
+    context, text = (torch.tensor(tokenizer.encode(part)) for part in ("to", "be"))
+    assert _decodings.after(context, text, tokenizer.decode) == " be" and tokenizer.decode(text) == "be"
+    assert _decodings.after(context, text[1:], tokenizer.decode) == "be"
 
 
 def test_sentences_are_cut_to_one_length():
