@@ -28,10 +28,16 @@ METHODS = {
 ROWS = 64  # texts that are read at once: the logits of more would be large
 
 
-def passages(tokens, num, before, after):
-    """Places of a text, equally far apart: contexts (num, before) and what follows each, (num, after)."""
-    ends = torch.linspace(before, len(tokens) - after, num).long().tolist()
-    found = torch.stack([tokens[end - before : end + after] for end in ends]).long()
+def passages(tokens, num, before, after, begins=None):
+    """Places of a text, about equally far apart: contexts (num, before) and what follows each, (num, after).
+
+    ``begins``, (V,), says which tokens may come first in what follows, as those that begin a word; None: all.
+    """
+    ends = torch.linspace(before, len(tokens) - after, num).long()
+    if begins is not None:  # the next such place, or the last one
+        allowed = begins[tokens[before : len(tokens) - after + 1].long()].nonzero()[:, 0] + before
+        ends = allowed[torch.searchsorted(allowed, ends).clamp(max=len(allowed) - 1)]
+    found = torch.stack([tokens[end - before : end + after] for end in ends.tolist()]).long()
     return found[:, :before], found[:, before:]
 
 
@@ -107,6 +113,35 @@ def loop(tokens, times=3):
     return None
 
 
+def turns(model, contexts, num, least=4):
+    """How probable the tokens of a loop are, turn by turn, where greedy decoding ends in one.
+
+    Args:
+        model: a `GPT` in evaluation mode.
+        contexts: integers (P, n).
+        num: tokens to write.
+        least: turns that a loop must have to count in the mean.
+
+    Returns:
+        dict for JSON: ``loops``, how many of the P texts end in one; ``lengths``, their tokens; ``counted``, how many
+        have so many turns; ``probability``, the mean over these of their tokens' in the first, second ... turn, or
+        None where there are none.
+    """
+    texts = write(model, contexts, num, METHODS["greedy"], 1)[:, 0]  # (P, num)
+    probability = read(model, contexts, texts)["log_prob"].exp()
+    lengths, rows = [], []
+    for text, each in zip(texts.tolist(), probability, strict=True):
+        if period := loop(text):
+            lengths.append(period)
+            start = num - period
+            while start and text[start - 1] == text[start - 1 + period]:
+                start -= 1
+            if (num - start) // period >= least:
+                rows.append(each[start : start + least * period].view(least, period).mean(1))
+    mean_row = torch.stack(rows).mean(0).tolist() if rows else None
+    return {"loops": len(lengths), "lengths": lengths, "counted": len(rows), "probability": mean_row}
+
+
 def looks(texts, searched):
     """How varied texts are and how much they repeat themselves.
 
@@ -135,7 +170,7 @@ def looks(texts, searched):
     }
 
 
-def compare(model, tokens, config, decode):
+def compare(model, tokens, config, decode, begins=None):
     """Every way of decoding from the same prompts, beside what the author wrote.
 
     Args:
@@ -144,6 +179,7 @@ def compare(model, tokens, config, decode):
         config: has ``prompts`` (their number), ``prompt_length``, ``length``, ``texts`` (for each prompt), ``shown``
             (prompts whose texts are kept), ``beyond`` and ``seeds``.
         decode: from ids to a text.
+        begins: as for `passages`.
 
     Returns:
         dict for JSON: ``methods``, for each and "the author" what `looks` gives and ``log_prob``, the mean over tokens;
@@ -151,7 +187,7 @@ def compare(model, tokens, config, decode):
         share of tokens ``drawn`` from there, and the share of texts ``without`` any; ``entropy``, the model's for each
         place of a text; ``written``, texts.
     """
-    contexts, truth = passages(tokens, config.prompts, config.prompt_length, config.length)
+    contexts, truth = passages(tokens, config.prompts, config.prompt_length, config.length, begins)
     methods, tail, entropy, written = {}, {}, {}, {"prompt": [decode(row) for row in contexts[: config.shown]]}
     for name, method in {"the author": None, **METHODS}.items():
         searched = "beam_size" in (method or {})

@@ -28,8 +28,9 @@ class Config(Recipe):
     ``prompts`` of ``prompt_length`` tokens are continued by ``length`` tokens in ``texts`` ways each; the texts of
     the first ``shown`` are kept. ``beyond`` are the sizes of heads of the distribution beyond which the tail is
     measured. Of up to ``sentences`` sentences the first ``sentence_length`` tokens stand ``copies`` times in a row.
-    ``swap_lengths``, ``swaps``, ``swap_context`` and ``swap_scored`` are those of `_decodings.swapped`. After
-    ``contexts`` prompts the scores of the next token are kept, and after the first a search of ``tree_length`` tokens.
+    ``swap_lengths``, ``swaps``, ``swap_context`` and ``swap_scored`` are those of `_decodings.swapped`; as many prompts
+    are continued greedily by ``loop_length`` tokens, to look at the loops in which that ends. After ``contexts``
+    prompts the scores of the next token are kept, and after the first a search of ``tree_length`` tokens.
     """
 
     text: str = "gutenberg"
@@ -48,6 +49,7 @@ class Config(Recipe):
     swaps: int = 200
     swap_context: int = 96
     swap_scored: int = 16
+    loop_length: int = 90
     contexts: int = 3
     tree_length: int = 6
     seeds: tuple = (0,)
@@ -65,15 +67,15 @@ PRESETS = {
         _LAPTOP, model=replace(GPT_CONFIGS["modern-toy"], max_len=48, num_hiddens=16, num_heads=2), text="book",
         batch_size=4, steps=6, checks=2, val_batches=2, final_batches=2, precision="float32", val_share=0.02,
         vocab_sizes=(320, 280), prompts=3, prompt_length=6, length=10, texts=2, beyond=(1, 10), sentences=6,
-        sentence_length=12, copies=2, swap_lengths=(0, 4), swaps=3, swap_context=12, swap_scored=4, contexts=2,
-        tree_length=3,
+        sentence_length=12, copies=2, swap_lengths=(0, 4), swaps=3, swap_context=12, swap_scored=4, loop_length=20,
+        contexts=2, tree_length=3,
     ),
     # a short text: the book's own
     "cpu": replace(
         _LAPTOP, model=replace(_LAPTOP.model, max_len=96, num_hiddens=96, num_heads=3, num_blks=3), text="book",
         batch_size=16, steps=240, checks=4, precision="float32", val_share=0.1, vocab_sizes=(1024, 384), prompts=20,
         prompt_length=16, length=40, texts=3, beyond=(1, 10, 100, 500), sentences=60, copies=6,
-        swap_lengths=(0, 8, 16, 32), swaps=60, swap_context=64,
+        swap_lengths=(0, 8, 16, 32), swaps=60, swap_context=64, loop_length=60,
     ),
     "laptop": _LAPTOP,
     # four times through the text
@@ -85,8 +87,9 @@ PRESETS = {
 
 
 def unwrapped(text):
-    """A text whose paragraphs are one line each, with an empty line between them."""
-    return re.sub(r"\n{3,}", "\n\n", re.sub(r"(?<!\n)\n(?!\n)", " ", text))
+    """A text whose paragraphs are one line each, with an empty line between them, and its words one space apart."""
+    text = re.sub(r"(?<!\n)\n(?!\n)", " ", re.sub(r"[ \t]*\n[ \t]*", "\n", text))
+    return re.sub(r" {2,}", " ", re.sub(r"\n{3,}", "\n\n", text))
 
 
 def divided(text, share):
@@ -147,15 +150,18 @@ def look(model, tokenizer, ids, texts, config):
     """What each way of decoding makes of a trained model: a dict for JSON."""
     model = model.cpu().float()
     seed = config.seeds[0]
-    contexts, truth = _decodings.passages(ids[1], config.contexts, config.prompt_length, 20)
+    names = [tokenizer.to_tokens(i) for i in range(len(tokenizer))]
+    begins = torch.tensor([name.startswith("▁") and len(name) > 1 for name in names])  # a word
+    contexts, truth = _decodings.passages(ids[1], config.contexts, config.prompt_length, 20, begins)
+    prompts, _ = _decodings.passages(ids[1], config.swaps, config.prompt_length, config.loop_length, begins)
     sentences = sentences_of("\n\n".join(texts[1]), tokenizer, config.sentence_length, config.sentences)
     _, state = model.extend(contexts[:1, :-1], model.empty_state(1))
-    names = [tokenizer.to_tokens(i) for i in range(len(tokenizer))]
     # a full stop ends the search
     tree = BeamTree.of(model.step, state, contexts[0, -1], tokenizer["."], config.tree_length, names)
     swap = (config.swap_lengths, config.swaps, config.swap_context, config.swap_scored, seed)
     return {
-        **_decodings.compare(model, ids[1], config, tokenizer.decode),
+        **_decodings.compare(model, ids[1], config, tokenizer.decode, begins),
+        "turns": _decodings.turns(model, prompts, config.loop_length),
         "repeated": _decodings.repeated(model, sentences, config.copies) | {"sentences": len(sentences)},
         "swapped": _decodings.swapped(model, ids[1], *swap),
         "next": {

@@ -31,6 +31,15 @@ def test_passages_are_contexts_and_what_follows():
     assert contexts[0, 0] == 0 and truth[-1, -1] == 49 and contexts.dtype == torch.long
 
 
+def test_passages_end_where_a_word_begins():
+    text = torch.tensor([0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1])  # 0 begins one
+    contexts, truth = _decodings.passages(text, 4, 2, 3, begins=torch.tensor([True, False]))
+    assert truth.tolist() == [[0, 1, 1], [0, 1, 1], [0, 1, 1], [0, 1, 1]]
+    assert contexts.tolist() == [[1, 1], [1, 1], [1, 1], [1, 1]]
+    every, _ = _decodings.passages(torch.arange(30), 4, 2, 3, begins=torch.ones(30, dtype=torch.bool))
+    assert torch.equal(every, _decodings.passages(torch.arange(30), 4, 2, 3)[0])
+
+
 def test_reading_is_scoring_token_by_token(model, monkeypatch):
     monkeypatch.setattr(_decodings, "ROWS", 2)
     contexts, texts = tokens(5, 3), tokens(5, 4, seed=1)
@@ -73,6 +82,20 @@ def test_more_search_finds_likelier_texts(model):
 )
 def test_loop(text, period):
     assert _decodings.loop(list(text)) == period
+
+
+def test_turns_of_a_loop(monkeypatch):
+    written = torch.tensor([[5, *[7, 8, 9] * 4, 7], [3] * 14, [*range(14)], [1, 2] * 3 + [4, 6] * 4])
+    monkeypatch.setattr(_decodings, "write", lambda *args: written[:, None])
+    chances = torch.arange(1, 15).log().expand(4, 14)
+    monkeypatch.setattr(_decodings, "read", lambda *args: {"log_prob": chances})
+    found = _decodings.turns(None, None, 14)
+    assert found["loops"] == 3 and found["lengths"] == [3, 1, 2] and found["counted"] == 3
+    rows = torch.tensor([[3.0, 6, 9, 12], [1, 2, 3, 4], [7.5, 9.5, 11.5, 13.5]])
+    assert found["probability"] == pytest.approx(rows.mean(0).tolist())
+    monkeypatch.setattr(_decodings, "write", lambda *args: written[2:3, None])
+    monkeypatch.setattr(_decodings, "read", lambda *args: {"log_prob": chances[:1]})
+    assert _decodings.turns(None, None, 14) == {"loops": 0, "lengths": [], "counted": 0, "probability": None}
 
 
 def test_looks_of_texts_that_are_known():

@@ -6,7 +6,7 @@ import torch
 from d2lmini.experiments import _decodings, gpt_gutenberg
 from d2lmini.tokenization.trained import BPETokenizer
 
-NOVEL = "I\n\n\nIt was late,\nand it rained.\n\nShe went out. He did not. Why?\nNo one\nknew."
+NOVEL = "I\n  \n\nIt was  late,\n  and it rained.\n\nShe went out. He did not. Why?\nNo one\nknew."
 
 
 def test_lines_are_joined_and_paragraphs_are_not():
