@@ -12,7 +12,6 @@ SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment a
 WAITING = {
     "gpt_ablations": "new: seventeen contestants; about 110 min on one core",
     "gpt_book": "new: a short text, forty times over; about 20 min",
-    "gpt_gutenberg": "new: 21 novels, vocabularies of two sizes; about 30 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
