@@ -31,10 +31,11 @@ MAY_IMPORT = {
     "attention": {"scoring", "masks"},
     "multi_head": {"attention", "cache", "scoring", "masks"},
     "transformer": {"multi_head", "cache", "position", "scoring", "masks"},
+    "layout": {"transformer", "multi_head", "masks"},
     "hooks": {"multi_head", "attention"},
     "vision": {"position", "multi_head"},
     "models": {
-        *("transformer", "multi_head", "attention", "position", "masks", "decoding", "training"),
+        *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training"),
         "vision",
     },
     "training": {"metrics", "plotting", "utils"},

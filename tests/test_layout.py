@@ -100,7 +100,7 @@ def test_the_model_stays_as_it_is():
     assert type(model.blks[0].attention) is MultiHeadAttention and not any(p.requires_grad for p in fast.parameters())
     linears = [m for m in fast.modules() if type(m) is nn.Linear]
     assert len(linears) == 2 * 4 + 1 and all(m.weight.T.is_contiguous() for m in linears)
-    assert torch.equal(fast.train()(tokens(2, 5)), fast.eval()(tokens(2, 5))), "nothing is dropped"
+    assert all(norm.dropout is None for blk in fast.blks for norm in (blk.addnorm1, blk.addnorm2))
 
 
 def grown(fast):
@@ -177,13 +177,15 @@ def test_weights_are_shown_and_heads_switched_off(model):
 
 def test_what_is_watched_or_of_another_kind_stays():
     class Low(nn.Linear):
-        pass
+        def forward(self, X):
+            return super().forward(X).round()
 
     model = some(replace(TOY, num_blks=4))
     seen = []
     model.blks[0].attention.W_k.register_forward_hook(lambda *_: seen.append("k"))
     model.blks[1].ffn.dense1.register_forward_pre_hook(lambda *_: seen.append("ffn"))
-    model.blks[2].attention.W_v = Low(64, 64)
+    for name in ("W_q", "W_k", "W_v"):
+        setattr(model.blks[2].attention, name, Low(64, 64))
     fast = for_decoding(model)
     assert [type(blk) is PackedBlock for blk in fast.blks] == [False, False, False, True]
     X = tokens(2, 4)
