@@ -62,6 +62,7 @@ _MODULES = {
         "TransformerDecoderBlock",
         "TransformerEncoderBlock",
     ],
+    "layout": ["PackedAttention", "PackedBlock", "for_decoding"],
     "vision.patches": ["PatchEmbedding", "patchify", "unpatchify"],
     "vision.stochastic_depth": ["DropPath"],
     "vision.grid_position": ["GridRotary", "resize_positions", "sinusoidal_2d"],

@@ -113,7 +113,7 @@ class Attention(nn.Module):
 
     def _remember(self, output, weights, *inputs):
         """Lets `attention_weights` be ``weights(*inputs)`` until the backward pass reaches ``output``."""
-        self._last = _LastCall(weights, inputs)
+        self.__dict__["_last"] = _LastCall(weights, inputs)  # a Module's own way to set takes five times as long
         if output.requires_grad:
             output.register_hook(self._last.forget)
         return output
@@ -218,7 +218,7 @@ class _LastCall:
 
     def __init__(self, compute, inputs):
         self.compute = compute
-        self.inputs = [x if x is None else x.detach() for x in inputs]
+        self.inputs = [x.detach() if x is not None and x.requires_grad else x for x in inputs]
         self.versions = self._versions()
 
     def _versions(self):
@@ -285,7 +285,9 @@ def check_inputs(queries, keys, values, score_bias=None):
 
 def _fit(queries, keys, values):
     return (
-        all(isinstance(x, torch.Tensor) for x in (queries, keys, values))
+        isinstance(queries, torch.Tensor)
+        and isinstance(keys, torch.Tensor)
+        and isinstance(values, torch.Tensor)
         and queries.dim() in (3, 4)
         and queries.shape[:-2] == keys.shape[:-2] == values.shape[:-2]  # (B,) or (B, H)
         and keys.shape[-2] == values.shape[-2]

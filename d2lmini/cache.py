@@ -10,6 +10,7 @@ import torch
 from torch.utils._pytree import register_pytree_node
 
 _GROWTH = 1.5  # of a block that is full; with it each position is copied about twice in the mean
+_LARGE = 2**18  # numbers in the keys of a block, from which on a CPU's caches do not hold those of a few layers
 
 
 class KeyValueCache:
@@ -53,18 +54,19 @@ class KeyValueCache:
         Raises:
             ValueError: batches, heads or sizes differ.
         """
-        if self.keys.shape[:2] != new.keys.shape[:2] or self.keys.shape[3] != new.keys.shape[3]:
+        (batch, heads, start, size), added = self._keys.shape, new._keys.shape
+        if added != (batch, heads, added[2], size):
             raise ValueError(
                 f"the cache holds {tuple(self.keys.shape)}, to which {tuple(new.keys.shape)} cannot be appended: "
                 "expected (B, H, S, d) that differ in S alone"
             )
         if torch.is_grad_enabled() or self.keys.dtype != new.keys.dtype:  # autograd wants what it saved unchanged
             return KeyValueCache(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
-        end = self.length + new.length
+        end = start + added[2]
         room = self._room
-        if room is None or not room.takes(self.length, end):
+        if room is None or not room.takes(start, end):
             room = _Room(self, end)
-        room.write(self.length, new)
+        room.write(start, end, new)
         return KeyValueCache(room.keys[:, :, :end], room.values[:, :, :end], room)
 
     def __iter__(self):
@@ -82,20 +84,23 @@ class _Room:
 
     def __init__(self, cache, least):
         capacity = max(int(_GROWTH * least), least + 15)
-        self.keys, self.values = (x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in cache)
-        self.used = 0
-        self.write(0, cache)
+        batch, heads, _, size = cache.keys.shape
+        self.keys, self.values = (x.new_empty(batch, heads, capacity, size) for x in cache)
+        # one query's scores are read faster from keys that lie feature by feature; it pays where a sequence goes on
+        if cache._room is not None and self.keys.device.type == "cpu" and self.keys.numel() >= _LARGE:
+            self.keys = self.keys.view(batch, heads, size, capacity).mT
+        self.write(0, cache.length, cache)
 
     def takes(self, start, end):
         """Whether positions from ``start`` to ``end`` may be written."""
-        if self.keys.is_inference() and not torch.is_inference_mode_enabled():
+        if start != self.used or end > self.keys.shape[2]:
             return False
-        return start == self.used and end <= self.keys.shape[2]
+        return torch.is_inference_mode_enabled() or not self.keys.is_inference()
 
-    def write(self, start, cache):
-        self.used = start + cache.length
-        self.keys[:, :, start : self.used] = cache.keys
-        self.values[:, :, start : self.used] = cache.values
+    def write(self, start, end, cache):
+        self.used = end
+        self.keys[:, :, start:end] = cache._keys
+        self.values[:, :, start:end] = cache._values
 
 
 # what a tree_map makes of a cache are other tensors, which have no room of their own

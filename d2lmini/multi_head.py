@@ -76,7 +76,7 @@ class MultiHeadAttention(nn.Module):
         self.W_k = nn.Linear(key_size or num_hiddens, num_hiddens, bias=bias)
         self.W_v = nn.Linear(value_size or num_hiddens, num_hiddens, bias=bias)
         self.W_o = nn.Linear(num_hiddens, num_hiddens, bias=bias)
-        self.q_norm, self.k_norm = ((qk_norm or nn.Identity)(num_hiddens // num_heads) for _ in range(2))
+        self.q_norm, self.k_norm = (None if qk_norm is None else qk_norm(num_hiddens // num_heads) for _ in range(2))
 
     def forward(
         self,
@@ -131,10 +131,12 @@ class MultiHeadAttention(nn.Module):
             mask is not None and torch.is_grad_enabled()
         ):  # else a NaN that no head sees gets into the weights' gradients
             queries, keys, values = without_idle(mask.any(1), queries, keys, values)
-        heads = self.q_norm(self.to_heads(self.W_q, queries))  # (B, H, T, d)
+        heads, *new = self._projected(queries, keys, values)
+        if self.q_norm is not None:
+            heads = self.q_norm(heads)  # (B, H, T, d)
         seen = cache
         if keys is not None:
-            new = self._project(keys, values, rotary, past)
+            new = self._as_cache(*new, rotary, past)
             seen = cache.append(new) if past else new
         if rotary is not None:
             heads = rotary(heads, seen.length - queries.shape[1])
@@ -154,11 +156,11 @@ class MultiHeadAttention(nn.Module):
         as ``cache`` with neither keys nor values.
         """
         self._check(W_k=keys, W_v=values)
-        return self._project(keys, values, rotary, offset)
+        return self._as_cache(*self._projected(None, keys, values)[1:], rotary, offset)
 
     def empty_cache(self, batch):
         """A `KeyValueCache` of no positions, (batch, H, 0, d), to start from."""
-        weight = self.W_k.weight
+        weight = self.W_o.weight
         empty = weight.new_empty(batch, self.num_heads, 0, weight.shape[0] // self.num_heads)
         return KeyValueCache(empty, empty)
 
@@ -174,15 +176,23 @@ class MultiHeadAttention(nn.Module):
         """X (B, n, size), projected by one of ``W_q``, ``W_k``, ``W_v`` and cut into heads: (B, H, n, d)."""
         return linear(X).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, n, h) to (B, H, n, d)
 
-    def _project(self, keys, values, rotary, offset):
-        projected = self.k_norm(self.to_heads(self.W_k, keys))  # (B, H, S, d)
-        if rotary is not None:
-            projected = rotary(projected, offset)
-        return KeyValueCache(projected, self.to_heads(self.W_v, values))
+    def _projected(self, queries, keys, values):
+        """Heads (B, H, n, d) of each; None stays None."""
+        pairs = (self.W_q, queries), (self.W_k, keys), (self.W_v, values)
+        return [X if X is None else self.to_heads(linear, X) for linear, X in pairs]
+
+    def _as_cache(self, keys, values, rotary, offset):
+        """Projected keys and values (B, H, S, d) as they are kept: keys normed, and turned from ``offset`` on."""
+        if self.k_norm is not None:
+            keys = self.k_norm(keys)
+        return KeyValueCache(keys if rotary is None else rotary(keys, offset), values)
+
+    def _input_size(self, name):
+        return getattr(self, name).in_features
 
     def _check(self, **inputs):
         for name, X in inputs.items():
-            size = getattr(self, name).in_features
+            size = self._input_size(name)
             if X is not None and (X.dim() != 3 or X.shape[-1] != size):
                 raise ValueError(f"the input of {name} has shape {tuple(X.shape)}, expected (B, n, {size})")
 

@@ -24,7 +24,7 @@ def attend(queries, keys, values, mask=None, *, causal=False, scale=None, dropou
     scores. What takes no part has no effect, as told in `d2lmini.attention`.
     """
     shape = (*queries.shape[:-1], keys.shape[-2])
-    average = _formula if _formula_is_better(shape, queries, values, dropout_p, mask) else _kernel
+    average = _formula if _formula_is_better(shape, queries, keys, values, dropout_p, mask) else _kernel
     may_be_idle = mask is not None  # a causal mask alone leaves each query a key, and each key a query
     if causal and not (average is _kernel and mask is None and score_bias is None and shape[-2] == shape[-1]):
         mask, causal = with_causal(shape, mask, queries.device), False  # the kernel's own aligns starts
@@ -40,12 +40,14 @@ def attend(queries, keys, values, mask=None, *, causal=False, scale=None, dropou
     return average(queries, keys, values, mask | empty, score_bias, False, scale, dropout_p).masked_fill(empty, 0)
 
 
-def _formula_is_better(shape, queries, values, dropout_p, mask):
+def _formula_is_better(shape, queries, keys, values, dropout_p, mask):
     """Whether to make the weights: the kernel would take longer, or cannot be relied on."""
     if 0 in shape or 0 in values.shape:  # kernels differ on what they make of nothing
         return True
     if queries.device.type != "cpu":
         return False
+    if shape[-2] == 1 and keys.stride(-1) != 1:  # keys that lie feature by feature, as `d2lmini.cache` may have them
+        return True
     # a CPU's kernel makes weights itself if it is to drop some; of a few keys it is slow with a mask, and backward
     few = shape[-2] * shape[-1] <= 256
     return dropout_p > 0 or (few and (mask is not None or (queries.requires_grad and torch.is_grad_enabled())))
@@ -61,6 +63,8 @@ def _kernel(queries, keys, values, mask, score_bias, causal, scale, dropout_p):
         full, dtype = (x.float() for x in (queries, keys, values)), torch.get_autocast_dtype("cpu")
         with torch.autocast("cpu", enabled=False):
             return _kernel(*full, mask, score_bias, causal, scale, dropout_p).to(dtype)
+    if queries.device.type == "cpu" and keys.stride(-1) != 1:
+        keys = keys.contiguous()  # else it takes up to five times as long
     if score_bias is not None:
         mask = _added(mask, score_bias.to(queries.dtype)).expand(*queries.shape[:-1], keys.shape[-2])
     if queries.dim() == 4:

@@ -91,7 +91,7 @@ class AddNorm(nn.Module):
         """
         if X.shape != Y.shape:
             raise ValueError(f"X has shape {tuple(X.shape)} but Y has {tuple(Y.shape)}: a sum needs the same")
-        return self.ln(X + self.dropout(Y))
+        return self.ln(X + (Y if self.dropout is None else self.dropout(Y)))
 
 
 class _Block(nn.Module):
@@ -105,7 +105,9 @@ class _Block(nn.Module):
         return addnorm.ln(X) if self.norm_first else X
 
     def _add(self, addnorm, X, Y):
-        return X + addnorm.dropout(Y) if self.norm_first else addnorm(X, Y)
+        if not self.norm_first:
+            return addnorm(X, Y)
+        return X + (Y if addnorm.dropout is None else addnorm.dropout(Y))
 
 
 class TransformerEncoderBlock(_Block):

@@ -13,6 +13,14 @@ from d2lmini.cache import KeyValueCache
 B, H, d = 2, 3, 4
 
 
+@pytest.fixture(params=[False, True], ids=["small", "large"], autouse=True)
+def size(request, monkeypatch):
+    """As what a cache is taken: a large one may keep its keys feature by feature."""
+    if request.param:
+        monkeypatch.setattr("d2lmini.cache._LARGE", 0)
+    return request.param
+
+
 def some(n):
     return KeyValueCache(torch.randn(B, H, n, d), torch.randn(B, H, n, d))
 
@@ -60,6 +68,15 @@ def test_it_grows_in_place_where_nobody_else_has():
     assert twin.keys.data_ptr() == cache.keys.data_ptr()
     fork = cache.append(some(1))  # its place is taken
     assert fork.keys.data_ptr() != cache.keys.data_ptr()
+
+
+@torch.no_grad()
+def test_keys_of_a_large_one_lie_feature_by_feature_as_soon_as_it_goes_on(size):
+    cache = some(3).append(some(1))
+    assert cache.keys.stride(-1) == 1, "a search may reorder it at every step"
+    for _ in range(100):
+        cache = cache.append(some(1))
+    assert cache.keys.stride()[2:] == ((1, cache.keys.stride(-1)) if size else (d, 1)) and cache.values.stride(-1) == 1
 
 
 def test_gradients_go_through_all_that_was_appended():

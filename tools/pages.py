@@ -42,7 +42,7 @@ def results_table():
 
 def peers_table():
     """Markdown: the time of attention and of whole models as multiples of their peers', from ``benchmarks/``."""
-    attention, models = (_benchmark(name) for name in ("attention", "models"))
+    attention, models, decoding = (_benchmark(name) for name in ("attention", "models", "decoding"))
     if attention is None or models is None:
         return "`python -m benchmarks.attention` and `python -m benchmarks.models` record what stands here."
     names = {"sdpa": "torch's fused kernel", "d2l": "D2L's formula"}
@@ -54,7 +54,7 @@ def peers_table():
                 cells = (f"{a:.2f} / {b:.2f}" for a, b in zip(of["forward"], of["both"], strict=True))
                 rows.append(f"| {case}, over {names.get(peer, f'`{peer}`')} | " + " | ".join(cells) + " |")
     rows += ["", "| whole models | over | |", "|---|---|---|"]
-    for work, peers in models["work"].items():
+    for work, peers in {**models["work"], **(decoding["work"] if decoding else {})}.items():
         rows += [f"| {work} | {peer} | {ratio:.2f} |" for peer, ratio in peers.items()]
     extra = {name: attention["extra_bytes"]["causal"][name] / 2**20 for name in ("ours", *names)}
     rows += [

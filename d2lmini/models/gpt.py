@@ -197,7 +197,7 @@ class GPT(Module):
     def _go_on(self, tokens, state):
         self._check(tokens, state)
         past, S = state.length, state.length + tokens.shape[1]
-        X, mask = self.embedding(tokens), None  # (B, T, h)
+        X, mask = self._embedded(tokens), None  # (B, T, h)
         places = torch.arange(past, S, device=tokens.device)  # (T,)
         if state.padding is not None:
             mask = torch.arange(S, device=tokens.device) >= state.padding[:, None]  # (B, S)
@@ -212,7 +212,7 @@ class GPT(Module):
         return self.norm(X), GPTState(tuple(caches), state.padding)
 
     def _check(self, tokens, state):
-        V, most = self.config.vocab_size, self.config.max_len
+        most = self.config.max_len
         if tokens.dim() != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
             raise ValueError(f"tokens are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T)")
         if self.pos_embedding is not None and state.length + tokens.shape[1] > most:
@@ -220,11 +220,15 @@ class GPT(Module):
                 f"there are {state.length + tokens.shape[1]} tokens but the context is {most} (max_len): keep the last "
                 "ones alone, or train with a larger context"
             )
-        if tokens.device.type == "cpu" and tokens.numel() and not (tokens.min() >= 0 and tokens.max() < V):
+
+    def _embedded(self, tokens):
+        try:
+            return self.embedding(tokens)
+        except IndexError as error:  # a CPU looks at each token anyway
             raise ValueError(
-                f"tokens are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {V - 1}: were they encoded with "
-                "the vocabulary of this model?"
-            )
+                f"tokens are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {self.config.vocab_size - 1}: "
+                "were they encoded with the vocabulary of this model?"
+            ) from error
 
     def loss(self, Y_hat, Y):
         """Mean cross-entropy of the next tokens, in nats.

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks import attention, grading, models
+from benchmarks import attention, decoding, grading, models
 from benchmarks._common import in_turns, main, ratios
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
 from d2lmini.experiments import runner
 from tools import pages
 
-MODULES = {"attention": attention, "models": models, "grading": grading}
+MODULES = {"attention": attention, "models": models, "decoding": decoding, "grading": grading}
 
 
 def leaves(value):
@@ -71,6 +71,18 @@ def test_a_benchmark_of_grading(records):
 def test_a_benchmark_of_models(records):
     work = load(records, "models")["work"]
     assert len(work) == 4 and all(x > 0 for x in leaves(work))
+
+
+def test_a_benchmark_of_decoding(records):
+    work = load(records, "decoding")["work"]
+    assert len(work) == 2 * 2 * 2 and all(x > 0 for x in leaves(work))
+    assert {name.rsplit(", ", 1)[1] for name in work} == {"the model", "its copy"}
+
+
+def test_decoders_that_write_other_tokens_are_not_compared(monkeypatch):
+    monkeypatch.setattr(decoding, "for_decoding", lambda model: decoding.GPT(model.config).eval())
+    with pytest.raises(AssertionError, match="they do not write the same"):
+        decoding.measure(decoding.SMOKE)
 
 
 def test_the_plain_transformer_is_d2ls_and_as_large_as_ours():
@@ -138,7 +150,10 @@ def test_the_table_of_the_readme_shows_every_ratio(records, tmp_path, monkeypatc
         for of in peers.values():
             cells = " | ".join(f"{a:.2f} / {b:.2f}" for a, b in zip(of["forward"], of["both"], strict=True))
             assert f"| {cells} |" in table, case
-    assert table.count("\n| ") == 2 + 4 * 2 + 3 + 4 - 1
+    whole = {**load(records, "models")["work"], **load(records, "decoding")["work"]}
+    assert table.count("\n| ") == 2 + 4 * 2 + 3 + len(whole) - 1
+    for work, peers in whole.items():
+        assert all(f"| {work} | {peer} | {ratio:.2f} |" in table for peer, ratio in peers.items())
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -43,7 +43,7 @@ def test_every_file_here_is_known():
     names = {path.name for path in results.FOLDER.glob("*.json")}
     assert names - {f"{name}.{preset}.json" for name, preset in results.recorded()} <= {
         "run_times.json",
-        *(f"benchmark_{name}.json" for name in ("attention", "models", "grading")),
+        *(f"benchmark_{name}.json" for name in ("attention", "models", "decoding", "grading")),
         "figure_start.json",
     }
 

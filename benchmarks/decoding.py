@@ -1,0 +1,86 @@
+"""Cached greedy decoding of a GPT beside `transformers`' GPT-2 of the same sizes and weights.
+
+From prompts to new tokens, which are the same for all: the model as it is, its copy `d2lmini.for_decoding`, and theirs
+by ``generate``. The weights are random, and no sentence may end before the last step. A ratio above 1 means that ours is
+slower.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from statistics import median
+
+import torch
+
+from benchmarks._common import in_turns, main
+from d2lmini.decoding import greedy_search
+from d2lmini.layout import for_decoding
+from d2lmini.models.gpt import GPT, GPTConfig
+from d2lmini.models.pretrained import load_transformers_gpt2
+
+PEER = "transformers' GPT-2"
+END = 0  # the token that is never chosen
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A model of characters as small as they come, one of the size trained on Shakespeare, one of a few words."""
+
+    models: tuple = ((65, 64, 4, 2), (65, 256, 4, 6), (4000, 128, 4, 4))  # V, h, heads, blocks
+    new_tokens: tuple = (240, 900)
+    sentences: tuple = (1, 32)
+    prompt: int = 16
+    rounds: int = 7
+    turn_s: float = 0.2  # a call is repeated until its turn lasts so long
+
+
+SMOKE = replace(Sizes(), models=((11, 8, 2, 1),), new_tokens=(3, 20), sentences=(1, 2), prompt=2, rounds=2, turn_s=0.0)
+
+
+def contestants(model, sentences, new_tokens, prompt):
+    """Functions without arguments that return the new tokens (B, new_tokens)."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    V, h, heads, blocks = model
+    most = prompt + new_tokens
+    ids = {"bos_token_id": END, "eos_token_id": END}
+    config = GPT2Config(vocab_size=V, n_embd=h, n_layer=blocks, n_head=heads, n_positions=most, **ids)
+    theirs = GPT2LMHeadModel(config).eval()
+    theirs.generation_config.eos_token_id = None
+    config = GPTConfig(vocab_size=V, max_len=most, num_hiddens=h, num_heads=heads, num_blks=blocks)
+    ours = load_transformers_gpt2(GPT(config), theirs.state_dict()).eval()
+    never = torch.zeros(V).index_fill(0, torch.tensor(END), -torch.inf)
+    ours.dense.bias = theirs.lm_head.bias = torch.nn.Parameter(never)
+    copy, prompts = for_decoding(ours), torch.randint(1, V, (sentences, prompt))
+
+    @torch.no_grad()
+    def search(gpt):
+        _, state = gpt.extend(prompts[:, :-1], gpt.empty_state(sentences))
+        return greedy_search(gpt.step, state, prompts[:, -1], END, new_tokens).tokens
+
+    def generate():
+        found = theirs.generate(prompts, do_sample=False, max_new_tokens=new_tokens, pad_token_id=END)
+        return found[:, prompt:]
+
+    return {"the model": lambda: search(ours), "its copy": lambda: search(copy), PEER: generate}
+
+
+def measure(sizes):
+    """Returns: dict with ``work``: of each size, number of sentences and length, the ratios of ours to the peer."""
+    torch.manual_seed(0)
+    work = {}
+    for model, sentences, new_tokens in product(sizes.models, sizes.sentences, sizes.new_tokens):
+        calls = contestants(model, sentences, new_tokens, sizes.prompt)
+        wanted = calls[PEER]()
+        assert wanted.shape == (sentences, new_tokens)
+        assert all(torch.equal(call(), wanted) for call in calls.values()), "they do not write the same"
+        V, h, _, blocks = model
+        what = f"greedy decoding, {blocks} blocks of {h}, V = {V:,}, {sentences} x {new_tokens} tokens"
+        seconds = in_turns(calls, sizes.rounds, sizes.turn_s)
+        theirs = seconds.pop(PEER)
+        for name, ours in seconds.items():
+            work[f"{what}, {name}"] = {PEER: round(median(a / b for a, b in zip(ours, theirs, strict=True)), 3)}
+    return {"work": work}
+
+
+if __name__ == "__main__":
+    main("decoding", measure, Sizes(), SMOKE)

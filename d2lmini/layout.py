@@ -1,0 +1,150 @@
+"""Where weights lie in memory: a copy of a model that decodes faster.
+
+A step of cached decoding multiplies by every weight once, for one row or a few. Its time goes into fetching the weights
+and, in small models, into what Python does between two products. A CPU fetches fastest what lies in order: for one row
+x W^T is a sum of columns of W, (outputs, inputs), whose numbers lie far apart where `torch.nn.Linear` keeps them.
+"""
+
+import copy
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .masks import as_mask
+from .multi_head import MultiHeadAttention
+from .transformer import AddNorm, PositionWiseFFN, TransformerEncoderBlock
+
+
+def for_decoding(model):
+    """A copy of a model, in evaluation mode and without gradients, that decodes faster on a CPU.
+
+    Its scores are the model's to rounding; caches, masks, `d2lmini.capture_attention` and `d2lmini.head_masks` work as
+    there. What differs: linear layers keep their weights column by column, a last layer that shared those of an
+    embedding has its own, every `TransformerEncoderBlock` is a `PackedBlock`, and residual connections have no dropout.
+    What the model learns from now on does not reach the copy, and the copy is not to be trained.
+
+    Args:
+        model: any module; it stays as it is.
+
+    Returns:
+        The copy. It takes as much memory again, and that of a last layer.
+    """
+    model = _packed(copy.deepcopy(model))
+    for module in model.modules():
+        if type(module) is nn.Linear:
+            module.weight = nn.Parameter(module.weight.detach().t().contiguous().t())
+        elif isinstance(module, AddNorm):
+            module.dropout = None
+    return model.eval().requires_grad_(False)
+
+
+class PackedBlock(TransformerEncoderBlock):
+    """A `TransformerEncoderBlock` with `PackedAttention` and a short way for a single token that follows a cache.
+
+    There is nothing to check on that way, and its parts are gone through without the calls of modules: a hook on one of
+    them sees whole sequences alone. Those on the block, on ``attention`` and on ``attention.attention`` see all.
+
+    Args:
+        block: the `TransformerEncoderBlock` whose parts it takes over.
+    """
+
+    def __init__(self, block):
+        nn.Module.__init__(self)
+        self.norm_first = block.norm_first
+        self.attention = PackedAttention(block.attention)
+        self.addnorm1, self.ffn, self.addnorm2 = block.addnorm1, block.ffn, block.addnorm2
+
+    def forward(self, X, valid_lens=None, *, mask=None, causal=False, cache=None, score_bias=None, rotary=None):
+        """As `TransformerEncoderBlock`."""
+        attention = self.attention
+        plain = valid_lens is None and score_bias is None and not _has_hooks(attention)
+        if not plain or cache is None or X.shape[1] != 1:
+            return super().forward(
+                X, valid_lens, mask=mask, causal=causal, cache=cache, score_bias=score_bias, rotary=rotary
+            )
+        norm1, norm2 = self.addnorm1.ln.forward, self.addnorm2.ln.forward
+        if self.norm_first:
+            Y, cache = attention.step(norm1(X), cache, mask, rotary)
+            X = X + Y
+            return X + self._ffn(norm2(X)), cache
+        Y, cache = attention.step(X, cache, mask, rotary)
+        X = norm1(X + Y)
+        return norm2(X + self._ffn(X)), cache
+
+    def _ffn(self, X):
+        ffn = self.ffn
+        if type(ffn) is not PositionWiseFFN:
+            return ffn.forward(X)
+        return ffn.dense2.forward(ffn.activation.forward(ffn.dense1.forward(X)))
+
+
+class PackedAttention(MultiHeadAttention):
+    """A `MultiHeadAttention` with ``W_qkv`` in place of ``W_q``, ``W_k`` and ``W_v``: one product for all three.
+
+    Args:
+        attention: the `MultiHeadAttention` whose parts it takes over. Its three inputs have one size.
+    """
+
+    def __init__(self, attention):
+        nn.Module.__init__(self)
+        self.num_heads = attention.num_heads
+        for name in ("attention", "W_o", "q_norm", "k_norm"):
+            setattr(self, name, getattr(attention, name))
+        parts = (attention.W_q, attention.W_k, attention.W_v)
+        weight = torch.cat([part.weight.detach() for part in parts])  # (3 h, input size)
+        self.W_qkv = nn.Linear(*weight.T.shape, bias=parts[0].bias is not None, device="meta")
+        self.W_qkv.weight = nn.Parameter(weight)
+        if parts[0].bias is not None:
+            self.W_qkv.bias = nn.Parameter(torch.cat([part.bias.detach() for part in parts]))
+
+    def step(self, X, cache, mask=None, rotary=None):
+        """One token X (B, 1, h) attends to itself and to those in a `KeyValueCache`: output (B, 1, h), and all of them.
+
+        ``mask`` and ``rotary`` are those of `MultiHeadAttention`.
+        """
+        heads, keys, values = self._heads(self.W_qkv.forward(X))  # (B, H, 1, d)
+        if self.q_norm is not None:
+            heads = self.q_norm(heads)
+        if rotary is not None:
+            heads = rotary(heads, cache.length)
+        new = self._as_cache(keys, values, rotary, cache.length)
+        seen = cache.append(new) if cache.length else new
+        if mask is not None:
+            mask = as_mask((*heads.shape[:3], seen.length), None, mask, device=heads.device)
+        output = self.attention(heads, *seen, mask)  # (B, H, 1, d)
+        return self.W_o.forward(output.reshape(X.shape)), seen
+
+    def _projected(self, queries, keys, values):
+        if queries is keys is values:
+            return self._heads(self.W_qkv(queries))
+        weights = self.W_qkv.weight.chunk(3)
+        biases = (None, None, None) if self.W_qkv.bias is None else self.W_qkv.bias.chunk(3)
+        parts = [partial(F.linear, weight=weight, bias=bias) for weight, bias in zip(weights, biases, strict=True)]
+        inputs = (queries, keys, values)
+        return [X if X is None else self.to_heads(part, X) for part, X in zip(parts, inputs, strict=True)]
+
+    def _heads(self, projected):
+        """(B, n, 3 h) cut into three of (B, H, n, d)."""
+        return torch.unflatten(projected, -1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+
+    def _input_size(self, name):
+        return self.W_qkv.in_features
+
+
+def _packed(module):
+    """A module with its blocks packed where they can be."""
+    for name, child in module.named_children():
+        setattr(module, name, _packed(child))
+    if type(module) is not TransformerEncoderBlock or type(module.attention) is not MultiHeadAttention:
+        return module
+    parts = [module.attention.W_q, module.attention.W_k, module.attention.W_v]
+    alike = len({(type(part), part.in_features, part.bias is None) for part in parts}) == 1
+    if any(map(_has_hooks, module.modules())) or not alike or type(parts[0]) is not nn.Linear:
+        return module
+    return PackedBlock(module)
+
+
+def _has_hooks(module):
+    return bool(module._forward_hooks or module._forward_pre_hooks)
