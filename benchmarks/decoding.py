@@ -14,7 +14,8 @@ import torch
 from benchmarks._common import in_turns, main
 from d2lmini.decoding import greedy_search
 from d2lmini.layout import for_decoding
-from d2lmini.models.gpt import GPT, GPTConfig
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPTConfig
 from d2lmini.models.pretrained import load_transformers_gpt2
 
 PEER = "transformers' GPT-2"

@@ -11,7 +11,8 @@ from torch import nn
 from d2lmini.decoding import beam_search
 from d2lmini.hooks import capture_attention, head_masks
 from d2lmini.layout import PackedAttention, PackedBlock, for_decoding
-from d2lmini.models.gpt import GPT, GPT_CONFIGS
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig
 from d2lmini.multi_head import MultiHeadAttention
 from d2lmini.position import RelativePositionBias
