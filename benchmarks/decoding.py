@@ -1,8 +1,8 @@
 """Cached greedy decoding of a GPT beside `transformers`' GPT-2 of the same sizes and weights.
 
 From prompts to new tokens, which are the same for all: the model as it is, its copy `d2lmini.for_decoding`, and theirs
-by ``generate``. The weights are random, and no sentence may end before the last step. A ratio above 1 means that ours is
-slower.
+by ``generate``. The weights are random, and no sentence may end before the last step. A ratio above 1 means that ours
+is slower.
 """
 
 from dataclasses import dataclass, replace

@@ -65,3 +65,28 @@ def fit(model, draw, config, device, seed, parts, name, after_check=None):
         precision="float32",
         seed=seed,
     )
+
+
+def contest(learn, config, device, parts, of_the_first, of_all):
+    """Trains every contestant of ``config.contestants`` with every seed of ``config.seeds``.
+
+    Args:
+        learn: ``learn(contestant, config, seed, device, parts, name)`` trains one and returns a dict for JSON, with
+            its ``curves``.
+        config, device, parts: as `fit`.
+        of_the_first: keys of that dict of which the first seed's value is kept.
+        of_all: keys of which the values of all seeds are kept, as lists.
+
+    Returns:
+        dict from the contestants' names to what is kept, and dict from "contestant-seed" to curves.
+    """
+    models, curves = {}, {}
+    for one in config.contestants:
+        rows = []
+        for seed in config.seeds:
+            name = f"{one.name.replace(' ', '-')}-{seed}"
+            rows.append(parts(name, learn, one, config, seed, device, parts, name))
+            curves[name] = rows[-1]["curves"]
+        kept = {key: rows[0][key] for key in of_the_first}
+        models[one.name] = kept | _common.columns([{key: row[key] for key in of_all} for row in rows])
+    return models, curves

@@ -261,18 +261,9 @@ def run(config, device, parts=None):
         ``curves`` of each contestant and seed: ``step`` and ``train_loss``, which is the loss on tasks never seen.
     """
     parts = parts or Parts()
-    metrics, curves = {"references": parts("references", score_references, config), "models": {}}, {}
-    for one in config.contestants:
-        rows = []
-        for seed in config.seeds:
-            name = f"{one.name.replace(' ', '-')}-{seed}"
-            rows.append(parts(name, learn, one, config, seed, device, parts, name))
-            curves[name] = rows[-1]["curves"]
-        metrics["models"][one.name] = {
-            "parameters": rows[0]["parameters"],
-            "tasks_seen": rows[0]["tasks_seen"],
-            **_common.columns([{key: row[key] for key in ("scores", "step_s")} for row in rows]),
-        }
+    references = parts("references", score_references, config)
+    models, curves = _drawn.contest(learn, config, device, parts, ("parameters", "tasks_seen"), ("scores", "step_s"))
+    metrics = {"references": references, "models": models}
     metrics["headline"] = headline(metrics, config)
     return {"metrics": metrics, "curves": curves}
 

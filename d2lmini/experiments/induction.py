@@ -300,18 +300,8 @@ def run(config, device, parts=None):
         ``induction`` and ``previous`` score of any head.
     """
     parts = parts or Parts()
-    metrics, curves = {"models": {}}, {}
-    for one in config.contestants:
-        rows = []
-        for seed in config.seeds:
-            name = f"{one.name.replace(' ', '-')}-{seed}"
-            rows.append(parts(name, learn, one, config, seed, device, parts, name))
-            curves[name] = rows[-1]["curves"]
-        metrics["models"][one.name] = {
-            "parameters": rows[0]["parameters"],
-            "example": rows[0]["example"],
-            **_common.columns([{key: row[key] for key in ("look", "step_s")} for row in rows]),
-        }
+    models, curves = _drawn.contest(learn, config, device, parts, ("parameters", "example"), ("look", "step_s"))
+    metrics = {"models": models}
     metrics["headline"] = headline(metrics, config)
     return {"metrics": metrics, "curves": curves}
 
