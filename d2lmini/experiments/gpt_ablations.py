@@ -16,7 +16,9 @@ from d2lmini.models.gpt_config import GPT_CONFIGS
 AGAIN = "base, another seed"
 
 
-_BASE = Recipe(model=SHAKESPEARE["laptop"].model, steps=400, checks=2, precision="bf16", final_batches=100)
+_BASE = Recipe(
+    model=replace(SHAKESPEARE["laptop"].model, dropout=0.2), steps=400, checks=2, precision="bf16", final_batches=100
+)
 
 
 @dataclass(frozen=True)
