@@ -63,6 +63,16 @@ def all_that_are_tied(logits, p):
     return probabilities / probabilities.sum(-1, keepdim=True)
 
 
+def without_a_sort(logits, p):
+    probabilities = torch.softmax(logits, dim=-1)
+    kept = torch.where(probabilities.cumsum(-1) - probabilities < p, probabilities, 0.0)
+    return kept / kept.sum(-1, keepdim=True)
+
+
+def zero_for_infinity(logits, p):
+    return logits.masked_fill(nucleus(logits, p) == 0, 0.0).softmax(-1)
+
+
 def a_share_of_the_tokens(logits, p):
     V = logits.shape[-1]
     kept = logits.topk(max(1, round(p * V)), dim=-1).indices
@@ -115,7 +125,8 @@ EXERCISE = Exercise(
             key="own-16.1a",
             prompt="Write `nucleus(logits, p)`, which returns the probabilities to draw from.",
             hints=[
-                "Sort the probabilities of each row, the largest first, and add them up on the way.",
+                "Sort the probabilities of each row, the largest first, and add them up on the way. "
+                "(`torch.sort` takes `dim` by its name where `stable=True` stands, too.)",
                 "A token is in if the mass of those *before* it is still below p. So the first one is always in.",
                 "What you know now is which *ranks* are in. `scatter` with the order of the sort turns ranks into ids.",
             ],
@@ -216,6 +227,19 @@ EXERCISE = Exercise(
                     "all tokens of the nucleus have the same probability: scale theirs, so that the ratios stay",
                 ),
                 Mutant(
+                    "not sorted",
+                    "unsorted",
+                    message="the probabilities are added up in the order of the ids: the likeliest come first",
+                    function=without_a_sort,
+                ),
+                Mutant(
+                    "logits of zero",
+                    "zero",
+                    message="what is cut off has the logit 0, which is a probability like any other: minus infinity "
+                    "forbids",
+                    function=zero_for_infinity,
+                ),
+                Mutant(
                     "a share of the tokens",
                     "share-of-tokens",
                     message="it keeps the share p of the tokens; p is a share of the probability",
@@ -245,7 +269,8 @@ EXERCISE = Exercise(
                 ),
             ],
             advice={
-                "nonfinite": "a nucleus is never empty: the likeliest token is in, even if it has more than p alone"
+                "nonfinite": "a nucleus is never empty: the likeliest token is in, even if it has more than p alone. "
+                "And minus infinity is for logits; what comes back are probabilities"
             },
             explanation=r"""
 The condition is on the mass *before* a token: it is in while that is below $p$. So the first token is always in, and

@@ -73,6 +73,39 @@ def token_by_token(model, prompt, num_tokens):
     return tokens[:, prompt.shape[1] :]
 
 
+def last_token_twice(model, prompt, num_tokens):
+    P = prompt.shape[1]
+    _, cache = model(prompt, torch.arange(P, device=prompt.device), model.empty(len(prompt)))
+    token, chosen = prompt[:, -1:], []
+    for t in range(num_tokens):
+        logits, cache = model(token, torch.tensor([P - 1 + t], device=prompt.device), cache)
+        token = logits[:, -1].argmax(dim=-1, keepdim=True)
+        chosen.append(token)
+    return torch.cat(chosen, dim=1)
+
+
+def whole_text_into_the_cache(model, prompt, num_tokens):
+    tokens, cache = prompt, model.empty(len(prompt))
+    for _ in range(num_tokens):
+        logits, cache = model(tokens, torch.arange(tokens.shape[1], device=tokens.device), cache)
+        tokens = torch.cat([tokens, logits[:, -1].argmax(-1)[:, None]], dim=1)
+    return tokens[:, prompt.shape[1] :]
+
+
+def the_first_is_lost(model, prompt, num_tokens):
+    return without_a_cache(model, prompt, num_tokens + 1)[:, 1:]
+
+
+def one_place_late(model, prompt, num_tokens):
+    P = prompt.shape[1]
+    logits, cache = model(prompt, torch.arange(P, device=prompt.device), model.empty(len(prompt)))
+    chosen = [logits[:, -1].argmax(dim=-1, keepdim=True)]
+    for t in range(1, num_tokens):
+        logits, cache = model(chosen[-1], torch.tensor([P + t], device=prompt.device), cache)
+        chosen.append(logits[:, -1].argmax(dim=-1, keepdim=True))
+    return torch.cat(chosen, dim=1)
+
+
 FAULTS = {
     "place": "the first token follows the first of the prompt: of the logits after the prompt take the last place",
     "cache": "the grown cache is thrown away: of its own text the model sees the last token only",
@@ -195,6 +228,19 @@ def without_the_start(model, sentence, n):
     return found[len(sentence) - 1 :].view(n, -1).mean(1)
 
 
+def the_start_before_each(model, sentence, n):
+    row = torch.cat([sentence.new_zeros(1), sentence])
+    text = row.repeat(n)
+    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return torch.nn.functional.pad(found, (0, 1)).view(n, -1)[:, :-1].mean(1)
+
+
+def the_first_left_out(model, sentence, n):
+    text = sentence.repeat(n)
+    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return torch.nn.functional.pad(found, (1, 0)).view(n, -1).mean(1)
+
+
 class _Copier:
     """What followed a token before in the text is likelier to follow it again."""
 
@@ -256,6 +302,32 @@ EXERCISE = Exercise(
                     "positions[P + t : P + t + 1]",
                     "positions[P + t - 1 : P + t]",
                     "the first written token stands where the last of the prompt stood: it stands at position P",
+                ),
+                Mutant(
+                    "one place late",
+                    "one-late",
+                    message="the first written token stands one place too late: it stands at position P",
+                    function=one_place_late,
+                ),
+                Mutant(
+                    "the last of the prompt twice",
+                    "twice",
+                    message="the last token of the prompt goes in twice: the pass over the prompt tells what follows "
+                    "it already",
+                    function=last_token_twice,
+                ),
+                Mutant(
+                    "all of it into the cache",
+                    "all-again",
+                    message="the whole text goes in again although the cache has most of it: with a cache the new "
+                    "token alone, or the whole text with an empty cache",
+                    function=whole_text_into_the_cache,
+                ),
+                Mutant(
+                    "the first is lost",
+                    "first-lost",
+                    message="the first written token is missing: the logits after the prompt give it",
+                    function=the_first_is_lost,
                 ),
                 Mutant(
                     "counted anew",
@@ -362,6 +434,25 @@ a cache, and it takes a line: that is how the cache of this package is tested.
                     "torch.log_softmax(model(inputs[None])[0], dim=-1)",
                     "model(inputs[None])[0]",
                     "these are means of logits: they are no log-probabilities yet",
+                ),
+                Mutant(
+                    "exponentials",
+                    "exp",
+                    "return found.unflatten(0, (n, -1)).mean(dim=1)",
+                    "return found.unflatten(0, (n, -1)).mean(dim=1).exp()",
+                    "these are exponentials of the means: the mean log-probabilities themselves are asked for",
+                ),
+                Mutant(
+                    "the start before each",
+                    "start-each",
+                    message="a 0 stands before each copy: only the text begins with one",
+                    function=the_start_before_each,
+                ),
+                Mutant(
+                    "the first left out",
+                    "no-start",
+                    message="the first token of the first copy is left out: the 0 before it predicts it",
+                    function=the_first_left_out,
                 ),
                 Mutant(
                     "one copy more before",

@@ -58,6 +58,20 @@ def row_by_row(logits, depth, left):
     return result
 
 
+def parentheses_alone(logits, depth, left):
+    allowed = torch.stack([depth >= 0, depth > 0, depth >= 0, depth == 0], dim=-1)
+    return torch.softmax(logits.masked_fill(~allowed, -torch.inf), dim=-1)
+
+
+def exchanged(logits, depth, left):
+    allowed = torch.stack([depth > 0, left >= depth + 3, left >= depth + 2, depth == 0], dim=-1)
+    return torch.softmax(logits.masked_fill(~allowed, -torch.inf), dim=-1)
+
+
+def first_row_for_all(logits, depth, left):
+    return grammatical(logits, depth[:1].expand_as(depth), left[:1].expand_as(left))
+
+
 def softmax_first(logits, depth, left):
     allowed = row_by_row(torch.zeros_like(logits), depth, left) > 0
     probabilities = torch.softmax(logits, dim=-1) * allowed
@@ -144,6 +158,16 @@ def text_by_text(model, distribution, numbers):
             text = torch.nn.functional.pad(text, (0, 1), value=drawn)
         texts.append(text[0])
     return torch.stack(texts)
+
+
+def number_against_each(model, distribution, numbers):
+    def one_or_nothing(logits, depth, left):
+        share = distribution(logits, depth, left)  # the first token with more than the number takes all, or the first
+        number = numbers[:, numbers.shape[1] - int(left[0])].unsqueeze(1)
+        first = (share > number).to(share).argmax(-1, keepdim=True)
+        return torch.zeros_like(share).scatter(-1, first, 1.0)
+
+    return write(model, one_or_nothing, numbers)
 
 
 class _Model:
@@ -267,6 +291,25 @@ EXERCISE = Exercise(
                     "a letter is forbidden where there is just room enough",
                 ),
                 Mutant(
+                    "parentheses alone",
+                    "no-room",
+                    message="only the open parentheses decide: `(` and letters also need room for all that must "
+                    "come after them",
+                    function=parentheses_alone,
+                ),
+                Mutant(
+                    "exchanged",
+                    "exchanged",
+                    message="the rules of `(` and `)` are exchanged: token 0 is `(`, token 1 is `)`",
+                    function=exchanged,
+                ),
+                Mutant(
+                    "one rule for all rows",
+                    "one-row",
+                    message="the rule of the first row is used for all rows",
+                    function=first_row_for_all,
+                ),
+                Mutant(
                     "the next one not counted",
                     "left-off",
                     "after = left - 1",
@@ -305,8 +348,8 @@ EXERCISE = Exercise(
                 Mutant("in place", "mutates", "logits.masked_fill(", "logits.masked_fill_("),
             ],
             advice={
-                "nonfinite": "after a softmax over all tokens the allowed ones may have rounded to 0: mask the logits, "
-                "then take the softmax"
+                "nonfinite": "minus infinity is for logits; what comes back are probabilities. Mask the logits, then "
+                "take the softmax: the other way round the allowed ones may have rounded to 0 before they are scaled up"
             },
             explanation=r"""
 With $d$ open it takes $d + 1$ tokens to finish. The rule "never let the text get where it cannot be finished" is all
@@ -336,6 +379,19 @@ computed once for each state: numbers, dates, JSON.
                     "drawn = torch.where(ended, 3, drawn)",
                     "drawn = drawn",
                     "a text goes on after its end: fill it up with 3",
+                ),
+                Mutant(
+                    "filled with another token",
+                    "filled",
+                    "drawn = torch.where(ended, 3, drawn)",
+                    "drawn = torch.where(ended, 0, drawn)",
+                    "after its end a text is filled up with 0: with 3, the token that ended it",
+                ),
+                Mutant(
+                    "each by itself",
+                    "each-alone",
+                    message="the number is compared with each probability by itself: add them up on the way",
+                    function=number_against_each,
                 ),
                 Mutant(
                     "closing not counted",

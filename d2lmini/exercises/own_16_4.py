@@ -108,10 +108,13 @@ def verify(t, answer):
         t.that(
             best > 1.001 * narrow,
             "no-trap",
-            f"{case}: a beam of {K} finds the likeliest text. After one step that text must not be among the {K} "
-            "likeliest beginnings",
+            f"{case}: a beam of {K} finds the likeliest text. Is it the one that you meant? That one must be more "
+            f"probable than all others, and after one step not among the {K} likeliest beginnings",
         )
-        message = f"{case}: the beam finds a text that is too probable: let what follows the baits be less certain"
+        message = (
+            f"{case}: the beam finds a text that is too probable beside the likeliest one: let what follows the baits "
+            "be less certain, or what follows the beginning of the best text more"
+        )
         t.that(best >= 0.999 * ratio * narrow, "ratio", message)
         message = f"{case}: a beam of {K + 1} misses the likeliest text, too: it must be next in line when it is lost"
         t.that(wide > 0.999 * best, "too-deep", message)
