@@ -83,6 +83,19 @@ def mean_of_all(features, real):
     return features.mean(1)
 
 
+def at_the_first_padding(features, real):
+    return features[torch.arange(len(features)), real.int().argmin(1)]
+
+
+def from_the_wrong_side(features, real):
+    """Of `from_the_end` without the flip."""
+    return features[torch.arange(len(features)), features.shape[1] - 1 - real.int().argmax(1)]
+
+
+def emptied_last_place(features, real):
+    return (features * real[..., None])[:, -1]
+
+
 def largest(features, real):
     return features.masked_fill(~real[..., None], -torch.inf).amax(1)
 
@@ -265,6 +278,27 @@ On the right causal attention hides it from all real tokens.)
                     function=before_the_padding,
                     message="this is the place before the first padding, counted from the end where that is place 0: "
                     "it fails where padding is on both sides",
+                ),
+                Mutant(
+                    "first padding",
+                    "first-padding",
+                    function=at_the_first_padding,
+                    message="this is the first place of padding, or place 0 where there is none: it comes after the "
+                    "last token, or before the first one",
+                ),
+                Mutant(
+                    "not turned around",
+                    "not-turned-around",
+                    function=from_the_wrong_side,
+                    message="how far the first token is from the left is taken for how far the last one is from the "
+                    "right: turn `real` around before `argmax`",
+                ),
+                Mutant(
+                    "emptied last place",
+                    "emptied-last-place",
+                    function=emptied_last_place,
+                    message="rows that end with padding give zeros: to multiply by `real` empties padding, but moves "
+                    "no token to the last place",
                 ),
                 Mutant(
                     "one for all",

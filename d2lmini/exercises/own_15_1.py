@@ -165,7 +165,7 @@ EXERCISE = Exercise(
                     "one-norm",
                     "+ 2 * norm\n",
                     "+ norm\n",
-                    "a block has two layer norms",
+                    "2 h a block are missing, as many as a layer norm has: a block has two of them",
                 ),
                 Mutant(
                     "no norms",
@@ -194,6 +194,13 @@ EXERCISE = Exercise(
                     "attention + attention_biases + ffn",
                     "attention + ffn",
                     "the four matrices of attention have biases, too",
+                ),
+                Mutant(
+                    "no bias of W_o",
+                    "no-W_o-bias",
+                    "attention_biases = 4 * h",
+                    "attention_biases = 3 * h",
+                    "h a block are missing: all four matrices of attention have biases, the one that mixes heads, too",
                 ),
                 Mutant(
                     "no biases in the network",
@@ -259,6 +266,13 @@ EXERCISE = Exercise(
                     "these are numbers, not bytes",
                 ),
                 Mutant(
+                    "always float32",
+                    "four-bytes",
+                    "2 * num_blks * h * itemsize",
+                    "2 * num_blks * h * 4",
+                    "a number takes `itemsize` bytes, not always four",
+                ),
+                Mutant(
                     "cache of one block",
                     "cache-one-block",
                     "2 * num_blks * h * itemsize",
@@ -313,6 +327,27 @@ EXERCISE = Exercise(
                     "h * (past + 1)",
                     "h * past",
                     "the token attends to itself, too: past + 1 keys",
+                ),
+                Mutant(
+                    "all pairs",
+                    "all-pairs",
+                    "h * (past + 1)",
+                    "h * (past + 1) ** 2",
+                    "these are all pairs of tokens: one token is read, and its query alone meets past + 1 keys",
+                ),
+                Mutant(
+                    "read again",
+                    "read-again",
+                    '"flops": 2 * (multiplied + looked_at)',
+                    '"flops": 2 * (past + 1) * (multiplied + looked_at)',
+                    "the earlier tokens are in the cache: they do not go through the blocks again",
+                ),
+                Mutant(
+                    "training",
+                    "training",
+                    '"flops": 2 * (multiplied + looked_at)',
+                    '"flops": 6 * (multiplied + looked_at)',
+                    "this is three times as much, as in training: a token that is only read has no backward pass",
                 ),
                 Mutant(
                     "scores only",

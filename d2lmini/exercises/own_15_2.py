@@ -241,6 +241,20 @@ EXERCISE = Exercise(
                     "the new keys stand before the old ones, and no longer beside their values",
                 ),
                 Mutant(
+                    "new values before old",
+                    "order-of-values",
+                    'torch.cat([cache["values"], values], dim=1)',
+                    'torch.cat([values, cache["values"]], dim=1)',
+                    "the new values stand before the old ones, and no longer beside their keys",
+                ),
+                Mutant(
+                    "mask turned around",
+                    "turned-around",
+                    ".tril(total - n)",
+                    ".triu(total - n)",
+                    "each new token sees itself and what comes after it: the mask is turned around",
+                ),
+                Mutant(
                     "unscaled",
                     "unscaled",
                     " / math.sqrt(keys.shape[-1])",
