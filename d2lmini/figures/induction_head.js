@@ -14,7 +14,7 @@ function render({ model, el }) {
   const heads = scores.flatMap((row, l) => row.map((score, h) => {
     const choose = () => { Object.assign(now, { layer: l + 1, head: h + 1 }); keep(model, "layer", l + 1); keep(model, "head", h + 1); paint(); };
     const node = button(chooser, `${l + 1}.${h + 1}: ${score.toFixed(2)}`, choose, { "aria-label": `layer ${l + 1}, head ${h + 1}: ${score.toFixed(2)}` });
-    node.style.background = `color-mix(in srgb, var(--blue) ${(60 * score).toFixed(0)}%, transparent)`;
+    node.style.background = `color-mix(in srgb, var(--blue) ${(40 * score).toFixed(0)}%, transparent)`;
     return node;
   }));
   rove(heads, { entry: (now.layer - 1) * H + now.head - 1 });
