@@ -27,10 +27,10 @@ class Sizes:
     """A model of characters as small as they come, one of the size trained on Shakespeare, one of a few words."""
 
     models: tuple = ((65, 64, 4, 2), (65, 256, 4, 6), (4000, 128, 4, 4))  # V, h, heads, blocks
-    new_tokens: tuple = (240, 900)
+    new_tokens: tuple = (240,)
     sentences: tuple = (1, 32)
     prompt: int = 16
-    rounds: int = 7
+    rounds: int = 5
     turn_s: float = 0.2  # a call is repeated until its turn lasts so long
 
 
