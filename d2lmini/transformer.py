@@ -91,7 +91,11 @@ class AddNorm(nn.Module):
         """
         if X.shape != Y.shape:
             raise ValueError(f"X has shape {tuple(X.shape)} but Y has {tuple(Y.shape)}: a sum needs the same")
-        return self.ln(X + (Y if self.dropout is None else self.dropout(Y)))
+        return self.ln(self.add(X, Y))
+
+    def add(self, X, Y):
+        """The residual connection alone: X + dropout(Y)."""
+        return X + (Y if self.dropout is None else self.dropout(Y))
 
 
 class _Block(nn.Module):
@@ -105,9 +109,7 @@ class _Block(nn.Module):
         return addnorm.ln(X) if self.norm_first else X
 
     def _add(self, addnorm, X, Y):
-        if not self.norm_first:
-            return addnorm(X, Y)
-        return X + (Y if addnorm.dropout is None else addnorm.dropout(Y))
+        return addnorm.add(X, Y) if self.norm_first else addnorm(X, Y)
 
 
 class TransformerEncoderBlock(_Block):
