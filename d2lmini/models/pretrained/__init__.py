@@ -8,18 +8,21 @@ checkpoints.py   what all of them share: to find a folder, to read a file, to re
 from_vit.py      each model: its table, how it is made and filled, and the settings (``FIXED``) that ours has in some
 from_swin.py     ways only, the default first
 from_gpt2.py
+from_bert.py
 """
 
 import json
 
-from . import from_gpt2, from_swin, from_vit
+from . import from_bert, from_gpt2, from_swin, from_vit
 from .checkpoints import at_hand, eps_of, read, read_weights
+from .from_bert import load_transformers_bert
 from .from_gpt2 import load_transformers_gpt2
 from .from_swin import load_transformers_swin
 from .from_vit import load_transformers_vit
 
 __all__ = [
     "from_transformers",
+    "load_transformers_bert",
     "load_transformers_gpt2",
     "load_transformers_swin",
     "load_transformers_vit",
@@ -29,6 +32,7 @@ _MODELS = {
     "vit": (from_vit.make, load_transformers_vit, from_vit.FIXED),
     "swin": (from_swin.make, load_transformers_swin, from_swin.FIXED),
     "gpt2": (from_gpt2.make, load_transformers_gpt2, from_gpt2.FIXED),
+    "bert": (from_bert.make, load_transformers_bert, from_bert.FIXED),
 }
 
 
@@ -37,11 +41,12 @@ def from_transformers(folder):
 
     Args:
         folder: with ``config.json`` and ``model.safetensors``, as ``save_pretrained`` writes them, of a
-            ``ViTForImageClassification``, a ``SwinForImageClassification`` or a ``GPT2LMHeadModel``; or the name of one
-            on the hub, as "openai-community/gpt2", which is downloaded.
+            ``ViTForImageClassification``, a ``SwinForImageClassification``, a ``GPT2LMHeadModel``, a ``BertModel``, a
+            ``BertForMaskedLM`` or a ``BertForPreTraining``; or the name of one on the hub, as "openai-community/gpt2",
+            which is downloaded.
 
     Returns:
-        A `ViT`, a `Swin` or a `GPT`, in evaluation mode.
+        A `ViT`, a `Swin`, a `GPT`, a `BERT` or a `BERTForPretraining`, in evaluation mode.
 
     Raises:
         FileNotFoundError: a file is missing, or there is neither such a folder nor, at the hub, such a model.
