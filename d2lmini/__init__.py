@@ -133,6 +133,7 @@ _MODULES = {
     "tokenization.trained": ["BPETokenizer"],
     "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
+    "data.minilm": ["load_minilm", "sentence_embeddings"],
     "data.translation": ["GrammarCorpus", "Multi30k", "Tatoeba"],
     "data.fashion_mnist": ["FashionMNIST"],
     "data.augmentation": ["Augmentation"],

@@ -231,8 +231,8 @@ class BERTForPretraining(Module):
         Args:
             Y_hat: what `forward` gives.
             Y: integers like the first logits without their last dimension, at each place what the token was, -100 where
-                nothing is to be guessed; or a pair of these and of integers (B,): 0 where the second text follows the
-                first, 1 where it does not.
+                nothing is to be guessed; or a pair of these and of booleans (B,), True where the second text follows
+                the first. (Published code has integers, 0 where it follows.)
 
         Raises:
             ValueError: labels do not fit, or there are labels of pairs but no ``next_sentence``, or the reverse.
@@ -243,7 +243,11 @@ class BERTForPretraining(Module):
             raise ValueError(
                 f"there are {'no ' * (follows is None)}labels of pairs, but next_sentence is {Y_hat[1] is not None}"
             )
-        return loss if follows is None else loss + cross_entropy(Y_hat[1], follows)
+        if follows is None:
+            return loss
+        if follows.dtype != torch.bool:
+            raise ValueError(f"labels of pairs are {follows.dtype}, expected booleans: whether the second text follows")
+        return loss + cross_entropy(Y_hat[1], (~follows).long())
 
     def _loss(self, batch):
         masked, *others = batch[-1] if isinstance(batch[-1], (tuple, list)) else (batch[-1],)

@@ -158,12 +158,12 @@ def test_scores_of_chosen_tokens_alone():
 @pytest.mark.parametrize("next_sentence", [True, False])
 def test_the_loss_of_a_step_is_that_of_all_scores(next_sentence):
     model = at_random(BERTForPretraining(TOY, next_sentence=next_sentence)).double()
-    labels, follows = TOKENS.clone(), torch.tensor([0, 1, 1])
+    labels, follows = TOKENS.clone(), torch.tensor([True, False, False])
     labels[torch.rand(3, 9) < 0.6] = -100
     Y = (labels, follows) if next_sentence else labels
     logits, pairs = model(TOKENS, SEGMENTS, LENS)
     wanted = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
-    wanted = wanted + (nn.functional.cross_entropy(pairs, follows) if next_sentence else 0)
+    wanted = wanted + (nn.functional.cross_entropy(pairs, torch.tensor([0, 1, 1])) if next_sentence else 0)
     seen, batch = [], (TOKENS, SEGMENTS, LENS, Y)
     model.plot = lambda *args, train: seen.append((args, train))
     torch.testing.assert_close(model.loss((logits, pairs), Y), wanted)
@@ -186,8 +186,8 @@ def test_it_learns_masked_tokens_and_pairs():
     model.plot = lambda *args, train: None
     segments = (torch.arange(8) >= 4).long().expand(32, 8)
     for _ in range(80):
-        first, follows = torch.randint(1, 10, (32, 1)), torch.randint(2, (32,))
-        second = (first + follows[:, None] * torch.randint(1, 9, (32, 1)) - 1) % 9 + 1
+        first, follows = torch.randint(1, 10, (32, 1)), torch.rand(32) < 0.5
+        second = (first + ~follows[:, None] * torch.randint(1, 9, (32, 1)) - 1) % 9 + 1
         rows = first.where(segments == 0, second)
         masked = torch.rand(32, 8) < 0.2
         labels = rows.masked_fill(~masked, -100), follows
@@ -239,7 +239,9 @@ def test_bad_input():
 
 def test_labels_that_do_not_fit():
     both, one = BERTForPretraining(TOY), BERTForPretraining(TOY, next_sentence=False)
-    labels, follows = TOKENS, torch.tensor([0, 1, 1])
+    labels, follows = TOKENS, torch.tensor([True, False, False])
+    with pytest.raises(ValueError, match=r"labels of pairs are torch.int64, expected booleans"):
+        both.loss(both(TOKENS), (labels, follows.long()))
     with pytest.raises(ValueError, match="there are no labels of pairs, but next_sentence is True"):
         both.loss(both(TOKENS), labels)
     with pytest.raises(ValueError, match="there are labels of pairs, but next_sentence is False"):
@@ -247,4 +249,4 @@ def test_labels_that_do_not_fit():
     with pytest.raises(ValueError, match=r"labels are 1\d\d to \d+, expected 0 to 100"):
         one.loss(one(TOKENS), labels + 101)
     with pytest.raises(ValueError, match=r"labels have shape \(3,\), expected \(3, 9\)"):
-        one.loss(one(TOKENS), follows)
+        one.loss(one(TOKENS), LENS)

@@ -55,7 +55,8 @@ def load_renamed(model, state_dict, renames, expected):
     weights = {
         renamed(name, renames): tensor
         for name, tensor in state_dict.items()
-        if not name.endswith("relative_position_index")  # Swin's, computed, and yet in older files
+        # None: what is shared is missing; the other is Swin's, computed, and yet in older files
+        if tensor is not None and not name.endswith("relative_position_index")
     }
     ours = model.state_dict()
     unbiased = not any(name.endswith(".W_q.bias") for name in weights)

@@ -77,6 +77,7 @@ def test_weights_that_do_not_fit(gpt2, tmp_path):
         short,
         {k: v for k, v in weights.items() if ".ln_1.bias" not in k},
         {**weights, "more": torch.ones(1)},
+        {},
     ):
         with pytest.raises(ValueError, match="do not fit: expected a GPT of the same sizes"):
             load_transformers_gpt2(model, wrong)
