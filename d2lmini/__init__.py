@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "exercises": ["check", "hint", "review"],
     "run_times": ["run_time"],
-    "masks": ["as_mask", "causal_mask", "padding_mask", "sliding_window_mask"],
+    "masks": ["as_mask", "causal_mask", "padding_mask", "real_tokens", "sliding_window_mask"],
     "pooling": [
         "GaussianKernel",
         "boxcar",
@@ -72,8 +72,20 @@ _MODULES = {
     "models.vit": ["ViT", "ViTBlock", "ViTMLP"],
     "models.gpt": ["GPT", "GPTState"],
     "models.gpt_config": ["GPT_CONFIGS", "GPTConfig"],
+    "models.bert": ["BERT", "BERTForPretraining", "MaskLM"],
+    "models.bert_config": ["BERT_CONFIGS", "BERTConfig"],
+    "models.heads": [
+        "PairHead",
+        "SpanHead",
+        "TaggingHead",
+        "TextHead",
+        "best_spans",
+        "class_token",
+        "mean_pooling",
+    ],
     "models.pretrained": [
         "from_transformers",
+        "load_transformers_bert",
         "load_transformers_gpt2",
         "load_transformers_swin",
         "load_transformers_vit",
@@ -121,6 +133,7 @@ _MODULES = {
     "tokenization.trained": ["BPETokenizer"],
     "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
+    "data.minilm": ["load_minilm", "sentence_embeddings"],
     "data.translation": ["GrammarCorpus", "Multi30k", "Tatoeba"],
     "data.fashion_mnist": ["FashionMNIST"],
     "data.augmentation": ["Augmentation"],

@@ -82,6 +82,24 @@ def padding_mask(valid_lens, num_keys):
     return torch.arange(num_keys, device=valid_lens.device) < valid_lens[..., None]  # (B, 1, S) or (B, T, S)
 
 
+def real_tokens(shape, valid_lens=None, mask=None, *, device=None):
+    """Which tokens of a sequence that attends to itself are no padding: those that some token may attend to.
+
+    Args:
+        shape: (B, T) of the tokens.
+        valid_lens, mask, device: as in `as_mask`, with S = T.
+
+    Returns:
+        None where both arguments are None, else a boolean tensor (B, T).
+
+    Raises:
+        TypeError, ValueError: as `as_mask`.
+    """
+    batch, length = shape
+    mask = as_mask((batch, length, length), valid_lens, mask, device=device)  # (B or 1, T or 1, T or 1)
+    return None if mask is None else mask.any(1).expand(batch, length)
+
+
 def causal_mask(num_queries, num_keys=None, *, device=None):
     """The mask that hides the future: a query may attend to its own position and to earlier ones.
 

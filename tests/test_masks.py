@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lmini.masks import as_mask, causal_mask, padding_mask, sliding_window_mask
+from d2lmini.masks import as_mask, causal_mask, padding_mask, real_tokens, sliding_window_mask
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 sizes = st.integers(0, 5)
@@ -106,6 +106,20 @@ def test_as_mask_of_lens_and_of_both(shape):
     assert from_lens.sum(-1).unique(dim=0).shape[0] == 2
     causal = causal_mask(3, 4)
     assert torch.equal(as_mask(shape, lens, causal).expand(shape), from_lens & causal)
+
+
+def test_real_tokens_are_those_that_some_token_may_attend_to():
+    lens = torch.tensor([4, 2, 0])
+    right = torch.arange(4) < lens[:, None]
+    left = right.flip(1)
+    assert real_tokens((3, 4)) is None
+    assert torch.equal(real_tokens((3, 4), lens), right)
+    assert torch.equal(real_tokens((3, 4), mask=left[:, None]), left)
+    assert torch.equal(real_tokens((3, 4), lens, left[:, None]), right & left)
+    assert torch.equal(real_tokens((3, 4), lens, causal_mask(4)), right)
+    assert real_tokens((3, 4), mask=causal_mask(4)).shape == (3, 4)
+    with pytest.raises(ValueError, match=r"valid_lens has length 3 but the batch is 2"):
+        real_tokens((2, 4), lens)
 
 
 def test_as_mask_of_nothing_is_none():

@@ -22,6 +22,7 @@ ELSEWHERE = {
     "exercises/engine/registry": ("exercises/test_exercises.py", "it finds the exercises"),
     "exercises/engine/source": ("exercises/test_exercises.py", "the notebooks are made by it"),
     "exercises/grading": ("exercises/test_grade.py", "a folder is graded as a whole"),
+    "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),
     "models/bahdanau": ("models/test_seq2seq.py", "models of translation do alike"),
     "models/transformer_seq2seq": ("models/test_seq2seq.py", "models of translation do alike"),

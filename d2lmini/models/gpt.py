@@ -15,6 +15,7 @@ from ..cache import KeyValueCache
 from ..decoding import sample
 from ..position import RotaryEmbedding
 from ..training import Module
+from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
 from .gpt_config import FFNS, NORMS
 
@@ -240,10 +241,7 @@ class GPT(Module):
 
     def configure_optimizers(self):
         """AdamW; matrices decay, biases and norms do not."""
-        matrices = [p for p in self.parameters() if p.dim() > 1]
-        others = [p for p in self.parameters() if p.dim() <= 1]
-        groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-        return torch.optim.AdamW([g for g in groups if g["params"]], lr=self.lr, betas=(0.9, 0.95))
+        return adamw_of(self, self.lr, weight_decay=0.1, betas=(0.9, 0.95))
 
 
 def _left_padded(prompts, device):

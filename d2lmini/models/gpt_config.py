@@ -12,14 +12,24 @@ from torch import nn
 from ..transformer import GatedFFN, PositionWiseFFN, SquaredReLU
 
 NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
-FFNS = {
-    "relu": PositionWiseFFN,
-    "gelu": partial(PositionWiseFFN, activation=nn.GELU),
-    "gelu_tanh": partial(PositionWiseFFN, activation=partial(nn.GELU, approximate="tanh")),
-    "squared_relu": partial(PositionWiseFFN, activation=SquaredReLU),
-    "swiglu": GatedFFN,
+ACTIVATIONS = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu_tanh": partial(nn.GELU, approximate="tanh"),
+    "squared_relu": SquaredReLU,
 }
+FFNS = {name: partial(PositionWiseFFN, activation=make) for name, make in ACTIVATIONS.items()} | {"swiglu": GatedFFN}
 _CHOICES = {"norm": NORMS, "ffn": FFNS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
+
+
+def check_config(config, choices, sizes):
+    """Raises ValueError where a field is none of its ``choices``, or one of the ``sizes`` is below 1."""
+    for name, known in choices.items():
+        if getattr(config, name) not in known:
+            raise ValueError(f"{name} is {getattr(config, name)!r}, expected one of {', '.join(map(repr, known))}")
+    for name in sizes:
+        if getattr(config, name) < 1:
+            raise ValueError(f"{name} is {getattr(config, name)}, expected at least 1")
 
 
 @dataclass(frozen=True)
@@ -71,12 +81,7 @@ class GPTConfig:
     init: str = "gpt2"
 
     def __post_init__(self):
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(map(repr, choices))}")
-        for name in ("vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+        check_config(self, _CHOICES, ("vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"))
 
 
 _MODERN = GPTConfig(

@@ -1,4 +1,4 @@
-"""Optimizers made of two: Muon for the matrices inside of blocks, AdamW for all the rest, as one to the `Trainer`."""
+"""Optimizers that treat matrices and other parameters differently: AdamW, or Muon and AdamW as one."""
 
 import torch
 
@@ -52,3 +52,11 @@ def muon_of(model, inside, **options):
     matrices = [p for p in inside.parameters() if p.dim() == 2]
     taken = set(map(id, matrices))
     return MuonWithAdamW(matrices, [p for p in model.parameters() if id(p) not in taken], **options)
+
+
+def adamw_of(model, lr, weight_decay, betas=(0.9, 0.999)):
+    """AdamW for a model; matrices decay, biases and norms do not."""
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=lr, betas=betas)

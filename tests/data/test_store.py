@@ -119,6 +119,17 @@ def test_other_folder_name(dataset, folders):
     assert store.find(toy, "toy.bin") == folders / "two" / "plaything" / "toy.bin"
 
 
+def test_a_python_package_is_searched_and_not_imported(dataset, folders, monkeypatch):
+    toy = dataclasses.replace(dataset(), packages=("toy_weights/model",))
+    assert store.find(toy, "toy.bin") is None
+    inside = folders / "site" / "toy_weights" / "model"
+    inside.mkdir(parents=True)
+    (inside.parent / "__init__.py").write_text("raise RuntimeError('imported')")
+    (inside / "toy.bin").write_bytes(CONTENT)
+    monkeypatch.syspath_prepend(folders / "site")
+    assert store.find(toy, "toy.bin") == inside / "toy.bin"
+
+
 def test_unknown_names(dataset):
     toy = dataset()
     with pytest.raises(ValueError, match=r"no data set 'toi', only fashion_mnist, .*toy"):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from d2lmini.training.optimizers import MuonWithAdamW, muon_of
+from d2lmini.training.optimizers import MuonWithAdamW, adamw_of, muon_of
 
 
 def net():
@@ -85,3 +85,15 @@ def test_bad_input():
         MuonWithAdamW([model[0].bias], [model[0].weight])
     with pytest.raises(ValueError, match="empty"):
         MuonWithAdamW([], list(model.parameters()))
+
+
+def test_matrices_decay_and_nothing_else():
+    model = net()
+    before = [p.detach().clone() for p in model.parameters()]
+    optimizer = adamw_of(model, lr=0.1, weight_decay=0.5, betas=(0.8, 0.9))
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for parameter, old in zip(model.parameters(), before, strict=True):
+        torch.testing.assert_close(parameter.detach(), old * (0.95 if old.dim() == 2 else 1))
+    assert all(group["betas"] == (0.8, 0.9) for group in optimizer.param_groups)

@@ -1,0 +1,67 @@
+"""Published weights: checkpoints of Hugging Face's ``transformers`` in our models, which then give the same scores.
+
+A model's parameters have other names there than here: one file and one table of renames for each. Files, and versions
+of transformers before 5, name the parts of a block in one way, models in memory since then in another; the tables have
+both, as alternatives.
+
+checkpoints.py   what all of them share: to find a folder, to read a file, to rename
+from_vit.py      each model: its table, how it is made and filled, and the settings (``FIXED``) that ours has in some
+from_swin.py     ways only, the default first
+from_gpt2.py
+from_bert.py
+"""
+
+import json
+
+from . import from_bert, from_gpt2, from_swin, from_vit
+from .checkpoints import at_hand, eps_of, read, read_weights
+from .from_bert import load_transformers_bert
+from .from_gpt2 import load_transformers_gpt2
+from .from_swin import load_transformers_swin
+from .from_vit import load_transformers_vit
+
+__all__ = [
+    "from_transformers",
+    "load_transformers_bert",
+    "load_transformers_gpt2",
+    "load_transformers_swin",
+    "load_transformers_vit",
+]
+# by their model_type
+_MODELS = {
+    "vit": (from_vit.make, load_transformers_vit, from_vit.FIXED),
+    "swin": (from_swin.make, load_transformers_swin, from_swin.FIXED),
+    "gpt2": (from_gpt2.make, load_transformers_gpt2, from_gpt2.FIXED),
+    "bert": (from_bert.make, load_transformers_bert, from_bert.FIXED),
+}
+
+
+def from_transformers(folder):
+    """A model as a checkpoint of ``transformers`` describes it, with its weights.
+
+    Args:
+        folder: with ``config.json`` and ``model.safetensors``, as ``save_pretrained`` writes them, of a
+            ``ViTForImageClassification``, a ``SwinForImageClassification``, a ``GPT2LMHeadModel``, a ``BertModel``, a
+            ``BertForMaskedLM`` or a ``BertForPreTraining``; or the name of one on the hub, as "openai-community/gpt2",
+            which is downloaded.
+
+    Returns:
+        A `ViT`, a `Swin`, a `GPT`, a `BERT` or a `BERTForPretraining`, in evaluation mode.
+
+    Raises:
+        FileNotFoundError: a file is missing, or there is neither such a folder nor, at the hub, such a model.
+        ValueError: a file is damaged, or the checkpoint is of another model.
+    """
+    folder = at_hand(folder)
+    config = read(folder / "config.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
+    kind = config.get("model_type")
+    if kind not in _MODELS:
+        raise ValueError(f"{folder} is a checkpoint of model_type {kind!r}, expected {' or '.join(map(repr, _MODELS))}")
+    make, load, fixed = _MODELS[kind]
+    for name, expected in fixed.items():
+        if config.get(name, expected[0]) not in expected:
+            raise ValueError(
+                f"{folder} is a checkpoint with {name} {config[name]!r}, expected {' or '.join(map(repr, expected))}"
+            )
+    weights = read(folder / "model.safetensors", read_weights)
+    return load(make(config, weights, folder), weights, layer_norm_eps=eps_of(config)).eval()

@@ -1,0 +1,100 @@
+"""What all checkpoints have in common: files are found and read, parameters are renamed, nothing is half done."""
+
+import re
+from pathlib import Path
+
+from torch import nn
+
+ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
+
+
+def at_hand(folder):
+    """A folder as it is; of a name on the hub, where its files were put."""
+    if Path(folder).is_dir():
+        return Path(folder)
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(str(folder), allow_patterns=["config.json", "model.safetensors"]))
+    except Exception as error:  # there are many kinds, and of every client others
+        raise FileNotFoundError(
+            f"there is no folder {str(folder)!r}, and the hub gives no model of this name ({type(error).__name__}): is "
+            "there a network? A folder with config.json and model.safetensors will do"
+        ) from error
+
+
+def read(path, reader):
+    """What ``reader(path)`` gives; where it fails and the file is there, the file is damaged."""
+    try:
+        return reader(path)
+    except OSError:
+        raise
+    except Exception as error:  # safetensors has an exception of its own
+        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+
+
+def read_weights(path):
+    """Names and tensors of a file; transformers is not needed."""
+    from safetensors.torch import load_file
+
+    return load_file(path)
+
+
+def eps_of(config):
+    """What is added to variances, by either of its names."""
+    return config["layer_norm_eps" if "layer_norm_eps" in config else "layer_norm_epsilon"]
+
+
+def load_renamed(model, state_dict, renames, expected):
+    """Puts weights into a model, under the names that a table of renames gives them; into all of it or nowhere.
+
+    Args:
+        renames: rows of (theirs, a pattern; ours), applied one after the other.
+        expected: of the error, the model that would have fitted.
+    """
+    weights = {
+        renamed(name, renames): tensor
+        for name, tensor in state_dict.items()
+        # None: what is shared is missing; the other is Swin's, computed, and yet in older files
+        if tensor is not None and not name.endswith("relative_position_index")
+    }
+    ours = model.state_dict()
+    unbiased = not any(name.endswith(".W_q.bias") for name in weights)
+    without = {name for name in ours if unbiased and re.search(r"\.W_[qkv]\.bias$", name)}
+    wrong = sorted((ours.keys() - without) ^ weights.keys())
+    wrong += [name for name in ours if name in weights and not _fits(ours[name], weights[name])]
+    if wrong:  # nothing is overwritten
+        raise ValueError(
+            f"the weights do not fit: expected {expected}. Missing, superfluous or of another shape: {', '.join(wrong)}"
+        )
+    for name in without:
+        model.get_submodule(name.removesuffix(".bias")).bias = None
+    model.load_state_dict(weights)
+
+
+def with_eps(model, eps):
+    """The model, with what its layer norms add to variances."""
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = eps
+    return model
+
+
+def renamed(name, renames):
+    """Our name of one of theirs."""
+    for theirs, ours in renames:
+        name = re.sub(theirs, ours, name)
+    return name
+
+
+def _fits(parameter, tensor):
+    return nn.parameter.is_lazy(parameter) or parameter.shape == tensor.shape  # a lazy one takes the shape
+
+
+def num_classes(weights, folder):
+    """As many as the classifier has outputs."""
+    if "classifier.bias" not in weights:
+        raise ValueError(
+            f"{folder} has no classifier.bias: expected a model ...ForImageClassification, no bare encoder"
+        )
+    return len(weights["classifier.bias"])

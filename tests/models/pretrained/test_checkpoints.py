@@ -1,0 +1,65 @@
+"""Folders that hold no model of ours, or damaged files."""
+
+import json
+
+import pytest
+from random_weights import tiny_gpt2, tiny_vit
+
+from d2lmini.models.pretrained import from_transformers
+
+
+@pytest.fixture
+def folder(tmp_path):
+    tiny_gpt2().save_pretrained(tmp_path)
+    return tmp_path
+
+
+def change(folder, **settings):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | settings))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"model_type": "llama"}, "of model_type 'llama', expected 'vit' or 'swin' or 'gpt2'"),
+        ({"activation_function": "silu"}, "activation_function 'silu', expected 'gelu_new' or 'gelu' or .* or 'relu'"),
+    ],
+)
+def test_a_checkpoint_of_another_model(folder, changed, message):
+    change(folder, **changed)
+    with pytest.raises(ValueError, match=message):
+        from_transformers(folder)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"hidden_act": "relu"}, "with hidden_act 'relu', expected 'gelu'"),
+        ({"model_type": "swin", "use_absolute_embeddings": True}, "use_absolute_embeddings True, expected False"),
+    ],
+)
+def test_settings_that_ours_does_not_have(tmp_path, changed, message):
+    tiny_vit().save_pretrained(tmp_path)
+    change(tmp_path, **changed)
+    with pytest.raises(ValueError, match=message):
+        from_transformers(tmp_path)
+
+
+def test_files_that_are_damaged_or_missing(folder):
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"model.safetensors is damaged .*: fetch it again"):
+        from_transformers(folder)
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        from_transformers(folder)
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config.json is damaged"):
+        from_transformers(folder)
+
+
+def test_a_name_that_the_hub_does_not_have(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(FileNotFoundError, match="there is no folder 'nobody/nothing', and the hub gives no model"):
+        from_transformers("nobody/nothing")
