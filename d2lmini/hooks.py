@@ -69,7 +69,8 @@ def attention_patterns(module, *inputs, **options):
             module(*inputs, **options)
     finally:
         module.train(training)
-    return {name: (w[0] != 0).flatten(1, -3).any(1) for name, w in record.items() if w}
+    seen = {name: weights[0] != 0 for name, weights in record.items() if weights}
+    return {name: pattern.any(1) if pattern.dim() == 4 else pattern for name, pattern in seen.items()}
 
 
 @contextmanager

@@ -37,8 +37,8 @@ class T5Encoder(Encoder):
 
     def forward(self, X, valid_lens=None):
         """Tokens (B, S) and lengths (B,), None: all but padding counts, to (B, S, h)."""
-        mask, bias = self.mask(X, valid_lens), self.position(X.shape[1])  # (B, 1, S), (1, H, S, S)
-        X = self.dropout(embedded(self.embedding, X))
+        tokens, X = X, self.dropout(embedded(self.embedding, X))
+        mask, bias = self.mask(tokens, valid_lens), self.position(X.shape[1])  # (B, 1, S), (1, H, S, S)
         for blk in self.blks:
             X = blk(X, mask=mask, score_bias=bias)
         return self.dropout(self.norm(X))
@@ -91,8 +91,8 @@ class T5Decoder(AttentionDecoder):
 
     def forward(self, X, state):
         """Tokens (B, T) that continue those in the state to logits (B, T, V) and the next state."""
-        bias = self.position(X.shape[1], state.length + X.shape[1])  # (1, H, T, S)
         X = self.dropout(embedded(self.embedding, X))
+        bias = self.position(X.shape[1], state.length + X.shape[1])  # (1, H, T, S)
         for blk in self.blks:
             X, state = blk(X, state, score_bias=bias)
         return self.dense(self.scale * self.dropout(self.norm(X))), state

@@ -317,19 +317,20 @@ def test_shift_and_loss_leave_padding_out():
 @pytest.mark.parametrize("form", FORMS)
 def test_it_learns_to_copy_backwards(form):
     torch.manual_seed(0)
-    model = T5(replace(T5_CONFIGS["toy"], vocab_size=12, ffn=FORMS[form].ffn, tie_weights=FORMS[form].tie_weights))
+    small = {"num_hiddens": 32, "ffn_num_hiddens": 64, "num_blks": 1, "vocab_size": 8}
+    config = FORMS[form]
+    model = T5(replace(T5_CONFIGS["toy"], **small, ffn=config.ffn, tie_weights=config.tie_weights), lr=0.03)
     optimizer = model.configure_optimizers()
-    for _ in range(200):
-        X = torch.randint(2, 12, (64, 5))
-        Y = torch.cat([X.flip(1), torch.ones(64, 1, dtype=torch.long)], 1)
+    for _ in range(150):
+        X = torch.randint(2, 8, (48, 3))
+        Y = torch.cat([X.flip(1), torch.ones(48, 1, dtype=torch.long)], 1)
         loss = model.loss(model(X, model.shift_right(Y)), Y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert model.generate([[3, 9, 4, 4, 11], [7, 6, 5, 4, 3]], 8).tokens.tolist() == [
-        [11, 4, 4, 9, 3, 1],
-        [3, 4, 5, 6, 7, 1],
-    ]
+    X = torch.cartesian_prod(*[torch.arange(2, 8)] * 3)
+    right = (model.generate(X, 4).tokens[:, :3] == X.flip(1)).all(1).float().mean()
+    assert right > 0.9
 
 
 def test_bad_input():
@@ -343,7 +344,7 @@ def test_bad_input():
             model(X, wrong)
     with pytest.raises(ValueError, match="valid_lens holds 8 but there are only 7 keys"):
         model(X, Y, torch.tensor([8, 1, 1]))
-    with pytest.raises(ValueError, match="batch"):
+    with pytest.raises(ValueError, match=r"mask has shape \(3, 1, 7\), which does not broadcast"):
         model(X, Y[:2])
     nothing = model(torch.zeros_like(X), Y)
     assert nothing.isfinite().all(), "an input of padding alone"
