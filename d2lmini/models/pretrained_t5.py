@@ -27,6 +27,8 @@ _T5 = (
     (r"\.layer\.2\.layer_norm\.", ".addnorm3.ln."),
 )
 _FFNS = {"relu": "relu", "gated-gelu": "geglu"}
+# settings that ours has in one way only, or a few, the default first
+_FIXED = {"model_type": ("t5",), "feed_forward_proj": tuple(_FFNS)}
 
 
 def t5_from_transformers(folder):
@@ -46,20 +48,13 @@ def t5_from_transformers(folder):
     """
     folder = _at_hand(folder)
     config = _read(folder / "config.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
-    layers = config.get("num_layers")
-    fixed = {  # settings that ours has in one way only
-        "model_type": ("t5",),
-        "feed_forward_proj": tuple(_FFNS),  # the default first
-        "num_decoder_layers": (layers, None),
-    }
-    for name, values in fixed.items():
-        if config.get(name, values[0]) not in values:
+    for name, expected in _FIXED.items():
+        if config.get(name, expected[0]) not in expected:
             raise ValueError(
-                f"{folder} is a checkpoint with {name} {config[name]!r}, expected {' or '.join(map(repr, values))}"
+                f"{folder} is a checkpoint with {name} {config[name]!r}, expected {' or '.join(map(repr, expected))}"
             )
     weights = _read(folder / "model.safetensors", _load_file)
-    model = T5(_config(config))
-    return load_transformers_t5(model, weights, layer_norm_eps=config.get("layer_norm_epsilon", 1e-6)).eval()
+    return load_transformers_t5(_make(config, folder), weights, layer_norm_eps=config["layer_norm_epsilon"]).eval()
 
 
 def load_transformers_t5(model, state_dict, *, layer_norm_eps=1e-6):
@@ -91,11 +86,16 @@ def load_transformers_t5(model, state_dict, *, layer_norm_eps=1e-6):
     return model
 
 
-def _config(config):
+def _make(config, folder):
+    if config.get("num_decoder_layers") not in (None, config["num_layers"]):
+        raise ValueError(
+            f"{folder} is a checkpoint with {config['num_layers']} layers in the encoder and "
+            f"{config['num_decoder_layers']} in the decoder, expected as many in both"
+        )
     # transformers 5 ties always, and writes down apart whether the tied outputs are scaled
     scaled = config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True))
     ids = {"pad": "pad_token_id", "start": "decoder_start_token_id", "eos": "eos_token_id"}
-    return T5Config(
+    sizes = T5Config(
         vocab_size=config["vocab_size"],
         num_hiddens=config["d_model"],
         num_heads=config["num_heads"],
@@ -109,3 +109,4 @@ def _config(config):
         max_distance=config.get("relative_attention_max_distance", 128),
         **{ours: config[theirs] for ours, theirs in ids.items() if config.get(theirs) is not None},
     )
+    return T5(sizes)

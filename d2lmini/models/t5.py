@@ -213,7 +213,10 @@ class T5(Seq2Seq):
             self.train(training)
 
     def configure_optimizers(self):
-        """Adafactor, with which T5 was pretrained: a step changes a matrix by min(lr, 1/sqrt(step)) of its size."""
+        """Adafactor, as T5 was pretrained: a step changes a matrix by at most min(lr, 1/sqrt(step)) of its size.
+
+        Source: Shazeer and Stern 2018; Raffel et al. 2020, section 3.1.2.
+        """
         return torch.optim.Adafactor(self.parameters(), lr=self.lr)
 
 

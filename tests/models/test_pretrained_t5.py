@@ -201,7 +201,7 @@ def test_bad_checkpoints(tmp_path, monkeypatch):
     for changed, message in (
         ({"model_type": "bert"}, "with model_type 'bert', expected 't5'"),
         ({"feed_forward_proj": "gated-silu"}, "feed_forward_proj 'gated-silu', expected 'relu' or 'gated-gelu'"),
-        ({"num_decoder_layers": 2}, "num_decoder_layers 2, expected 3 or None"),
+        ({"num_decoder_layers": 2}, "3 layers in the encoder and 2 in the decoder, expected as many in both"),
     ):
         file.write_text(json.dumps(config | changed))
         with pytest.raises(ValueError, match=message):

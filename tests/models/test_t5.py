@@ -194,7 +194,8 @@ def test_beams_and_draws(model):
 
     assert torch.equal(drawn(1), drawn(1)) and not torch.equal(drawn(1), drawn(2))
     assert drawn(1, num_samples=3).shape[:2] == (2, 3)
-    cold = model.generate(prompts, 6, temperature=0)
+    cold = model.train().generate(prompts, 6, temperature=0)
+    assert model.training
     assert torch.equal(cold.tokens, model.generate(prompts, 6).tokens)
 
 
@@ -298,9 +299,11 @@ def test_dropout_is_where_the_paper_has_it():
     X, Y = inputs(), tokens(3, 5)
     assert not torch.equal(model(X, Y), model(X, Y))
     torch.testing.assert_close(model.eval()(X, Y), model(X, Y))
-    ends = T5(replace(TOY, dropout=0.0))
-    ends.decoder.dropout.p = ends.encoder.dropout.p = 1.0
-    assert not ends(X, Y).any()
+    called = []
+    for stack in (model.encoder, model.decoder):
+        stack.dropout.register_forward_hook(lambda module, *_: called.append(module))
+    model(X, Y)
+    assert called == [stack.dropout for stack in (model.encoder, model.decoder) for _ in range(2)], "both ends"
 
 
 def test_shift_and_loss_leave_padding_out():
