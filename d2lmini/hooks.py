@@ -44,6 +44,35 @@ def capture_attention(module):
             hook.remove()
 
 
+@torch.no_grad()
+def attention_patterns(module, *inputs, **options):
+    """Who may attend to whom in a model, as a call of it shows: where a weight of any head is not zero.
+
+    It is in evaluation mode meanwhile. A key that is hidden weighs exactly 0; one that is not may, too, where its score
+    is some hundred below the highest, as no model before training has it.
+
+    Args:
+        module: any module with attention inside.
+        inputs, options: what it is called with.
+
+    Returns:
+        Dict from the name of each attention module to booleans (B, T, S), True where query t may attend to key s; of
+        its first call.
+
+    Raises:
+        ValueError: ``module`` holds no attention module.
+    """
+    training = module.training
+    module.eval()
+    try:
+        with capture_attention(module) as record:
+            module(*inputs, **options)
+    finally:
+        module.train(training)
+    seen = {name: weights[0] != 0 for name, weights in record.items() if weights}
+    return {name: pattern.any(1) if pattern.dim() == 4 else pattern for name, pattern in seen.items()}
+
+
 @contextmanager
 def head_masks(module, masks):
     """Inside a model, multiplies the outputs of heads by factors while it is open, as ``head_mask`` does for one call.

@@ -114,7 +114,7 @@ class PackedAttention(MultiHeadAttention):
         if mask is not None:
             mask = as_mask((*heads.shape[:3], seen.length), None, mask, device=heads.device)
         output = self.attention(heads, *seen, mask)  # (B, H, 1, d)
-        return self.W_o.forward(output.reshape(X.shape)), seen
+        return self.W_o.forward(output.reshape(*X.shape[:2], -1)), seen  # (B, 1, H d) to (B, 1, h)
 
     def _projected(self, queries, keys, values):
         if queries is keys is values:

@@ -20,12 +20,21 @@ class HeadsAttention(Attention):
 
     It stands inside of modules that have checked their inputs. `d2lmini.capture_attention` records (B, H, T, S); the
     attribute has D2L's shape.
+
+    Args:
+        dropout: probability of dropping a weight in training.
+        scale: factor on the dot products; None: 1/sqrt(d).
     """
+
+    def __init__(self, dropout=0.0, scale=None):
+        super().__init__(dropout)
+        self.scale = scale
 
     def forward(self, queries, keys, values, mask=None, *, causal=False, score_bias=None):
         """Heads (B, H, T, d), (B, H, S, d), (B, H, S, d) to (B, H, T, d); a mask that broadcasts to (B, H, T, S)."""
-        output = attend(queries, keys, values, mask, causal=causal, dropout_p=self._dropout_p, score_bias=score_bias)
-        weights = partial(dot_product_weights, causal=causal)
+        how = {"causal": causal, "scale": self.scale}
+        output = attend(queries, keys, values, mask, dropout_p=self._dropout_p, score_bias=score_bias, **how)
+        weights = partial(dot_product_weights, **how)
         return self._remember(output, weights, queries, keys, mask, score_bias)
 
     @property
@@ -41,16 +50,18 @@ class MultiHeadAttention(nn.Module):
     Attends as `d2lmini.scaled_dot_product_attention` does; asking for weights changes nothing.
 
     Args:
-        num_hiddens: h, features of the output and of all heads together.
+        num_hiddens: h, features of the output and, unless ``head_size`` says otherwise, of all heads together.
         num_heads: H, a divisor of h. Parameters and cost do not depend on it.
         dropout: probability of dropping a weight in training.
         bias: whether the four projections add a bias.
         query_size, key_size, value_size: features of the inputs; None: h.
         qk_norm: None, or what makes a norm of a size, as ``nn.RMSNorm``: one for the queries of every head, one for the
             keys, before they are turned by ``rotary``.
+        head_size: d, features of each head; None: h / H. With it H need not divide h, and H * d may be more or less.
+        scale: factor on the dot products; None: 1/sqrt(d).
 
     Raises:
-        ValueError: ``num_heads`` does not divide ``num_hiddens``.
+        ValueError: ``num_heads`` does not divide ``num_hiddens``, or ``head_size`` is below 1.
 
     Source: D2L section 11.5; UDL section 12.3.3; Vaswani et al. 2017, section 3.2.2; Henry et al. 2020 for ``qk_norm``.
     """
@@ -66,17 +77,22 @@ class MultiHeadAttention(nn.Module):
         key_size=None,
         value_size=None,
         qk_norm=None,
+        head_size=None,
+        scale=None,
     ):
         super().__init__()
-        if num_heads < 1 or num_hiddens % num_heads:
+        if num_heads < 1 or (head_size is None and num_hiddens % num_heads):
             raise ValueError(f"num_hiddens is {num_hiddens}, expected a multiple of num_heads, {num_heads}")
+        if head_size is not None and head_size < 1:
+            raise ValueError(f"head_size is {head_size}, expected at least 1")
+        d = num_hiddens // num_heads if head_size is None else head_size
         self.num_heads = num_heads
-        self.attention = HeadsAttention(dropout)
-        self.W_q = nn.Linear(query_size or num_hiddens, num_hiddens, bias=bias)
-        self.W_k = nn.Linear(key_size or num_hiddens, num_hiddens, bias=bias)
-        self.W_v = nn.Linear(value_size or num_hiddens, num_hiddens, bias=bias)
-        self.W_o = nn.Linear(num_hiddens, num_hiddens, bias=bias)
-        self.q_norm, self.k_norm = (None if qk_norm is None else qk_norm(num_hiddens // num_heads) for _ in range(2))
+        self.attention = HeadsAttention(dropout, scale)
+        self.W_q = nn.Linear(query_size or num_hiddens, num_heads * d, bias=bias)
+        self.W_k = nn.Linear(key_size or num_hiddens, num_heads * d, bias=bias)
+        self.W_v = nn.Linear(value_size or num_hiddens, num_heads * d, bias=bias)
+        self.W_o = nn.Linear(num_heads * d, num_hiddens, bias=bias)
+        self.q_norm, self.k_norm = (None if qk_norm is None else qk_norm(d) for _ in range(2))
 
     def forward(
         self,
@@ -161,7 +177,7 @@ class MultiHeadAttention(nn.Module):
     def empty_cache(self, batch):
         """A `KeyValueCache` of no positions, (batch, H, 0, d), to start from."""
         weight = self.W_o.weight
-        empty = weight.new_empty(batch, self.num_heads, 0, weight.shape[0] // self.num_heads)
+        empty = weight.new_empty(batch, self.num_heads, 0, weight.shape[1] // self.num_heads)
         return KeyValueCache(empty, empty)
 
     def transpose_qkv(self, X):

@@ -127,7 +127,7 @@ class TransformerEncoderBlock(_Block):
         activation: makes the module between the layers of the feed-forward network.
         norm: what makes the two norms, of a size; ``nn.RMSNorm`` takes no mean.
         ffn: a module in place of the feed-forward network, such as a `GatedFFN`; ``activation`` is then not used.
-        qk_norm: as in `MultiHeadAttention`.
+        qk_norm, head_size, scale: as in `MultiHeadAttention`.
 
     Source: D2L section 11.7.4; UDL section 12.4; Xiong et al. 2020 for ``norm_first``.
     """
@@ -145,9 +145,12 @@ class TransformerEncoderBlock(_Block):
         norm=nn.LayerNorm,
         ffn=None,
         qk_norm=None,
+        head_size=None,
+        scale=None,
     ):
         super().__init__(norm_first)
-        self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, qk_norm=qk_norm)
+        heads = {"qk_norm": qk_norm, "head_size": head_size, "scale": scale}
+        self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, **heads)
         self.addnorm1 = AddNorm(num_hiddens, dropout, norm=norm)
         self.ffn = ffn or PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
         self.addnorm2 = AddNorm(num_hiddens, dropout, norm=norm)
@@ -214,7 +217,8 @@ class TransformerDecoderBlock(_Block):
         num_heads: H.
         dropout: probability of dropping attention weights, and elements of what each sublayer adds, in training.
         i: the place of this block in ``state.caches``.
-        use_bias, norm_first, activation: as in `TransformerEncoderBlock`.
+        use_bias, norm_first, activation, norm, ffn: as in `TransformerEncoderBlock`.
+        head_size, scale: of both attentions, as in `MultiHeadAttention`.
 
     Source: D2L section 11.7.5; UDL sections 12.7.2 and 12.8; Vaswani et al. 2017, section 3.1.
     """
@@ -230,15 +234,20 @@ class TransformerDecoderBlock(_Block):
         use_bias=False,
         norm_first=False,
         activation=nn.ReLU,
+        norm=nn.LayerNorm,
+        ffn=None,
+        head_size=None,
+        scale=None,
     ):
         super().__init__(norm_first)
         self.i = i
-        self.attention1 = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
-        self.addnorm1 = AddNorm(num_hiddens, dropout)
-        self.attention2 = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
-        self.addnorm2 = AddNorm(num_hiddens, dropout)
-        self.ffn = PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
-        self.addnorm3 = AddNorm(num_hiddens, dropout)
+        heads = {"head_size": head_size, "scale": scale}
+        self.attention1 = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, **heads)
+        self.addnorm1 = AddNorm(num_hiddens, dropout, norm=norm)
+        self.attention2 = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, **heads)
+        self.addnorm2 = AddNorm(num_hiddens, dropout, norm=norm)
+        self.ffn = ffn or PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
+        self.addnorm3 = AddNorm(num_hiddens, dropout, norm=norm)
 
     def start(self, memory):
         """The `BlockCache` before the first token: the memory (B, S, h) projected, once for all tokens."""

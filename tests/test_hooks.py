@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from d2lmini.attention import AdditiveAttention, DotProductAttention, scaled_dot_product_attention
-from d2lmini.hooks import attention_rollout, capture_attention, head_masks
+from d2lmini.hooks import attention_patterns, attention_rollout, capture_attention, head_masks
 from d2lmini.multi_head import MultiHeadAttention
 
 
@@ -64,6 +64,19 @@ def test_heads_inside_a_model_are_masked_while_open():
     missing = pytest.raises(ValueError, match="no multi-head attention 'c', expected one of a, b")
     with missing, head_masks(model, {"c": mask}):
         pass
+
+
+def test_patterns_are_the_masks_of_a_model():
+    masks = torch.rand(2, 2, 3, 4) < 0.4
+    with_heads = MultiHeadAttention(6, 2, dropout=0.9)
+    queries, keys = torch.randn(2, 3, 6), torch.randn(2, 4, 6)
+    assert torch.equal(attention_patterns(with_heads, queries, keys, keys, mask=masks)["attention"], masks.any(1))
+    assert with_heads.training and not with_heads.attention._forward_hooks
+    model = nn.Sequential(DotProductAttention(), nn.Linear(7, 1))
+    found = attention_patterns(model[0], *qkv(), mask=masks[:, 0])
+    assert torch.equal(found[""], masks[:, 0])
+    with pytest.raises(ValueError, match="no attention module"):
+        attention_patterns(model[1], torch.ones(7))
 
 
 def test_rollout_is_the_product_by_a_loop():

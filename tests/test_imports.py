@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "attention": {"scoring", "masks"},
     "multi_head": {"attention", "cache", "scoring", "masks"},
     "transformer": {"multi_head", "cache", "position", "scoring", "masks"},
+    "experts": {"transformer"},
     "layout": {"transformer", "multi_head", "masks"},
     "hooks": {"multi_head", "attention"},
     "vision": {"position", "multi_head"},

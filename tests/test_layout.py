@@ -227,6 +227,19 @@ def test_packed_attention_takes_any_inputs(bias):
 
 
 @torch.no_grad()
+def test_heads_of_a_size_of_their_own():
+    torch.manual_seed(0)
+    block = TransformerEncoderBlock(8, 12, 3, head_size=5, scale=1.0).eval()
+    fast, X = for_decoding(block), torch.randn(2, 5, 8)
+    assert type(fast) is PackedBlock
+    cache, found = fast.attention.empty_cache(2), []
+    for x in X.split(1, 1):
+        y, cache = fast(x, causal=True, cache=cache)
+        found.append(y)
+    close(torch.cat(found, 1), block(X, causal=True))
+
+
+@torch.no_grad()
 def test_a_translation_model():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(11, 16, 24, 2, 2), 0).eval()

@@ -140,6 +140,42 @@ def test_it_is_a_loop_over_heads_with_sizes_that_all_differ():
 # --- the shapes and names of D2L ---
 
 
+@pytest.mark.parametrize("scale", [None, 1.0])
+def test_heads_of_a_size_of_their_own_and_a_scale_by_a_loop(scale):
+    size, heads = 4, 5  # 20 features of all heads, beside 6 of the output
+    ours = MultiHeadAttention(h, heads, bias=True, head_size=size, scale=scale, qk_norm=nn.RMSNorm).double()
+    queries, sources, lens = torch.randn(B, T, h).double(), torch.randn(B, S, h).double(), torch.tensor([2, 5])
+    parts, seen = [], []
+    for rows in torch.arange(heads * size).split(size):
+        q, k, v = (
+            x @ w.weight[rows].T + w.bias[rows]
+            for x, w in ((queries, ours.W_q), (sources, ours.W_k), (sources, ours.W_v))
+        )
+        scores = ours.q_norm(q) @ ours.k_norm(k).mT * (size**-0.5 if scale is None else scale)
+        scores = scores.masked_fill(torch.arange(S) >= lens[:, None, None], -torch.inf)
+        seen.append(scores.softmax(-1))
+        parts.append(seen[-1] @ v)
+    wanted = torch.cat(parts, -1) @ ours.W_o.weight.T + ours.W_o.bias
+    with capture_attention(ours) as record:
+        torch.testing.assert_close(ours(queries, sources, sources, lens), wanted)
+    torch.testing.assert_close(record["attention"][0], torch.stack(seen, 1))
+    assert ours.empty_cache(B).keys.shape == (B, heads, 0, size)
+    output, cache = ours(sources, sources, sources, causal=True, cache=ours.empty_cache(B))
+    last, _ = ours(
+        sources[:, -1:], sources[:, -1:], sources[:, -1:], cache=KeyValueCache(*(x[:, :, :-1] for x in cache))
+    )
+    torch.testing.assert_close(last, output[:, -1:])
+
+
+def test_the_kernel_and_the_formula_have_the_same_scale():
+    ours, X = MultiHeadAttention(h, H, head_size=8, scale=0.9).eval(), torch.randn(B, 40, h)
+    with torch.no_grad():
+        output = ours(X, X, X)
+    weights = ours.attention.attention_weights.unflatten(0, (B, H))
+    values = ours.to_heads(ours.W_v, X)
+    torch.testing.assert_close(ours.W_o((weights @ values).transpose(1, 2).flatten(2)), output)
+
+
 def test_transposes_are_d2ls_and_each_others_inverse():
     ours = MultiHeadAttention(100, 5, 0.5)
     X = torch.randn(2, 4, 100)
@@ -397,6 +433,7 @@ def call(queries=(B, T, h), keys=(B, S, h), values=(B, S, h), **options):
     [
         (lambda: MultiHeadAttention(10, 3), "num_hiddens is 10, expected a multiple of num_heads, 3"),
         (lambda: MultiHeadAttention(10, 0), "num_heads, 0"),
+        (lambda: MultiHeadAttention(10, 3, head_size=0), "head_size is 0, expected at least 1"),
         (lambda: call((B, T, 5)), r"the input of W_q has shape \(2, 3, 5\), expected \(B, n, 6\)"),
         (lambda: call(values=(B, S, 7)), r"the input of W_v has shape \(2, 5, 7\)"),
         (lambda: call(keys=(B, 4, h)), "there are 4 keys but 5 values"),

@@ -386,6 +386,28 @@ def test_a_block_of_today_step_by_step():
     torch.testing.assert_close(block(X, causal=True, rotary=rotary), wanted)
 
 
+def test_a_decoder_block_of_other_parts():
+    """RMS norm, a gate, heads of another size, scores that are not divided."""
+    ffn = GatedFFN(FFN, h, num_inputs=h, bias=False)
+    block = TransformerDecoderBlock(h, FFN, 1, norm_first=True, norm=nn.RMSNorm, ffn=ffn, head_size=5, scale=1.0)
+    assert not [name for name, _ in block.named_parameters() if name.endswith("bias")] and block.ffn is ffn
+    X, memory = torch.randn(B, T, h), torch.randn(B, S, h)
+
+    def attend(attention, queries, sources, mask):
+        q, k, v = (x @ w.weight.T for x, w in zip((queries, sources, sources), projections(attention), strict=True))
+        assert q.shape[-1] == 5
+        return (q @ k.mT).masked_fill(~mask, -torch.inf).softmax(-1) @ v @ attention.W_o.weight.T
+
+    def projections(attention):
+        return attention.W_q, attention.W_k, attention.W_v
+
+    Q = block.addnorm1.ln(X)
+    Y = X + attend(block.attention1, Q, Q, causal_mask(T))
+    Y = Y + attend(block.attention2, block.addnorm2.ln(Y), memory, torch.ones(T, S, dtype=torch.bool))
+    Y = Y + ffn(block.addnorm3.ln(Y))
+    torch.testing.assert_close(block(X, DecoderState.start(memory, None, 1))[0], Y)
+
+
 def test_a_used_block_can_be_copied_and_saved():
     block = TransformerDecoderBlock(h, FFN, H)
     X, state = torch.randn(B, T, h), DecoderState.start(torch.randn(B, S, h), LENS, 1)

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "exercises/grading": ("exercises/test_grade.py", "a folder is graded as a whole"),
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),
+    "models/t5_config": ("models/test_t5.py", "a configuration is what a model is made of"),
     "models/bahdanau": ("models/test_seq2seq.py", "models of translation do alike"),
     "models/transformer_seq2seq": ("models/test_seq2seq.py", "models of translation do alike"),
     "training/state": ("training/test_checkpoint.py", "the state is what a checkpoint holds"),

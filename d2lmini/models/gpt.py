@@ -18,6 +18,7 @@ from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
 from .gpt_config import FFNS, NORMS
+from .tokens import embedded, padded
 
 
 class GPTState(NamedTuple):
@@ -172,7 +173,8 @@ class GPT(Module):
         Raises:
             ValueError: a prompt is empty, or what comes out would not fit into the context; and as ``sample`` does.
         """
-        tokens, padding = _left_padded(prompts, self.embedding.weight.device)
+        tokens, lengths = padded(prompts, 0, self.embedding.weight.device, side="left")
+        padding = None if lengths is None else tokens.shape[1] - lengths
         if self.pos_embedding is not None and tokens.shape[1] + max_new_tokens - 1 > self.config.max_len:
             raise ValueError(
                 f"the prompt has {tokens.shape[1]} tokens, to which {max_new_tokens} cannot be added: the context is "
@@ -196,9 +198,9 @@ class GPT(Module):
         )
 
     def _go_on(self, tokens, state):
-        self._check(tokens, state)
+        X, mask = embedded(self.embedding, tokens), None  # (B, T, h)
+        self._check_length(tokens, state)
         past, S = state.length, state.length + tokens.shape[1]
-        X, mask = self._embedded(tokens), None  # (B, T, h)
         places = torch.arange(past, S, device=tokens.device)  # (T,)
         if state.padding is not None:
             mask = torch.arange(S, device=tokens.device) >= state.padding[:, None]  # (B, S)
@@ -212,24 +214,13 @@ class GPT(Module):
             caches.append(cache)
         return self.norm(X), GPTState(tuple(caches), state.padding)
 
-    def _check(self, tokens, state):
+    def _check_length(self, tokens, state):
         most = self.config.max_len
-        if tokens.dim() != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
-            raise ValueError(f"tokens are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T)")
         if self.pos_embedding is not None and state.length + tokens.shape[1] > most:
             raise ValueError(
                 f"there are {state.length + tokens.shape[1]} tokens but the context is {most} (max_len): keep the last "
                 "ones alone, or train with a larger context"
             )
-
-    def _embedded(self, tokens):
-        try:
-            return self.embedding(tokens)
-        except IndexError as error:  # a CPU looks at each token anyway
-            raise ValueError(
-                f"tokens are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {self.config.vocab_size - 1}: "
-                "were they encoded with the vocabulary of this model?"
-            ) from error
 
     def loss(self, Y_hat, Y):
         """Mean cross-entropy of the next tokens, in nats.
@@ -242,18 +233,3 @@ class GPT(Module):
     def configure_optimizers(self):
         """AdamW; matrices decay, biases and norms do not."""
         return adamw_of(self, self.lr, weight_decay=0.1, betas=(0.9, 0.95))
-
-
-def _left_padded(prompts, device):
-    """Prompts of any lengths as one tensor (B, n), and how much of each row is padding, (B,); None where none is."""
-    if isinstance(prompts, torch.Tensor):
-        tokens, lengths = prompts.to(device), [prompts.shape[-1]] * (prompts.dim() == 2)
-    else:
-        lengths = [len(prompt) for prompt in prompts]
-        rows = [[0] * (max(lengths) - len(prompt)) + list(prompt) for prompt in prompts]
-        tokens = torch.tensor(rows, dtype=torch.long, device=device)
-    if not lengths or min(lengths) < 1:
-        raise ValueError("a prompt is empty: there has to be a token to go on from, such as a line end or <bos>")
-    if len(set(lengths)) == 1:
-        return tokens, None
-    return tokens, torch.tensor([max(lengths) - n for n in lengths], device=device)

@@ -9,15 +9,17 @@ from_vit.py      each model: its table, how it is made and filled, and the setti
 from_swin.py     ways only, the default first
 from_gpt2.py
 from_bert.py
+from_t5.py
 """
 
 import json
 
-from . import from_bert, from_gpt2, from_swin, from_vit
+from . import from_bert, from_gpt2, from_swin, from_t5, from_vit
 from .checkpoints import at_hand, eps_of, read, read_weights
 from .from_bert import load_transformers_bert
 from .from_gpt2 import load_transformers_gpt2
 from .from_swin import load_transformers_swin
+from .from_t5 import load_transformers_t5
 from .from_vit import load_transformers_vit
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "load_transformers_bert",
     "load_transformers_gpt2",
     "load_transformers_swin",
+    "load_transformers_t5",
     "load_transformers_vit",
 ]
 # by their model_type
@@ -33,6 +36,7 @@ _MODELS = {
     "swin": (from_swin.make, load_transformers_swin, from_swin.FIXED),
     "gpt2": (from_gpt2.make, load_transformers_gpt2, from_gpt2.FIXED),
     "bert": (from_bert.make, load_transformers_bert, from_bert.FIXED),
+    "t5": (from_t5.make, load_transformers_t5, from_t5.FIXED),
 }
 
 
@@ -42,11 +46,11 @@ def from_transformers(folder):
     Args:
         folder: with ``config.json`` and ``model.safetensors``, as ``save_pretrained`` writes them, of a
             ``ViTForImageClassification``, a ``SwinForImageClassification``, a ``GPT2LMHeadModel``, a ``BertModel``, a
-            ``BertForMaskedLM`` or a ``BertForPreTraining``; or the name of one on the hub, as "openai-community/gpt2",
-            which is downloaded.
+            ``BertForMaskedLM``, a ``BertForPreTraining`` or a ``T5ForConditionalGeneration``; or the name of one on the
+            hub, as "openai-community/gpt2" or "google/flan-t5-small" (T5 of version 1.1), which is downloaded.
 
     Returns:
-        A `ViT`, a `Swin`, a `GPT`, a `BERT` or a `BERTForPretraining`, in evaluation mode.
+        A `ViT`, a `Swin`, a `GPT`, a `BERT`, a `BERTForPretraining` or a `T5`, in evaluation mode.
 
     Raises:
         FileNotFoundError: a file is missing, or there is neither such a folder nor, at the hub, such a model.

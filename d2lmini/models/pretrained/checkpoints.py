@@ -73,9 +73,9 @@ def load_renamed(model, state_dict, renames, expected):
 
 
 def with_eps(model, eps):
-    """The model, with what its layer norms add to variances."""
+    """The model, with what its norms add to variances."""
     for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
+        if isinstance(module, (nn.LayerNorm, nn.RMSNorm)):
             module.eps = eps
     return model
 
