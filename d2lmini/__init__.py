@@ -122,6 +122,7 @@ _MODULES = {
         "span_counts",
         "text_length",
     ],
+    "objectives.masking": ["IGNORE_INDEX"],
     "diversity": ["distinct_n", "repetition_rate", "self_bleu"],
     "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "tokenised_bleu"],
     "training": [

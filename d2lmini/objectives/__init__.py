@@ -15,7 +15,8 @@ checks.py            what they ask of their arguments
 """
 
 from .contrastive import info_nce
-from .masking import IGNORE_INDEX, MaskedTokens, mask_tokens
+from .masking import IGNORE_INDEX as IGNORE_INDEX
+from .masking import MaskedTokens, mask_tokens
 from .prefix import PrefixBatch, prefix_lm
 from .replaced_tokens import ReplacedTokens, replace_tokens
 from .sentence_pairs import (
@@ -29,7 +30,6 @@ from .span_corruption import CorruptedSpans, corrupt_spans, restore_spans
 from .spans import corrupted_lengths, random_spans, span_counts, text_length
 
 __all__ = [
-    "IGNORE_INDEX",
     "CorruptedSpans",
     "MaskedTokens",
     "PackedPairs",

@@ -71,7 +71,7 @@ def mask_tokens(
     check_share("rate", rate, above_zero=True)
     check_share("mask_share", mask_share)
     check_share("random_share", random_share)
-    if mask_share + random_share > 1 + 1e-9:
+    if mask_share + random_share > 1:
         raise ValueError(f"mask_share {mask_share} and random_share {random_share} are more than 1 together")
     special_ids = {int(mask_id), *map(int, special_ids)}
     for index in special_ids:
