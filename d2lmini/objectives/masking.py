@@ -53,8 +53,8 @@ def mask_tokens(
         rate: share of the tokens to guess, above 0.
         mask_share: share of the chosen tokens that ``mask_id`` replaces.
         random_share: share of them that a random token replaces; the rest stay.
-        word_starts: boolean (B, T), True at the first token of each word; None: every token is a word. A special token
-            ends a word, too.
+        word_starts: boolean (B, T), True at the first token of each word, as a boolean table over the vocabulary gives
+            it, indexed by ``tokens``; None: every token is a word. A special token ends a word, too.
 
     Returns:
         `MaskedTokens`. A row without a token that may be chosen is left as it is, without labels.
@@ -99,8 +99,7 @@ def _choose(maskable, starts, rate, generator):
     wanted = (rate * counts.double()).round().clamp(min=1).long().to(maskable.device)  # (B,); double: 0.15 * 10 is 1.5
     word = (starts.cumsum(1) - 1).clamp(min=0)  # (B, T): the number of the word that a maskable token is in
     sizes = torch.zeros_like(word).scatter_add(1, word, maskable.long())  # (B, T), 0 beyond the last word
-    keys = torch.rand(B, T, generator=generator).to(maskable.device).masked_fill(sizes == 0, 2)  # none comes last
-    order = keys.argsort(1)
+    order = torch.rand(B, T, generator=generator).to(maskable.device).argsort(1)
     ordered = sizes.gather(1, order)
     taken = ordered.cumsum(1) - ordered < wanted[:, None]  # those before it are not enough
     return torch.zeros_like(maskable).scatter(1, order, taken).gather(1, word) & maskable

@@ -65,7 +65,7 @@ def replace_tokens(masked, logits, *, generator):
     cumulated = logits.float().softmax(-1).cumsum(-1)  # (M, V)
     if not cumulated[:, -1].isfinite().all():
         raise ValueError("logits are NaN, infinite, or minus infinity for all tokens: did the training diverge?")
-    numbers = torch.rand(M, 1, generator=generator).to(logits.device) * (1 - 2**-23)  # so that the last is in reach
-    guesses = torch.searchsorted(cumulated, numbers * cumulated[:, -1:], right=True)[:, 0]
+    numbers = torch.rand(M, 1, generator=generator).to(logits.device) * cumulated[:, -1:]  # which is 1 but for rounding
+    guesses = torch.searchsorted(cumulated, numbers, right=True)[:, 0]
     inputs = inputs.masked_scatter(chosen, guesses.to(inputs.dtype))
     return ReplacedTokens(inputs, torch.zeros_like(chosen).masked_scatter(chosen, guesses != originals))

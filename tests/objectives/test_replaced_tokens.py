@@ -102,3 +102,15 @@ def test_bad_arguments():
         replace_tokens((batch.labels, batch.inputs), logits, generator=seeded())
     with pytest.raises(TypeError, match=r"expected torch\.Generator"):
         replace_tokens(batch, logits, generator=None)
+
+
+@pytest.mark.parametrize("number", [0.0, 1 - 2**-24])  # the first and the last that torch.rand may give
+def test_the_outermost_random_numbers_draw_nothing_impossible(monkeypatch, number):
+    _, batch = masked()
+    monkeypatch.setattr(torch, "rand", lambda *shape, generator: torch.full(shape, number))
+    chosen = batch.labels != IGNORE_INDEX
+    for C in (30, 41):  # in single precision 41 equal shares make less than 1
+        logits = torch.full((6, 20, C + 4), -torch.inf)
+        logits[..., 2:-2] = 0
+        guesses = replace_tokens(batch, logits, generator=seeded()).inputs[chosen]
+        assert (guesses == (2 if number == 0 else C + 1)).all()
