@@ -34,12 +34,13 @@ def mask_tokens(
     """Chooses the tokens that BERT has to guess, and hides most of them.
 
     The number of chosen tokens is exact: ``rate`` of those that may be chosen, rounded (a half to the even number), at
-    least one. Independent draws, as `transformers`' collator makes them, have this number as their mean, but leave
-    some short texts without any, and each batch with another number of guesses; an exact number keeps the cost and
-    the noise of every batch alike. So does BERT's own code, which counts the special tokens of a text as well.
-    What becomes of a chosen token is drawn for each by itself: it is replaced by ``mask_id``, or by a random token,
-    or is left as it is. The random token is never a special one (in BERT's code it may be), since a model would take
-    padding in the middle of a text for its end; it may be the token that stood there.
+    least one. BERT's own code also has an exact number, but counts the special tokens of a text as well. `transformers`'
+    collator draws for each token by itself: then some short texts have nothing to guess, and every batch has another
+    number of guesses. An exact number makes all batches cost alike.
+
+    What becomes of a chosen token is drawn for each by itself: ``mask_id`` replaces it, or a random token does, or it
+    is left as it is. The random token is never a special one (in BERT's code it may be): a model would take padding in
+    the middle of a text for its end. It may be the token that stood there.
 
     With ``word_starts`` whole words are chosen, in random order, until at least that number of tokens is reached; the
     last word may bring more. The tokens of a word then fare each by itself.
