@@ -34,9 +34,9 @@ def mask_tokens(
     """Chooses the tokens that BERT has to guess, and hides most of them.
 
     The number of chosen tokens is exact: ``rate`` of those that may be chosen, rounded (a half to the even number), at
-    least one. BERT's own code also has an exact number, but counts the special tokens of a text as well. `transformers`'
-    collator draws for each token by itself: then some short texts have nothing to guess, and every batch has another
-    number of guesses. An exact number makes all batches cost alike.
+    least one. BERT's own code also has an exact number, but counts the special tokens of a text as well. The
+    collator of `transformers` draws for each token by itself: then some short texts have nothing to guess, and every
+    batch has another number of guesses. An exact number makes all batches cost alike.
 
     What becomes of a chosen token is drawn for each by itself: ``mask_id`` replaces it, or a random token does, or it
     is left as it is. The random token is never a special one (in BERT's code it may be): a model would take padding in
