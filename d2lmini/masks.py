@@ -60,26 +60,7 @@ def padding_mask(valid_lens, num_keys):
 
     Source: D2L section 11.3.2.1.
     """
-    if not isinstance(valid_lens, torch.Tensor):
-        raise TypeError(f"valid_lens is a {type(valid_lens).__name__}, expected an integer tensor: torch.tensor([...])")
-    if valid_lens.dtype == torch.bool:
-        raise TypeError("valid_lens is boolean, expected integers: a boolean mask goes to the argument `mask`")
-    if valid_lens.is_floating_point() or valid_lens.is_complex():
-        raise TypeError(f"valid_lens has dtype {valid_lens.dtype}, expected integers: cast it with .long()")
-    if valid_lens.dim() not in (1, 2):
-        raise ValueError(f"valid_lens has shape {tuple(valid_lens.shape)}, expected (B,) or (B, T)")
-    if valid_lens.numel():
-        low, high = map(int, torch.aminmax(valid_lens))
-        if low < 0:
-            raise ValueError(f"valid_lens holds {low}, expected lengths from 0 to {num_keys}")
-        if high > num_keys:
-            raise ValueError(
-                f"valid_lens holds {high} but there are only {num_keys} keys: were the keys cut after "
-                "the lengths were taken?"
-            )
-    if valid_lens.dim() == 1:
-        valid_lens = valid_lens[:, None]  # (B, 1)
-    return torch.arange(num_keys, device=valid_lens.device) < valid_lens[..., None]  # (B, 1, S) or (B, T, S)
+    return _below("valid_lens", valid_lens, num_keys)
 
 
 def real_tokens(shape, valid_lens=None, mask=None, *, device=None):
@@ -162,6 +143,33 @@ def sliding_window_mask(num_queries, window, *, causal=True, num_keys=None, devi
     return (offsets <= 0) & (offsets > -window) if causal else offsets.abs() < window
 
 
+def prefix_mask(prefix_lens, num_queries, num_keys=None):
+    """The mask of a prefix language model: all see the prefix, what follows it is causal.
+
+    A prefix of length 0 or 1 leaves the causal mask, one as long as the sequence hides nothing. Queries and keys are
+    aligned at their ends, as in `causal_mask`.
+
+    Args:
+        prefix_lens: integers (B,): how many of the first keys are the prefix of each example.
+        num_queries: T.
+        num_keys: S, at least T; None: T.
+
+    Returns:
+        Boolean tensor of shape (B, T, S), on the device of ``prefix_lens``: True where s < prefix or s <= t + S - T.
+
+    Raises:
+        TypeError: ``prefix_lens`` is not an integer tensor.
+        ValueError: it does not have one dimension, a length is negative or above S, a size is negative, or there are
+            more queries than keys.
+
+    Source: Raffel et al. 2020 (T5), figure 3; Liu et al. 2018.
+    """
+    prefix = _below("prefix_lens", prefix_lens, num_queries if num_keys is None else num_keys)  # (B, 1, S)
+    if prefix_lens.dim() != 1:
+        raise ValueError(f"prefix_lens has shape {tuple(prefix_lens.shape)}, expected (B,): a length an example")
+    return causal_mask(num_queries, num_keys, device=prefix_lens.device) | prefix  # (B, T, S)
+
+
 def position_offsets(num_queries, num_keys=None, *, device=None):
     """The offset of each key, its position less that of the query: below 0 for earlier positions.
 
@@ -190,6 +198,30 @@ def position_offsets(num_queries, num_keys=None, *, device=None):
         )
     queries = torch.arange(num_keys - num_queries, num_keys, device=device)
     return torch.arange(num_keys, device=device) - queries[:, None]  # (T, S)
+
+
+def _below(name, lens, num_keys):
+    """Checked lengths (B,) or (B, T) as a mask, True at the keys below: (B, 1, S) or (B, T, S)."""
+    if not isinstance(lens, torch.Tensor):
+        raise TypeError(f"{name} is a {type(lens).__name__}, expected an integer tensor: torch.tensor([...])")
+    if lens.dtype == torch.bool:
+        raise TypeError(f"{name} is boolean, expected integers: a boolean mask goes to the argument `mask`")
+    if lens.is_floating_point() or lens.is_complex():
+        raise TypeError(f"{name} has dtype {lens.dtype}, expected integers: cast it with .long()")
+    if lens.dim() not in (1, 2):
+        raise ValueError(f"{name} has shape {tuple(lens.shape)}, expected (B,) or (B, T)")
+    if lens.numel():
+        low, high = map(int, torch.aminmax(lens))
+        if low < 0:
+            raise ValueError(f"{name} holds {low}, expected lengths from 0 to {num_keys}")
+        if high > num_keys:
+            raise ValueError(
+                f"{name} holds {high} but there are only {num_keys} keys: were the keys cut after "
+                "the lengths were taken?"
+            )
+    if lens.dim() == 1:
+        lens = lens[:, None]  # (B, 1)
+    return torch.arange(num_keys, device=lens.device) < lens[..., None]  # (B, 1, S) or (B, T, S)
 
 
 def _mask_of_lens(shape, valid_lens, device):

@@ -17,7 +17,6 @@ BASE = {
     "pooling",
     "metrics",
     "diversity",
-    "objectives",
     "tokenization",
     "measure",
     "decoding",
@@ -28,6 +27,7 @@ BASE = {
 MAY_IMPORT = {
     **{name: set() for name in BASE},
     "position": {"masks"},
+    "objectives": {"masks"},
     "scoring": {"masks"},
     "attention": {"scoring", "masks"},
     "multi_head": {"attention", "cache", "scoring", "masks"},

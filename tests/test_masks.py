@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lmini.masks import as_mask, causal_mask, padding_mask, real_tokens, sliding_window_mask
+from d2lmini.masks import as_mask, causal_mask, padding_mask, prefix_mask, real_tokens, sliding_window_mask
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 sizes = st.integers(0, 5)
@@ -188,3 +188,42 @@ def test_bad_valid_lens(shape, valid_lens, error, message):
 def test_bad_mask(shape, mask, error, message):
     with pytest.raises(error, match=message):
         as_mask(shape, mask=mask, device=torch.device("cpu"))
+
+
+@few
+@given(st.data(), sizes, sizes, sizes)
+def test_prefix_mask_by_loop(data, B, T, extra):
+    S = T + extra
+    lens = data.draw(st.lists(st.integers(0, S), min_size=B, max_size=B))
+    mask = prefix_mask(torch.tensor(lens, dtype=torch.long), T, S)
+    assert mask.shape == (B, T, S) and mask.dtype == torch.bool
+    assert mask.tolist() == [[[s < n or s - extra <= t for s in range(S)] for t in range(T)] for n in lens]
+
+
+def test_a_prefix_mask_goes_from_the_causal_one_to_none():
+    mask = prefix_mask(torch.tensor([0, 1, 3, 5]), 5)
+    assert torch.equal(mask[0], causal_mask(5)) and torch.equal(mask[1], causal_mask(5))
+    assert mask[2].sum() == 5 * 3 + 1 + 2 and mask[3].all()
+
+
+@pytest.mark.parametrize(
+    ("lens", "error", "message"),
+    [
+        ([2, 3], TypeError, "prefix_lens is a list"),
+        (torch.tensor([2.0]), TypeError, "prefix_lens has dtype torch.float32"),
+        (torch.tensor([True]), TypeError, "prefix_lens is boolean"),
+        (torch.tensor([-1]), ValueError, "prefix_lens holds -1, expected lengths from 0 to 5"),
+        (torch.tensor([6]), ValueError, "prefix_lens holds 6 but there are only 5 keys"),
+        (
+            torch.tensor([[1, 2, 3]]),
+            ValueError,
+            r"prefix_lens has shape \(1, 3\), expected \(B,\): a length an example",
+        ),
+        (torch.tensor(3), ValueError, r"prefix_lens has shape \(\)"),
+    ],
+)
+def test_bad_prefixes(lens, error, message):
+    with pytest.raises(error, match=message):
+        prefix_mask(lens, 3, 5)
+    with pytest.raises(ValueError, match="there are 3 queries but 2 keys"):
+        prefix_mask(torch.tensor([1]), 3, 2)
