@@ -77,7 +77,8 @@ class LengthBatches:
     """A batch sampler: so many examples a batch, of like length, so that little is padding.
 
     With ``shuffle`` the examples are shuffled and cut into pools of ``pool`` batches, and each pool is sorted by
-    length: whom an example meets changes from epoch to epoch, and so does the order of the batches. Both depend on ``seed`` and the epoch alone. Without ``shuffle`` the shortest come first.
+    length: whom an example meets changes from epoch to epoch, and so does the order of the batches. Both depend on
+    ``seed`` and the epoch alone. Without ``shuffle`` the shortest come first.
 
     Args:
         lengths: integers (N,), positions that each example takes.

@@ -15,9 +15,7 @@ _TITLE = re.compile(r"\n *\n = (?!= ).*(?<! =) = \n *(?=\n)")  # a heading of on
 _HEADING = re.compile(r" (?:= )+.*(?: =)+ $")
 _LETTER = re.compile(r"[^\W\d_]")
 _END = re.compile(r"[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*(?:[^\W_a-zà-ÿ]|<unk>))")
-_ABBREVIATION = re.compile(
-    r"(?<![\w.])(?:[A-Z]|Mr|Mrs|Ms|Messrs|Dr|St|Prof|Rev|Hon|Capt|Col|Gen|Lt|Sgt|Sr|Jr|vs|No|Vol)\.$"
-)
+_ABBREVIATION = re.compile(r"(?<![\w.])(?:[A-Z]|Mr|Mrs|Ms|Messrs|Dr|St|Prof|Rev|Hon|Capt|Col|Gen|Lt|Sgt|Sr|Jr|vs)\.$")
 _CLOSING = re.compile(r"\n[ \t]*End of (?:the )?Project Gutenberg.*\Z", re.S)
 
 
