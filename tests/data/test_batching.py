@@ -8,7 +8,7 @@ import torch
 
 from d2lmini.data.batching import LengthBatches, TokenBatches, pad
 
-LENGTHS = [random.Random(0).randint(1, 30) for _ in range(500)]
+LENGTHS = random.Random(0).choices(range(1, 31), k=500)
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -85,7 +85,7 @@ def test_so_many_examples_a_batch(shuffle, batch_size):
 
 def test_whom_an_example_meets_changes():
     def meetings(seed, epoch):
-        batches = LengthBatches([1 + n // 20 for n in range(500)], 10, True, seed, pool=5)
+        batches = LengthBatches(range(1, 501), 10, True, seed, pool=5)
         batches.set_epoch(epoch)
         return [frozenset(batch) for batch in batches]
 

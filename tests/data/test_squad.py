@@ -44,7 +44,7 @@ def test_parse():
         ("dog", 11, "'cat'"),
         ("cat", 12, "'at '"),
         ("grey.", 40, "''"),
-        ("cat", -1, "'The'"),
+        ("The", -1, "'The'"),
         ("grey. Or so", 29, "'grey.'"),
         (" ", 10, "' '"),
     ],
