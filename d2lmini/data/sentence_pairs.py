@@ -35,7 +35,7 @@ class Paraphrases(LabelledText):
     contractions. Each has a *twin*, which is none: the same first sentence with another second one, which has as many
     words as the paraphrase and shares as many with the first, contractions written out ("It smells bad." and "It is
     food."). So half of the pairs are paraphrases, and neither the lengths nor the words shared tell which. Paraphrases
-    without a twin are left out; these are mostly such as share nearly all words. Of several possible twins the one is
+    without a twin are left out; often they share nearly all words. Of several possible twins the one is
     taken that is nearest to the paraphrase in the share of letter triples. No sentence is in two paraphrases, and none
     is in two twins as their second. What is left for simple rules is measured in tests/data/test_sentence_pairs.py:
     logistic regressions on lengths and letter triples, on the second sentence alone, and on which words and pairs of

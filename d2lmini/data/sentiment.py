@@ -21,8 +21,7 @@ class SentencePolarity(LabelledText):
     turns, and cut into ten folds: fold number ``fold`` is the test set, the next one is for validation, the other eight
     are to train on. So the ten values of ``fold`` make a tenfold cross-validation, in which every sentence is tested
     once. A sentence that comes again, but for case and punctuation, is left out: `left_out` tells how many (of the
-    real data two). Sentences that differ in a word or two stay where they fall: a dozen pairs of the real data share
-    seven tenths of their words or more.
+    real data two). Sentences that differ in a word or two, of which there are some, stay where they fall.
 
     The text is as published: lower case, with spaces around the punctuation.
 

@@ -1,4 +1,4 @@
-"""WNUT-17: names of persons, places and things in what people write on the web, none of which training has seen."""
+"""WNUT-17: names of persons, places and things in what people write on the web."""
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -18,7 +18,8 @@ class EmergingEntities(LabelledText):
 
     The first word of an entity has the tag ``B-`` and its type, its other words ``I-``, all other words ``O``: 13 tags
     for six types. Training text is from Twitter, validation from YouTube, the test from Reddit, Stack Overflow and
-    Twitter, and the three share no sentence: names met in training are of little help.
+    Twitter, and the three share no sentence; the texts were
+    chosen so that few names come again.
 
     A word is cut into pieces, of which the first has the tag of the word; the others, special tokens and padding have
     `IGNORED`, which no loss counts. A word without any piece (some tokenizers drop characters that nobody sees) has no
