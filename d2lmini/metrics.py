@@ -1,7 +1,8 @@
-"""Scores of translations: D2L's `bleu` for one sentence, BLEU and chrF of a whole test set by sacrebleu."""
+"""Scores of texts that were made or found: BLEU and chrF of translations, span F1 of tags, SQuAD's two of answers."""
 
 import math
 import re
+import string
 from collections import Counter
 from typing import NamedTuple
 
@@ -123,6 +124,116 @@ def split_words(text):
     text = re.sub(r"(\.{2,})", r" \1 ", text)
     text = re.sub(r"(?<!\.)\.(['\"\s]*)$", r" . \1", text)  # the full stop; others may be abbreviations
     return " ".join(text.split())
+
+
+class SpanScore(NamedTuple):
+    """Precision, recall and F1 of entities, each from 0 to 100."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def span_f1(predictions, references):
+    """How many entities were found whole, with both ends and the type right, by seqeval: micro-averaged.
+
+    As in the scorer of CoNLL-2000, a tag ``I-x`` that follows no ``x`` begins an entity.
+
+    Args:
+        predictions: list of lists of tags, one of each sentence, as ``["O", "B-person", "I-person"]``.
+        references: the right ones, of the same lengths.
+
+    Returns:
+        `SpanScore`; 0 where nothing was predicted, or nothing was there to be found.
+
+    Raises:
+        ImportError: seqeval is not installed.
+        ValueError: there is no sentence, or numbers of sentences or of tags differ.
+
+    Source: Tjong Kim Sang and Buchholz 2000; Nakayama 2018, github.com/chakki-works/seqeval.
+    """
+    try:
+        from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+    except ImportError as error:
+        raise ImportError("span F1 needs seqeval: pip install seqeval") from error
+
+    predictions, references = [list(tags) for tags in predictions], [list(tags) for tags in references]
+    if len(predictions) != len(references) or not references:
+        raise ValueError(f"there are {len(predictions)} predictions and {len(references)} references, expected as many")
+    for number, (predicted, wanted) in enumerate(zip(predictions, references, strict=True)):
+        if len(predicted) != len(wanted):
+            raise ValueError(f"sentence {number} has {len(wanted)} tags, but {len(predicted)} were predicted")
+    scores = precision_recall_fscore_support(references, predictions, average="micro", zero_division=0)
+    return SpanScore(*(100 * float(score) for score in scores[:3]))
+
+
+class AnswerScore(NamedTuple):
+    """SQuAD's two scores, each from 0 to 100: exact match, and F1 of words."""
+
+    exact_match: float
+    f1: float
+
+
+def normalise_answer(text):
+    """An answer as SQuAD compares it: lower case, without ASCII punctuation and the words a, an, the, spaces single.
+
+    Source: Rajpurkar et al. 2016, section 5; the official script of SQuAD 1.1.
+    """
+    text = "".join(character for character in text.lower() if character not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+
+
+def answer_scores(prediction, answers):
+    """The scores of one answer: each the best over the right ones.
+
+    Args:
+        prediction: str; empty for "there is no answer".
+        answers: list of str, the right ones; empty where there is none.
+
+    Returns:
+        `AnswerScore`. Of no words (there is no answer, or nothing is left of it but articles) F1 is the exact match.
+
+    Source: Rajpurkar et al. 2016, section 5; without an answer: the official script of SQuAD 2.0.
+    """
+    words = normalise_answer(prediction).split()
+    # as the official script does: a right answer that vanishes does not count beside others
+    wanted = [normalised.split() for normalised in map(normalise_answer, answers) if normalised] or [[]]
+    exact, best = False, 0.0
+    for right in wanted:
+        exact |= words == right
+        shared = sum((Counter(words) & Counter(right)).values())
+        if words and right:
+            best = max(best, 2 * shared / (len(words) + len(right)))
+        else:
+            best = max(best, float(words == right))
+    return AnswerScore(100.0 * exact, 100.0 * best)
+
+
+def squad_scores(predictions, references):
+    """The scores of all answers: means over the questions.
+
+    Args:
+        predictions: dict from a question's id to str.
+        references: dict from a question's id to its list of right answers.
+
+    Returns:
+        `AnswerScore`. A question without a prediction scores 0.
+
+    Raises:
+        ValueError: there is no question, or a prediction is of another one.
+        TypeError: the right answers of a question are one str.
+    """
+    if not references:
+        raise ValueError("there are no questions: nothing to score")
+    strangers = set(predictions) - set(references)
+    if strangers:
+        raise ValueError(f"{len(strangers)} predictions are of no question, such as {sorted(strangers)[0]!r}")
+    scores = []
+    for question, answers in references.items():
+        if isinstance(answers, str):
+            raise TypeError(f"the answers of {question!r} are one str, expected a list of str")
+        scores.append(answer_scores(predictions[question], answers) if question in predictions else (0.0, 0.0))
+    return AnswerScore(*(sum(column) / len(scores) for column in zip(*scores, strict=True)))
 
 
 def _checked(hypotheses, references):

@@ -1,11 +1,21 @@
-"""Scores of translations, against values worked out by hand and an independent BLEU."""
+"""Scores of translations, tags and answers, against values worked out by hand and an independent BLEU."""
 
 import math
 from collections import Counter
 
 import pytest
 
-from d2lmini.metrics import bleu, corpus_bleu, corpus_chrf, split_words, tokenised_bleu
+from d2lmini.metrics import (
+    answer_scores,
+    bleu,
+    corpus_bleu,
+    corpus_chrf,
+    normalise_answer,
+    span_f1,
+    split_words,
+    squad_scores,
+    tokenised_bleu,
+)
 
 # ---- D2L's
 
@@ -140,3 +150,73 @@ def test_bad_input(score):
     with pytest.raises(TypeError, match="sentence 0 has a NoneType, expected str"):
         score([None], ["a"])
     assert score(["", "a b c d e"], ["a", "a b c d e"]).value > 0, "an empty translation is bad, not an error"
+
+
+# ---- spans of tags
+
+
+def test_span_f1_by_hand():
+    pytest.importorskip("seqeval", reason="SPAN F1 NOT TESTED: pip install seqeval")
+    right = [["B-per", "I-per", "O", "B-loc"], ["O", "B-per"], ["B-loc", "B-loc"]]
+    found = [["B-per", "I-per", "O", "B-per"], ["O", "O"], ["B-loc", "I-loc"]]
+    # one of the three that were predicted is one of the five that are there: a wrong type and a wrong end are misses
+    assert span_f1(found, right) == pytest.approx((100 / 3, 100 / 5, 200 / 8))
+    assert span_f1(right, right) == (100, 100, 100)
+    assert span_f1([["I-per", "I-per"]], [["B-per", "I-per"]]).f1 == 100, "a wrong first mark is forgiven"
+    nothing = [["O"] * len(tags) for tags in right]
+    assert span_f1(nothing, right) == span_f1(right, nothing) == span_f1(nothing, nothing) == (0, 0, 0)
+
+
+def test_span_f1_of_what_does_not_fit(monkeypatch):
+    pytest.importorskip("seqeval", reason="SPAN F1 NOT TESTED: pip install seqeval")
+    with pytest.raises(ValueError, match="there are 1 predictions and 2 references"):
+        span_f1([["O"]], [["O"], ["O"]])
+    with pytest.raises(ValueError, match="there are 0 predictions"):
+        span_f1([], [])
+    with pytest.raises(ValueError, match="sentence 1 has 2 tags, but 1 were predicted"):
+        span_f1([["O"], ["O"]], [["O"], ["O", "O"]])
+    monkeypatch.setitem(__import__("sys").modules, "seqeval.metrics.sequence_labeling", None)
+    with pytest.raises(ImportError, match="span F1 needs seqeval: pip install seqeval"):
+        span_f1([["O"]], [["O"]])
+
+
+# ---- SQuAD's answers
+
+
+def test_normalise_answer():
+    assert normalise_answer("The  quick-brown fox's\tden.") == "quickbrown foxs den"
+    assert normalise_answer("An A-team, a theme") == "ateam theme" and normalise_answer("the a an!") == ""
+    assert normalise_answer("«Émile» – 5½ €") == "«émile» – 5½ €", "only ASCII punctuation goes"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answers", "exact", "f1"),
+    [
+        ("the Denver Broncos.", ["Denver Broncos"], 1, 1),
+        ("Broncos", ["Denver Broncos"], 0, 2 / 3),
+        ("in the 10th and 11th centuries", ["10th and 11th centuries"], 0, 2 * 4 / (5 + 4)),
+        ("10th and 11th", ["10th", "10th and 11th centuries"], 0, 2 * 3 / (3 + 4)),
+        ("new new york", ["new york"], 0, 2 * 2 / (3 + 2)),  # a word of the answer counts once
+        ("York", ["Paris", "york"], 1, 1),
+        ("", ["York"], 0, 0),
+        ("York", [], 0, 0),
+        ("", [], 1, 1),
+        ("the", [], 1, 1),
+        ("the", ["a", "York"], 0, 0),  # a right answer of articles alone does not count beside others
+        ("dog", ["cat"], 0, 0),
+    ],
+)
+def test_answers_by_hand(prediction, answers, exact, f1):
+    assert answer_scores(prediction, answers) == pytest.approx((100 * exact, 100 * f1))
+
+
+def test_squad_scores():
+    references = {"a": ["Denver Broncos"], "b": ["10th", "10th century"], "c": ["nobody"], "d": []}
+    predictions = {"a": "Broncos", "b": "the 10th century", "d": ""}
+    assert squad_scores(predictions, references) == pytest.approx((100 * 2 / 4, 100 * (2 / 3 + 1 + 0 + 1) / 4))
+    with pytest.raises(ValueError, match="there are no questions"):
+        squad_scores({}, {})
+    with pytest.raises(ValueError, match="1 predictions are of no question, such as 'e'"):
+        squad_scores({"e": "x"}, references)
+    with pytest.raises(TypeError, match="the answers of 'a' are one str"):
+        squad_scores({}, {"a": "Broncos"})

@@ -1,4 +1,4 @@
-"""Batches of sentences of like length, as many as a budget of tokens allows."""
+"""Batches of sequences of like length: as many as a budget of tokens allows, or so many."""
 
 import random
 
@@ -71,3 +71,55 @@ def pad(sequences, padding):
     """
     longest = max(map(len, sequences))
     return torch.tensor([sequence + [padding] * (longest - len(sequence)) for sequence in sequences])
+
+
+class LengthBatches:
+    """A batch sampler: so many examples a batch, of like length, so that little is padding.
+
+    With ``shuffle`` the examples are shuffled and cut into pools of ``pool`` batches, and each pool is sorted by
+    length: whom an example meets changes from epoch to epoch, and so does the order of the batches. Both depend on
+    ``seed`` and the epoch alone. Without ``shuffle`` the shortest come first.
+
+    Args:
+        lengths: integers (N,), positions that each example takes.
+        batch_size: B; the last batch may be smaller.
+        shuffle: whether each epoch has another order.
+        seed: integer.
+        pool: batches that are sorted together.
+
+    Raises:
+        ValueError: there is no example, or ``batch_size`` is below 1.
+
+    Attributes:
+        epoch: the epoch whose order comes next; `set_epoch` changes it.
+    """
+
+    def __init__(self, lengths, batch_size, shuffle=False, seed=0, pool=50):
+        if not len(lengths):
+            raise ValueError("there are no examples to make batches of")
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}, expected at least 1")
+        self.lengths, self.batch_size, self.shuffle, self.seed = list(lengths), batch_size, shuffle, seed
+        self.pool, self.epoch = pool, 0
+
+    def set_epoch(self, epoch):
+        """Chooses the order of an epoch."""
+        self.epoch = epoch
+
+    def __len__(self):
+        return -(-len(self.lengths) // self.batch_size)
+
+    def __iter__(self):
+        order, size = list(range(len(self.lengths))), len(self.lengths)
+        generator = random.Random(f"{self.seed}/{self.epoch}")
+        if self.shuffle:
+            generator.shuffle(order)
+            size = self.pool * self.batch_size
+        pools = [order[start : start + size] for start in range(0, len(order), size)]
+        batches = []
+        for pool in pools:
+            pool.sort(key=self.lengths.__getitem__)
+            batches += [pool[start : start + self.batch_size] for start in range(0, len(pool), self.batch_size)]
+        if self.shuffle:
+            generator.shuffle(batches)
+        yield from batches

@@ -234,7 +234,7 @@ _ALL = (
     ),
     DataSet(
         name="wnut17",
-        title="WNUT-17: 5,689 sentences with emerging entities of six types",
+        title="WNUT-17: 5,690 sentences with emerging entities of six types",
         licence="CC BY 4.0",
         citation="Derczynski, Nichols, van Erp, Limsopatham: Results of the WNUT2017 shared task on novel "
         "and emerging entity recognition. W-NUT 2017",

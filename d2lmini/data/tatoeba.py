@@ -67,18 +67,17 @@ def sentence_key(text):
     return " ".join(_WORDS(unicodedata.normalize("NFKC", text).lower()))
 
 
-def split_by_sentence(pairs):
-    """Splits pairs so that no sentence of one split is in another, on neither side.
+def group_by_sentence(pairs):
+    """Which pairs belong together: those that share a side (by `sentence_key`), directly or over other pairs.
 
-    Many English sentences have several French ones and the other way round. Pairs that share a side (by
-    `sentence_key`) form a group, directly or over other pairs, and a group goes as one. Which way it goes depends on
-    its sentences alone, by SHA-256, so the splits do not change when pairs elsewhere do.
+    Many English sentences have several French ones and the other way round.
 
     Args:
         pairs: list of (source, target).
 
     Returns:
-        dict from ``"train"``, ``"val"`` and ``"test"`` to lists of pairs, in the order they came.
+        list of groups, each (place, indices): a number from 0 to below 1 that depends on the sentences of the group
+        alone, by SHA-256, so that it does not change when pairs elsewhere do; and the indices of its pairs, ascending.
     """
     parent = {}
 
@@ -95,9 +94,24 @@ def split_by_sentence(pairs):
     members = defaultdict(list)
     for index, (source, _) in enumerate(nodes):
         members[root(source)].append(index)
+    return [(hash_place(min(nodes[index][0][1] for index in indices)), indices) for indices in members.values()]
+
+
+def hash_place(text):
+    """A number from 0 to below 1 that depends on a text alone, by SHA-256."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+
+
+def split_by_sentence(pairs):
+    """Splits pairs so that no sentence of one split is in another, on neither side: a group goes as one.
+
+    Args:
+        pairs: list of (source, target).
+
+    Returns:
+        dict from ``"train"``, ``"val"`` and ``"test"`` to lists of pairs, in the order they came.
+    """
     splits = {"train": [], "val": [], "test": []}
-    for indices in members.values():
-        name = min(nodes[index][0][1] for index in indices)
-        place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
+    for place, indices in group_by_sentence(pairs):
         splits["test" if place < SHARE else "val" if place < 2 * SHARE else "train"] += indices
     return {split: [pairs[index] for index in sorted(indices)] for split, indices in splits.items()}

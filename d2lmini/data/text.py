@@ -11,6 +11,11 @@ BOOK = Path(__file__).parent / "assets" / "book.txt"
 LANGUAGES = "en", "de", "fr", "it", "ja", "zh-cn"  # of the manual
 _MARK = re.compile(r"^\*\*\* ?(START|END) OF TH(?:IS|E) PROJECT GUTENBERG EBOOK.*$", re.M)
 _CREDIT = re.compile(r"\A(?:Produced by|An Anonymous Volunteer).*?\n\n+", re.S)
+_TITLE = re.compile(r"\n *\n = (?!= ).*(?<! =) = \n *(?=\n)")  # a heading of one =, with empty lines around
+_HEADING = re.compile(r" (?:= )+.*(?: =)+ $")
+_LETTER = re.compile(r"[^\W\d_]")
+_END = re.compile(r"[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*(?:[^\W_a-zà-ÿ]|<unk>))")
+_ABBREVIATION = re.compile(r"(?<![\w.])(?:[A-Z]|Mr|Mrs|Ms|Messrs|Dr|St|Prof|Rev|Hon|Capt|Col|Gen|Lt|Sgt|Sr|Jr|vs)\.$")
 _CLOSING = re.compile(r"\n[ \t]*End of (?:the )?Project Gutenberg.*\Z", re.S)
 
 
@@ -18,7 +23,8 @@ def load_text(name, part=None, download=True):
     """Read a text.
 
     Args:
-        name: ``"tinyshakespeare"``, ``"gutenberg"``, ``"wikitext2"``, ``"debian_reference"`` or ``"book"``.
+        name: ``"tinyshakespeare"``, ``"gutenberg"``, ``"wikitext2"``, ``"wikitext2_train_reordered"`` (the training
+            articles in another order: prefer ``"wikitext2"``), ``"debian_reference"`` or ``"book"``.
         part: of ``"wikitext2"``: ``"train"``, ``"valid"`` or ``"test"``. Of ``"gutenberg"``: a book's
             number there, such as 35; None for all, one after the other, in the order of their numbers. Of
             ``"debian_reference"``: ``"en"``, ``"de"``, ``"fr"``, ``"it"``, ``"ja"`` or ``"zh-cn"``; its prose, a
@@ -38,6 +44,8 @@ def load_text(name, part=None, download=True):
         return _read(registry.path(name, "input.txt", download))
     if name == "wikitext2" and part in ("train", "valid", "test"):
         return _read(registry.path(name, f"{part}.txt", download))
+    if name == "wikitext2_train_reordered" and part is None:
+        return _read(registry.path(name, "train.articles-sorted.txt.gz", download), gzip.open)
     if name == "gutenberg":
         files = [file.name for file in registry.get(name).files]
         if part is not None:
@@ -49,9 +57,57 @@ def load_text(name, part=None, download=True):
         return _manual(part, download)
     raise ValueError(
         f"there is no text {name!r} with part {part!r}, expected 'tinyshakespeare', 'gutenberg' (part: None "
-        "or a book's number), 'wikitext2' (part: 'train', 'valid' or 'test'), 'debian_reference' (part: "
-        f"{', '.join(map(repr, LANGUAGES))}) or 'book'"
+        "or a book's number), 'wikitext2' (part: 'train', 'valid' or 'test'), 'wikitext2_train_reordered', "
+        f"'debian_reference' (part: {', '.join(map(repr, LANGUAGES))}) or 'book'"
     )
+
+
+def documents(name, part=None, download=True):
+    """The texts that a text is made of: Wikipedia's articles, novels.
+
+    Args:
+        name, part, download: as `load_text`'s.
+
+    Returns:
+        list of documents, each a list of paragraphs, each a str with single spaces. Of WikiText-2 a document is an
+        article, without its headings (600 to train on, 60 to validate with, 60 to test with); of ``"gutenberg"`` a
+        novel; every other text is one document, in which an empty line, or of the manual any, parts paragraphs. What
+        has no letter in it (a row of stars) is left out.
+
+    Raises: as `load_text`.
+    """
+    if name == "gutenberg" and part is None:
+        numbers = [file.name.removesuffix(".txt") for file in registry.get(name).files]
+        return [document for number in numbers for document in documents(name, number, download)]
+    text = load_text(name, part, download)
+    if name.startswith("wikitext2"):
+        articles = _TITLE.split(f"\n{text}")[1:]  # of the train part some lines of an article look like a title
+        found = [[line for line in article.split("\n") if not _HEADING.match(line)] for article in articles]
+    else:
+        found = [re.split(r"\n" if name == "debian_reference" else r"\n\s*\n", text)]
+    found = [[" ".join(paragraph.split()) for paragraph in document] for document in found]
+    return [[paragraph for paragraph in document if _LETTER.search(paragraph)] for document in found]
+
+
+def split_sentences(paragraph):
+    """The sentences of a paragraph of English.
+
+    A full stop, an exclamation or a question mark ends a sentence where a space follows (after a closing quotation mark
+    or bracket) and then no small letter; ``Mr.`` and its like and a single capital, as in ``J. Smith``, end none. It is
+    a rule of thumb, and right often enough to pretrain with.
+
+    Args:
+        paragraph: str.
+
+    Returns:
+        list of str, which joined by spaces are the paragraph again, but for its spaces.
+    """
+    sentences, start = [], 0
+    for end in _END.finditer(paragraph):
+        if not _ABBREVIATION.search(paragraph, start, end.start() + 1):
+            sentences.append(paragraph[start : end.end()])
+            start = end.end()
+    return [" ".join(sentence.split()) for sentence in (*sentences, paragraph[start:]) if sentence.strip()]
 
 
 def book_text():

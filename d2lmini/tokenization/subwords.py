@@ -33,7 +33,7 @@ class SubwordTokenizer:
         self.kind, self._tokenizer = kind, tokenizer
 
     @classmethod
-    def train(cls, kind, texts, vocab_size):
+    def train(cls, kind, texts, vocab_size, special_tokens=()):
         """Learns a vocabulary.
 
         The same texts give the same ``"bpe"`` each time. The library's trainer of ``"wordpiece"`` breaks ties at random
@@ -44,6 +44,8 @@ class SubwordTokenizer:
             kind: one of `KINDS`.
             texts: list of str.
             vocab_size: tokens in all. Fewer come out where the texts do not have so many; ``len`` tells.
+            special_tokens: list of str that no text encodes to, such as ``"[CLS]"``; their ids are ``tokenizer[name]``.
+                ``"unigram"`` takes a text that spells one for it, all the same.
 
         Returns:
             A `SubwordTokenizer`.
@@ -59,10 +61,14 @@ class SubwordTokenizer:
         if not any(text.strip() for text in texts):
             raise ValueError("there is no text to learn from: every text is empty")
         least = len(BYTES) if kind == "bpe" else 1 + len({c for text in texts for c in text})
+        least += len(special_tokens)
         if vocab_size < least:
             unit = "bytes" if kind == "bpe" else "characters of the texts"
             raise ValueError(f"vocab_size is {vocab_size}, expected at least {least}: the {unit} must have room")
         tokenizer, trainer = _MAKERS[kind](vocab_size)
+        if special_tokens:
+            trainer.special_tokens = [*special_tokens, *trainer.special_tokens]
+            tokenizer.encode_special_tokens = True  # as ordinary text
         tokenizer.train_from_iterator(texts, trainer, len(texts))
         return cls(kind, tokenizer)
 
@@ -78,6 +84,21 @@ class SubwordTokenizer:
             ValueError: a text holds a lone surrogate, which is no character.
         """
         return [encoding.ids for encoding in self._tokenizer.encode_batch(_checked(texts))]
+
+    def encode_with_offsets(self, texts):
+        """The ids of several texts, and from where in the text each of them is: as `BPETokenizer`'s."""
+        return [(encoding.ids, encoding.offsets) for encoding in self._tokenizer.encode_batch(_checked(texts))]
+
+    def __getitem__(self, token):
+        """The id of a token, as the library writes it.
+
+        Raises:
+            KeyError: there is none.
+        """
+        index = self._tokenizer.token_to_id(token)
+        if index is None:
+            raise KeyError(f"{token!r} is no token of this vocabulary")
+        return index
 
     def to_tokens(self, ids):
         """The tokens of ids, list of str (T,), as a reader sees them: of the bpe, ``▁`` is a space.
@@ -119,10 +140,12 @@ class SubwordTokenizer:
         """The same byte-pair encoding as a `BytePairEncoding`, whose dropout can be seeded; the library's cannot.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is none, or has special tokens, which byte-pair encoding by hand does not know.
         """
         if self.kind != "bpe":
             raise ValueError(f"by_hand is of kind 'bpe', this is {self.kind!r}")
+        if self._tokenizer.get_added_tokens_decoder():
+            raise ValueError("by_hand has no special tokens, this encoding has")
         merges = json.loads(self._tokenizer.to_str())["model"]["merges"]
         return BytePairEncoding(BYTES, [(_bytes(left), _bytes(right)) for left, right in merges], "bytes")
 

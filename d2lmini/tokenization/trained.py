@@ -92,6 +92,27 @@ class BPETokenizer:
         ids = {word: encoding.ids for word, encoding in zip(words, encodings, strict=True)}
         return [list(chain.from_iterable(map(ids.__getitem__, sentence))) for sentence in cut]
 
+    def encode_with_offsets(self, texts):
+        """The ids of several texts, and from where in the text each of them is.
+
+        Returns:
+            list of (ids, offsets) of each text; offsets is a list of (start, end) in characters, a space before a word
+            included. Pieces of one character all have that character.
+
+        Raises: those of `encode_batch`.
+        """
+        encoded = []
+        for text in _texts(texts):
+            ids, offsets, place = [], [], 0
+            words = text.split(" ") if text else []
+            for word, encoding in zip(words, self._tokenizer.encode_batch([" " + word for word in words]), strict=True):
+                ids += encoding.ids
+                # the space that was put before the first word is not in the text
+                offsets += [(max(place + start - 1, 0), place + end - 1) for start, end in encoding.offsets]
+                place += len(word) + 1
+            encoded.append((ids, offsets))
+        return encoded
+
     def decode(self, ids):
         """The text of ids; special tokens are left out. Bytes that are no UTF-8 become ``\\ufffd``.
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 import torch
 
-from d2lmini.data.batching import TokenBatches, pad
+from d2lmini.data.batching import LengthBatches, TokenBatches, pad
 
-LENGTHS = [random.Random(0).randint(1, 30) for _ in range(500)]
+LENGTHS = random.Random(0).choices(range(1, 31), k=500)
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -63,3 +63,39 @@ def test_batches_bad_input():
 
 def test_pad():
     assert pad([[1, 2], [3], []], 9).tolist() == [[1, 2], [3, 9], [9, 9]]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 7, 1_000])
+def test_so_many_examples_a_batch(shuffle, batch_size):
+    batches = LengthBatches(LENGTHS, batch_size, shuffle, pool=5)
+    for epoch in range(3):
+        batches.set_epoch(epoch)
+        made = list(batches)
+        assert made == list(batches) and len(made) == len(batches)
+        assert sorted(index for batch in made for index in batch) == list(range(500))
+        assert sorted(map(len, made))[1:] == [min(batch_size, 500)] * (len(made) - 1)
+        if batch_size == 7:
+            padded = sum(len(batch) * max(LENGTHS[i] for i in batch) for batch in made)
+            assert padded < 1.25 * sum(LENGTHS), "examples of like length meet"
+    if not shuffle:
+        lengths = [LENGTHS[i] for batch in made for i in batch]
+        assert lengths == sorted(lengths)
+
+
+def test_whom_an_example_meets_changes():
+    def meetings(seed, epoch):
+        batches = LengthBatches(range(1, 501), 10, True, seed, pool=5)
+        batches.set_epoch(epoch)
+        return [frozenset(batch) for batch in batches]
+
+    assert meetings(0, 0) == meetings(0, 0)
+    for other in (meetings(0, 1), meetings(1, 0)):
+        assert len(set(other) & set(meetings(0, 0))) < 5
+
+
+def test_bad_sizes_of_batches():
+    with pytest.raises(ValueError, match="no examples"):
+        LengthBatches([], 3)
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        LengthBatches([1], 0)

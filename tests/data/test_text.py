@@ -11,6 +11,7 @@ from d2lmini.data import registry, store, text
 from d2lmini.data.store import DataError, DataFile
 
 REAL = [name for name in registry.SETS if any((f / name).is_dir() for f in store.data_folders())]
+HERE = {name for name in registry.SETS if any(f.is_dir() for f in store.candidates(registry.get(name))[:-1])}
 
 
 @pytest.mark.skipif("gutenberg" not in REAL, reason="REAL NOVELS NOT TESTED: they are not in D2LMINI_DATA")
@@ -75,6 +76,51 @@ def test_load_text(folders, monkeypatch):
     ]:
         with pytest.raises(ValueError, match=f"no text '{name}' with part {part!r}, expected"):
             text.load_text(name, part)
+
+
+WIKI = """ \n = A <unk> = \n \n The first . It is 1 @.@ 5 m . \n = = History = = \n A second . \n = 2 <unk> C = \n
+ = Another = One = \n \n 1996 \n Third , by J. <unk> . <unk> too . \n """
+
+
+def test_documents(folders, monkeypatch):
+    novel = NOVEL.replace("It began.", "It\nbegan.\n\n  *  *  *\n\nIt\n  went on.").encode()
+    register(monkeypatch, folders, "gutenberg", {"11.txt": novel, "35.txt": novel.replace(b"It", b"All")})
+    register(monkeypatch, folders, "wikitext2", {"train.txt": WIKI.encode()})
+    packed, name = gzip.compress(WIKI.encode()), "train.articles-sorted.txt.gz"
+    register(monkeypatch, folders, "wikitext2_train_reordered", {name: packed})
+    first = ["A NOVEL", "It began.", "It went on."]
+    assert text.documents("gutenberg") == [first, ["A NOVEL", "All began.", "All went on."]]
+    assert text.documents("gutenberg", 11) == [first]
+    articles = [["The first . It is 1 @.@ 5 m .", "A second ."], ["Third , by J. <unk> . <unk> too ."]]
+    assert text.documents("wikitext2", "train") == articles == text.documents("wikitext2_train_reordered")
+    assert text.load_text("wikitext2_train_reordered") == WIKI
+    with pytest.raises(ValueError, match="no text 'times'"):
+        text.documents("times")
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It rains.", "It pours!", "Does it?", "Yes."],
+        ['"Oh!', 'Mr. Bennet," said his lady to him one day, "have you heard?"', '"No.', 'I have not."'],
+        ["'What?' said Alice.", "'Yes.'", "(It was so.)", "J. Smith met Mrs. Dr. St. Clare at 5 o'clock."],
+        ["It is 3.5 m. tall, i.e. large... or so.", "Émile came.", "12 men left."],
+        ["<unk> is here .", "<unk> is not .", "Why ?"],
+        ["no stop"],
+    ],
+)
+def test_sentences(sentences):
+    assert text.split_sentences("  ".join(sentences)) == sentences
+
+
+def test_no_sentence_in_nothing():
+    assert text.split_sentences(" ") == []
+
+
+@pytest.mark.skipif("wikitext2" not in HERE, reason="REAL ARTICLES NOT TESTED: wikitext2 is not in D2LMINI_DATA")
+def test_the_official_number_of_articles():
+    assert len(text.documents("wikitext2", "valid", download=False)) == 60
+    assert len(text.documents("wikitext2", "test", download=False)) == 60
 
 
 LONG = "and so on, and on, and on, with so many words that it is no heading at all."

@@ -11,7 +11,7 @@ from d2lmini.data import registry, store
 from d2lmini.data.store import DataFile
 from d2lmini.data.tatoeba import sentence_key
 
-REAL = [name for name in ("multi30k", "tatoeba_enfr") if any((f / name).is_dir() for f in store.data_folders())]
+REAL = [name for name in registry.SETS if any((f / name).is_dir() for f in store.data_folders())]
 
 
 def needs(name):

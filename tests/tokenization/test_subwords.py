@@ -116,3 +116,26 @@ def test_bad_input():
             tokenizer.encode(None)
         assert tokenizer.encode("") == tokenizer.tokens("") == [] and tokenizer.decode([]) == ""
     assert len(SubwordTokenizer.train("wordpiece", ["ab ab"], 5_000)) < 10, "there is no more, and len says so"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_special_tokens(kind):
+    special = ["[PAD]", "[CLS]", "[MASK]"]
+    tokenizer = SubwordTokenizer.train(kind, TEXTS, 700, special)
+    assert sorted(tokenizer[token] for token in special) == [0, 1, 2] and len(tokenizer) <= 700
+    spelt = tokenizer.encode("a [MASK] here")
+    assert (tokenizer["[MASK]"] in spelt) == (kind == "unigram")
+    with pytest.raises(KeyError, match=r"'\[SEP\]' is no token"):
+        tokenizer["[SEP]"]
+    with pytest.raises(ValueError, match="by_hand"):
+        tokenizer.by_hand()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_offsets(kind):
+    texts = ["Attention is all.", *TEXTS[:5]]
+    for text, ids, (same, offsets) in zip(
+        texts, TRAINED[kind].encode_batch(texts), TRAINED[kind].encode_with_offsets(texts), strict=True
+    ):
+        assert same == ids and len(offsets) == len(ids)
+        assert "".join("".join(text[start:end].split()) for start, end in offsets) == "".join(text.split())

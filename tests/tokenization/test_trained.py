@@ -48,6 +48,26 @@ def test_a_batch_equals_one_by_one():
     assert TOKENIZER.encode_batch(SENTENCES) == [TOKENIZER._tokenizer.encode(" " + text).ids for text in SENTENCES]
 
 
+@settings(deadline=None)
+@given(st.text())
+@example("")
+@example("  two  spaces ")
+@example("l'été 😂 क्षि\n")
+def test_offsets(text):
+    ((ids, offsets),) = TOKENIZER.encode_with_offsets([text])
+    assert ids == TOKENIZER.encode(text) and len(ids) == len(offsets)
+    bounds = [place for pair in offsets for place in pair]
+    assert [pair[0] for pair in offsets] == sorted(pair[0] for pair in offsets) and all(
+        0 <= b <= len(text) for b in bounds
+    )
+    for index, (start, end) in zip(ids, offsets, strict=True):
+        piece = TOKENIZER.to_tokens(index)
+        if "\ufffd" not in piece + text:  # a whole character or more
+            assert piece.replace("▁", "").strip() == text[start:end].replace("▁", "").strip()
+    covered = {place for start, end in offsets for place in range(start, end)}
+    assert covered == set(range(len(text)))
+
+
 def test_no_token_reaches_over_a_word():
     tokenizer = BPETokenizer.train(["l'homme de la ville, dit-il"] * 9, 400)
     assert tokenizer.to_tokens(tokenizer.encode("l'homme de la ville, dit-il")) == [
