@@ -163,7 +163,7 @@ _MODULES = {
     "data.translation": ["GrammarCorpus", "Multi30k", "Tatoeba"],
     "data.text_encoder": ["TextEncoder"],
     "data.sentiment": ["SentencePolarity"],
-    "data.sentence_pairs": ["Paraphrases"],
+    "data.paraphrases": ["Paraphrases"],
     "data.tagging": ["EmergingEntities"],
     "data.question_answering": ["SQuAD"],
     "data.pretraining": ["TextWindows"],

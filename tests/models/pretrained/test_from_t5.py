@@ -5,13 +5,13 @@ import json
 
 import pytest
 import torch
+from random_weights import at_random
 from torch import nn
 
 from d2lmini.models.pretrained.checkpoints import renamed
 from d2lmini.models.pretrained.from_t5 import RENAMES, load_transformers_t5
 from d2lmini.models.t5 import T5
 from d2lmini.models.t5_config import T5_CONFIGS, T5Config
-from random_weights import at_random
 
 V = 37
 SIZES = {"vocab_size": V, "d_model": 24, "d_kv": 5, "d_ff": 40, "num_layers": 3, "num_heads": 4}

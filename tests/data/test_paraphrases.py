@@ -5,7 +5,7 @@ import pytest
 from toy_pairs import needs, put_tatoeba
 from toy_texts import TOKENIZERS, each_tokenizer
 
-from d2lmini.data.sentence_pairs import Paraphrases, overlap, paraphrases, written_out
+from d2lmini.data.paraphrases import Paraphrases, overlap, paraphrases, written_out
 from d2lmini.data.tatoeba import parse_pairs, sentence_key, tatoeba_text
 
 # two sentences with one translation, and others of as many words of which as many are shared
