@@ -75,15 +75,8 @@ _MODULES = {
     "models.gpt_config": ["GPT_CONFIGS", "GPTConfig"],
     "models.bert": ["BERT", "BERTForPretraining", "MaskLM"],
     "models.bert_config": ["BERT_CONFIGS", "BERTConfig"],
-    "models.heads": [
-        "PairHead",
-        "SpanHead",
-        "TaggingHead",
-        "TextHead",
-        "best_spans",
-        "class_token",
-        "mean_pooling",
-    ],
+    "models.heads": ["PairHead", "TaggingHead", "TextHead", "class_token", "mean_pooling"],
+    "models.span_head": ["SpanHead", "best_spans"],
     "models.pretrained": [
         "from_transformers",
         "load_transformers_bert",

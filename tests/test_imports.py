@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "vision": {"position", "multi_head"},
     "models": {
         *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training"),
-        "vision",
+        *("vision", "objectives"),
     },
     "training": {"metrics", "plotting", "utils"},
 }

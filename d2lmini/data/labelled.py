@@ -5,9 +5,8 @@ from torch.utils.data import DataLoader
 
 from d2lmini.data.batching import LengthBatches, pad
 from d2lmini.data.text_encoder import TextEncoder
+from d2lmini.objectives.sentence_pairs import shortened
 from d2lmini.training import DataModule
-
-IGNORED = -100  # torch's cross_entropy leaves such labels out
 
 
 class LabelledText(DataModule):
@@ -107,7 +106,7 @@ class LabelledText(DataModule):
                 "model has positions, or let truncate=True cut them on the right"
             )
         for place in long:
-            joined[place] = self.encoder.join(*_shortened(firsts[place], seconds[place], self.max_len))
+            joined[place] = self.encoder.join(*shortened(firsts[place], seconds[place], self.max_len))
         if split is not None:
             self.cut[split] = len(long)
         return joined
@@ -119,15 +118,6 @@ class LabelledText(DataModule):
 
     def _collate(self, items):
         return [*self._inputs(items), torch.tensor([item[-1] for item in items])]
-
-
-def _shortened(first, second, max_len):
-    """Of a pair, tokens are taken from the end of whichever is longer."""
-    if second is None:
-        return first[: max_len - 2], None
-    room = max_len - 3
-    second = second[: max(room - len(first), room // 2)]
-    return first[: room - len(second)], second
 
 
 def check_labels(labels, num_texts, num_classes):

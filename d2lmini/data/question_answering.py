@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from d2lmini.data.labelled import IGNORED, LabelledText, check_limits
+from d2lmini.data.labelled import LabelledText, check_limits
 from d2lmini.data.squad import Question, load_questions
 from d2lmini.data.tatoeba import hash_place
 from d2lmini.metrics import squad_scores
+from d2lmini.objectives.masking import IGNORE_INDEX
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class SQuAD(LabelledText):
     A sequence is the question and as much of the passage as has room. Of a longer passage there are several windows,
     each beginning ``stride`` tokens after the one before. A training window is labelled with the first and the last
     token of its first right answer, counted in the sequence; where the answer is not whole in the window, with
-    `IGNORED` twice: there is nothing to be found.
+    `IGNORE_INDEX` twice: there is nothing to be found.
 
     A batch is tokens (B, T), segments (B, T), valid_lens (B,), passage (B, T), True where the tokens are those of the
     passage, and spans (B, 2).
@@ -166,7 +167,7 @@ class SQuAD(LabelledText):
         Returns:
             `d2lmini.metrics.AnswerScore`.
         """
-        spans = [item[-1] if item[-1][0] != IGNORED else (-1, -1) for item in self._encoded(split)]
+        spans = [item[-1] if item[-1][0] != IGNORE_INDEX else (-1, -1) for item in self._encoded(split)]
         found = self.texts(self.examples(split), self.windows(split), spans, [0.0] * len(spans))
         return self.score(split, found)
 
@@ -192,7 +193,7 @@ class SQuAD(LabelledText):
                 piece = ids[start : start + room]
                 tokens, segments = self.encoder.join(question, piece)
                 window = Window(number, len(question) + 2, tuple(offsets[start : start + room]))
-                span = (IGNORED, IGNORED)
+                span = (IGNORE_INDEX, IGNORE_INDEX)
                 if answer and start <= answer[0] and answer[1] < start + len(piece):
                     span = tuple(place - start + window.first for place in answer)
                 items.append((tokens, segments, (window.first, window.first + len(piece)), span))

@@ -4,9 +4,10 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from d2lmini.data import registry
-from d2lmini.data.labelled import IGNORED, LabelledText, check_limits
+from d2lmini.data.labelled import LabelledText, check_limits
 from d2lmini.data.store import DataError
 from d2lmini.metrics import span_f1
+from d2lmini.objectives.masking import IGNORE_INDEX
 
 ENTITIES = "corporation", "creative-work", "group", "location", "person", "product"
 TAGS = ("O", *(f"{mark}-{entity}" for entity in ENTITIES for mark in "BI"))
@@ -22,8 +23,8 @@ class EmergingEntities(LabelledText):
     chosen so that few names come again.
 
     A word is cut into pieces, of which the first has the tag of the word; the others, special tokens and padding have
-    `IGNORED`, which no loss counts. A word without any piece (some tokenizers drop characters that nobody sees) has no
-    label, and counts as ``O`` in what is predicted.
+    `IGNORE_INDEX`, which no loss counts. A word without any piece (some tokenizers drop characters that nobody sees)
+    has no label, and counts as ``O`` in what is predicted.
 
     Args:
         tokenizer: see `TextEncoder`.
@@ -132,23 +133,23 @@ class EmergingEntities(LabelledText):
         items = []
         for (tokens, segments), (_, words), (_, tags) in zip(joined, encoded, examples, strict=True):
             labels = self._labels(words[: len(tokens) - 2], tags)
-            items.append((tokens, segments, [IGNORED, *labels, IGNORED]))
+            items.append((tokens, segments, [IGNORE_INDEX, *labels, IGNORE_INDEX]))
         return items
 
     def _labels(self, words, tags):
         labels, last = [], -1
         for word in words:
-            label = IGNORED if word < 0 else TAGS.index(tags[word])
+            label = IGNORE_INDEX if word < 0 else TAGS.index(tags[word])
             if word >= 0 and word == last:  # not its first piece
                 # I- follows B- in TAGS
-                label = IGNORED if not self.label_all else label + 1 if tags[word].startswith("B") else label
+                label = IGNORE_INDEX if not self.label_all else label + 1 if tags[word].startswith("B") else label
             last = max(word, last)
             labels.append(label)
         return labels
 
     def _collate(self, items):
         labels = [torch.tensor(item[-1]) for item in items]
-        return [*self._inputs(items), pad_sequence(labels, batch_first=True, padding_value=IGNORED)]
+        return [*self._inputs(items), pad_sequence(labels, batch_first=True, padding_value=IGNORE_INDEX)]
 
 
 def parse_conll(text, name="the text"):

@@ -6,6 +6,7 @@ from itertools import accumulate
 import torch
 from tokenizers import Tokenizer
 
+from d2lmini.objectives.sentence_pairs import get_tokens_and_segments
 from d2lmini.tokenization import SPECIAL_TOKENS
 
 # BERT's name, RoBERTa's, D2L's, and what stands for it in a `BPETokenizer`
@@ -136,12 +137,7 @@ class TextEncoder:
 
         Source: D2L section 15.8.4.
         """
-        tokens = [self.cls_id, *first, self.sep_id]
-        segments = [0] * len(tokens)
-        if second is not None:
-            tokens += [*second, self.sep_id]
-            segments += [1] * (len(second) + 1)
-        return tokens, segments
+        return get_tokens_and_segments(first, second, self.cls_id, self.sep_id)
 
     def word_starts(self, tokens):
         """Which tokens begin a word: what masking of whole words asks for.

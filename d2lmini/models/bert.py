@@ -9,11 +9,13 @@ import torch
 from torch import nn
 
 from ..masks import as_mask
+from ..objectives.masking import IGNORE_INDEX
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
 from .gpt_config import ACTIVATIONS
-from .heads import IGNORED, class_token, cross_entropy
+from .heads import class_token, cross_entropy
+from .tokens import embedded
 
 _NORM = partial(nn.LayerNorm, eps=1e-12)  # as published
 
@@ -117,26 +119,13 @@ class BERT(nn.Module):
         return self.pooler(class_token(X, valid_lens, mask=mask))
 
     def _embedded(self, tokens, segments, places):
-        try:
-            X = self.embedding(tokens)  # (B, T, emb_size)
-        except IndexError as error:  # a CPU looks at each token anyway
-            raise ValueError(
-                f"tokens are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {self.config.vocab_size - 1}: "
-                "were they encoded with the vocabulary of this model?"
-            ) from error
-        try:
-            X = X + self.segment_embedding(torch.zeros_like(tokens) if segments is None else segments)
-        except IndexError as error:
-            raise ValueError(
-                f"segments are {int(segments.min())} to {int(segments.max())}, expected 0 to "
-                f"{self.config.num_segments - 1}"
-            ) from error
+        X = embedded(self.embedding, tokens)  # (B, T, emb_size)
+        X = X + embedded(self.segment_embedding, torch.zeros_like(tokens) if segments is None else segments, "segments")
         return self.widen(self.dropout(self.norm(X + self.pos_embedding(places))))
 
     def _check(self, tokens, segments):
-        for name, ids in (("tokens", tokens), ("segments", segments)):
-            if ids is not None and (ids.dim() != 2 or ids.is_floating_point() or ids.dtype == torch.bool):
-                raise ValueError(f"{name} are {ids.dtype} of shape {tuple(ids.shape)}, expected integers (B, T)")
+        if tokens.dim() != 2:
+            raise ValueError(f"tokens are of shape {tuple(tokens.shape)}, expected integers (B, T)")
         if segments is not None and segments.shape != tokens.shape:
             raise ValueError(f"segments have shape {tuple(segments.shape)} but tokens {tuple(tokens.shape)}")
         if tokens.shape[1] > self.config.max_len:
@@ -251,7 +240,7 @@ class BERTForPretraining(Module):
 
     def _loss(self, batch):
         masked, *others = batch[-1] if isinstance(batch[-1], (tuple, list)) else (batch[-1],)
-        chosen = masked != IGNORED
+        chosen = masked != IGNORE_INDEX
         return self.loss(self(*batch[:-1], chosen=chosen), (masked[chosen], *others) if others else masked[chosen])
 
     def training_step(self, batch):
@@ -266,7 +255,7 @@ class BERTForPretraining(Module):
     def batch_weight(self, batch):
         """How many tokens are to be guessed."""
         masked = batch[-1][0] if isinstance(batch[-1], (tuple, list)) else batch[-1]
-        return (masked != IGNORED).sum()
+        return (masked != IGNORE_INDEX).sum()
 
     def configure_optimizers(self):
         """AdamW as published; matrices decay, biases and norms do not."""

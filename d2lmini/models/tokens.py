@@ -3,19 +3,19 @@
 import torch
 
 
-def embedded(embedding, tokens):
-    """Tokens (B, T) as an ``nn.Embedding`` has them: (B, T, h).
+def embedded(embedding, tokens, name="tokens"):
+    """Tokens (B, T), or segments, as an ``nn.Embedding`` has them: (B, T, h).
 
     Raises:
-        ValueError: tokens are not integers (B, T), or (seen on a CPU alone) are not in the vocabulary.
+        ValueError: they are not integers (B, T), or (seen on a CPU alone) are not in the vocabulary.
     """
     if tokens.dim() != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
-        raise ValueError(f"tokens are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T)")
+        raise ValueError(f"{name} are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T)")
     try:
         return embedding(tokens)
     except IndexError as error:  # a CPU looks at each token anyway
         raise ValueError(
-            f"tokens are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {embedding.num_embeddings - 1}: "
+            f"{name} are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {embedding.num_embeddings - 1}: "
             "were they encoded with the vocabulary of this model?"
         ) from error
 

@@ -94,6 +94,15 @@ def get_tokens_and_segments(tokens_a, tokens_b=None, cls="<cls>", sep="<sep>"):
     return tokens, segments
 
 
+def shortened(first, second, max_len):
+    """A text, or a pair, that fits into ``max_len`` with its special tokens: cut at the end of whichever is longer."""
+    if second is None:
+        return first[: max_len - 2], None
+    room = max_len - 3
+    second = second[: max(room - len(first), room // 2)]
+    return first[: room - len(second)], second
+
+
 def pack_pairs(firsts, seconds=None, *, max_len, cls_id, sep_id, pad_id):
     """Texts, or pairs of them, as a batch of sequences of at most ``max_len`` tokens.
 
@@ -134,11 +143,7 @@ def pack_pairs(firsts, seconds=None, *, max_len, cls_id, sep_id, pad_id):
     for number, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
         if not len(first) or (second is not None and not len(second)):
             raise ValueError(f"text {number} is empty, or its partner is: leave such out before")
-        room = max_len - specials
-        if second is not None:
-            second = second[: max(room - len(first), room // 2)]
-            room -= len(second)
-        packed.append(get_tokens_and_segments(first[:room], second, cls_id, sep_id))
+        packed.append(get_tokens_and_segments(*shortened(first, second, max_len), cls_id, sep_id))
     tokens, segments = ([torch.tensor(row) for row in rows] for rows in zip(*packed, strict=True))
     lens = torch.tensor([len(row) for row in tokens])
     tokens = pad_sequence(tokens, batch_first=True, padding_value=pad_id)  # (B, T)

@@ -7,10 +7,10 @@ import torch
 from toy_pairs import needs
 from toy_texts import SENTENCES, TOKENIZERS, each_tokenizer, put, rows
 
-from d2lmini.data.labelled import IGNORED
 from d2lmini.data.question_answering import SQuAD
 from d2lmini.data.squad import FILES, Question
 from d2lmini.data.store import DataError
+from d2lmini.objectives.masking import IGNORE_INDEX
 
 PASSAGE = "A naïve café,  isn't it? " + " ".join(SENTENCES[:8])
 
@@ -73,7 +73,7 @@ def test_windows(small, tokenizer, max_len, stride):
             assert list(window.offsets) == offsets[order * stride :][: len(piece)]
             covered |= {order * stride + n for n in range(len(piece))}
             whole = order * stride <= inside[0] and inside[-1] < order * stride + len(piece)
-            assert (span == (IGNORED, IGNORED)) == (not whole)
+            assert (span == (IGNORE_INDEX, IGNORE_INDEX)) == (not whole)
             if whole:
                 labelled += 1
                 assert [ids[p] for p in inside] == tokens[span[0] : span[1] + 1]
@@ -92,9 +92,9 @@ def test_batches_and_back_to_text(small, tokenizer):
         assert torch.equal(passage.sum(1) + 1, segments.sum(1)), "the last separator is none of the passage's"
         assert (segments.cumsum(1)[:, -1:] >= segments.cumsum(1)).all() and not (passage & (segments == 0)).any()
         for row, (first, last) in enumerate(span.tolist()):
-            assert (first == last == IGNORED) or passage[row, first : last + 1].all()
+            assert (first == last == IGNORE_INDEX) or passage[row, first : last + 1].all()
         assert rows(batch)[0][-1] == data.encoder.sep_id and valid_lens.max() == tokens.shape[1]
-        found = span.masked_fill(span == IGNORED, -1)
+        found = span.masked_fill(span == IGNORE_INDEX, -1)
         spans.append((found, torch.rand(len(span))))
     answers = data.answers("test", spans)
     for question in data.examples("test"):

@@ -5,9 +5,9 @@ import torch
 from toy_pairs import needs
 from toy_texts import TOKENIZERS, each_tokenizer, put
 
-from d2lmini.data.labelled import IGNORED
 from d2lmini.data.store import DataError
 from d2lmini.data.tagging import ENTITIES, TAGS, EmergingEntities, parse_conll
+from d2lmini.objectives.masking import IGNORE_INDEX
 
 CONLL = """somebody\tO
 met\tO
@@ -43,7 +43,7 @@ def test_tags():
 def test_first_pieces_have_the_tags(small, tokenizer, label_all):
     data = EmergingEntities(tokenizer, label_all=label_all, download=False)
     for (tokens, _, labels), (words, tags) in zip(data._encoded("train"), data.examples("train"), strict=True):
-        assert len(tokens) == len(labels) and labels[0] == labels[-1] == IGNORED
+        assert len(tokens) == len(labels) and labels[0] == labels[-1] == IGNORE_INDEX
         ((_, owners),) = data.encoder.encode_words([words])
         wanted, seen = [], set()
         for word in owners:
@@ -51,12 +51,12 @@ def test_first_pieces_have_the_tags(small, tokenizer, label_all):
             if tag and word in seen:
                 tag = tag.replace("B-", "I-")
             seen.add(word)
-            wanted.append(IGNORED if tag is None else TAGS.index(tag))
+            wanted.append(IGNORE_INDEX if tag is None else TAGS.index(tag))
         assert labels[1:-1] == wanted and len(owners) > len(words)
     batch = next(iter(data.loader("test")))
     assert batch[3].shape == batch[0].shape
     padding = torch.arange(batch[0].shape[1]) >= batch[2][:, None]
-    assert (batch[3][padding] == IGNORED).all() and padding.any()
+    assert (batch[3][padding] == IGNORE_INDEX).all() and padding.any()
 
 
 @each_tokenizer
@@ -68,7 +68,7 @@ def test_back_to_words(small, tokenizer):
     assert data.word_tags(sentences, padded) == list(tags)
     # what is predicted for other pieces counts nothing
     noisy = [
-        torch.where(torch.tensor(item[-1]) == IGNORED, 5, row)
+        torch.where(torch.tensor(item[-1]) == IGNORE_INDEX, 5, row)
         for item, row in zip(data._encoded("test"), gold(data, "test"), strict=True)
     ]
     found = data.word_tags(sentences, noisy)
@@ -101,7 +101,7 @@ def test_build(small):
     tokens, segments, valid_lens = data.build([["the", "cat"], ["Elizabeth"]])
     assert tokens.shape == segments.shape and valid_lens.max() == tokens.shape[1]
     labels = data.build([["the", "cat"]], [["O", "B-person"]])[3]
-    assert labels.tolist() == [[IGNORED, 0, TAGS.index("B-person"), IGNORED]]
+    assert labels.tolist() == [[IGNORE_INDEX, 0, TAGS.index("B-person"), IGNORE_INDEX]]
 
 
 def test_bad_input(small, folder):

@@ -68,4 +68,10 @@ def from_transformers(folder):
                 f"{folder} is a checkpoint with {name} {config[name]!r}, expected {' or '.join(map(repr, expected))}"
             )
     weights = read(folder / "model.safetensors", read_weights)
-    return load(make(config, weights, folder), weights, layer_norm_eps=eps_of(config)).eval()
+    try:
+        model, eps = make(config, weights, folder), eps_of(config)
+    except KeyError as error:
+        raise ValueError(
+            f"{folder / 'config.json'} has no {error}: is it that of another model than {kind!r}?"
+        ) from error
+    return load(model, weights, layer_norm_eps=eps).eval()

@@ -8,10 +8,11 @@ from random_weights import at_random, tiny_gpt2
 
 from d2lmini.models.bert import BERT, BERTForPretraining
 from d2lmini.models.bert_config import BERTConfig
-from d2lmini.models.heads import SpanHead, TaggingHead, TextHead
+from d2lmini.models.heads import TaggingHead, TextHead
 from d2lmini.models.pretrained import from_transformers, load_transformers_bert
 from d2lmini.models.pretrained.checkpoints import renamed
 from d2lmini.models.pretrained.from_bert import RENAMES
+from d2lmini.models.span_head import SpanHead
 
 # no 0, whose embedding theirs keeps from learning
 TOKENS = torch.randint(1, 37, (3, 9), generator=torch.Generator().manual_seed(3))

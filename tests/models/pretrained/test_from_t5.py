@@ -8,6 +8,7 @@ import torch
 from random_weights import at_random
 from torch import nn
 
+from d2lmini.models.bert import BERT
 from d2lmini.models.pretrained.checkpoints import renamed
 from d2lmini.models.pretrained.from_t5 import RENAMES, load_transformers_t5
 from d2lmini.models.t5 import T5
@@ -191,7 +192,10 @@ def test_bad_checkpoints(tmp_path, monkeypatch):
     file = tmp_path / "config.json"
     config = json.loads(file.read_text())
     for changed, message in (
-        ({"model_type": "bert"}, "with model_type 'bert', expected 't5'"),
+        (
+            {"model_type": "bert"},
+            r"config.json has no 'max_position_embeddings': is it that of another model than 'bert'",
+        ),
         ({"feed_forward_proj": "gated-silu"}, "feed_forward_proj 'gated-silu', expected 'relu' or 'gated-gelu'"),
         ({"num_decoder_layers": 2}, "3 layers in the encoder and 2 in the decoder, expected as many in both"),
     ):
@@ -199,6 +203,8 @@ def test_bad_checkpoints(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=message):
             T5.from_pretrained(tmp_path)
     file.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="is a checkpoint of a T5, expected a BERT"):
+        BERT.from_pretrained(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"short")
     with pytest.raises(ValueError, match=r"model.safetensors is damaged"):
         T5.from_pretrained(tmp_path)
