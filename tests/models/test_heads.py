@@ -79,6 +79,15 @@ def test_labels_that_are_none():
     assert loss == 0 and not Y_hat.grad.any()
 
 
+def test_what_a_head_learns_with(bert):
+    text = TextHead(bert, dropout=0.9, lr=0.03)
+    assert text.batch_weight((TOKENS, torch.tensor([1, -100, 0, -100]))) == 2
+    text.dropout.train()  # the encoder has none: what differs is the head's
+    assert not text(TOKENS).equal(text(TOKENS))
+    groups = text.configure_optimizers().param_groups
+    assert {group["weight_decay"] for group in groups} == {0.01, 0.0} and {group["lr"] for group in groups} == {0.03}
+
+
 def test_a_number_of_a_text(bert):
     head, Y = TextHead(bert, None), torch.tensor([0.5, 2, -1, 3])
     found = head.eval()(TOKENS)
