@@ -201,6 +201,21 @@ def test_which_model_comes_out(tmp_path):
             cls.from_pretrained(tmp_path / "gpt2")
 
 
+def test_a_pooler_that_nothing_learns_is_left_out(tmp_path):
+    """Published files for masked tokens have one, of the model that they were made from."""
+    theirs = tiny("BertForMaskedLM")
+    pooler = {f"bert.pooler.dense.{name}": torch.zeros(24, *shape) for name, shape in (("weight", (24,)), ("bias", ()))}
+    theirs.save_pretrained(tmp_path)
+    ours = BERTForPretraining.from_pretrained(tmp_path)
+    load_transformers_bert(ours, theirs.state_dict() | pooler, layer_norm_eps=1e-3)
+    torch.testing.assert_close(ours(TOKENS, SEGMENTS)[0], theirs(TOKENS, token_type_ids=SEGMENTS).logits)
+
+
+def test_dropout_as_configured(tmp_path):
+    from_folder(tiny("BertModel", hidden_dropout_prob=0.3), tmp_path)
+    assert BERT.from_pretrained(tmp_path).config.dropout == 0.3
+
+
 def test_checkpoints_that_do_not_fit(tmp_path):
     theirs = tiny("BertForPreTraining")
     config, weights = BERTConfig(37, 16, 24, 4, 3, 40, 3), theirs.state_dict()
