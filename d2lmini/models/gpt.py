@@ -198,7 +198,7 @@ class GPT(Module):
         )
 
     def _go_on(self, tokens, state):
-        X, mask = embedded(self.embedding, tokens), None  # (B, T, h)
+        X, mask = self._embedded(tokens), None  # (B, T, h)
         self._check_length(tokens, state)
         past, S = state.length, state.length + tokens.shape[1]
         places = torch.arange(past, S, device=tokens.device)  # (T,)
@@ -213,6 +213,9 @@ class GPT(Module):
             X, cache = blk(X, mask=mask, causal=True, cache=cache, rotary=self.rotary)
             caches.append(cache)
         return self.norm(X), GPTState(tuple(caches), state.padding)
+
+    def _embedded(self, tokens):
+        return embedded(self.embedding, tokens)
 
     def _check_length(self, tokens, state):
         most = self.config.max_len
