@@ -147,13 +147,17 @@ class MaskGuess(Figure):
             cells = []
             for left in range(len(views)):
                 best, truth = self.guesses(n, t, left)[:1], self.truth_probability(n, t, left)
-                cells += [f"{best[0][0]} {best[0][1]:.3f}" if best else "nothing"]
-                cells += ["not known" if truth is None else f"{truth:.3f}"]
+                cells += [f"{best[0][0]} {_said(best[0][1])}" if best else "nothing"]
+                cells += ["not known" if truth is None else _said(truth)]
             rows.append([token, *cells])
         header = ["word", *(f"{what}, {how}" for how in ("from both sides", "from the left")[: len(views)]
                   for what in ("likeliest guess", "the word itself"))]  # fmt: skip
         caption = f"“{' '.join(tokens)}”: each word masked in turn, what a model guesses there, with its probability."
         return table(header, rows, caption)
+
+
+def _said(p):
+    return f"{p:.3f}" if p >= 0.0005 or p == 0 else "< 0.001"
 
 
 def _evaluated(model, *inputs, **options):
