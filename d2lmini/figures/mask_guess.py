@@ -157,7 +157,7 @@ class MaskGuess(Figure):
 
 
 def _said(p):
-    return f"{p:.3f}" if p >= 0.0005 or p == 0 else "< 0.001"
+    return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
 
 
 def _evaluated(model, *inputs, **options):
