@@ -3,6 +3,7 @@
 import numpy
 import torch
 
+from d2lmini.data.text_encoder import TextEncoder
 from d2lmini.figures.base import Figure, table
 from d2lmini.figures.packing import pack, unpack
 
@@ -94,8 +95,6 @@ class MaskGuess(Figure):
             ValueError: the tokenizer is of another model or has no mask, a text is empty or too long, or ``top`` is out
                 of range.
         """
-        from d2lmini.data.text_encoder import TextEncoder  # tokenizers is heavy: only where it is needed
-
         encoder = TextEncoder(tokenizer)
         V = model.bert.config.vocab_size
         if encoder.mask_id is None:
