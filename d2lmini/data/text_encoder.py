@@ -126,6 +126,12 @@ class TextEncoder:
         """The text of ids (T,), by the tokenizer itself: spaces and capitals may be lost."""
         return self._tokenizer.decode([int(index) for index in ids])
 
+    def pieces(self, ids):
+        """What ids (T,) are called, list of str: the tokenizer's own names, with its marks of words."""
+        if self._library:
+            return [self._tokenizer.id_to_token(int(index)) or "" for index in ids]
+        return self._tokenizer.to_tokens([int(index) for index in ids])
+
     def join(self, first, second=None):
         """The sequence of one text or of two, as BERT puts them: class, first, separator, second, separator.
 
@@ -155,11 +161,7 @@ class TextEncoder:
         return self._starts[tokens.long().cpu()].to(tokens.device)
 
     def _marks(self):
-        V = range(len(self))
-        if self._library:
-            pieces = [self._tokenizer.id_to_token(index) or "" for index in V]
-        else:
-            pieces = self._tokenizer.to_tokens(list(V))
+        pieces = self.pieces(range(len(self)))
         special = set(self.special_ids)
         if any(piece.startswith("##") for piece in pieces):
             return [not piece.startswith("##") for piece in pieces]

@@ -11,13 +11,16 @@ from d2lmini.figures.head_explorer import HeadExplorer
 from d2lmini.figures.induction_head import InductionHead
 from d2lmini.figures.kernel_pooling import KernelPooling
 from d2lmini.figures.layer_walk import LayerWalk
+from d2lmini.figures.mask_guess import MaskGuess
 from d2lmini.figures.next_token import NextToken
 from d2lmini.figures.patch_attention import PatchAttention
 from d2lmini.figures.patch_size import PatchSize
+from d2lmini.figures.pattern_explorer import PatternExplorer
 from d2lmini.figures.pixel_completion import PixelCompletion
 from d2lmini.figures.position_explorer import PositionExplorer
 from d2lmini.figures.query_plane import QueryPlane
 from d2lmini.figures.score_matrix import ScoreMatrix
+from d2lmini.figures.span_stepper import SpanStepper
 from d2lmini.figures.swin_explorer import SwinExplorer
 
 __all__ = [
@@ -29,12 +32,15 @@ __all__ = [
     "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "MaskGuess",
     "NextToken",
     "PatchAttention",
     "PatchSize",
+    "PatternExplorer",
     "PixelCompletion",
     "PositionExplorer",
     "QueryPlane",
     "ScoreMatrix",
+    "SpanStepper",
     "SwinExplorer",
 ]

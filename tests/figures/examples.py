@@ -144,6 +144,26 @@ def _induction_head():
     return figures.InductionHead(tokens, weights, losses, P, {(2, 3): losses.clamp(min=3.2) + 0.3 * noise[0]})
 
 
+def _mask_guess():
+    words, others = (
+        [*ENGLISH[:9], "near", "an", "extraordinarily", "old", "fire", "."],
+        ["a", "dog", "runs", "##ing", ","],
+    )
+
+    def view(words, shares):  # the last word is never among the guesses
+        guesses = [
+            list(zip([*others, word if word != words[-1] else "!"], row.tolist(), strict=False))
+            for word, row in zip(words, shares, strict=True)
+        ]
+        return {"guesses": guesses, "truth_probability": [*shares[:-1, 5].tolist(), 0.0001]}
+
+    passages = [
+        {"tokens": given, **view(given, _maps(len(given), 7)), "from_left": view(given, _maps(len(given), 7, seed=1))}
+        for given in (words, words[:5])
+    ]
+    return figures.MaskGuess(passages)
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -160,5 +180,8 @@ EXAMPLES = {
     "BeamTree": _beam_tree,
     "CacheWalk": _cache_walk,
     "InductionHead": _induction_head,
+    "MaskGuess": _mask_guess,
+    "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
+    "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
