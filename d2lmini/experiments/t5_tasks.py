@@ -46,7 +46,7 @@ _LAPTOP = Config(
     model=T5Config(
         num_hiddens=128, num_heads=4, head_size=32, num_blks=2, ffn_num_hiddens=384, ffn="geglu", dropout=0.0
     ),
-    batch_size=32, steps=1_200, checks=4, precision="bf16",
+    batch_size=32, steps=1_600, checks=4, precision="bf16",
 )  # fmt: skip
 
 PRESETS = {
