@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from d2lmini.data import registry
-from d2lmini.experiments import _common, _tasks, _text_to_text
+from d2lmini.experiments import _common, _scores, _tasks, _text_to_text
 from d2lmini.experiments._parts import Parts
 from d2lmini.experiments._text_to_text import Recipe, Tokens
 from d2lmini.metrics import corpus_bleu, corpus_chrf
@@ -101,7 +101,7 @@ def other_scores(task, found):
     if task.name == "translate":
         return {"bleu": corpus_bleu(found, wanted).value, "chrf": corpus_chrf(found, wanted).value}
     if task.name == "summarise":
-        return {"overlap": _tasks.ratio([_tasks.overlap(*pair) for pair in zip(found, wanted, strict=True)])["score"]}
+        return {"overlap": _scores.ratio([_scores.overlap(*pair) for pair in zip(found, wanted, strict=True)])["score"]}
     return {"of_the_form": 100 * sum(_tasks.kind_of(answer) == task.name for answer in found) / len(found)}
 
 
@@ -119,7 +119,7 @@ def swap(model, tasks, tokens, config):
         for other, prefix in [*((other, tasks[other].prefix) for other in tasks), ("none", "")]:
             answers, rows = test(model, task, tokens, config, config.swapped, prefix)
             found[name][other] = {
-                "score": _tasks.ratio(rows)["score"],
+                "score": _scores.ratio(rows)["score"],
                 "kinds": dict(Counter(map(_tasks.kind_of, answers))),
                 "answers": answers[: config.shown],
             }
@@ -149,7 +149,7 @@ def run(config, device, parts=None):
         found["tests"] = {}
         for task in shares:
             answers, rows = test(model, tasks[task], tokens, config)
-            scores = _tasks.ratio(rows) | other_scores(tasks[task], answers)
+            scores = _scores.ratio(rows) | other_scores(tasks[task], answers)
             found["tests"][task] = {"rows": rows, "scores": scores, "answers": answers[: config.shown]}
         if len(shares) > 1:
             found["swapped"] = swap(model, tasks, tokens, config)
@@ -189,12 +189,12 @@ def _compared(task, found, rate, config):
         "prefix": task.prefix,
         "train": len(task.examples["train"]),
         "rate": rate,
-        "commonest": _tasks.ratio([task.row(commonest, answer) for _, answer in examples])["score"],
+        "commonest": _scores.ratio([task.row(commonest, answer) for _, answer in examples])["score"],
     }
     for way, one in tests.items():
         told[way] = one["scores"]
         if way != "mixture":
-            told[way] = told[way] | {"mixture_less": _tasks.difference(tests["mixture"]["rows"], one["rows"])}
+            told[way] = told[way] | {"mixture_less": _scores.difference(tests["mixture"]["rows"], one["rows"])}
     told["samples"] = [
         {"input": f"{task.prefix} {text}", "right": answer} | {way: one["answers"][i] for way, one in tests.items()}
         for i, (text, answer) in enumerate(examples[: config.shown])
