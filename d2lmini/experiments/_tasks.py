@@ -114,14 +114,15 @@ def tagging(_seed):
 
 
 def named(words, tags):
-    """The entities of words by their tags, as text."""
-    found = []
+    """The entities of words by their tags, as text; ``I-x`` that follows no ``x`` begins one."""
+    found, last = [], ""
     for word, tag in zip(words, tags, strict=True):
         mark, _, kind = tag.partition("-")
-        if mark == "B" or (mark == "I" and not found):
-            found.append(f"{kind}: {word}")
-        elif mark == "I":
+        if mark == "I" and kind == last:
             found[-1] += f" {word}"
+        elif kind:
+            found.append(f"{kind}: {word}")
+        last = kind
     return "; ".join(found) or "none"
 
 
@@ -173,6 +174,12 @@ def _lexicons():
 
 
 # ---- as tokens
+
+
+def texts_of(tasks):
+    """What a tokenizer for tasks, a dict of `Task`, is to be trained on: prefixed training texts and answers."""
+    pairs = [(task.prefix, *pair) for task in tasks.values() for pair in task.examples["train"]]
+    return [text for prefix, asked, answer in pairs for text in (f"{prefix} {asked}", answer)]
 
 
 def pairs_of(task, split, tokens, max_len=None, prefix=None):

@@ -91,8 +91,7 @@ def read(config):
         if task.metric == "exact match":  # of few examples a model learns few sentences to the letter
             tasks[name] = task._replace(metric="words shared", row=_scores.overlap)
     texts = gpt_gutenberg.read(config.text, config.val_share)
-    asked = [text for task in tasks.values() for pair in task.examples["train"] for text in pair]
-    tokens = Tokens.train([*texts[0], *asked], config.vocab_size)
+    tokens = Tokens.train([*texts[0], *_tasks.texts_of(tasks)], config.vocab_size)
     ids = [torch.tensor(tokens.tokenizer.encode("\n\n".join(part)), dtype=torch.int32) for part in texts]
     return tokens, ids, tasks
 

@@ -138,8 +138,7 @@ def run(config, device, parts=None):
     """
     parts = parts or Parts()
     tasks = _tasks.tasks_of(config.tasks, config.num_pairs, config.seeds[0])
-    texts = [text for task in tasks.values() for pair in task.examples["train"] for text in pair]
-    tokens = Tokens.train(texts, config.vocab_size)
+    tokens = Tokens.train(_tasks.texts_of(tasks), config.vocab_size)
     sizes = [len(_tasks.pairs_of(task, "train", tokens, config.max_len)) for task in tasks.values()]
     rates = dict(zip(tasks, _tasks.mixing_rates(sizes, config.limit, config.temperature), strict=True))
 
