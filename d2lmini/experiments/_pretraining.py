@@ -12,6 +12,7 @@ from d2lmini.models.gpt_config import ACTIVATIONS
 from d2lmini.models.heads import cross_entropy
 from d2lmini.objectives import MaskedTokens, mask_tokens, replace_tokens
 from d2lmini.objectives.masking import IGNORE_INDEX
+from d2lmini.position import sinusoidal
 from d2lmini.training import Module
 from d2lmini.training.optimizers import adamw_of, muon_of
 
@@ -66,7 +67,7 @@ class Recipe:
 
     ``steps`` are those of the first contestant. ``optimizer`` is "muon" (``lr_matrices`` for the blocks' matrices,
     ``lr`` for the rest) or "adamw" (``lr`` for all). The rate rises for a share ``warmup`` of the steps and falls for
-    a share ``decay``. ``generator`` is the h of ELECTRA's generator.
+    a share ``decay``. ``generator`` is the h of ELECTRA's generator. ``std`` is that of embeddings at the beginning.
     """
 
     model: BERTConfig = BERT_CONFIGS["toy"]
@@ -83,11 +84,23 @@ class Recipe:
     gradient_clip_val: float = 1.0
     precision: str = "auto"
     generator: int = 64
+    std: float = 0.04
 
 
 def learner(objective, recipe):
     """A model that learns by an objective; its ``bert`` is the encoder."""
     return Electra(recipe) if objective.kind == "replaced" else Guesser(recipe, objective.kind == "causal")
+
+
+@torch.no_grad()
+def begin(bert, std):
+    """How embeddings begin: those of tokens normal, those of positions as sines, which are learnt from there.
+
+    In so short a training masks need it: to guess from its neighbours a token has to find them. With sines one matrix
+    does it for all places, with random vectors every place is learnt by itself.
+    """
+    nn.init.normal_(bert.embedding.weight, std=std)
+    bert.pos_embedding.weight.copy_(sinusoidal(*bert.pos_embedding.weight.shape) * 2**0.5 * std)
 
 
 def _optimizer(recipe, model, blks):
@@ -105,6 +118,7 @@ class Guesser(BERTForPretraining):
     def __init__(self, recipe, causal=False):
         super().__init__(recipe.model, recipe.lr, next_sentence=False)
         self.recipe, self.causal = recipe, causal
+        begin(self.bert, recipe.std)
 
     def forward(self, tokens, chosen=None):
         """Logits (B, T, V), or (M, V) of the chosen tokens alone, booleans (B, T)."""
@@ -148,6 +162,7 @@ class Electra(Module):
         super().__init__()
         self.recipe, config = recipe, recipe.model
         self.bert, self.generator = BERT(config), BERT(generator_config(recipe))
+        begin(self.bert, recipe.std)
         self.generator.embedding, self.generator.pos_embedding = self.bert.embedding, self.bert.pos_embedding
         self.mlm = MaskLM(self.generator)
         h = config.num_hiddens

@@ -1,10 +1,11 @@
 """Chapter 13: what a batch teaches an encoder: masked tokens, the next token, replaced tokens, at equal compute.
 
-All have the same encoder, a BERT with its norms where BERT has them, the same text in the same order, and nearly the
-same floating-point operations (`_pretraining.flops` says what counts); so they take unlike numbers of steps. The text
-has no capitals: film reviews, which such an encoder meets next, have none. Losses of unlike guesses do not compare. So
-it is measured how far each comes below what frequencies alone give, in bits, and how well a logistic regression does
-on each encoder, frozen, and on the one that was never trained.
+All have the same encoder, a BERT with its norms where BERT has them (its positions begin as sines, see
+`_pretraining.begin`), the same text in the same order, and nearly the same floating-point operations
+(`_pretraining.flops` says what counts); so they take unlike numbers of steps. The text has no capitals: film reviews,
+which such an encoder meets next, have none. Losses of unlike guesses do not compare. So it is measured how far each
+comes below what frequencies alone give, in bits, and how well a logistic regression does on each encoder, frozen, and
+on the one that was never trained.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -16,10 +17,9 @@ import torch
 
 from d2lmini.data import registry
 from d2lmini.data.sentiment import SentencePolarity
-from d2lmini.experiments import _common, _language, _pretraining, _probes, _uncased
+from d2lmini.experiments import _common, _language, _pretraining, _probes, _taught, _uncased
 from d2lmini.experiments._parts import Parts
 from d2lmini.experiments._pretraining import Objective, Recipe
-from d2lmini.models.bert import BERT
 from d2lmini.models.bert_config import BERTConfig
 from d2lmini.training import CheckpointError
 from d2lmini.training.schedules import WarmupLinear
@@ -179,66 +179,6 @@ def pretrained(config, device, parts=None, name="pretraining"):
     return model.bert.eval(), texts.tokenizer
 
 
-@torch.no_grad()
-def score(model, objective, windows):
-    """Means of what a model measures, in float32, over the validation windows of an objective: dict of float."""
-    totals, weights = {}, 0.0
-    device = next(model.parameters()).device
-    for batch in windows.for_objective(objective.batches(windows), 1).val_dataloader():
-        weight = float(model.batch_weight(batch))
-        for key, value in model.measures([tensor.to(device) for tensor in batch]).items():
-            totals[key] = totals.get(key, 0.0) + weight * float(value)
-        weights += weight
-    return {key: total / weights for key, total in totals.items()}
-
-
-@torch.no_grad()
-def masked_score(model, objective, windows):
-    """Loss in nats, and accuracy, of guesses of masked tokens, also of ELECTRA's generator: dict of float."""
-    device, losses, right = next(model.parameters()).device, [], []
-    for batch in windows.for_objective(objective.batches(windows), 1).val_dataloader():
-        tokens, _, labels = (tensor.to(device) for tensor in batch)
-        chosen = labels != _pretraining.IGNORE_INDEX
-        logits, labels = model.guess(tokens, chosen).float(), labels[chosen]
-        losses.append(torch.nn.functional.cross_entropy(logits, labels, reduction="none"))
-        right.append((logits.argmax(-1) == labels).float())
-    return {"loss": float(torch.cat(losses).mean()), "accuracy": float(torch.cat(right).mean())}
-
-
-def unigram(windows):
-    """What frequencies alone give on the validation windows: ``loss`` in nats and ``accuracy`` of the most frequent."""
-    train, val = (windows.windows[part].long() for part in ("train", "val"))
-    counts = torch.bincount(train[windows.ordinary(train)], minlength=len(windows.encoder)).double() + 1
-    counts[windows.special_ids] = 0
-    val = val[windows.ordinary(val)]
-    loss = -(counts / counts.sum()).log()[val].mean()
-    return {"loss": float(loss), "accuracy": float((val == counts.argmax()).double().mean())}
-
-
-def taught(objective, recipe, measured, frequencies):
-    """How much a guess, a window and a batch tell beyond frequencies, in bits, at the end of a training."""
-    if objective.kind == "replaced":
-        share = torch.tensor(measured["replaced"]).double()
-        baseline = float(torch.special.entr(share) + torch.special.entr(1 - share))
-        loss, floor = measured["detection"], float(1 - share)
-    else:
-        baseline, loss, floor = frequencies["loss"], measured["loss"], frequencies["accuracy"]
-    T = recipe.model.max_len
-    labels = _pretraining.guesses_of(objective, T)
-    bits = (baseline - loss) / torch.log(torch.tensor(2.0)).item()
-    return {
-        "labels_per_window": labels,
-        "gradient_share": labels / T,
-        "loss": loss,
-        "accuracy": measured["acc"],
-        "baseline_loss": baseline,
-        "baseline_accuracy": floor,
-        "bits_per_guess": bits,
-        "bits_per_window": bits * labels,
-        "bits_per_batch": bits * labels * recipe.batch_size,
-    }
-
-
 def probes(encoder, texts, causal=False):
     """What `_probes.probe` finds of the tasks of a configuration: dict from a task."""
     config, seed = texts.config, texts.config.seeds[0]
@@ -270,12 +210,12 @@ def compete(objective, texts, device, parts, name):
         "parameters": model.num_parameters,
         "train_s": round(seconds[-1], 3),
         "step_s": round(median(times), 4),
-        **taught(objective, recipe, score(model, objective, windows), unigram(windows)),
+        **_taught.taught(objective, recipe, _taught.score(model, objective, windows), _taught.unigram(windows)),
     }
     causal = objective.kind == "causal"
     if not causal:
-        metrics["as_masked"] = masked_score(model, OBJECTIVES["masked"], windows)
-        metrics["as_always_masked"] = masked_score(model, OBJECTIVES["always [MASK]"], windows)
+        metrics["as_masked"] = _taught.masked_score(model, OBJECTIVES["masked"], windows)
+        metrics["as_always_masked"] = _taught.masked_score(model, OBJECTIVES["always [MASK]"], windows)
     metrics["probes"] = probes(model.bert, texts, causal)
     said = []
     if objective.kind != "replaced":
@@ -306,7 +246,8 @@ def run(config, device, parts=None):
 
     def untrained():
         torch.manual_seed(config.seeds[0])
-        return {"probes": probes(BERT(texts.recipe.model).to(device).eval(), texts), "unigram": unigram(texts.windows)}
+        encoder = _pretraining.learner(OBJECTIVES["masked"], texts.recipe).bert.to(device).eval()
+        return {"probes": probes(encoder, texts), "unigram": _taught.unigram(texts.windows)}
 
     found = {}
     for number, name in enumerate(config.contestants):
