@@ -28,8 +28,8 @@ NAMES = {
     "minilm": "MiniLM fine-tuned",
 }
 _ENCODER = BERTConfig(max_len=128, num_hiddens=192, num_heads=3, num_blks=4)
-_TUNING = Tuning(lr=3e-4, epochs=6, min_steps=100)
-_MINILM = Tuning(epochs=3, min_steps=120)
+_TUNING = Tuning(lr=3e-4, epochs=4, min_steps=60)
+_MINILM = Tuning(epochs=3, min_steps=60)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Config:
     max_len: int = 64
     contestants: tuple = ("bag", "scratch", "frozen", "minilm")
     shares: tuple = (0.01, 0.1, 1.0)
-    draws: tuple = (4, 3, 1)
+    draws: tuple = (3, 3, 1)
     own: object = None
     encoder: BERTConfig = _ENCODER
     vocab_size: int = 8_192
@@ -74,7 +74,10 @@ PRESETS = {
     "laptop": Config(
         small=replace(_TUNING, precision="bf16"), minilm=replace(_MINILM, precision="bf16"),
     ),
-    "full": Config(draws=(10, 5, 3), probed=4_000),
+    "full": Config(
+        draws=(10, 5, 3), small=replace(_TUNING, epochs=8, min_steps=200), minilm=replace(_MINILM, min_steps=200),
+        probed=4_000,
+    ),
 }  # fmt: skip
 
 
