@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.data.sentiment import SentencePolarity
-from d2lmini.experiments import _classes, _common, _fine_tuning
+from d2lmini.experiments import _classes, _common, _fine_tuning, _language, bert_pretrain
 from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadeReviews
 from d2lmini.experiments._parts import Parts
-from d2lmini.models.bert_config import BERT_CONFIGS, BERTConfig
 from d2lmini.models.heads import POOLINGS, TextHead
 from d2lmini.tokenization.trained import BPETokenizer
 
@@ -27,7 +26,7 @@ NAMES = {
     "frozen": "MiniLM as it is",
     "minilm": "MiniLM fine-tuned",
 }
-_ENCODER = BERTConfig(max_len=128, num_hiddens=192, num_heads=3, num_blks=4)
+_OWN = bert_pretrain.PRESETS["laptop"]
 _TUNING = Tuning(lr=3e-4, epochs=4, min_steps=60)
 _MINILM = Tuning(epochs=3, min_steps=60)
 
@@ -38,23 +37,23 @@ class Config:
 
     ``contestants`` are keys of `NAMES`; ``own`` says how the small encoder is pretrained, which also makes that from
     scratch. Of the training labels each of ``shares`` is drawn as often as ``draws`` says, without overlap where there
-    are enough; the draw of a whole is another seed. ``made`` takes sentences made by rule, which need no data. Of the
-    sentences ``shown`` of a kind are kept. ``probed`` training sentences, if any, teach a logistic regression on what
-    each block of the fine-tuned weights says, and on what it said before.
+    are enough; the draw of a whole is another seed. With less than all labels the validation data choose among
+    ``few_checks`` moments of a training. ``made`` takes sentences made by rule, which need no data. Of the sentences
+    ``shown`` of a kind are kept. ``probed`` training sentences, if any, teach a logistic regression on what each block
+    of the fine-tuned weights says, and on what it said before.
     """
 
     made: bool = False
     fold: int = 0
     max_len: int = 64
-    contestants: tuple = ("bag", "scratch", "frozen", "minilm")
+    contestants: tuple = tuple(NAMES)
     shares: tuple = (0.01, 0.1, 1.0)
     draws: tuple = (3, 3, 1)
-    own: object = None
-    encoder: BERTConfig = _ENCODER
-    vocab_size: int = 8_192
+    own: bert_pretrain.Config = _OWN
     pooling: str = "mean"
     small: Tuning = _TUNING
     minilm: Tuning = _MINILM
+    few_checks: int = 1
     shown: int = 4
     probed: int = 800
     seeds: tuple = (0,)
@@ -63,20 +62,18 @@ class Config:
 _SMALL = Tuning(lr=1e-3, epochs=1, min_steps=2, batch_size=16, checks=2, precision="float32")
 PRESETS = {
     "smoke": Config(
-        made=True, contestants=("bag", "scratch"), shares=(0.02, 0.05), draws=(2, 1), encoder=BERT_CONFIGS["toy"],
-        vocab_size=320, small=_SMALL, shown=2, probed=0,
+        made=True, max_len=24, contestants=("bag", "scratch", "own"), shares=(0.02, 0.05), draws=(2, 1),
+        own=bert_pretrain.PRESETS["smoke"], small=_SMALL, shown=2, probed=0,
     ),
     # sentences made by rule, in which the last clause decides
     "cpu": Config(
-        made=True, contestants=("bag", "scratch"), draws=(3, 2, 1), encoder=BERT_CONFIGS["toy"], vocab_size=400,
-        small=replace(_SMALL, epochs=12, min_steps=100, checks=3), probed=0,
+        made=True, contestants=("bag", "scratch", "own"), own=bert_pretrain.PRESETS["cpu"],
+        small=replace(_SMALL, epochs=8, min_steps=60, checks=3), probed=0,
     ),
-    "laptop": Config(
-        small=replace(_TUNING, precision="bf16"), minilm=replace(_MINILM, precision="bf16"),
-    ),
+    "laptop": Config(small=replace(_TUNING, precision="bf16"), minilm=replace(_MINILM, precision="bf16")),
     "full": Config(
-        draws=(10, 5, 3), small=replace(_TUNING, epochs=8, min_steps=200), minilm=replace(_MINILM, min_steps=200),
-        probed=4_000,
+        draws=(10, 5, 3), own=bert_pretrain.PRESETS["full"], small=replace(_TUNING, epochs=8, min_steps=200),
+        minilm=replace(_MINILM, min_steps=200), probed=4_000,
     ),
 }  # fmt: skip
 
@@ -229,8 +226,7 @@ def run(config, device, parts=None):
     parts = parts or Parts()
     plain = read(config, BPETokenizer.train(["none is read with it"], 260))
     examples = {split: plain.examples(split) for split in plain.splits}
-    texts = [text for text, _ in examples["train"]]
-    encoders = _fine_tuning.Encoders(own=lambda: _fine_tuning.from_scratch(config.encoder, texts, config.vocab_size))
+    encoders = _fine_tuning.Encoders(own=lambda: bert_pretrain.pretrained(config.own, device, parts))
     trained, curves, found = {}, {}, {}
 
     def learn(contestant, share, draw, name):
@@ -243,6 +239,8 @@ def run(config, device, parts=None):
         data = read(config, tokenizer)
         places = part_of_labels(len(data.examples("train")), share, draw)
         tuning = config.minilm if contestant == "minilm" else config.small
+        if share < 1:
+            tuning = replace(tuning, checks=config.few_checks)
         one, history, head = tune(encoder, tokenizer, places, config, tuning, device, seed, parts, name)
         one |= {"parameters": head.num_parameters}
         if contestant == "minilm" and config.probed and share == max(config.shares) and draw == 0:
@@ -258,6 +256,8 @@ def run(config, device, parts=None):
         if contestant == "frozen":
             rows |= parts("frozen", lambda: frozen(*encoders("minilm"), config, device))
             continue
+        if contestant in ("scratch", "own"):
+            encoders("own")  # a part of its own, before those that need it
         for share, draw in _draws(config, whole_once=contestant == "bag"):
             name = f"{contestant}, {_percent(share)}, {draw}"
             if contestant == "bag":
@@ -291,7 +291,10 @@ def run(config, device, parts=None):
     )
     files = "rt_polarity", ["rt-polarity.neg", "rt-polarity.pos"]
     weights = ["minilm"] if {"minilm", "frozen"} & set(config.contestants) else []
-    return {"metrics": metrics, "curves": curves, "data": _fine_tuning.checksums(config.made, files, weights)}
+    record = _fine_tuning.checksums(config.made, files, weights)
+    if {"scratch", "own"} & set(config.contestants):
+        record |= _language.text_checksums(config.own.text)
+    return {"metrics": metrics, "curves": curves, "data": record}
 
 
 def summarised(ones, labels):

@@ -241,9 +241,8 @@ def run(config, device, parts=None):
                 name = f"{contestant}, {seed}"
                 ones.append(parts(name, learn, contestant, seed, encoders, config, device, parts, name))
                 curves[name] = ones[-1].pop("curves")
-        f1 = [scores(map(tuple, one["found"]), right, sentences, seen)["f1"] for one in ones]
-        counted = scores([tuple(one) for one in ones[0]["found"]], right, sentences, seen)
-        found[contestant] = ones[0] | counted | {"f1_seeds": f1}
+        counted = [scores([tuple(entity) for entity in one["found"]], right, sentences, seen) for one in ones]
+        found[contestant] = ones[0] | counted[0] | {"f1_seeds": [one["f1"] for one in counted]}
     new = [i for i, *place, _ in right if surface(sentences[i], *place) not in seen]
     kept = list(dict.fromkeys(new))[: config.shown]
     metrics = {

@@ -14,14 +14,14 @@ from d2lmini.tokenization.trained import BPETokenizer
 CPU = torch.device("cpu")
 ANY = BPETokenizer.train(["any"], 260)
 TRAIN = [
-    ("Ann Lee met Bob .".split(), ["B-person", "I-person", "O", "B-person", "O"]),
-    ("Paris is big .".split(), ["B-location", "O", "O", "O"]),
-    ("Ann Lee likes Paris .".split(), ["B-person", "I-person", "O", "B-location", "O"]),
+    (["Ann", "Lee", "met", "Bob", "."], ["B-person", "I-person", "O", "B-person", "O"]),
+    (["Paris", "is", "big", "."], ["B-location", "O", "O", "O"]),
+    (["Ann", "Lee", "likes", "Paris", "."], ["B-person", "I-person", "O", "B-location", "O"]),
 ]
 
 
 def test_rules_know_the_training_names():
-    sentences = ["ann lee met Lee in PARIS".split(), "Bob Lee".split()]
+    sentences = [["ann", "lee", "met", "Lee", "in", "PARIS"], ["Bob", "Lee"]]
     assert bert_tagging.known_names(TRAIN, sentences) == [
         ["B-person", "I-person", "O", "O", "O", "B-location"],
         ["B-person", "O"],
@@ -41,7 +41,7 @@ def test_entities_and_tags_are_inverse():
 
 
 def test_what_is_new_in_the_test():
-    test = [("Bob saw Rome and Rome".split(), ["B-person", "O", "B-location", "O", "B-location"])]
+    test = [(["Bob", "saw", "Rome", "and", "Rome"], ["B-person", "O", "B-location", "O", "B-location"])]
     new = bert_tagging.novelty(TRAIN, test)
     assert new["words"] == 4 / 5 and new["entities"] == 2 / 3 and new["surfaces"] == 1 / 2
     assert new["by_type"]["location"] == 1 and new["by_type"]["person"] == 0 and new["by_type"]["group"] is None
