@@ -75,7 +75,7 @@ PRESETS = {
         vocab_size=400, scratch=replace(_SMALL, lr=2e-3, epochs=40, batch_size=16, checks=4),
     ),
     "laptop": Config(
-        questions=6_500, val_questions=300, scratch=replace(_TUNING, precision="bf16"),
+        questions=5_500, val_questions=300, scratch=replace(_TUNING, precision="bf16"),
         minilm=replace(_MINILM, precision="bf16"),
     ),
     "full": Config(max_len=384, test="squad2", minilm=replace(_MINILM, epochs=3, checks=3), seeds=(0, 1, 2)),
