@@ -131,8 +131,11 @@ def test_flops_are_those_that_torch_counts(name, texts):
     batch = objective.batches(texts.windows)(tokens, torch.Generator().manual_seed(0))
     with FlopCounterMode(display=False) as counter:
         model.measures(batch)["loss"].backward()
-    print(counter.get_flop_counts()["Global"], counter.get_total_flops(), 4 * _pretraining.flops(objective, texts.recipe))
-    assert 0
+    # versions differ in whether they count attention on a CPU, and by what name: it is left out
+    counted = sum(n for op, n in counter.get_flop_counts()["Global"].items() if str(op) in ("aten.mm", "aten.addmm"))
+    widths = [16, 8] if name == "replaced" else [16]
+    attention = sum(3 * 2 * 4 * 24 * 24 * h for h in widths)  # two blocks
+    assert counted == 4 * (_pretraining.flops(objective, texts.recipe) - attention)
 
 
 def test_bits_are_counted_from_frequencies(texts):
