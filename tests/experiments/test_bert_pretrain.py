@@ -116,11 +116,13 @@ def test_flops_by_hand():
     small = 2 * 10 * (4 * 16 + 2 * 4 * 16) + 2 * 2 * 10 * 10 * 4 + 2 * 10 * 8 * 4 + 2 * 2 * (4 * 8 + 8 * 100)
     detect = 2 * 10 * (8 * 8 + 8)
     assert _pretraining.flops(Objective("replaced", rate=0.25), recipe) == 3 * (block + small + detect)
-    steps = {name: bert_pretrain.steps_of(one, PRESETS["laptop"]) for name, one in OBJECTIVES.items()}
-    assert steps["masked"] == steps["always [MASK]"] == 800 and not any(n % 10 for n in steps.values())
+    laptop = PRESETS["laptop"]
+    steps = {name: bert_pretrain.steps_of(one, laptop) for name, one in OBJECTIVES.items()}
+    assert steps["masked"] == steps["always [MASK]"] == laptop.steps
+    assert not any(n % laptop.checks for n in steps.values())
     for name, one in OBJECTIVES.items():
-        cost = steps[name] * _pretraining.flops(one, PRESETS["laptop"])
-        assert abs(cost / (800 * _pretraining.flops(OBJECTIVES["masked"], PRESETS["laptop"])) - 1) < 0.02
+        cost = steps[name] * _pretraining.flops(one, laptop)
+        assert abs(cost / (laptop.steps * _pretraining.flops(OBJECTIVES["masked"], laptop)) - 1) < 0.02
 
 
 @pytest.mark.parametrize("name", ["masked", "causal", "replaced"])
