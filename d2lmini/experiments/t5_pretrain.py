@@ -56,7 +56,7 @@ _LAPTOP = Config(
     model=T5Config(
         num_hiddens=128, num_heads=4, head_size=32, num_blks=2, ffn_num_hiddens=384, ffn="geglu", dropout=0.0
     ),
-    batch_size=24, steps=700, checks=5, precision="bf16",
+    batch_size=24, steps=2_400, checks=6, precision="bf16",
 )  # fmt: skip
 
 PRESETS = {
