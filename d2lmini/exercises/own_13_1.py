@@ -220,7 +220,8 @@ def verify(t, answer):
     message = f"too {'few' if rate < 0.15 else 'many'} tokens are chosen: 15 % of those that are not special"
     t.that(_likely(_count(chosen), _count(ordinary), torch.tensor(0.15).double()), "rate", message)
 
-    own = 1 / int((torch.bincount(special, minlength=V) == 0).sum())  # how often chance gives what stood there
+    words = torch.tensor([i for i in range(V) if i not in special.tolist()])
+    own = 1 / len(words)  # how often chance gives what stood there
     fates = {
         "masked": (masked, 0.8, "are masked"),
         "drawn": (drawn, 0.1 * (1 - own), "are replaced by chance"),
@@ -231,7 +232,6 @@ def verify(t, answer):
         message = f"what becomes of a token hangs on its text: of some texts far more tokens {name} than of others"
         share = (_count(flags) / _count(chosen)).clamp(0.01, 0.99)
         t.that(_likely(_count(flags, 1)[rows], _count(chosen, 1)[rows], share), "together", message)
-    words = torch.tensor([i for i in range(V) if i not in special.tolist()])
     counts = (inputs[drawn] == words[:, None]).sum(1).double()
     room = (tokens[chosen] != words[:, None]).sum(1).double()  # a word that is put in where it stood is not seen
     message = "tokens put in by chance are not all as likely: each of the vocabulary that is not special is"
