@@ -114,6 +114,13 @@ def ends_not_asked(examples, names, pad, start, eos):
     return _changed(batch, labels=batch["labels"].masked_fill(batch["labels"] == eos, -100))
 
 
+def end_of_short_targets_stays(examples, names, pad, start, eos):
+    """The labels, one place later, with padding where they had none."""
+    batch = collate(examples, names, pad, start, eos)
+    shifted = F.pad(batch["labels"][:, :-1], (1, 0), value=start)
+    return _changed(batch, shifted=shifted.masked_fill(shifted == -100, pad))
+
+
 def found_by_id(examples, names, pad, start, eos):
     """Labels are made from what the decoder is given: where that is padding, nothing is asked."""
     batch = collate(examples, names, pad, start, eos)
@@ -369,13 +376,13 @@ def _same(t, got, rows, fill, name):
     if isinstance(got, torch.Tensor):
         expected = f"expected two axes with {len(rows)} rows, one an example"
         fits = got.dim() == 2 and len(got) == len(rows)
-        t.that(fits, "shape", f"{name} have shape {tuple(got.shape)}, {expected}")
+        t.that(fits, "shape", f"{name} has shape {tuple(got.shape)}, {expected}")
         got = got.to(t.device)  # made of lists, it may be on any
         if want.dtype == torch.bool:
             t.same(got, want, name)
             return
         got = F.pad(got, (0, FULL - got.shape[1]), value=-1)
-    t.same(got, F.pad(want, (0, FULL - longest), value=-1), f"the {name} (with -1 behind their last column)")
+    t.same(got, F.pad(want, (0, FULL - longest), value=-1), f"{name} (with -1 behind its last column)")
 
 
 def verify(t, answer):
@@ -387,10 +394,10 @@ def verify(t, answer):
         inputs = [names[task] + source + [eos] for task, source, _ in examples]
         shifted = [[start, *target] for *_, target in examples]
         labels = [[*target, eos] for *_, target in examples]
-        _same(t, got[0], inputs, pad, f"inputs{case}")
-        _same(t, got[2], shifted, pad, f"shifted targets{case}")
-        _same(t, got[3], labels, -100, f"labels{case}")
-        _same(t, got[1], [[True] * len(row) for row in inputs], False, f"the mask{case}")
+        _same(t, got[0], inputs, pad, f"the field inputs{case}")
+        _same(t, got[2], shifted, pad, f"the field shifted{case}")
+        _same(t, got[3], labels, -100, f"the field labels{case}")
+        _same(t, got[1], [[True] * len(row) for row in inputs], False, f"the field mask{case}")
 
 
 def verify_loss(t, answer):
@@ -430,9 +437,9 @@ def verify_causal(t, answer):
         examples, names = _examples(t, eos, (pad,))
         inputs, labels = t.fields(t.call(answer, examples, names, pad, eos), "inputs", "labels")
         texts = [(names[task] + source, target) for task, source, target in examples]
-        _same(t, inputs, [prompt + target for prompt, target in texts], pad, f"inputs{case}")
+        _same(t, inputs, [prompt + target for prompt, target in texts], pad, f"the field inputs{case}")
         wanted = [[-100] * len(prompt[1:]) + [*target, eos] for prompt, target in texts]
-        _same(t, labels, wanted, -100, f"labels{case}")
+        _same(t, labels, wanted, -100, f"the field labels{case}")
 
 
 EXERCISE = Exercise(
@@ -523,6 +530,13 @@ EXERCISE = Exercise(
                     function=end_in_the_decoder,
                 ),
                 Mutant(
+                    "end of short targets",
+                    "short-eos",
+                    message="the decoder is given the eos of all but the longest targets: the labels were moved by "
+                    "one place with what fills them up",
+                    function=end_of_short_targets_stays,
+                ),
+                Mutant(
                     "no start",
                     "no-start",
                     "[[start, *target] for",
@@ -610,7 +624,11 @@ EXERCISE = Exercise(
                     "names grow", "mutates", "inputs = [names", "[names[k].append(eos) for k in names]; inputs = [names"
                 ),
             ],
-            advice={"mutates": "`+=` and `append` change a list in place: `a + b` makes a new one."},
+            advice={
+                "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
+                "values": "Write out by hand the row that is named: which ids belong there, and what comes behind "
+                "them?",
+            },
             explanation="""
 Nothing in the batch says how many tasks there are, and nothing in the model needs to. That is the point of text to
 text: what tells the tasks apart is data. One thing remains for the batch: examples of very different lengths in one
@@ -862,7 +880,11 @@ it is and to choose how often each task is drawn: T5 draws in proportion to the 
                     "prompt = names[task]; prompt += source",
                 ),
             ],
-            advice={"mutates": "`+=` and `append` change a list in place: `a + b` makes a new one."},
+            advice={
+                "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
+                "values": "Write out by hand the row that is named: which ids belong there, and what comes behind "
+                "them?",
+            },
             explanation="""
 So a decoder alone learns several tasks as well, as GPT-2's authors and all who followed them showed. Two things differ.
 The labels must say where the task ends and the answer begins; in an encoder and a decoder the architecture says it. And

@@ -193,9 +193,11 @@ def verify(t, answer):
     again, _ = _pair(t, t.call(answer, *given))
 
     # what must hold for every token
+    ids = bool(((inputs >= 0) & (inputs < V)).all())
+    t.that(ids, "exchanged", "inputs hold what is no id of a token: are inputs and labels exchanged?")
     chosen = labels != -100
     every = bool(chosen.all())
-    t.that(not every, "no-minus-100", "every place has a label: it is -100 where nothing is to be guessed")
+    t.that(not every, "no-minus-100", "no label is -100: that number marks where nothing is to be guessed")
     message = "special tokens have labels: they are never chosen, and -100 marks what is not to be guessed"
     t.that(not bool((chosen & ~ordinary).any()), "special", message)
     message = "labels are not the tokens that stood there before masking"
@@ -316,7 +318,7 @@ EXERCISE = Exercise(
                 Mutant("a tenth of the rest", "drawn", function=of_the_rest),
                 Mutant("one draw for both", "masked", function=one_draw_for_both),
                 Mutant(
-                    "exchanged",
+                    "shares exchanged",
                     "masked",
                     "inputs = torch.where(chosen & (fate < 0.8)",
                     "inputs = torch.where(chosen & (fate < 0.1)",
@@ -331,6 +333,8 @@ EXERCISE = Exercise(
                 ),
                 Mutant("seeded", "again", function=always_the_same),
                 Mutant("in place", "mutates", function=in_place),
+                Mutant("exchanged", "exchanged", "return inputs, labels", "return labels, inputs"),
+                Mutant("-1 as label", "no-minus-100", "tokens, -100)", "tokens, -1)"),
                 Mutant("inputs alone", "type", "return inputs, labels", "return inputs"),
                 Mutant("labels as numbers", "dtype", "return inputs, labels", "return inputs, labels.float()"),
                 Mutant("a list of the chosen", "shape", "return inputs, labels", "return inputs, labels[chosen]"),

@@ -117,6 +117,29 @@ def only_end_in_passage(start, end, passage, max_len):
     return best_answers(start, end.masked_fill(~passage, -torch.inf), torch.ones_like(passage), max_len)
 
 
+def by_length(start, end, passage, max_len):
+    T = start.shape[1]
+    start, end = (scores.masked_fill(~passage, -torch.inf) for scores in (start, end))
+    lengths = torch.arange(T) - torch.arange(T)[:, None] + 1
+    sums = (start[:, :, None] + end[:, None]) / lengths.clamp(min=1)
+    best = sums.masked_fill((lengths < 1) | (lengths > max_len), -torch.inf).flatten(1).argmax(1)
+    return torch.stack([best // T, best % T], 1)
+
+
+def few_candidates(start, end, passage, max_len):
+    """The two best starts and the two best ends; the first place of the passage where none fit."""
+    T, first = start.shape[1], passage.int().argmax(1)
+    sums = torch.full((len(start), T, T), -torch.inf)
+    for b in range(len(start)):
+        k = min(2, int(passage[b].sum()))
+        starts, ends = (scores[b].masked_fill(~passage[b], -torch.inf).topk(k).indices for scores in (start, end))
+        sums[b, starts[:, None], ends] = start[b, starts][:, None] + end[b, ends]
+    offsets = torch.arange(T) - torch.arange(T)[:, None]
+    score, best = sums.masked_fill((offsets < 0) | (offsets >= max_len), -torch.inf).flatten(1).max(1)
+    spans = torch.stack([best // T, best % T], 1)
+    return torch.where(score.isinf()[:, None], first[:, None], spans)
+
+
 def the_tokens(start, end, passage, max_len):
     spans = best_answers(start, end, passage, max_len)
     places = torch.arange(start.shape[1])
@@ -172,7 +195,7 @@ def verify(t, answer):
         want = [_best(*(x.tolist() for x in row), max_len) for row in zip(start, end, passage, strict=True)]
         got = t.call(answer, start, end, passage.to(t.device), max_len)
         low = ", with scores far below 0" if shift else ""
-        t.same(got, torch.tensor(want), f"the spans of up to {max_len} token{'s' * (max_len > 1)}{low}")
+        t.same(got, torch.tensor(want), f"the table of spans of up to {max_len} token{'s' * (max_len > 1)}{low}")
 
 
 EXERCISE = Exercise(
@@ -196,6 +219,10 @@ EXERCISE = Exercise(
             answer=best_answers,
             verify=verify,
             alternatives=[by_the_package, length_by_length, by_trying],
+            advice={
+                "values": "Column 0 is the first token, column 1 the last. In the row that is named: does your span "
+                "break a rule, or is there one with a larger sum?"
+            },
             mutants=[
                 Mutant(
                     "each by itself",
@@ -357,6 +384,19 @@ EXERCISE = Exercise(
                     "one-answer",
                     message="all rows get one and the same span",
                     function=for_all_rows,
+                ),
+                Mutant(
+                    "by length",
+                    "by-length",
+                    message="the sums are divided by the length of the span: nothing is divided here",
+                    function=by_length,
+                ),
+                Mutant(
+                    "few candidates",
+                    "candidates",
+                    message="only the best starts and ends are tried, and in some rows no two of them make a span: a "
+                    "worse start with a worse end may be the best there is",
+                    function=few_candidates,
                 ),
                 Mutant("place in the table", "shape", "torch.stack([best // T, best % T], dim=1)", "best"),
                 Mutant("columns", "shape", "dim=1)\n", "dim=0)\n"),

@@ -86,6 +86,12 @@ def last_token(encoder, head, tokens, pad, pooling):
     return head(features[torch.arange(len(tokens)), last])
 
 
+def emptied_column_0(encoder, head, tokens, pad, pooling):
+    real = tokens != pad
+    features = encoder(tokens, mask=real[:, None]) * real[..., None]
+    return head(features[:, 0] if pooling == "class" else features.sum(1) / real.sum(1, keepdim=True))
+
+
 def without_class_token(encoder, head, tokens, pad, pooling):
     real = tokens != pad
     inner = real & (real.cumsum(1) > 1) if pooling == "mean" else real
@@ -195,7 +201,7 @@ def verify(t, answer):
             t.same(
                 got,
                 want[pooling],
-                f"the scores {said}, with padding {side}",
+                f"the result {said}, with padding {side}",
                 dtype=torch.float32,
                 tolerance=(1e-4, 1e-4),
             )
@@ -261,6 +267,10 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[one_by_one, by_weights, with_the_package],
             min_checks=12,
+            advice={
+                "values": "From check to check the side of the padding changes, and nothing else: look at what "
+                "depends on the column in which a token stands, and on how many columns there are."
+            },
             mutants=[
                 Mutant(
                     "no mask",
@@ -287,6 +297,13 @@ EXERCISE = Exercise(
                     "len(tokens), device=tokens.device), first]",
                     "len(tokens), device=tokens.device), 0]",
                     "these are the scores of column 0, which is padding where that is on the left",
+                ),
+                Mutant(
+                    "emptied column 0",
+                    "emptied-column-0",
+                    message="rows that begin with padding give the scores of zeros: to empty padding moves no class "
+                    "token to column 0",
+                    function=emptied_column_0,
                 ),
                 Mutant(
                     "last token",

@@ -158,12 +158,36 @@ def whole_text_as_target(tokens, noise, sentinels):
     return corrupt(tokens, noise, sentinels)[0], tokens.clone()
 
 
-def sentinel_after_each_span(tokens, noise, sentinels):
-    inputs, targets = corrupt(tokens, noise, sentinels)
-    moved = []
-    for token in targets.tolist()[:0:-1]:
-        moved.insert(0, token)
-    return inputs, torch.tensor([*moved, int(targets[0])])
+def sentinel_after_each_span(tokens, noise, sentinels, closing=True):
+    ends = noise & ~torch.cat([noise[1:], noise.new_zeros(1)])
+    number = (ends.cumsum(0) - 1).clamp(min=0)
+    targets = torch.stack([tokens, sentinels[number]], 1)[torch.stack([noise, ends], 1)]
+    last = sentinels[ends.sum()][None] if closing else targets[:0]
+    return corrupt(tokens, noise, sentinels)[0], torch.cat([targets, last])
+
+
+def behind_and_not_closed(tokens, noise, sentinels):
+    return sentinel_after_each_span(tokens, noise, sentinels, closing=False)
+
+
+def noise_stays(tokens, noise, sentinels):
+    """A sentinel stands in front of each span, which stays."""
+    starts = noise & ~torch.cat([noise.new_zeros(1), noise[:-1]])
+    marks = sentinels[(starts.cumsum(0) - 1).clamp(min=0)]
+    inputs = torch.stack([marks, tokens], 1)[torch.stack([starts, torch.ones_like(noise)], 1)]
+    return inputs, corrupt(tokens, noise, sentinels)[1]
+
+
+def before_the_first_comes_the_last(tokens, noise, sentinels):
+    """`noise[i - 1]` at i = 0."""
+    inputs, targets, used = [], [], 0
+    for i, (token, hidden) in enumerate(zip(tokens.tolist(), noise.tolist(), strict=True)):
+        if hidden and not noise[i - 1]:
+            inputs.append(int(sentinels[used]))
+            targets.append(int(sentinels[used]))
+            used += 1
+        (targets if hidden else inputs).append(token)
+    return torch.tensor(inputs).long(), torch.tensor([*targets, int(sentinels[used])])
 
 
 def last_of_all_closes(tokens, noise, sentinels):
@@ -350,6 +374,20 @@ def last_span_lost(inputs, targets, sentinels):
     return torch.tensor([x for token in inputs.tolist() for x in (spans.get(token, []) if token in marks else [token])])
 
 
+def up_to_the_next_of_the_input(inputs, targets, sentinels):
+    """Cuts at the sentinels of the input, in its order."""
+    marks = [token for token in inputs.tolist() if token in sentinels.tolist()]
+    ids, text = targets.tolist(), []
+    for token in inputs.tolist():
+        if token in marks:
+            number = marks.index(token) + 1
+            end = ids.index(marks[number]) if number < len(marks) else len(ids) - 1
+            text += ids[ids.index(token) + 1 : end]
+        else:
+            text.append(token)
+    return torch.tensor(text).long()
+
+
 def span_in_front_of_its_sentinel(inputs, targets, sentinels):
     marks, spans, current = set(sentinels.tolist()), {}, []
     for token in targets.tolist():
@@ -530,6 +568,26 @@ EXERCISE = Exercise(
                     function=sentinel_after_each_span,
                 ),
                 Mutant(
+                    "behind and not closed",
+                    "behind",
+                    message="each sentinel stands behind its span: in the target it comes first, so that the model "
+                    "says which gap it fills",
+                    function=behind_and_not_closed,
+                ),
+                Mutant(
+                    "noise stays",
+                    "noise-stays",
+                    message="the noise is still in the input, behind its sentinel",
+                    function=noise_stays,
+                ),
+                Mutant(
+                    "before the first comes the last",
+                    "wrapped",
+                    message="a span at the very beginning gets no sentinel if the text also ends with noise: in front "
+                    "of the first token there is none, and `noise[-1]` is the last",
+                    function=before_the_first_comes_the_last,
+                ),
+                Mutant(
                     "target backwards",
                     "backwards",
                     "for ids in (inputs, targets)",
@@ -605,6 +663,13 @@ writes a sentinel, and then it keeps what is needed.
                     function=up_to_the_end,
                 ),
                 Mutant(
+                    "next of the input",
+                    "input-order",
+                    message="a span is cut off where the next sentinel of the *input* stands: it ends at the next one "
+                    "of the target, whichever that is",
+                    function=up_to_the_next_of_the_input,
+                ),
+                Mutant(
                     "in front",
                     "in-front",
                     message="the tokens in *front* of a sentinel are taken for its span: they come after it",
@@ -633,8 +698,10 @@ writes a sentinel, and then it keeps what is needed.
                 Mutant("numbers", "dtype", "dtype=inputs.dtype", "dtype=torch.float32"),
             ],
             advice={
+                "raised": "The last span of a target may have no sentinel behind it, and a target may hold one that "
+                "the input has not.",
                 "values": "The text has the ordinary tokens of the input, and those of the target that follow a "
-                "sentinel of the input, each up to the next sentinel; and no sentinel at all."
+                "sentinel of the input, each up to the next sentinel; and no sentinel at all.",
             },
             explanation="""
 That there is a way back shows that nothing of the text is lost, and it is the best test of the way there: whatever the

@@ -184,6 +184,27 @@ def padding_to_zero(scores, real):
     return balance_loss(scores * real[:, None], torch.ones_like(real))
 
 
+def own_probability(scores, real):
+    """P is the mean of what tokens give to an expert that they go to."""
+    probabilities = scores[real].softmax(1)
+    N = probabilities.shape[1]
+    chosen = F.one_hot(probabilities.argmax(1), N).to(scores)
+    return N * (chosen.mean(0) * (chosen * probabilities).mean(0)).sum()
+
+
+def straight_through(scores, real):
+    """The shares get the gradient of the probabilities."""
+    probabilities = scores[real].softmax(1)
+    N = probabilities.shape[1]
+    chosen = F.one_hot(probabilities.argmax(1), N) + (probabilities - probabilities.detach())
+    return N * (chosen.mean(0) * probabilities.mean(0)).sum()
+
+
+def coefficient_of_variation(scores, real):
+    work = scores[real].softmax(1).sum(0)
+    return work.var() / work.mean().square()
+
+
 def divided_by_all(scores, real):
     n = len(real)
     chosen = F.one_hot(scores.argmax(1), scores.shape[1]).to(scores) * real[:, None]
@@ -346,6 +367,20 @@ EXERCISE = Exercise(
                     "biases are added, and are no part of a matrix product",
                 ),
                 Mutant(
+                    "training",
+                    "training",
+                    "2 * num_tokens * (matrices + router)",
+                    "6 * num_tokens * (matrices + router)",
+                    "this is three times as much, as in training: there is no backward pass here",
+                ),
+                Mutant(
+                    "not rounded",
+                    "not-rounded",
+                    "math.ceil(capacity_factor * num_tokens / N)",
+                    "capacity_factor * num_tokens / N",
+                    "the capacity is a number of tokens: round it up",
+                ),
+                Mutant(
                     "whole room",
                     "room",
                     "2 * num_tokens * (matrices + router)",
@@ -418,8 +453,9 @@ to the loss, with $f_i$ the share of the tokens that go to expert i, and $P_i$ t
             alternatives=[by_counting, by_expert],
             min_checks=9,
             advice={
+                "nonfinite": "A row of minus infinity alone has no softmax: take the rows of padding out.",
                 "grad": "The shares are counts and have no gradient. It comes through the probabilities alone, and "
-                "must not be cut off there."
+                "must not be cut off there.",
             },
             mutants=[
                 Mutant(
@@ -502,6 +538,26 @@ to the loss, with $f_i$ the share of the tokens that go to expert i, and $P_i$ t
                     message="share and probability are multiplied for each token, and then averaged: that is the mean "
                     "of the largest probabilities, and tells nothing of how they are dealt out",
                     function=token_by_token,
+                ),
+                Mutant(
+                    "own probability",
+                    "own-probability",
+                    message="P counts a probability only where the token goes to that expert: it is the mean over "
+                    "*all* tokens",
+                    function=own_probability,
+                ),
+                Mutant(
+                    "gradient of the shares",
+                    "straight-through",
+                    message="f has a gradient, too: it is a number here",
+                    function=straight_through,
+                ),
+                Mutant(
+                    "spread of the probabilities",
+                    "variation",
+                    message="this is the squared coefficient of variation, an older loss for the same end: here it is "
+                    "N times the sum of f * P",
+                    function=coefficient_of_variation,
                 ),
                 Mutant(
                     "difference",

@@ -110,6 +110,27 @@ def group_in_the_targets(queries, keys, groups, temperature):
     return F.cross_entropy(scores, related / related.sum(1, keepdim=True))
 
 
+def softmax_twice(queries, keys, groups, temperature):
+    scores = F.normalize(queries, dim=-1) @ F.normalize(keys, dim=-1).T / temperature
+    own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    shares = scores.masked_fill((groups[:, None] == groups) & ~own, -torch.inf).softmax(1)
+    return F.cross_entropy(shares, torch.arange(len(scores)))
+
+
+def documents_once(queries, keys, groups, temperature):
+    first = torch.tensor([group not in groups[:n] for n, group in enumerate(groups)])
+    return d2l.info_nce(queries[first], keys[first], temperature)
+
+
+def all_vectors(queries, keys, groups, temperature):
+    """As SimCLR: each of the 2 B vectors chooses among all others."""
+    vectors, groups = F.normalize(torch.cat([queries, keys]), dim=-1), torch.cat([groups, groups])
+    partner = torch.arange(len(vectors)).roll(len(queries))
+    left_out = groups[:, None] == groups
+    left_out[torch.arange(len(vectors)), partner] = False
+    return F.cross_entropy((vectors @ vectors.T / temperature).masked_fill(left_out, -torch.inf), partner)
+
+
 def _reference(queries, keys, groups, temperature):
     """Loss and the gradients in queries and keys, pair by pair, in float64."""
     queries, keys = (x.detach().cpu().double().requires_grad_() for x in (queries, keys))
@@ -401,6 +422,26 @@ low temperature, where $\exp s$ is beyond what float32 can hold.
                     "binary",
                     message="each pair is judged by itself, yes or no: here the keys of a row compete in one softmax",
                     function=each_pair_by_itself,
+                ),
+                Mutant(
+                    "softmax twice",
+                    "twice",
+                    message="`F.cross_entropy` takes scores and makes the softmax itself: it was given probabilities",
+                    function=softmax_twice,
+                ),
+                Mutant(
+                    "each document once",
+                    "dropped",
+                    message="of each document only the first pair is kept: all pairs have a row, and only keys are "
+                    "left out of a row's sum",
+                    function=documents_once,
+                ),
+                Mutant(
+                    "all vectors",
+                    "all-vectors",
+                    message="queries also compete with queries, and keys with keys: here a query chooses among the "
+                    "keys alone",
+                    function=all_vectors,
                 ),
                 Mutant("exponentials", "nonfinite", function=naive),
                 Mutant("row by row", "shape", "device=scores.device))\n", 'device=scores.device), reduction="none")\n'),
