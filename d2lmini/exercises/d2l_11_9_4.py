@@ -169,15 +169,15 @@ EXERCISE = Exercise(
                     "self-attention.",
                 ),
                 Option(
-                    "For each token that it writes it must read the whole input again.",
-                    "With a cache the input is read once, just as an encoder reads it once.",
-                ),
-                Option(
                     "Each token of the input is read without those after it, though they are known. So its features "
                     "may miss what decides its meaning.",
                     "An encoder looks both ways. The causal model can make up for it only at places further back, "
                     "which see all of it; that costs layers. A mask for the prefix takes the limit away.",
                     right=True,
+                ),
+                Option(
+                    "For each token that it writes it must read the whole input again.",
+                    "With a cache the input is read once, just as an encoder reads it once.",
                 ),
                 Option(
                     "Its loss must count the tokens of the input as well.",

@@ -363,17 +363,17 @@ as narrow as is needed to tell 15 % from what a mistake would give.
                     "the *other* tokens.",
                 ),
                 Option(
+                    "So that the model learns to copy: a tenth of the guesses is easy, and the loss falls faster.",
+                    "The easy tenth alone would teach copying, which needs no understanding. It is there together with "
+                    "the tokens by chance, so that no token can be trusted.",
+                ),
+                Option(
                     "A model that has to guess at masks alone need make nothing useful of tokens that are not masked; "
                     "and in fine-tuning there are no masks. As any token may have to be guessed, and any may be wrong, "
                     "each must be understood from its neighbours.",
                     "Devlin et al. 2019 give this mismatch as the reason. Their own comparison (appendix C.2) finds "
                     "the effect of the exact shares small.",
                     right=True,
-                ),
-                Option(
-                    "So that the model learns to copy: a tenth of the guesses is easy, and the loss falls faster.",
-                    "The easy tenth alone would teach copying, which needs no understanding. It is there together with "
-                    "the tokens by chance, so that no token can be trusted.",
                 ),
                 Option(
                     "The tokens by chance show the model misspelled text, so that it can mend it later.",

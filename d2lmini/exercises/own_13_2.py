@@ -423,15 +423,15 @@ section 4.3).
             ],
             options=[
                 Option(
-                    "It is the span whose tokens are the best on average.",
-                    "The tokens between the ends have no part in it. A span with a bad middle loses nothing.",
-                ),
-                Option(
                     "It is the span with the largest probability if start and end are independent of each other.",
                     "The logarithm of a softmax is the score minus a constant, so the sum is the logarithm of the "
                     "product of both probabilities, up to a constant. That the two are *not* independent (an end far "
                     "off, or in front) is put in afterwards, by looking at spans alone.",
                     right=True,
+                ),
+                Option(
+                    "It is the span whose tokens are the best on average.",
+                    "The tokens between the ends have no part in it. A span with a bad middle loses nothing.",
                 ),
                 Option(
                     "It is what training has maximised: the loss is minus the sum of both scores.",

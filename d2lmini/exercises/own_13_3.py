@@ -228,15 +228,6 @@ EXERCISE = Exercise(
                     "well as the last.",
                 ),
                 Option(
-                    "On the class token or on the mean over the real tokens: both depend on the whole text, and on "
-                    "nothing else.",
-                    "Provided that padding is hidden in attention *and* left out when the features are taken. The "
-                    "class token is what BERT's second task has trained. Without such a task, and with the encoder as "
-                    "it is, the mean is better for comparing texts (Reimers and Gurevych 2019). Fine-tuning trains "
-                    "either.",
-                    right=True,
-                ),
-                Option(
                     "On the mean over all places: padding is hidden in attention, so it does no harm.",
                     "Hidden are its keys. It has queries of its own, and so it gets features. In the mean they pull "
                     "each text towards them, a short one most.",
@@ -245,6 +236,15 @@ EXERCISE = Exercise(
                     "On what is in column 0 of the batch: there stands the class token.",
                     "Not if padding is on the left. Where a library pads there without being told, no error is raised, "
                     "and the scores are those of padding.",
+                ),
+                Option(
+                    "On the class token or on the mean over the real tokens: both depend on the whole text, and on "
+                    "nothing else.",
+                    "Provided that padding is hidden in attention *and* left out when the features are taken. The "
+                    "class token is what BERT's second task has trained. Without such a task, and with the encoder as "
+                    "it is, the mean is better for comparing texts (Reimers and Gurevych 2019). Fine-tuning trains "
+                    "either.",
+                    right=True,
                 ),
                 Option(
                     "On the class token alone; the mean mixes tokens that have seen only a part of the text.",

@@ -720,13 +720,6 @@ for both may have the same fault: a closing sentinel that is missing, for one.
                     "A sentinel for each token says it as well, and in a whole text the place says it.",
                 ),
                 Option(
-                    "They are quicker to train on: input and target are shorter, and each step of the decoder asks "
-                    "about something that was hidden. The quality is about the same.",
-                    "Raffel et al. 2020 (section 3.3) compare these: what is learned differs little, and the short "
-                    "targets make it cheaper. The model also has to find out *how many* tokens are missing.",
-                    right=True,
-                ),
-                Option(
                     "Spans hide more: the other ways cannot go beyond 15 % of the tokens.",
                     "The share is free in all of them. T5's authors try 10 to 50 %, with little difference up to 25 %.",
                 ),
@@ -734,6 +727,13 @@ for both may have the same fault: a closing sentinel that is missing, for one.
                     "With the whole text as target the model could copy its input, so that nothing is learned.",
                     "What was hidden cannot be copied; there the decoder has to guess. The rest is copied indeed, "
                     "which costs steps and teaches little, but not nothing is learned.",
+                ),
+                Option(
+                    "They are quicker to train on: input and target are shorter, and each step of the decoder asks "
+                    "about something that was hidden. The quality is about the same.",
+                    "Raffel et al. 2020 (section 3.3) compare these: what is learned differs little, and the short "
+                    "targets make it cheaper. The model also has to find out *how many* tokens are missing.",
+                    right=True,
                 ),
             ],
         ),

@@ -435,7 +435,7 @@ where their expert is. "How large is the model?" has two answers here; say which
             key="own-14.2b",
             prompt=r"""
 Nothing has been said of what keeps a router from sending all tokens to one expert. And it would: an expert that gets
-more tokens learns faster, and becomes better, and gets more. So one adds a little of
+more tokens learns faster, and becomes better, and gets more (Shazeer et al. 2017). So one adds a little of
 
 $$L = N \sum_{i=1}^N f_i P_i$$
 
@@ -618,15 +618,15 @@ it does not know which tokens are padding.
             hints=["How does the loss of the model change with the router's scores, if only the largest one counts?"],
             options=[
                 Option(
-                    "So that the output has the size that it would have in an ordinary network.",
-                    "It makes it smaller than that, by up to a factor N.",
-                ),
-                Option(
                     "Because the router would have no gradient from the model's loss otherwise: which expert is the "
                     "largest is a choice, and small changes of the scores do not change it.",
                     "Through the factor the loss tells the router whether this token has gained by this expert. About "
                     "the experts that were not chosen it learns by way of the softmax alone.",
                     right=True,
+                ),
+                Option(
+                    "So that the output has the size that it would have in an ordinary network.",
+                    "It makes it smaller than that, by up to a factor N.",
                 ),
                 Option(
                     "So that the outputs of all experts, weighted, are summed up.",
