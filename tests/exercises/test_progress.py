@@ -17,7 +17,7 @@ from d2lmini.exercises import check, hint, progress_report, review
 from d2lmini.exercises.engine import check as check_module
 from d2lmini.exercises.engine import progress, registry
 from d2lmini.exercises.engine.judge import Verdict
-from d2lmini.exercises.engine.model import Exercise
+from d2lmini.exercises.engine.model import Discussion, Exercise
 from tools import site
 
 
@@ -101,7 +101,10 @@ def test_a_pass_tells_what_comes_next_and_where_the_solution_stands(capsys):
 
 def solve(*keys):
     for key in keys:
-        progress.record(Verdict(key, "passed", "ok", ""))
+        if isinstance(registry.find(key)[1], Discussion):
+            progress.record_review(key, "agrees")
+        else:
+            progress.record(Verdict(key, "passed", "ok", ""))
 
 
 def test_next_is_what_is_not_solved_yet():

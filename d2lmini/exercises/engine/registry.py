@@ -18,6 +18,8 @@ NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked ou
     "10": "10_vision_transformer",
     "11": "11_multiscale_vision",
     "12": "12_tokenization",
+    "13": "13_bert",
+    "14": "14_t5",
     "15": "15_gpt",
     "16": "16_decoding",
 }
