@@ -125,7 +125,8 @@ def probe(encoder, tokenizer, splits, shares, draws, causal=False):
 def plain_sentences(tokenizer, documents, number):
     """The first sentence of each document that has 8 to 14 tokens, each a whole word, and ends with a full stop.
 
-    Words with digits, unknown ones and marks but a comma or a full stop are none. At most ``number`` of them.
+    Words with digits, unknown ones and marks but a comma or a full stop are none; the last one has three letters or
+    more, so that it is no "No.". At most ``number`` of them.
 
     Raises:
         ValueError: there is none.
@@ -134,7 +135,8 @@ def plain_sentences(tokenizer, documents, number):
     for document in documents:
         for sentence in (s for paragraph in document for s in split_sentences(paragraph)):
             tokens = [tokenizer.id_to_token(index) for index in encoder.encode([sentence])[0][0]]
-            if 8 <= len(tokens) <= 14 and tokens[-1] == "." and all(t.isalpha() or t in ",." for t in tokens):
+            ends = tokens[-1:] == ["."] and len(tokens[-2:][0]) > 2
+            if 8 <= len(tokens) <= 14 and ends and all(t.isalpha() or t in ",." for t in tokens):
                 found.append(sentence)
                 break
         if len(found) == number:
