@@ -23,6 +23,9 @@ ALL = [
     diagrams.shifted_targets(),
     diagrams.decoding_loop(),
     diagrams.text_to_embeddings(),
+    diagrams.bert(),
+    diagrams.masked_targets(),
+    diagrams.task_heads(),
 ]
 
 
@@ -128,6 +131,51 @@ def test_targets_are_the_tokens_shifted_by_one():
     assert "reads 1 to 3" in shown
     with pytest.raises(ValueError, match="two or more"):
         diagrams.shifted_targets(["a"])
+
+
+def test_the_shapes_of_bert_are_those_of_a_call():
+    config = d2l.BERTConfig(vocab_size=11, max_len=9, num_hiddens=8, num_heads=2, num_blks=2)
+    model, tokens = d2l.BERTForPretraining(config), torch.randint(11, (3, 5))
+    chosen = torch.zeros(3, 5, dtype=torch.bool).index_fill(1, torch.tensor([1, 3]), True)
+    diagram = diagrams.bert()
+    shown = words(diagram.on(model, tokens, chosen=chosen))
+    assert {"(3, 5)", "(3, 5, 8)", "(6, 8)", "(6, 11)", "(3, 8)", "(3, 2)"} <= set(shown)
+    assert not any("(B" in text or "(M" in text for text in shown)
+    parts = dict(model.named_modules())
+    dotted = {name for name in diagram.places if "." in name} | {"nsp"}
+    assert dotted <= parts.keys() and "bert.pooler" in dotted
+    assert parts["mlm.decoder"].weight is parts["bert.embedding"].weight
+    for name in ("attention", "addnorm1", "ffn", "addnorm2"):
+        assert name in diagram.places and f"bert.blks.0.{name}" in parts
+
+
+def test_only_hidden_places_have_a_target():
+    diagram = diagrams.masked_targets(["a", "b", "c", "d"], hidden=(2, 4))
+    shown = words(diagram)
+    assert shown.count("[MASK]") == 2 and shown.count("loss") == 2
+    assert [shown.count(word) for word in "abcd"] == [1, 1, 1, 1] and shown.count("reads 1 to 4") == 4
+    assert diagram.places["target 4"].x == diagram.places["token 4"].x
+    for hidden in ((), (0,), (5,)):
+        with pytest.raises(ValueError, match="from 1 to 4"):
+            diagrams.masked_targets("abcd", hidden=hidden)
+
+
+def test_the_shapes_of_the_heads_are_those_of_a_call():
+    body = d2l.BERT(d2l.BERTConfig(vocab_size=11, max_len=9, num_hiddens=8, num_heads=2, num_blks=1))
+    tokens, segments = torch.randint(11, (3, 5)), torch.tensor([[0, 0, 1, 1, 1]]).expand(3, 5)
+    arrows = {(arrow.start, arrow.end): arrow.shape for arrow in diagrams.task_heads().arrows}
+    heads = {
+        "text": d2l.TextHead(body, 4),
+        "pair": d2l.PairHead(body, 4),
+        "tagging": d2l.TaggingHead(body, 4),
+        "span": d2l.SpanHead(body),
+    }
+    for name, head in heads.items():
+        found = shapes_of(head, tokens, segments)
+        for part, key in (("dropout", (f"{name} body", f"{name} head")), ("", (f"{name} head", f"{name} softmax"))):
+            letters = arrows[key].strip("()").split(", ")
+            sizes = {"B": 3, "T": 5, "h": 8, "C": 4, "2": 2}
+            assert found[part] == tuple(sizes[letter] for letter in letters), key
 
 
 def test_the_loop_of_decoding_closes():
