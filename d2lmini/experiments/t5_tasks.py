@@ -58,7 +58,7 @@ PRESETS = {
     # what the grammar alone can ask
     "cpu": replace(
         _LAPTOP, model=replace(_LAPTOP.model, num_hiddens=64, head_size=16, ffn_num_hiddens=192),
-        tasks=("translate", "summarise", "form"), batch_size=32, steps=240, checks=2, precision="float32",
+        tasks=("translate", "summarise", "form"), batch_size=32, steps=200, checks=2, precision="float32",
         val_batches=4, num_pairs=4_000, vocab_size=800, tested=200, swapped=60,
     ),
     "laptop": _LAPTOP,

@@ -11,7 +11,7 @@ function render({ model, el }) {
     act();
   };
   const short = (word) => ([...word].length > 13 ? [...word].slice(0, 12).join("") + "…" : word);
-  const number = (p) => (p >= 0.0005 || p === 0 ? p.toFixed(3) : "< 0.001");
+  const number = (p) => (p >= 0.0005 ? p.toFixed(3) : "< 0.001");
   const plain = (word) => word.replace(/^(##|▁|Ġ)/, "").trim().toLowerCase();
   const rank = (i) => ["first", "second", "third"][i] ?? `${i + 1}th`;
 
@@ -73,7 +73,7 @@ function render({ model, el }) {
       figure.dataset.truth = at;
       head.replaceChildren();
       add(head, "b", {}, SEES[n]);
-      add(head, "div", {}, n && !t ? "nothing stands to the left" : seen.slice(n ? -12 : 0).join(" "));
+      add(head, "div", {}, n && !t ? "nothing stands to the left" : seen.join(" "));
       rows.forEach(({ row, name, bar, share }, i) => {
         const [word, value] = i < list.length ? list[i] : i === K && at < 0 && list.length ? [tokens[t], p] : [];
         const hidden = !now.revealed, truth = word !== undefined && (i === at || i === K);

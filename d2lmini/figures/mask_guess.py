@@ -3,6 +3,7 @@
 import numpy
 import torch
 
+from d2lmini.data.text_encoder import TextEncoder
 from d2lmini.figures.base import Figure, table
 from d2lmini.figures.packing import pack, unpack
 
@@ -94,8 +95,6 @@ class MaskGuess(Figure):
             ValueError: the tokenizer is of another model or has no mask, a text is empty or too long, or ``top`` is out
                 of range.
         """
-        from d2lmini.data.text_encoder import TextEncoder  # tokenizers is heavy: only where it is needed
-
         encoder = TextEncoder(tokenizer)
         V = model.bert.config.vocab_size
         if encoder.mask_id is None:
@@ -147,13 +146,17 @@ class MaskGuess(Figure):
             cells = []
             for left in range(len(views)):
                 best, truth = self.guesses(n, t, left)[:1], self.truth_probability(n, t, left)
-                cells += [f"{best[0][0]} {best[0][1]:.3f}" if best else "nothing"]
-                cells += ["not known" if truth is None else f"{truth:.3f}"]
+                cells += [f"{best[0][0]} {_said(best[0][1])}" if best else "nothing"]
+                cells += ["not known" if truth is None else _said(truth)]
             rows.append([token, *cells])
         header = ["word", *(f"{what}, {how}" for how in ("from both sides", "from the left")[: len(views)]
                   for what in ("likeliest guess", "the word itself"))]  # fmt: skip
         caption = f"“{' '.join(tokens)}”: each word masked in turn, what a model guesses there, with its probability."
         return table(header, rows, caption)
+
+
+def _said(p):
+    return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
 
 
 def _evaluated(model, *inputs, **options):

@@ -1,8 +1,8 @@
 // Who may attend to whom: a grid for each family, a row for each query, a column for each key.
-const LEFT = 74, TOP = 62;
+const LEFT = 74, TOP = 58;
 
 function render({ model, el }) {
-  const tokens = model.get("tokens"), N = tokens.length, cell = Math.min(24, Math.floor((330 - LEFT) / N));
+  const tokens = model.get("tokens"), N = tokens.length, cell = Math.min(34, Math.floor((330 - LEFT) / N));
   const short = (word, n) => ([...word].length > n ? [...word].slice(0, n - 1).join("") + "…" : word);
   let token = model.get("token");
   const families = model.get("families").map(({ name, blocks }) => {

@@ -3,6 +3,14 @@
 import torch
 
 from d2lmini.figures.base import Figure, table
+from d2lmini.hooks import attention_patterns
+from d2lmini.masks import prefix_mask
+from d2lmini.models.bert import BERT
+from d2lmini.models.bert_config import BERT_CONFIGS
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPT_CONFIGS
+from d2lmini.models.t5 import T5
+from d2lmini.models.t5_config import T5_CONFIGS
 
 LONGEST = 14  # tokens: the cells would grow too small
 
@@ -26,7 +34,7 @@ class PatternExplorer(Figure):
         ValueError: there is nothing to show, shapes do not fit, labels repeat or are too many, two attentions of a
             family have the same pair, or there is no such token.
 
-    Source: D2L figures 11.9.1, 11.9.3 and 11.9.6; Raffel et al. 2020, section 3.2.1 and figure 4.
+    Source: D2L figures 11.9.1, 11.9.3 and 11.9.6; Raffel et al. 2020, section 3.2.1 and figures 3 and 4.
     """
 
     name = "pattern_explorer"
@@ -177,15 +185,6 @@ def _apart(tokens):
 
 def _toy_patterns(N, prefix):
     """Patterns (1, T, S) of small models that were called on N tokens."""
-    from d2lmini.hooks import attention_patterns  # models are heavy: only where they are needed
-    from d2lmini.masks import prefix_mask
-    from d2lmini.models.bert import BERT
-    from d2lmini.models.bert_config import BERT_CONFIGS
-    from d2lmini.models.gpt import GPT
-    from d2lmini.models.gpt_config import GPT_CONFIGS
-    from d2lmini.models.t5 import T5
-    from d2lmini.models.t5_config import T5_CONFIGS
-
     ids = torch.arange(1, N + 1)[None]  # 0 is padding
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

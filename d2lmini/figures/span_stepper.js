@@ -103,7 +103,7 @@ function render({ model, el }) {
       show(lines[i + 1].box, tokens);
       lines[i + 1].box.style.visibility = step >= i + 3 ? "" : "hidden"; // its place is kept: nothing jumps
     });
-    const how = ["", `${(100 * dropped / T).toFixed(0)} % of ${T}`, spans ? `of ${+(dropped / spans).toFixed(1)}` : "", `${T} − ${dropped} + ${spans}`, `${dropped} + ${spans} + 1`];
+    const how = ["", `${(100 * dropped / T).toFixed(0)} % of ${T}`, spans ? `${+(dropped / spans).toFixed(1)} words each` : "", `${T} − ${dropped} + ${spans}`, `${dropped} + ${spans} + 1`];
     [T, dropped, spans, input.length, target.length].forEach((n, i) => {
       const known = step >= [1, 2, 2, 3, 4][i];
       cells[i][0].textContent = known ? how[i] : "";

@@ -8,7 +8,7 @@ from d2lmini.figures.packing import pack, unpack
 from d2lmini.objectives.span_corruption import corrupt_spans, restore_spans
 from d2lmini.objectives.spans import random_spans
 
-FIVE_WORDS, FIRST_NOISE = "I love this red car", [1, 3, 4]  # of D2L's figures 11.9.3 and 11.9.4
+FIVE_WORDS, FIRST_NOISE = "I love this red car", [1, 3, 4]  # of D2L's figure 11.9.3
 MORE_WORDS = "the old man who lived by the sea sold his boat last summer and bought a small garden in the hills"
 SHARES, MEANS = (0.15, 0.3, 0.5), (1, 3, 5)
 SENTINELS = [f"<{letter}>" for letter in "XYZWVUTSRQPONMLKJIHGFEDCBA"]

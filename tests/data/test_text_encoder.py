@@ -67,6 +67,16 @@ def test_a_word_may_have_no_piece():
 
 
 @each_tokenizer
+def test_names_of_pieces(tokenizer):
+    encoder = TextEncoder(tokenizer)
+    ids = encoder.encode(["the cat sees him"])[0][0]
+    names = encoder.pieces(torch.tensor(ids))
+    letters = "".join(name.replace("##", "").strip("▁Ġ") for name in names)
+    assert letters == "thecatseeshim" and len(names) == len(ids)
+    assert encoder.pieces([encoder.mask_id])[0] in ("[MASK]", "<unk>") and encoder.pieces([]) == []
+
+
+@each_tokenizer
 def test_word_starts(tokenizer):
     encoder = TextEncoder(tokenizer)
     words = ["somebody", "sees", "Elizabethans"]

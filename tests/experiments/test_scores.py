@@ -23,6 +23,7 @@ def test_exact_and_shared_words():
         ("person: Paris", "location: Paris", (0, 2)),  # the type counts
         ("person: Ann Lee", "person: Ann", (0, 2)),  # and both ends
         ("person: Ann; person: Ann", "person: Ann", (2, 3)),
+        ("person: Ann; person: Ann", "person: Ann; person: Ann", (4, 4)),  # as often as it is there
         ("none", "none", (0, 0)),
         ("none", "person: Ann", (0, 1)),
         ("person: Ann", "none", (0, 1)),
