@@ -25,12 +25,12 @@ def t5(given=("I", "X", "this", "Y"), target=("X", "love", "Y", "red", "car", "Z
     read = " ".join(["start", *target[:-1]])
     diagram = Diagram(
         "T5, an encoder and a decoder",
-        f"Left, the encoder: the input, {' '.join(given)}, is embedded, and L blocks of self-attention and feed-forward "
-        "network read it both ways. A learned number for each distance is added to the scores. Their output, the "
-        f"memory, goes into the cross-attention of each of the L decoder blocks on the right. These take {read}, the "
-        "target shifted by one, embedded by the same matrix; their self-attention is causal, and has such numbers of "
-        "its own. A linear layer scores every token of the vocabulary at every place; softmax and cross-entropy compare "
-        f"that with the target, {' '.join(target)}.",
+        f"Left, the encoder: the input, {' '.join(given)}, is embedded, and L blocks of self-attention and a "
+        "feed-forward network read it both ways. A learned number for each distance is added to the scores. Their "
+        "output, the memory, goes into the cross-attention of each of the L decoder blocks on the right. These take "
+        f"{read}, the target shifted by one, embedded by the same matrix; their self-attention is causal, and has such "
+        "numbers of its own. A linear layer scores every token of the vocabulary at every place; softmax and "
+        f"cross-entropy compare that with the target, {' '.join(target)}.",
         "Residual connections and RMS norms are left out: the norms stand before each sublayer and after the last "
         "block.",
     )
