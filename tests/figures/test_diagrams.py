@@ -22,6 +22,8 @@ ALL = [
     diagrams.gpt(norm_first=False, tied=False),
     diagrams.shifted_targets(),
     diagrams.decoding_loop(),
+    diagrams.t5(),
+    diagrams.switch(),
     diagrams.text_to_embeddings(),
     diagrams.bert(),
     diagrams.masked_targets(),
@@ -232,3 +234,21 @@ def test_shapes_of_leaves_no_hook_behind():
     with pytest.raises(ValueError):
         shapes_of(block, torch.randn(2, 5, 9))
     assert not any(part._forward_hooks for part in block.modules())
+
+
+def test_the_shapes_of_t5_are_those_of_a_call():
+    model = d2l.T5(d2l.T5_CONFIGS["toy"]).eval()
+    shown = words(diagrams.t5().on(model, torch.randint(2, 128, (3, 7)), torch.randint(2, 128, (3, 5))))
+    assert {"(3, 7)", "(3, 5)", "(3, 7, 48)", "(3, 5, 48)", "(3, 5, 128)", "memory (3, 7, 48)"} <= set(shown)
+    assert not any("(B" in text for text in shown)
+    assert {"I X this Y", "start X love Y red car", "X love Y red car Z"} <= set(shown)
+    with pytest.raises(ValueError, match="expected a word"):
+        diagrams.t5(given=())
+
+
+def test_each_expert_that_is_drawn_is_a_part_of_the_layer():
+    drawn = diagrams.switch(4).places
+    assert {"router", "experts.0", "experts.3"} <= drawn.keys() & dict(d2l.SwitchFFN(8, 4, 4).named_modules()).keys()
+    for number in (1, 5):
+        with pytest.raises(ValueError, match="expected 2 to 4"):
+            diagrams.switch(number)
