@@ -24,9 +24,9 @@ __all__ = [
     "gpt",
     "masked_targets",
     "shifted_targets",
-    "task_heads",
     "switch",
     "t5",
+    "task_heads",
     "text_to_embeddings",
     "transformer",
 ]
