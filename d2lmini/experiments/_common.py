@@ -50,6 +50,38 @@ def fit(model, data, device, epochs, *, parts=None, name="training", after_epoch
     return trainer.history
 
 
+def fit_in_checks(model, data, device, recipe, schedule, *, seed=0, parts=None, name="training", say=print):
+    """Trains by a recipe whose ``checks`` are the epochs of the data, with a line after each; see `fit`.
+
+    Args:
+        recipe: has ``checks``, ``gradient_clip_val`` and ``precision``.
+        schedule: of the `Trainer`.
+        say: called with each line; None: silence.
+
+    Returns:
+        the trainer's history.
+    """
+
+    def after_check(trainer):
+        if say:
+            say(f"{name}: step {trainer.step}, loss {trainer.history['val_loss'][-1]:.4f}", flush=True)
+        return {}
+
+    options = {"gradient_clip_val": recipe.gradient_clip_val, "precision": recipe.precision}
+    return fit(
+        model,
+        data,
+        device,
+        recipe.checks,
+        parts=parts,
+        name=name,
+        after_epoch=after_check,
+        schedule=schedule,
+        seed=seed,
+        **options,
+    )
+
+
 def curves(history, *names):
     """Curves of a training: ``step`` and ``train_loss`` in at most 200 points, and of the history what is named.
 

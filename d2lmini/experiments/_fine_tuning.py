@@ -202,6 +202,27 @@ class Encoders:
         return copy.deepcopy(model).cpu(), tokenizer
 
 
+def begin(contestant, seed, encoders, config, read):
+    """What a fine-tuning begins with; random numbers are those of the seed.
+
+    Args:
+        contestant: a key of ``encoders``; that from "scratch" is drawn anew for each seed.
+        seed: of the run.
+        encoders: an `Encoders`.
+        config: has a `Tuning` each in ``scratch`` and ``minilm``.
+        read: function of the configuration and a tokenizer that gives the data.
+
+    Returns:
+        the encoder, the data, and the `Tuning`.
+    """
+    encoder, tokenizer = encoders(contestant)
+    if contestant == "scratch":
+        encoder = fresh(encoder.config, seed)
+    data = read(config, tokenizer)
+    torch.manual_seed(seed)
+    return encoder, data, config.minilm if contestant == "minilm" else config.scratch
+
+
 def drawn(number, share, draw=0):
     """The places of a share of so many examples; several draws of a share below 1 are others.
 

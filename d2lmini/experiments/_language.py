@@ -144,25 +144,9 @@ def train(recipe, train_tokens, val_tokens, device, seed=0, parts=None, name="tr
     else:
         schedule = WarmupLinear(recipe.warmup, recipe.steps, int(recipe.decay * recipe.steps), recipe.floor)
 
-    def after_check(trainer):
-        if say:
-            say(f"{name}: step {trainer.step}, loss {trainer.history['val_loss'][-1]:.4f}", flush=True)
-        return {}
-
-    history = _common.fit(
-        model,
-        data,
-        device,
-        recipe.checks,
-        parts=parts,
-        name=name,
-        after_epoch=after_check,
-        gradient_clip_val=recipe.gradient_clip_val,
-        schedule=schedule,
-        precision=recipe.precision,
-        seed=seed,
+    return model, _common.fit_in_checks(
+        model, data, device, recipe, schedule, seed=seed, parts=parts, name=name, say=say
     )
-    return model, history
 
 
 def measures(model, history, recipe):

@@ -162,26 +162,10 @@ def train(recipe, tokens, data, device, seed=0, parts=None, name="training", wei
     if weights is not None:
         model.load_state_dict(weights)
     steps = recipe.checks * max(1, recipe.steps // recipe.checks)
-
-    def after_check(trainer):
-        if say:
-            say(f"{name}: step {trainer.step}, loss {trainer.history['val_loss'][-1]:.4f}", flush=True)
-        return {}
-
-    history = _common.fit(
-        model,
-        data,
-        device,
-        recipe.checks,
-        parts=parts,
-        name=name,
-        after_epoch=after_check,
-        gradient_clip_val=recipe.gradient_clip_val,
-        schedule=WarmupLinear(int(recipe.warmup * steps), steps, int(recipe.decay * steps)),
-        precision=recipe.precision,
-        seed=seed,
+    schedule = WarmupLinear(int(recipe.warmup * steps), steps, int(recipe.decay * steps))
+    return model, _common.fit_in_checks(
+        model, data, device, recipe, schedule, seed=seed, parts=parts, name=name, say=say
     )
-    return model, history
 
 
 def answers(model, tokens, inputs, max_new_tokens, batch_size=128):

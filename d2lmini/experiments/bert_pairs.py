@@ -114,13 +114,8 @@ def by_vectors(encoder, tokenizer, examples, device):
 
 def learn(contestant, seed, encoders, config, device, parts, name):
     """Fine-tunes a cross-encoder: what `_fine_tuning.fine_tune` gives, and its curves."""
-    encoder, tokenizer = encoders(contestant)
-    if contestant == "scratch":
-        encoder = _fine_tuning.fresh(encoder.config, seed)
-    data = read(config, tokenizer)
-    torch.manual_seed(seed)
+    encoder, data, tuning = _fine_tuning.begin(contestant, seed, encoders, config, read)
     head = PairHead(encoder, 2, config.pooling)
-    tuning = config.minilm if contestant == "minilm" else config.scratch
 
     def score(split):
         scores = _classes.logits(head, data, split)

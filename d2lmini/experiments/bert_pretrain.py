@@ -129,17 +129,8 @@ def train(objective, texts, device, parts, name):
     torch.manual_seed(seed)
     model = _pretraining.learner(objective, recipe)
     data = texts.windows.for_objective(objective.batches(texts.windows), steps // recipe.checks)
-
-    def after_check(trainer):
-        print(f"{name}: step {trainer.step}, loss {trainer.history['val_loss'][-1]:.4f}", flush=True)
-        return {}
-
-    history = _common.fit(
-        model, data, device, recipe.checks, parts=parts, name=name, after_epoch=after_check,
-        gradient_clip_val=recipe.gradient_clip_val, precision=recipe.precision, seed=seed,
-        schedule=WarmupLinear(round(recipe.warmup * steps), steps, round(recipe.decay * steps)),
-    )  # fmt: skip
-    return model, history
+    schedule = WarmupLinear(round(recipe.warmup * steps), steps, round(recipe.decay * steps))
+    return model, _common.fit_in_checks(model, data, device, recipe, schedule, seed=seed, parts=parts, name=name)
 
 
 def pretrained(config, device, parts=None, name="pretraining"):

@@ -154,13 +154,8 @@ def scores(found, questions):
 
 def learn(contestant, seed, encoders, config, device, parts, name):
     """Fine-tunes an encoder: a dict with its ``answers`` to the test, and how it was trained."""
-    encoder, tokenizer = encoders(contestant)
-    if contestant == "scratch":
-        encoder = _fine_tuning.fresh(encoder.config, seed)
-    data = read(config, tokenizer)
-    torch.manual_seed(seed)
+    encoder, data, tuning = _fine_tuning.begin(contestant, seed, encoders, config, read)
     head = SpanHead(encoder)
-    tuning = config.minilm if contestant == "minilm" else config.scratch
     asked = data.examples("val")
     if config.val_questions:  # drawn, for those of an article stand together
         asked = [asked[place] for place in _fine_tuning.drawn(len(asked), config.val_questions)]

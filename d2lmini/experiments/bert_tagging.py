@@ -8,8 +8,6 @@ right. The validation split chooses the moment of a training that is scored.
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 
-import torch
-
 from d2lmini.data.tagging import ENTITIES, EmergingEntities
 from d2lmini.experiments import _fine_tuning
 from d2lmini.experiments._fine_tuning import Tuning
@@ -186,13 +184,8 @@ def tagged(head, data, split):
 
 def learn(contestant, seed, encoders, config, device, parts, name):
     """Fine-tunes an encoder: a dict with ``found``, the entities of the test, and how it was trained."""
-    encoder, tokenizer = encoders(contestant)
-    if contestant == "scratch":
-        encoder = _fine_tuning.fresh(encoder.config, seed)
-    data = read(config, tokenizer)
-    torch.manual_seed(seed)
+    encoder, data, tuning = _fine_tuning.begin(contestant, seed, encoders, config, read)
     head = TaggingHead(encoder, len(data.tag_names))
-    tuning = config.minilm if contestant == "minilm" else config.scratch
 
     def score(split):
         tags = tagged(head, data, split)
