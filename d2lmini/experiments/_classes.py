@@ -122,3 +122,36 @@ def _layers(encoder, *inputs):
         for hook in hooks:
             hook.remove()
     return layers
+
+
+def sentences(examples, scores, by, shown):
+    """Some test sentences, by rule: of the contestant ``by`` the surest that are right and wrong, and the least sure.
+
+    Args:
+        examples: list of (text, label).
+        scores: dict from a contestant to its scores.
+        by: the contestant that chooses.
+        shown: how many of each.
+
+    Returns:
+        dict from ``"surest right"``, ``"surest wrong"`` and ``"least sure"`` to lists of dicts: ``text``, ``label``,
+        and ``scores`` of each contestant.
+    """
+    order = sorted(range(len(examples)), key=lambda place: abs(scores[by][place]))
+    right = {place for place in order if (scores[by][place] > 0) == bool(examples[place][1])}
+    kinds = {
+        "surest right": [place for place in reversed(order) if place in right],
+        "surest wrong": [place for place in reversed(order) if place not in right],
+        "least sure": order,
+    }
+    return {
+        kind: [
+            {
+                "text": examples[place][0],
+                "label": examples[place][1],
+                "scores": {name: rows[place] for name, rows in scores.items()},
+            }
+            for place in places[:shown]
+        ]
+        for kind, places in kinds.items()
+    }

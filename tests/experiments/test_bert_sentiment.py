@@ -130,7 +130,7 @@ def test_wrong_settings(change, message):
 
 def test_surest_and_least_sure():
     examples = [("a", 1), ("b", 1), ("c", 0), ("d", 0)]
-    found = bert_sentiment.sentences(examples, {"x": [3.0, -2.0, 0.1, -1.0], "y": [1.0] * 4}, "x", 1)
+    found = _classes.sentences(examples, {"x": [3.0, -2.0, 0.1, -1.0], "y": [1.0] * 4}, "x", 1)
     assert {kind: rows[0]["text"] for kind, rows in found.items()} == {
         "surest right": "a",
         "surest wrong": "b",
