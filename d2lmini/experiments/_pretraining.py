@@ -7,12 +7,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from d2lmini.models.bert import BERT, BERTForPretraining, MaskLM, init_bert
-from d2lmini.models.bert_config import BERT_CONFIGS, BERTConfig
+from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.gpt_config import ACTIVATIONS
 from d2lmini.models.heads import cross_entropy
 from d2lmini.objectives import MaskedTokens, mask_tokens, replace_tokens
 from d2lmini.objectives.masking import IGNORE_INDEX
-from d2lmini.position import sinusoidal
 from d2lmini.training import Module
 from d2lmini.training.optimizers import adamw_of, muon_of
 
@@ -22,12 +21,14 @@ DETECTION = 50.0  # weight of the discriminator's loss, as published
 @dataclass(frozen=True)
 class Objective:
     """What is to be guessed: ``kind`` is "masked", "causal" or "replaced", ``rate`` the share of tokens that are
-    chosen, of which ``mask_share`` become a mask and ``random_share`` another token."""
+    chosen, of which ``mask_share`` become a mask and ``random_share`` another token. ``published``: the encoder has the
+    form of the published BERT, whatever the recipe says."""
 
     kind: str = "masked"
     rate: float = 0.15
     mask_share: float = 0.8
     random_share: float = 0.1
+    published: bool = False
 
     def __post_init__(self):
         if self.kind not in ("masked", "causal", "replaced"):
@@ -67,7 +68,7 @@ class Recipe:
 
     ``steps`` are those of the first contestant. ``optimizer`` is "muon" (``lr_matrices`` for the blocks' matrices,
     ``lr`` for the rest) or "adamw" (``lr`` for all). The rate rises for a share ``warmup`` of the steps and falls for
-    a share ``decay``. ``generator`` is the h of ELECTRA's generator. ``std`` is that of embeddings at the beginning.
+    a share ``decay``. ``generator`` is the h of ELECTRA's generator.
     """
 
     model: BERTConfig = BERT_CONFIGS["toy"]
@@ -84,23 +85,16 @@ class Recipe:
     gradient_clip_val: float = 1.0
     precision: str = "auto"
     generator: int = 64
-    std: float = 0.04
+
+
+_PUBLISHED = {name: getattr(BERTConfig(), name) for name in MODERN}
 
 
 def learner(objective, recipe):
     """A model that learns by an objective; its ``bert`` is the encoder."""
+    if objective.published:
+        recipe = replace(recipe, model=replace(recipe.model, **_PUBLISHED))
     return Electra(recipe) if objective.kind == "replaced" else Guesser(recipe, objective.kind == "causal")
-
-
-@torch.no_grad()
-def begin(bert, std):
-    """How embeddings begin: those of tokens normal, those of positions as sines, which are learnt from there.
-
-    In so short a training masks need it: to guess from its neighbours a token has to find them. With sines one matrix
-    does it for all places, with random vectors every place is learnt by itself.
-    """
-    nn.init.normal_(bert.embedding.weight, std=std)
-    bert.pos_embedding.weight.copy_(sinusoidal(*bert.pos_embedding.weight.shape) * 2**0.5 * std)
 
 
 def _optimizer(recipe, model, blks):
@@ -118,7 +112,6 @@ class Guesser(BERTForPretraining):
     def __init__(self, recipe, causal=False):
         super().__init__(recipe.model, recipe.lr, next_sentence=False)
         self.recipe, self.causal = recipe, causal
-        begin(self.bert, recipe.std)
 
     def forward(self, tokens, chosen=None):
         """Logits (B, T, V), or (M, V) of the chosen tokens alone, booleans (B, T)."""
@@ -162,7 +155,6 @@ class Electra(Module):
         super().__init__()
         self.recipe, config = recipe, recipe.model
         self.bert, self.generator = BERT(config), BERT(generator_config(recipe))
-        begin(self.bert, recipe.std)
         self.generator.embedding, self.generator.pos_embedding = self.bert.embedding, self.bert.pos_embedding
         self.mlm = MaskLM(self.generator)
         h = config.num_hiddens

@@ -22,7 +22,8 @@ from d2lmini.experiments._made_texts import MadeQuestions
 from d2lmini.experiments._parts import Parts
 from d2lmini.metrics import answer_scores, normalise_answer
 from d2lmini.models.bert_config import BERT_CONFIGS, BERTConfig
-from d2lmini.models.heads import IGNORED, SpanHead, best_spans
+from d2lmini.models.span_head import SpanHead, best_spans
+from d2lmini.objectives.masking import IGNORE_INDEX
 from d2lmini.tokenization.trained import BPETokenizer
 
 NAMES = {
@@ -172,7 +173,7 @@ def learn(contestant, seed, encoders, config, device, parts, name):
         return {"chosen_by": counted["f1"], "exact_match": counted["exact_match"]}
 
     windows = data.loader("train").dataset
-    places = [place for place, window in enumerate(windows) if window[-1][0] != IGNORED]
+    places = [place for place, window in enumerate(windows) if window[-1][0] != IGNORE_INDEX]
     if config.questions:
         places = [places[place] for place in _fine_tuning.drawn(len(places), config.questions)]
     one, history = _fine_tuning.fine_tune(head, data, places, tuning, device, score, seed=seed, parts=parts, name=name)

@@ -10,6 +10,7 @@ from torch import nn
 
 from ..masks import as_mask
 from ..objectives.masking import IGNORE_INDEX
+from ..position import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
@@ -17,7 +18,7 @@ from .gpt_config import ACTIVATIONS
 from .heads import class_token, cross_entropy
 from .tokens import embedded
 
-_NORM = partial(nn.LayerNorm, eps=1e-12)  # as published
+_NORMS = {"layer": partial(nn.LayerNorm, eps=1e-12), "rms": nn.RMSNorm}  # the first as published
 
 
 class BERT(nn.Module):
@@ -37,14 +38,20 @@ class BERT(nn.Module):
         self.config = config
         h, size = config.num_hiddens, config.emb_size or config.num_hiddens
         self.embedding = nn.Embedding(config.vocab_size, size)
-        self.pos_embedding = nn.Embedding(config.max_len, size)
+        self.pos_embedding = nn.Embedding(config.max_len, size) if config.positions == "learned" else None
+        self.rotary = RotaryEmbedding(h // config.num_heads, config.max_len) if config.positions == "rotary" else None
         self.segment_embedding = nn.Embedding(config.num_segments, size)
-        self.norm = _NORM(size)
+        self.norm = _NORMS[config.norm](size)
         self.dropout = nn.Dropout(config.dropout)
         self.widen = nn.Linear(size, h) if config.emb_size else nn.Identity()
         self.blks = nn.ModuleList(self._block(config) for _ in range(1 if config.share_blks else config.num_blks))
+        self.last_norm = _NORMS[config.norm](h) if config.norm_first else nn.Identity()
         self.pooler = nn.Sequential(nn.Linear(h, h), nn.Tanh()) if config.use_pooler else None
-        self.apply(init_bert)
+        self.apply(init_bert if config.init == "bert" else init_by_inputs)
+        if config.init == "zero":
+            for blk in self.blks:
+                nn.init.zeros_(blk.attention.W_o.weight)
+                nn.init.zeros_(blk.ffn.dense2.weight)
 
     @classmethod
     def from_pretrained(cls, folder):
@@ -69,7 +76,15 @@ class BERT(nn.Module):
         h = config.num_hiddens
         wide, activation = config.ffn_num_hiddens or 4 * h, ACTIVATIONS[config.activation]
         return TransformerEncoderBlock(
-            h, wide, config.num_heads, config.dropout, use_bias=True, activation=activation, norm=_NORM
+            h,
+            wide,
+            config.num_heads,
+            config.dropout,
+            use_bias=config.use_bias,
+            activation=activation,
+            norm_first=config.norm_first,
+            norm=_NORMS[config.norm],
+            qk_norm=partial(nn.RMSNorm, elementwise_affine=False) if config.qk_norm else None,
         )
 
     @property
@@ -105,8 +120,8 @@ class BERT(nn.Module):
             places = (places - first[:, None]).clamp(min=0)  # (B, T)
         X = self._embedded(tokens, segments, places)
         for i in range(self.config.num_blks):
-            X = self.blks[i % len(self.blks)](X, mask=mask, causal=causal)
-        return X
+            X = self.blks[i % len(self.blks)](X, mask=mask, causal=causal, rotary=self.rotary)
+        return self.last_norm(X)
 
     def pooled(self, X, valid_lens=None, *, mask=None):
         """What `forward` gave, (B, T, h), as one vector a row, (B, h): the class token through the pooler.
@@ -121,7 +136,8 @@ class BERT(nn.Module):
     def _embedded(self, tokens, segments, places):
         X = embedded(self.embedding, tokens)  # (B, T, emb_size)
         X = X + embedded(self.segment_embedding, torch.zeros_like(tokens) if segments is None else segments, "segments")
-        return self.widen(self.dropout(self.norm(X + self.pos_embedding(places))))
+        X = X if self.pos_embedding is None else X + self.pos_embedding(places)
+        return self.widen(self.dropout(self.norm(X)))
 
     def _check(self, tokens, segments):
         if tokens.dim() != 2:
@@ -149,9 +165,9 @@ class MaskLM(nn.Module):
         config, (vocab_size, size) = bert.config, bert.embedding.weight.shape
         self.dense = nn.Linear(config.num_hiddens, size)
         self.activation = ACTIVATIONS[config.activation]()
-        self.norm = _NORM(size)
+        self.norm = _NORMS[config.norm](size)
         self.decoder = nn.Linear(size, vocab_size)
-        self.apply(init_bert)
+        self.apply(init_bert if config.init == "bert" else init_by_inputs)
         self.decoder.weight = bert.embedding.weight
 
     def forward(self, X):
@@ -266,5 +282,13 @@ def init_bert(module):
     """How weights begin: normal of 0.02, cut at twice that; biases are 0. For ``apply``."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
+
+
+def init_by_inputs(module):
+    """How weights of a form of today begin: normal of 1 / sqrt(inputs); biases are 0. For ``apply``."""
+    if isinstance(module, (nn.Linear, nn.Embedding)):
+        nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5)
     if isinstance(module, nn.Linear) and module.bias is not None:
         nn.init.zeros_(module.bias)

@@ -1,11 +1,19 @@
 """What makes a BERT, and the published ones by name.
 
-They differ in size; ALBERT's has the same weights in all blocks, and smaller embeddings.
+They differ in size; ALBERT's has the same weights in all blocks, and smaller embeddings. A form of today, as ModernBERT
+has it, has rotary positions, norms before each sublayer and no biases.
 """
 
 from dataclasses import dataclass
 
-from .gpt_config import ACTIVATIONS, check_config
+from .gpt_config import ACTIVATIONS, NORMS, check_config
+
+_CHOICES = {
+    "activation": ACTIVATIONS,
+    "norm": NORMS,
+    "positions": ("learned", "rotary"),
+    "init": ("bert", "zero"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,12 +33,19 @@ class BERTConfig:
         use_pooler: whether there is a layer on top of the class token, for what a whole text means.
         emb_size: None: h; else embeddings are of this size, and a matrix takes them to h (ALBERT).
         share_blks: whether all blocks have the same weights (ALBERT).
+        positions: "learned", a vector for each, added to the embeddings; "rotary", queries and keys are turned.
+        norm_first: whether norms stand before each sublayer, with one more after the last block; else after each
+            residual connection.
+        norm: "layer" or "rms".
+        use_bias: whether the linear layers of attention have biases.
+        qk_norm: whether queries and keys of each head are normed, without learned factors.
+        init: how weights begin. "bert": normal of 0.02, cut at twice that. "zero": as in `GPTConfig`.
 
     Raises:
         ValueError: a choice is none of these, or a size is below 1.
 
-    Source: Devlin et al. 2019, section 3; Lan et al. 2020, section 3.1, for the last two; D2L section 11.9.1; UDL
-    section 12.6.
+    Source: Devlin et al. 2019, section 3; Lan et al. 2020, section 3.1, for ``emb_size`` and ``share_blks``; Warner et
+    al. 2024 (ModernBERT) for what follows them; D2L section 11.9.1; UDL section 12.6.
     """
 
     vocab_size: int = 30522
@@ -45,15 +60,33 @@ class BERTConfig:
     use_pooler: bool = True
     emb_size: int | None = None
     share_blks: bool = False
+    positions: str = "learned"
+    norm_first: bool = False
+    norm: str = "layer"
+    use_bias: bool = True
+    qk_norm: bool = False
+    init: str = "bert"
 
     def __post_init__(self):
         sizes = ["vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks", "num_segments"]
         sizes += [name for name in ("ffn_num_hiddens", "emb_size") if getattr(self, name) is not None]
-        check_config(self, {"activation": ACTIVATIONS}, sizes)
+        check_config(self, _CHOICES, sizes)
 
 
+MODERN = {
+    "activation": "squared_relu",
+    "positions": "rotary",
+    "norm_first": True,
+    "norm": "rms",
+    "use_bias": False,
+    "qk_norm": True,
+    "init": "zero",
+}  # the options of a form of today
 BERT_CONFIGS = {
     "toy": BERTConfig(vocab_size=101, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
+    "modern-toy": BERTConfig(
+        vocab_size=101, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0, **MODERN
+    ),
     # heads of 64 features, as the published sizes have them (Turc et al. 2019)
     "tiny": BERTConfig(num_hiddens=128, num_heads=2, num_blks=2),
     "mini": BERTConfig(num_hiddens=256, num_heads=4, num_blks=4),

@@ -198,6 +198,31 @@ def test_it_learns_masked_tokens_and_pairs():
     assert torch.stack(losses[-10:]).mean() < 0.5 * losses[0]
 
 
+def test_a_form_of_today():
+    """Only distances count; blocks begin as nothing; each part is as the options say."""
+    torch.manual_seed(0)
+    model = BERT(BERT_CONFIGS["modern-toy"]).eval()
+    tokens = torch.randint(101, (2, 9))
+    X = model(tokens)
+    wanted = model.last_norm(model.norm(model.embedding(tokens) + model.segment_embedding.weight[0]))
+    torch.testing.assert_close(X, wanted)  # the last layer of each branch begins at zero
+    for blk in model.blks:
+        nn.init.normal_(blk.attention.W_o.weight, std=0.2)
+        nn.init.normal_(blk.ffn.dense2.weight, std=0.2)
+    X = model(tokens)
+    assert not X.allclose(wanted, atol=0.1)
+    padded = torch.cat([torch.zeros(2, 3, dtype=torch.long), tokens], 1)
+    torch.testing.assert_close(model(padded, mask=(torch.arange(12) >= 3).expand(2, 1, 12))[:, 3:], X)
+    assert not model(tokens.flip(1)).flip(1).allclose(X, atol=0.1)  # the order counts
+    assert not any("bias" in name for name, _ in model.named_parameters() if "attention" in name)
+    assert model.blks[0].attention.q_norm is not None
+    learner = BERTForPretraining(BERT_CONFIGS["modern-toy"])
+    assert abs(learner(tokens)[0].std() - 1) < 0.3  # not sure of anything
+    for name, value in {"positions": None, "norm": "batch", "init": "gpt2"}.items():
+        with pytest.raises(ValueError, match=f"{name} is {value!r}, expected one of"):
+            replace(BERT_CONFIGS["modern-toy"], **{name: value})
+
+
 def test_bad_input():
     model = BERT(TOY)
     for X in (TOKENS + 101, TOKENS - 101):
