@@ -18,7 +18,7 @@ from d2lmini.experiments import _classes, _fine_tuning
 from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadePairs
 from d2lmini.experiments._parts import Parts
-from d2lmini.models.bert_config import BERT_CONFIGS, BERTConfig
+from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.heads import PairHead
 from d2lmini.tokenization.trained import BPETokenizer
 
@@ -29,7 +29,7 @@ NAMES = {
     "vectors": "cosine of MiniLM's vectors",
     "minilm": "cross-encoder MiniLM",
 }
-_ENCODER = BERTConfig(max_len=128, num_hiddens=192, num_heads=3, num_blks=4)
+_ENCODER = BERTConfig(max_len=128, num_hiddens=192, num_heads=3, num_blks=4, **MODERN)
 _TUNING = Tuning(lr=5e-4, epochs=8, checks=4)
 _MINILM = Tuning(lr=1e-4, epochs=5, checks=5)
 

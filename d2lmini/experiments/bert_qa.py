@@ -21,7 +21,7 @@ from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadeQuestions
 from d2lmini.experiments._parts import Parts
 from d2lmini.metrics import answer_scores, normalise_answer
-from d2lmini.models.bert_config import BERT_CONFIGS, BERTConfig
+from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.span_head import SpanHead, best_spans
 from d2lmini.objectives.masking import IGNORE_INDEX
 from d2lmini.tokenization.trained import BPETokenizer
@@ -32,7 +32,7 @@ NAMES = {
     "minilm": "MiniLM fine-tuned",
 }
 KINDS = "what", "who", "when", "where", "which", "how", "why"
-_ENCODER = BERTConfig(max_len=512, num_hiddens=192, num_heads=3, num_blks=4)
+_ENCODER = BERTConfig(max_len=512, num_hiddens=192, num_heads=3, num_blks=4, **MODERN)
 _TUNING = Tuning(lr=5e-4, epochs=2, batch_size=16, checks=1)
 _MINILM = Tuning(lr=1e-4, epochs=1, batch_size=16, checks=1)
 

@@ -16,7 +16,7 @@ from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadeNames
 from d2lmini.experiments._parts import Parts
 from d2lmini.metrics import span_f1
-from d2lmini.models.bert_config import BERT_CONFIGS, BERTConfig
+from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.heads import TaggingHead
 from d2lmini.tokenization.trained import BPETokenizer
 
@@ -26,7 +26,7 @@ NAMES = {
     "scratch": "from scratch",
     "minilm": "MiniLM fine-tuned",
 }
-_ENCODER = BERTConfig(max_len=256, num_hiddens=192, num_heads=3, num_blks=4)
+_ENCODER = BERTConfig(max_len=256, num_hiddens=192, num_heads=3, num_blks=4, **MODERN)
 _TUNING = Tuning(lr=5e-4, epochs=8, checks=4)
 _MINILM = Tuning(lr=1e-4, epochs=4, checks=4)
 
