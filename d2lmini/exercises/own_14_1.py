@@ -600,7 +600,8 @@ EXERCISE = Exercise(
             ],
             advice={
                 "values": "Count: the input has the tokens that are left and one sentinel a span; the target has the "
-                "noise, one sentinel a span, and one that closes it. Neighbouring tokens of noise are one span."
+                "noise, one sentinel a span, and last the first sentinel that was not used, not an end token. "
+                "Neighbouring tokens of noise are one span."
             },
             explanation="""
 Both together are little longer than the text: with 15 % of noise in spans of three tokens, a text of 512 tokens becomes

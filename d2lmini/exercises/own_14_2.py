@@ -106,7 +106,7 @@ def balance_loss(scores, real):
         real: booleans (n,), True at tokens, False at padding, which counts nowhere; at least one is True.
 
     Returns:
-        A scalar: N times the sum over the experts of f times P. f is the share of the tokens that go to an expert, a
+        A scalar: N times the sum over the experts of q times P. q is the share of the tokens that go to an expert, a
         number without a gradient, and P is the mean of the probabilities that they give to it.
     """
     ### BEGIN SOLUTION
@@ -437,9 +437,9 @@ where their expert is. "How large is the model?" has two answers here; say which
 Nothing has been said of what keeps a router from sending all tokens to one expert. And it would: an expert that gets
 more tokens learns faster, and becomes better, and gets more (Shazeer et al. 2017). So one adds a little of
 
-$$L = N \sum_{i=1}^N f_i P_i$$
+$$L = N \sum_{i=1}^N q_i P_i$$
 
-to the loss, with $f_i$ the share of the tokens that go to expert i, and $P_i$ their mean probability of it. Write
+to the loss, with $q_i$ the share of the tokens that go to expert i, and $P_i$ their mean probability of it. Write
 `balance_loss(scores, real)`. Padding must count in neither: there may be much of it, and it all goes to one expert.
 """,
             hints=[
@@ -481,7 +481,7 @@ to the loss, with $f_i$ the share of the tokens that go to expert i, and $P_i$ t
                 Mutant(
                     "padding in the shares",
                     "padding-shares",
-                    message="padding counts in the shares f",
+                    message="padding counts in the shares q",
                     function=padding_in_the_shares,
                 ),
                 Mutant(
@@ -511,19 +511,19 @@ to the loss, with $f_i$ the share of the tokens that go to expert i, and $P_i$ t
                     "sums",
                     "probabilities.mean(dim=0)",
                     "probabilities.sum(dim=0)",
-                    "one of f and P is a sum over the tokens: both are means",
+                    "one of q and P is a sum over the tokens: both are means",
                 ),
                 Mutant(
                     "counts",
                     "sums",
                     "chosen.to(scores.dtype).mean(dim=0)",
                     "chosen.to(scores.dtype).sum(dim=0)",
-                    "one of f and P is a sum over the tokens: both are means",
+                    "one of q and P is a sum over the tokens: both are means",
                 ),
                 Mutant(
-                    "f squared",
-                    "f-squared",
-                    message="this is N times the sum of f * f, which says the same, but has no gradient",
+                    "q squared",
+                    "q-squared",
+                    message="this is N times the sum of q * q, which says the same, but has no gradient",
                     function=shares_squared,
                 ),
                 Mutant(
@@ -549,7 +549,7 @@ to the loss, with $f_i$ the share of the tokens that go to expert i, and $P_i$ t
                 Mutant(
                     "gradient of the shares",
                     "straight-through",
-                    message="f has a gradient, too: it is a number here",
+                    message="q has a gradient, too: it is a number here",
                     function=straight_through,
                 ),
                 Mutant(
@@ -603,8 +603,8 @@ to the loss, with $f_i$ the share of the tokens that go to expert i, and $P_i$ t
                 Mutant("in double", "dtype", "return N * (share", "return N * (share.double()"),
             ],
             explanation=r"""
-With even shares, $f_i = 1/N$, it is $N \cdot \frac1N \sum_i P_i = 1$; if all tokens are sure of one expert, it is N.
-(1 is not quite the least: f and P need not agree.) Its gradient in $P_i$ is $N f_i$: an expert's probability is pushed
+With even shares, $q_i = 1/N$, it is $N \cdot \frac1N \sum_i P_i = 1$; if all tokens are sure of one expert, it is N.
+(1 is not quite the least: q and P need not agree.) Its gradient in $P_i$ is $N q_i$: an expert's probability is pushed
 down in proportion to the tokens that it gets. That is what f is there for; it is a weight, and need not be
 differentiable.
 
