@@ -164,6 +164,7 @@ def _rows(t, T, max_len):
     yield "far apart", a, z, [(a, 0, 6), (z, 1, 6), (a + 1, 1, 3.2), (z - 1, 0, 3.9)]
     yield "not the best start", a, z, [(a, 0, 6), (free, 0, 5), (free + 1, 1, 6), (a + 1, 1, 1)]
     yield "not the best end", a, z, [(z, 1, 6), (free - 1, 0, 6), (free, 1, 5), (z, 0, -1)]
+    yield "fair at both ends", a, z, [(free, 0, 6), (a, 1, 6), (free - 1, 0, 3.6), (free - 1, 1, 3.6)]
     yield "at the edges", a, z, [(a - 1, 0, 9), (a, 1, 6), (a, 0, 4), (z, 0, 7), (z + 1, 1, 9), (z, 1, 2)]
     yield "larger outside", a, z, [(1, 0, 12), (1, 1, 12), (T - 1, 0, 12), (T - 1, 1, 12), (free, 0, 5), (free, 1, 5)]
     yield "larger outside, another passage", a + 1, free, [(free + 1, 0, 12), (free + 2, 1, 12), (a + 2, 1, 3)]
@@ -372,6 +373,21 @@ EXERCISE = Exercise(
                     "sums = start[:, :, None] + end[:, None, :]",
                     "sums = start.exp()[:, :, None] + end.exp()[:, None, :]",
                     "the exponentials of the scores are added: add the scores, which multiplies the probabilities",
+                ),
+                Mutant(
+                    "probabilities",
+                    "probabilities",
+                    "sums = start[:, :, None] + end[:, None, :]",
+                    "sums = start.softmax(1)[:, :, None] + end.softmax(1)[:, None, :]",
+                    "the probabilities are added: add the scores, which multiplies the probabilities",
+                ),
+                Mutant(
+                    "zeros in the table",
+                    "zeros",
+                    "sums.masked_fill(~allowed, -torch.inf)",
+                    "sums.masked_fill(~allowed, 0)",
+                    "pairs that are no span have the sum 0 (as triu and tril give), which is more than a sum below 0: "
+                    "minus infinity keeps them out",
                 ),
                 Mutant(
                     "passage of the first row",

@@ -1,7 +1,7 @@
 """What makes a BERT, and the published ones by name.
 
-They differ in size; ALBERT's has the same weights in all blocks, and smaller embeddings. A form of today, as ModernBERT
-has it, has rotary positions, norms before each sublayer and no biases.
+They differ in size; ALBERT's has the same weights in all blocks, and smaller embeddings. A form of today has, as
+ModernBERT, rotary positions and norms before each sublayer; and, as `GPTConfig`'s, what that one lacks.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class BERTConfig:
         ValueError: a choice is none of these, or a size is below 1.
 
     Source: Devlin et al. 2019, section 3; Lan et al. 2020, section 3.1, for ``emb_size`` and ``share_blks``; Warner et
-    al. 2024 (ModernBERT) for what follows them; D2L section 11.9.1; UDL section 12.6.
+    al. 2024 (ModernBERT) for rotary positions, norms first and no biases; D2L section 11.9.1; UDL section 12.6.
     """
 
     vocab_size: int = 30522
@@ -81,7 +81,7 @@ MODERN = {
     "use_bias": False,
     "qk_norm": True,
     "init": "zero",
-}  # the options of a form of today
+}  # the options of a form of today; ModernBERT has another activation, norm and init, and no `qk_norm`
 BERT_CONFIGS = {
     "toy": BERTConfig(vocab_size=101, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
     "modern-toy": BERTConfig(
