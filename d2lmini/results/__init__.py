@@ -11,7 +11,6 @@ SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment a
 # Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
     "bert_pairs": "new: one sequence of both sentences, or two vectors; about 4 min",
-    "bert_pretrain": "new: five ways to pretrain, at equal compute; about 50 min",
     "bert_qa": "new: questions about passages; about 9 min",
     "bert_sentiment": "new: what pretraining is worth, by the number of labels; about 20 min",
     "bert_tagging": "new: names that nobody has seen; about 6 min",
