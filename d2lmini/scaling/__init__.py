@@ -1,0 +1,26 @@
+"""Scaling laws: how the loss of a language model falls with parameters, tokens and compute, and how to spend a budget."""
+
+from .flops import gpt_training_flops, matrix_parameters, training_flops
+from .laws import PowerLaw, bootstrap_laws, fit_power_law, percentile_interval, predict_loss
+from .optimum import Optimum, compute_frontier, compute_optimal, isoflop_optimum, isoflop_profile
+from .published import PUBLISHED_LAWS, PUBLISHED_MODELS, PublishedLaw, PublishedModel
+
+__all__ = [
+    "PUBLISHED_LAWS",
+    "PUBLISHED_MODELS",
+    "Optimum",
+    "PowerLaw",
+    "PublishedLaw",
+    "PublishedModel",
+    "bootstrap_laws",
+    "compute_frontier",
+    "compute_optimal",
+    "fit_power_law",
+    "gpt_training_flops",
+    "isoflop_optimum",
+    "isoflop_profile",
+    "matrix_parameters",
+    "percentile_interval",
+    "predict_loss",
+    "training_flops",
+]
