@@ -141,6 +141,7 @@ _MODULES = {
         "PowerLaw",
         "PublishedLaw",
         "PublishedModel",
+        "between",
         "bootstrap_laws",
         "compute_frontier",
         "compute_optimal",

@@ -1,8 +1,8 @@
-"""Scaling laws: how the loss of a language model falls with parameters, tokens and compute, and how to spend a budget."""
+"""Scaling laws: how the loss of a language model falls with size, data and compute; how to spend a budget."""
 
 from .flops import gpt_training_flops, matrix_parameters, training_flops
 from .laws import PowerLaw, bootstrap_laws, fit_power_law, percentile_interval, predict_loss
-from .optimum import Optimum, compute_frontier, compute_optimal, isoflop_optimum, isoflop_profile
+from .optimum import Optimum, between, compute_frontier, compute_optimal, isoflop_optimum, isoflop_profile
 from .published import PUBLISHED_LAWS, PUBLISHED_MODELS, PublishedLaw, PublishedModel
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "PowerLaw",
     "PublishedLaw",
     "PublishedModel",
+    "between",
     "bootstrap_laws",
     "compute_frontier",
     "compute_optimal",

@@ -45,8 +45,8 @@ def gpt_training_flops(config, tokens, *, context=None, causal=False):
         config: a `GPTConfig`.
         tokens: D, how many are read.
         context: T, how many stand in a sequence; None: ``max_len``.
-        causal: whether only the scores on and below the diagonal count, as in a kernel that skips the others. False: all
-            T of them, which is how published figures count.
+        causal: whether only the scores on and below the diagonal count, as in a kernel that skips the others. False:
+            all T of them, which is how published figures count.
 
     Returns:
         float.

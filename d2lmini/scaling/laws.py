@@ -113,7 +113,11 @@ def bootstrap_laws(variables, losses, *, num=300, seed=0, floor=None, delta=None
 
 
 def percentile_interval(values, level=0.9):
-    """The interval that holds the middle ``level`` of some values, as of an exponent over `bootstrap_laws`: (low, high)."""
+    """The interval, (low, high), that holds the middle ``level`` of values: of an exponent over `bootstrap_laws`, say.
+
+    Raises:
+        ValueError: no values, one that is not finite, or a level that is no share between 0 and 1.
+    """
     if not 0 < level < 1:
         raise ValueError(f"level is {level}, expected a share between 0 and 1")
     values = torch.as_tensor(list(values), dtype=torch.float64)
@@ -178,8 +182,8 @@ def _problem(X, floor):
     wanted = 2 * k + (floor is None)
     if len(X.unique(dim=0)) < wanted:
         return (
-            f"there are {n} runs, of which {len(X.unique(dim=0))} differ in size, but the law has {wanted} free parameters: "
-            "add runs" + (", or set the floor" if floor is None else "")
+            f"there are {n} runs, of which {len(X.unique(dim=0))} differ in size, but the law has {wanted} free "
+            "parameters: add runs" + (", or set the floor" if floor is None else "")
         )
     few = [i for i in range(k) if len(X[:, i].unique()) < 2 + (floor is None and k == 1)]
     if few:

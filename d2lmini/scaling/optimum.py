@@ -1,6 +1,7 @@
 """How to spend a budget of compute: how many parameters, and on how many tokens."""
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -39,8 +40,8 @@ def compute_optimal(law, flops, *, min_parameters=1.0, min_tokens=1.0):
         raise ValueError(f"expected a law that falls with parameters and tokens, got {law}")
     if not flops >= training_flops(float(min_parameters), float(min_tokens)):
         raise ValueError(
-            f"a budget of {flops:.3g} FLOPs is too small for any model: {min_parameters:g} parameters and {min_tokens:g} "
-            f"tokens take {training_flops(float(min_parameters), float(min_tokens)):.3g}"
+            f"a budget of {flops:.3g} FLOPs is too small for any model: {min_parameters:g} parameters and "
+            f"{min_tokens:g} tokens take {training_flops(float(min_parameters), float(min_tokens)):.3g}"
         )
     (A, B), (alpha, beta) = law.factors, law.exponents
     log_n = (math.log(alpha * A / (beta * B)) + beta * math.log(flops / 6)) / (alpha + beta)
@@ -49,6 +50,23 @@ def compute_optimal(law, flops, *, min_parameters=1.0, min_tokens=1.0):
     parameters = math.exp(log_n)
     tokens = flops / 6 / parameters
     return Optimum(parameters, tokens, law(parameters, tokens))
+
+
+def between(points, x):
+    """y at x between points, on straight lines in log-log: a power law from each to the next.
+
+    Args:
+        points: pairs (x, y), all above 0.
+        x: where.
+
+    Returns:
+        float; None where x is not between the points.
+    """
+    for (low, y), (high, z) in pairwise(sorted(points)):
+        if low <= x <= high and low < high:
+            share = math.log(x / low) / math.log(high / low)
+            return y ** (1 - share) * z**share
+    return None
 
 
 def isoflop_profile(parameters, tokens, losses, flops):
@@ -67,13 +85,11 @@ def isoflop_profile(parameters, tokens, losses, flops):
     found = []
     for n in sorted(set(parameters)):
         runs = zip(parameters, tokens, losses, strict=True)
-        runs = sorted((d, loss) for size, d, loss in runs if size == n)
+        runs = [(d, loss) for size, d, loss in runs if size == n]
         wanted = flops / (6 * n)
-        for (d, left), (e, right) in zip(runs[:-1], runs[1:], strict=True):
-            if d <= wanted <= e and d < e:
-                share = math.log(wanted / d) / math.log(e / d)
-                found.append((n, wanted, math.exp((1 - share) * math.log(left) + share * math.log(right))))
-                break
+        loss = between(runs, wanted)
+        if loss is not None:
+            found.append((n, wanted, loss))
     if not found:
         raise ValueError(
             f"no size was trained on both more and fewer than C / 6N tokens for a budget of {flops:.3g} FLOPs"
@@ -92,8 +108,8 @@ def isoflop_optimum(parameters, losses, flops):
         an `Optimum`.
 
     Raises:
-        ValueError: fewer than three sizes; or the least loss is at the edge of the sizes, where no parabola tells how far
-            the optimum lies beyond it.
+        ValueError: fewer than three sizes; or the least loss is at the edge of the sizes, where no parabola tells how
+            far beyond it the optimum lies.
 
     Source: Hoffmann et al. 2022, section 3.2.
     """
