@@ -141,7 +141,7 @@ _MODULES = {
         "PowerLaw",
         "PublishedLaw",
         "PublishedModel",
-        "between",
+        "interpolate_log",
         "bootstrap_laws",
         "compute_frontier",
         "compute_optimal",

@@ -4,10 +4,10 @@ import math
 from statistics import mean
 
 from d2lmini.scaling import (
-    between,
     bootstrap_laws,
     compute_frontier,
     fit_power_law,
+    interpolate_log,
     isoflop_optimum,
     isoflop_profile,
     percentile_interval,
@@ -155,7 +155,7 @@ def tokens_needed(runs):
     for run in sorted(runs, key=lambda run: run["parameters"]["matrices"]):
         by_size.setdefault(run["size"], []).append((run["loss"], run["tokens"]))
     target = min(next(iter(by_size.values())))[0]
-    return {"loss": target, "tokens": {size: between(points, target) for size, points in by_size.items()}}
+    return {"loss": target, "tokens": {size: interpolate_log(points, target) for size, points in by_size.items()}}
 
 
 def compare(prediction, loss):

@@ -51,15 +51,17 @@ class Config(Recipe):
     level: float = 0.9
     seeds: tuple = (0,)
 
-    def __post_init__(self):
-        largest = max(_matrices(self, size) for size in self.sizes)
-        if _matrices(self, self.held_back) <= largest or self.held_back_steps <= max(self.all_steps):
-            raise ValueError(
-                f"the held-back run is {self.held_back} with {self.held_back_steps} steps, expected more parameters "
-                f"and more steps than any of the grid, {largest} and {max(self.all_steps)}"
-            )
-        if self.steps not in self.all_steps:
-            raise ValueError(f"steps, of the sweep, is {self.steps}, expected one of all_steps {self.all_steps}")
+
+def check(config):
+    """Raises ValueError unless the held-back run is larger than all of the grid, which holds the sweep's steps."""
+    largest, longest = max(_matrices(config, size) for size in config.sizes), max(config.all_steps)
+    if _matrices(config, config.held_back) <= largest or config.held_back_steps <= longest:
+        raise ValueError(
+            f"the held-back run is {config.held_back} with {config.held_back_steps} steps, expected more parameters and "
+            f"more steps than any of the grid, {largest} and {longest}"
+        )
+    if config.steps not in config.all_steps:
+        raise ValueError(f"steps, of the sweep, is {config.steps}, expected one of all_steps {config.all_steps}")
 
 
 def _matrices(config, size):
@@ -106,7 +108,7 @@ def label(size):
 
 
 def learn(config, size, steps, factor, tokenizer, ids, device, seed, parts, name):
-    """Trains one GPT to the end of its own schedule and scores it: a dict for JSON. A run that diverged has a loss of None."""
+    """Trains one GPT to the end of its own schedule: a dict for JSON. A run that diverged has a loss of None."""
     model = _model(config, size, len(tokenizer))
     recipe = replace(config, model=model, steps=steps, lr=config.lr * factor, lr_matrices=config.lr_matrices * factor)
     learner, history = _language.train(recipe, *ids, device, seed, parts=parts, name=name)
@@ -152,6 +154,7 @@ def run(config, device, parts=None):
         as `_power_laws.foretell`; ``held_back`` as `learn`; ``outcome``, by each prediction how far it was off) and
         ``curves``: of each size ``tokens`` and ``loss`` over its runs of the first seed; and ``data``.
     """
+    check(config)
     parts = parts or Parts()
     made = []
 
@@ -232,6 +235,7 @@ def headline(metrics, config):
     return (
         f"{len(metrics['runs'])} GPTs foretold {joint['loss']:.3f} nats a token ({joint['low']:.3f} to "
         f"{joint['high']:.3f}) for one of {held_back['parameters']['matrices']:,} parameters and "
-        f"{held_back['tokens']:,} tokens, larger than all of them; trained afterwards it had {held_back['loss']:.3f}. The best size grows as "
-        f"compute to the power of {fitted['best_parameters']['value']:.2f} ({low:.2f} to {high:.2f})"
+        f"{held_back['tokens']:,} tokens, larger than all of them; trained afterwards it had {held_back['loss']:.3f}. "
+        f"The best size grows as compute to the power of {fitted['best_parameters']['value']:.2f} ({low:.2f} to "
+        f"{high:.2f})"
     )

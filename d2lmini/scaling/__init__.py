@@ -2,7 +2,7 @@
 
 from .flops import gpt_training_flops, matrix_parameters, training_flops
 from .laws import PowerLaw, bootstrap_laws, fit_power_law, percentile_interval, predict_loss
-from .optimum import Optimum, between, compute_frontier, compute_optimal, isoflop_optimum, isoflop_profile
+from .optimum import Optimum, compute_frontier, compute_optimal, interpolate_log, isoflop_optimum, isoflop_profile
 from .published import PUBLISHED_LAWS, PUBLISHED_MODELS, PublishedLaw, PublishedModel
 
 __all__ = [
@@ -12,12 +12,12 @@ __all__ = [
     "PowerLaw",
     "PublishedLaw",
     "PublishedModel",
-    "between",
     "bootstrap_laws",
     "compute_frontier",
     "compute_optimal",
     "fit_power_law",
     "gpt_training_flops",
+    "interpolate_log",
     "isoflop_optimum",
     "isoflop_profile",
     "matrix_parameters",

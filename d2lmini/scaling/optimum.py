@@ -52,7 +52,7 @@ def compute_optimal(law, flops, *, min_parameters=1.0, min_tokens=1.0):
     return Optimum(parameters, tokens, law(parameters, tokens))
 
 
-def between(points, x):
+def interpolate_log(points, x):
     """y at x between points, on straight lines in log-log: a power law from each to the next.
 
     Args:
@@ -87,7 +87,7 @@ def isoflop_profile(parameters, tokens, losses, flops):
         runs = zip(parameters, tokens, losses, strict=True)
         runs = [(d, loss) for size, d, loss in runs if size == n]
         wanted = flops / (6 * n)
-        loss = between(runs, wanted)
+        loss = interpolate_log(runs, wanted)
         if loss is not None:
             found.append((n, wanted, loss))
     if not found:
