@@ -43,10 +43,10 @@ class Config(Recipe):
     val_share: float = 0.05
     vocab_size: int = 512
     sizes: tuple = (Size(32, 2, 2), Size(48, 3, 2), Size(64, 4, 3), Size(80, 5, 4), Size(112, 7, 4))
-    all_steps: tuple = (125, 250, 500, 1000)
+    all_steps: tuple = (100, 200, 400, 800)
     held_back: Size = Size(144, 9, 5)
-    held_back_steps: int = 1500
-    rate_factors: tuple = (0.5, 1.0, 2.0)
+    held_back_steps: int = 1200
+    rate_factors: tuple = (1.0, 2.0, 4.0, 8.0)
     draws: int = 500
     level: float = 0.9
     seeds: tuple = (0,)
@@ -57,8 +57,8 @@ def check(config):
     largest, longest = max(_matrices(config, size) for size in config.sizes), max(config.all_steps)
     if _matrices(config, config.held_back) <= largest or config.held_back_steps <= longest:
         raise ValueError(
-            f"the held-back run is {config.held_back} with {config.held_back_steps} steps, expected more parameters and "
-            f"more steps than any of the grid, {largest} and {longest}"
+            f"the held-back run is {config.held_back} with {config.held_back_steps} steps, expected more parameters "
+            f"and more steps than any of the grid, {largest} and {longest}"
         )
     if config.steps not in config.all_steps:
         raise ValueError(f"steps, of the sweep, is {config.steps}, expected one of all_steps {config.all_steps}")
@@ -77,7 +77,7 @@ def _model(config, size, vocab_size=None):
 
 _LAPTOP = Config(
     model=replace(GPT_CONFIGS["modern"], max_len=128, dropout=0.0),
-    batch_size=32, steps=250, checks=1, order="epochs", val_batches=1, final_batches=20, precision="bf16",
+    batch_size=32, steps=200, checks=1, order="epochs", val_batches=1, final_batches=20, precision="bf16",
 )  # fmt: skip
 
 PRESETS = {
@@ -86,18 +86,18 @@ PRESETS = {
         final_batches=2, val_share=0.02, vocab_size=280, sizes=(Size(8, 1, 1), Size(16, 2, 1), Size(24, 2, 1)),
         all_steps=(2, 4, 8), held_back=Size(32, 2, 1), held_back_steps=10, rate_factors=(0.5, 1.0), draws=10,
     ),
-    # the book's own text, seen several times by the longest runs
+    # the book's own text, some of which the longest runs see twice
     "cpu": replace(
-        _LAPTOP, model=replace(_LAPTOP.model, max_len=64), text="book", batch_size=16, steps=50, precision="float32",
-        val_share=0.1, vocab_size=384, sizes=_LAPTOP.sizes[:3], all_steps=(25, 50, 100, 200),
-        held_back=Size(96, 6, 3), held_back_steps=250, final_batches=8, draws=200,
+        _LAPTOP, model=replace(_LAPTOP.model, max_len=64), text="book", batch_size=16, steps=40, precision="float32",
+        val_share=0.1, vocab_size=384, sizes=_LAPTOP.sizes[:3], all_steps=(20, 40, 80, 160), final_batches=8,
+        held_back=Size(80, 5, 4), held_back_steps=200, rate_factors=(2.0, 4.0, 8.0), draws=200,
     ),
     "laptop": _LAPTOP,
-    # some hundred million parameters at most; novels are too few, so that the longest runs repeat them
+    # larger models; not more tokens, of which the novels have 6 million
     "full": replace(
-        _LAPTOP, model=replace(_LAPTOP.model, max_len=256), batch_size=64, final_batches=50, steps=500,
+        _LAPTOP, model=replace(_LAPTOP.model, max_len=256), steps=128, final_batches=50,
         sizes=(*_LAPTOP.sizes, Size(144, 9, 5), Size(192, 12, 6), Size(256, 16, 7)),
-        all_steps=(125, 250, 500, 1000, 2000), held_back=Size(320, 20, 9), held_back_steps=4000, seeds=(0, 1, 2),
+        all_steps=(32, 64, 128, 256, 512), held_back=Size(320, 20, 9), held_back_steps=720, seeds=(0, 1, 2),
     ),
 }  # fmt: skip
 
@@ -161,6 +161,8 @@ def run(config, device, parts=None):
     def text():  # only if a part is not finished yet
         if not made:
             made.extend(encoded(read(config.text, config.val_share), config.vocab_size))
+            if len(made[0]) != config.vocab_size:  # what is predicted would be another model
+                raise ValueError(f"the text gives {len(made[0])} tokens, expected vocab_size {config.vocab_size}")
         return made[0], made[1:]
 
     def work(size, steps, factor, seed, name, prediction=None):

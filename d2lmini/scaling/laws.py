@@ -92,7 +92,8 @@ def bootstrap_laws(variables, losses, *, num=300, seed=0, floor=None, delta=None
         list of `PowerLaw`.
 
     Raises:
-        ValueError: as `fit_power_law`; ``num`` is below 1.
+        ValueError: as `fit_power_law`; ``num`` is below 1; there are as many runs as free parameters, so that the law
+            goes through all of them and nothing is left to tell its uncertainty.
 
     Source: Efron 1979.
     """
@@ -100,6 +101,9 @@ def bootstrap_laws(variables, losses, *, num=300, seed=0, floor=None, delta=None
     _check_runs(X, y, floor, delta)
     if num < 1:
         raise ValueError(f"num is {num}, expected at least 1 draw")
+    free = 2 * X.shape[1] + (floor is None)
+    if len(y) <= free:
+        raise ValueError(f"there are {len(y)} runs for {free} free parameters: an interval needs at least one run more")
     generator, counts, n = torch.Generator().manual_seed(seed), [], len(y)
     for _ in range(1000 * num):
         drawn = torch.bincount(torch.randint(n, (n,), generator=generator), minlength=n)
@@ -144,7 +148,7 @@ def predict_loss(law, laws, variables, losses, at, *, level=0.9, seed=0):
         dict of ``loss``, ``low`` and ``high``.
     """
     left = law.residuals(variables, losses)
-    free = max(1, len(left) - 2 * len(law.factors) - 1)
+    free = max(1, len(left) - 2 * len(law.factors) - (law.floor > 0))
     left = left * (len(left) / free) ** 0.5
     draws = 4_000
     generator = torch.Generator().manual_seed(seed)
