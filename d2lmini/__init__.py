@@ -135,8 +135,6 @@ _MODULES = {
     "diversity": ["distinct_n", "repetition_rate", "self_bleu"],
     "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "span_f1", "squad_scores", "tokenised_bleu"],
     "scaling": [
-        "PUBLISHED_LAWS",
-        "PUBLISHED_MODELS",
         "Optimum",
         "PowerLaw",
         "PublishedLaw",
@@ -154,6 +152,7 @@ _MODULES = {
         "predict_loss",
         "training_flops",
     ],
+    "scaling.published": ["PUBLISHED_LAWS", "PUBLISHED_MODELS"],
     "training": [
         "CheckpointError",
         "Classifier",

@@ -3,11 +3,9 @@
 from .flops import gpt_training_flops, matrix_parameters, training_flops
 from .laws import PowerLaw, bootstrap_laws, fit_power_law, percentile_interval, predict_loss
 from .optimum import Optimum, compute_frontier, compute_optimal, interpolate_log, isoflop_optimum, isoflop_profile
-from .published import PUBLISHED_LAWS, PUBLISHED_MODELS, PublishedLaw, PublishedModel
+from .published import PublishedLaw, PublishedModel
 
 __all__ = [
-    "PUBLISHED_LAWS",
-    "PUBLISHED_MODELS",
     "Optimum",
     "PowerLaw",
     "PublishedLaw",

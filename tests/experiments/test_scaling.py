@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from d2lmini.scaling import matrix_parameters
 def test_sizes_are_about_twice_the_one_before():
     config = PRESETS["laptop"]
     sizes = [matrix_parameters(scaling._model(config, size)) for size in (*config.sizes, config.held_back)]
-    assert all(1.8 < b / a < 2.3 for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+    assert all(1.8 < b / a < 2.3 for a, b in pairwise(sizes))
     assert len(config.sizes) * len(config.all_steps) >= 12
     for preset in PRESETS.values():
         scaling.check(preset)
@@ -42,8 +43,10 @@ def test_what_is_predicted_is_what_is_trained():
     at = scaling._held_back(config)
     model = _language.Learner(replace(config, model=scaling._model(config, config.held_back)))
     assert at["parameters"]["all"] == sum(p.numel() for p in model.parameters())
-    assert at["parameters"]["blocks"] == sum(p.numel() for p in model.blks.parameters())
-    assert at["parameters"]["matrices"] == sum(p.numel() for p in [*model.blks.parameters(), model.dense.weight])
+    assert at["parameters"]["blocks"] == sum(p.numel() for part in (model.blks, model.norm) for p in part.parameters())
+    assert at["parameters"]["matrices"] == sum(
+        p.numel() for p in [*model.blks.parameters(), model.dense.weight] if p.dim() > 1
+    )
     assert at["tokens"] == config.held_back_steps * config.batch_size * config.model.max_len
 
 

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d2lmini.scaling import (
-    PUBLISHED_LAWS,
     PowerLaw,
     compute_frontier,
     compute_optimal,
@@ -15,6 +14,7 @@ from d2lmini.scaling import (
     isoflop_optimum,
     isoflop_profile,
 )
+from d2lmini.scaling.published import PUBLISHED_LAWS
 
 LAW = PowerLaw(1.2, (40.0, 300.0), (0.35, 0.4))
 

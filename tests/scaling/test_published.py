@@ -6,8 +6,8 @@ import re
 import pytest
 from conftest import ROOT
 
-from d2lmini.scaling import PUBLISHED_LAWS, PUBLISHED_MODELS, compute_optimal
-from d2lmini.scaling.published import PETAFLOP_DAY
+from d2lmini.scaling import compute_optimal
+from d2lmini.scaling.published import PETAFLOP_DAY, PUBLISHED_LAWS, PUBLISHED_MODELS
 
 MODELS = {model.name: model for model in PUBLISHED_MODELS}
 
