@@ -1,0 +1,25 @@
+"""Scaling laws: how the loss of a language model falls with size, data and compute; how to spend a budget."""
+
+from .flops import gpt_training_flops, matrix_parameters, training_flops
+from .laws import PowerLaw, bootstrap_laws, fit_power_law, percentile_interval, predict_loss
+from .optimum import Optimum, compute_frontier, compute_optimal, interpolate_log, isoflop_optimum, isoflop_profile
+from .published import PublishedLaw, PublishedModel
+
+__all__ = [
+    "Optimum",
+    "PowerLaw",
+    "PublishedLaw",
+    "PublishedModel",
+    "bootstrap_laws",
+    "compute_frontier",
+    "compute_optimal",
+    "fit_power_law",
+    "gpt_training_flops",
+    "interpolate_log",
+    "isoflop_optimum",
+    "isoflop_profile",
+    "matrix_parameters",
+    "percentile_interval",
+    "predict_loss",
+    "training_flops",
+]
