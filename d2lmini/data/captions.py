@@ -49,7 +49,7 @@ def brightness(images):
 
 
 def width_over_height(images):
-    """Of the rectangle around what is not background: images (N, 1, height, width) to (N,); 0 where there is nothing."""
+    """Of the rectangle around what is not background: images (N, 1, height, width) to (N,); 0 if empty."""
     ink = images[:, 0] > 0
     return _extent(ink.any(1)) / _extent(ink.any(2)).clamp(min=1)
 
