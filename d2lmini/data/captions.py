@@ -32,7 +32,7 @@ FACTS = {
     "t-shirt": ("for the upper body", "with short sleeves", "closed", "thin"),
     "trouser": ("for the legs", "with long legs", "closed", "thin"),
     "pullover": ("for the upper body", "with long sleeves", "closed", "thick"),
-    "dress": ("for the upper body and the legs", "with no sleeves", "closed", "thin"),
+    "dress": ("for the upper body, for the legs", "with no sleeves", "closed", "thin"),
     "coat": ("for the upper body", "with long sleeves", "open", "thick"),
     "sandal": ("for the feet", "with no shaft", "open", "thin"),
     "shirt": ("for the upper body", "with long sleeves", "open", "thin"),
@@ -161,6 +161,25 @@ class FashionCaptions:
             heads = {name: [", ".join([kind, *FACTS[name]]) for kind in KINDS] for name in chosen}
         return [_sentences(heads[name], NEW_TEMPLATES if wording == "new sentences" else TEMPLATES) for name in chosen]
 
+    def never_written(self, seen, wording, labels):
+        """Words of texts that tell of classes, but that no caption of other classes has.
+
+        Args:
+            seen: labels of the classes that there are captions of.
+            wording, labels: as `class_texts`.
+
+        Returns:
+            sorted list of str.
+        """
+        names = [FASHION_MNIST_LABELS[i] for i in seen]
+        captions = [*TEMPLATES, *KINDS, *(word for low, high, _ in ATTRIBUTES.values() for word in (low, high))]
+        captions += [text for name in names for text in (*NAMES[name][:-1], *FACTS[name])]
+        asked = [text for texts in self.class_texts(wording, labels) for text in texts]
+        return sorted(self._words(asked) - self._words([*captions, ","]))
+
+    def _words(self, texts):
+        return {self.vocab.to_tokens(i) for row in self.vocab.encode_batch(texts) for i in row}
+
     def attribute_texts(self, attribute):
         """Texts for little and for much of an attribute, a pair of lists, without a word on the class."""
         return [_sentences([f"{word} {kind}" for kind in KINDS], TEMPLATES) for word in ATTRIBUTES[attribute][:2]]
@@ -178,12 +197,6 @@ class FashionCaptions:
         words = " ".join(low for low, _, _ in ATTRIBUTES.values())
         heads = [f"{words} running shoe, {', '.join(facts)}" for facts in FACTS.values()]
         return max(map(len, self.vocab.encode_batch(_sentences(heads, TEMPLATES + NEW_TEMPLATES))))
-
-
-def unknown_words(label, others):
-    """Words of a class's description that no description and no name of the classes ``others`` has, sorted."""
-    known = {word for other in others for text in (*FACTS[other], *NAMES[other][:-1]) for word in text.split()}
-    return sorted({word for text in FACTS[label] for word in text.split()} - known)
 
 
 def _sentences(heads, templates):
