@@ -161,7 +161,7 @@ class FashionCaptions:
             heads = {name: [", ".join([kind, *FACTS[name]]) for kind in KINDS] for name in chosen}
         return [_sentences(heads[name], NEW_TEMPLATES if wording == "new sentences" else TEMPLATES) for name in chosen]
 
-    def never_written(self, seen, wording, labels):
+    def never_written(self, seen, wording, labels=None):
         """Words of texts that tell of classes, but that no caption of other classes has.
 
         Args:
