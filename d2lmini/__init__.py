@@ -93,6 +93,7 @@ _MODULES = {
     "models.davit": ["ChannelAttention", "DaViT", "DaViTBlock", "DaViTConfig"],
     "models.image_gpt": ["GreyQuantizer", "ImageGPT", "ImageGPTConfig"],
     "models.resnet": ["Residual", "ResNet"],
+    "models.clip": ["CLIP", "CLIPConfig"],
     "decoding": [
         "Decoded",
         "Filters",
@@ -181,6 +182,7 @@ _MODULES = {
     "data.pretraining": ["TextWindows"],
     "data.fashion_mnist": ["FashionMNIST"],
     "data.augmentation": ["Augmentation"],
+    "data.captions": ["FashionCaptions"],
     "plotting": ["plot", "plt", "set_axes", "set_figsize", "show_heatmaps", "use_svg_display"],
     "utils": [
         "HyperParameters",

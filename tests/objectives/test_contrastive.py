@@ -65,3 +65,23 @@ def test_bad_arguments():
     for temperature in (0, -1, float("nan")):
         with pytest.raises(ValueError, match="temperature is"):
             info_nce(queries, keys, temperature)
+
+
+def test_what_is_no_negative_is_not_told_apart():
+    queries, keys = draw(5)
+    negatives = torch.ones(5, 5, dtype=torch.bool)
+    negatives[0, 3] = False
+    temperature = torch.tensor(0.3, dtype=torch.float64)
+    scores = torch.nn.functional.cosine_similarity(queries[:, None], keys, dim=-1) / temperature
+    others = [[m for m in range(5) if (n, m) != (0, 3)] for n in range(5)]
+    want = -sum(scores[n, n] - scores[n, others[n]].logsumexp(0) for n in range(5)) / 5
+    assert info_nce(queries, keys, temperature, negatives=negatives).item() == pytest.approx(want.item())
+    # a key is right for its own query whatever is said
+    assert info_nce(queries, keys, negatives=torch.zeros(5, 5, dtype=torch.bool)).item() == 0
+    back = [[m for m in range(5) if (m, n) != (0, 3)] for n in range(5)]
+    other = -sum(scores[n, n] - scores[back[n], n].logsumexp(0) for n in range(5)) / 5
+    both = info_nce(queries, keys, temperature, symmetric=True, negatives=negatives)
+    assert both.item() == pytest.approx(((want + other) / 2).item())
+    for wrong in (negatives[1:], negatives.float()):
+        with pytest.raises(ValueError, match=r"expected booleans of shape \(5, 5\)"):
+            info_nce(queries, keys, negatives=wrong)
