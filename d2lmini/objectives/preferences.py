@@ -197,8 +197,8 @@ def check_preferences(pairs, vocab_size):
         for answers, trouble in (((chosen, rejected), "repeats"), ((rejected, chosen), "contradicts")):
             if (prompt, *answers) in seen:
                 raise ValueError(
-                    f"pair {place} {trouble} pair {seen[prompt, *answers]}: count each preference once, by the answer "
-                    "that was chosen more often"
+                    f"pair {place} {trouble} pair {seen[(prompt, *answers)]}: count each preference "
+                    "once, by the answer that was chosen more often"
                 )
         seen[prompt, chosen, rejected] = place
 
@@ -230,7 +230,8 @@ def expected_best_of(rewards, values, n):
     N = rewards.shape[-1]
     if rewards.shape != values.shape or not 1 <= n <= N:
         raise ValueError(
-            f"rewards {tuple(rewards.shape)}, values {tuple(values.shape)} and n = {n}: expected (B, N) twice, n in 1..N"
+            f"rewards {tuple(rewards.shape)}, values {tuple(values.shape)} and n = {n}: expected (B, N), "
+            "the same, and n in 1..N"
         )
     # the best of n is among the k worst with probability C(k, n) / C(N, n)
     below = torch.tensor([math.comb(k, n) / math.comb(N, n) for k in range(N + 1)], dtype=torch.float64)
