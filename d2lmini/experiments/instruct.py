@@ -39,8 +39,8 @@ class Config(Recipe):
     """Settings beside those of the pretraining's recipe.
 
     ``forms`` of instructions are about sentences of up to ``max_words`` words, of which ``num_pairs`` are there to
-    pretrain. ``demonstrations`` teach for ``tuning_steps``; ``politeness`` is the probability of each courtesy in
-    them. Of ``judged`` further instructions ``answers`` each are drawn, of ``answer_len`` tokens at most, for pairs.
+    pretrain. ``demonstrations`` teach for ``tuning_steps``, by the same recipe; ``politeness`` is the probability of
+    each courtesy in them. Of ``judged`` further instructions ``answers`` each are drawn, of ``answer_len`` tokens at most, for pairs.
     DPO takes ``dpo_steps`` with ``dpo_batch`` pairs a step for each of ``judges`` and of ``betas``; it is measured
     ``dpo_checks`` times. ``tested`` instructions measure each step by one answer each, and the best of n by as many as
     the largest of ``best_of``; ``bonus`` is what a courtesy adds for the flattered judge.
@@ -51,19 +51,18 @@ class Config(Recipe):
     max_words: int = 9
     demonstrations: int = 12_000
     politeness: float = 0.25
-    tuning_steps: int = 2_000
-    tuning_lr: float = 1e-3
+    tuning_steps: int = 2_500
     judged: int = 1_500
     answers: int = 8
     answer_len: int = 24
     dpo_steps: int = 240
-    dpo_checks: int = 6
+    dpo_checks: int = 5
     dpo_batch: int = 32
-    dpo_lr: float = 3e-4
+    dpo_lr: float = 1e-4
     judges: tuple = ("honest", "flattered")
-    betas: tuple = (0.03, 0.1, 0.3, 1.0)
+    betas: tuple = (0.03, 0.3, 3.0)
     bonus: float = 0.2
-    tested: int = 600
+    tested: int = 400
     best_of: tuple = (1, 2, 4, 8, 16, 32)
     shown: int = 6
     seeds: tuple = (0,)
@@ -71,28 +70,29 @@ class Config(Recipe):
 
 _LAPTOP = Config(
     model=replace(GPT_CONFIGS["modern"], max_len=64, num_hiddens=128, num_heads=4, num_blks=4, dropout=0.0),
-    batch_size=32, steps=2_000, checks=4, val_batches=10,
+    batch_size=32, steps=1_500, checks=4, val_batches=10, precision="bf16",
 )  # fmt: skip
 
 PRESETS = {
     "smoke": replace(
         _LAPTOP, model=replace(_LAPTOP.model, num_hiddens=16, num_heads=2, num_blks=1), batch_size=4, steps=6, checks=2,
-        precision="float32", val_batches=2, num_pairs=1_000, forms=("count", "repeat"), demonstrations=40, tuning_steps=40,
-        tuning_lr=1e-2, judged=12, answers=4,
-        answer_len=6, dpo_steps=4, dpo_checks=2, dpo_batch=4, betas=(0.1, 1.0), tested=12, best_of=(1, 2, 3), shown=2,
+        precision="float32", val_batches=2, num_pairs=1_000, forms=("count", "repeat"), demonstrations=40,
+        tuning_steps=40, judged=12, answers=4, answer_len=6, dpo_steps=4, dpo_checks=2, dpo_batch=4, betas=(0.1, 1.0),
+        tested=12, best_of=(1, 2, 3), shown=2,
     ),
     # short answers, which are soon learned
     "cpu": replace(
-        _LAPTOP, model=replace(_LAPTOP.model, max_len=40, num_hiddens=64, num_blks=2), steps=300, checks=2,
+        _LAPTOP, model=replace(_LAPTOP.model, max_len=40, num_hiddens=64, num_blks=2), steps=150, checks=2,
         precision="float32", forms=("repeat", "who", "count"), num_pairs=6_000, max_words=7, demonstrations=6_000,
-        tuning_steps=400, tuning_lr=2e-3, judged=200, answers=6, answer_len=14, dpo_steps=60, dpo_checks=3,
-        betas=(0.03, 0.3), tested=150, best_of=(1, 2, 4, 8, 16),
+        tuning_steps=600, judged=400, answers=6, answer_len=14, dpo_steps=45, dpo_checks=3,
+        betas=(0.1, 1.0), tested=150, best_of=(1, 2, 4, 8, 16),
     ),
     "laptop": _LAPTOP,
     "full": replace(
         _LAPTOP, model=replace(_LAPTOP.model, num_hiddens=256, num_heads=8, num_blks=6), batch_size=64, steps=8_000,
         num_pairs=48_000, demonstrations=60_000, tuning_steps=8_000, judged=6_000, answers=16, dpo_steps=1_000,
-        dpo_batch=64, tested=1_100, best_of=(1, 2, 4, 8, 16, 32, 64), seeds=(0, 1, 2),
+        dpo_batch=64, betas=(0.03, 0.1, 0.3, 1.0, 3.0),
+        tested=1_000, best_of=(1, 2, 4, 8, 16, 32, 64), seeds=(0, 1, 2),
     ),
 }  # fmt: skip
 
@@ -232,7 +232,7 @@ class Run:
 
     def fresh(self, weights):
         """A GPT with the weights of another one."""
-        model = _language.Learner(replace(self.recipe, lr=self.config.tuning_lr, optimizer="adamw"))
+        model = _language.Learner(self.recipe)
         model.load_state_dict(weights.state_dict())
         return model.to(self.device)
 

@@ -17,6 +17,7 @@ WAITING = {
     "bert_tagging": "new: names that nobody has seen; about 6 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
+    "instruct": "new: instructions, the best of n, preferences, and a judge that is gamed; about 20 min",
     "t5_pretrain": "new: three objectives, two of them also at equal FLOPs, and two tasks; about 30 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
     "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
