@@ -11,12 +11,25 @@ spans.py             T5: how much noise, where, and how long the texts get
 span_corruption.py   T5: spans behind sentinels, and the way back
 prefix.py            a prefix that all see, then one token after the other
 contrastive.py       InfoNCE: which of the batch belongs to me
+preferences.py       DPO: which of two answers is liked better; the best of n
 checks.py            what they ask of their arguments
 """
 
 from .contrastive import info_nce
 from .masking import IGNORE_INDEX as IGNORE_INDEX
 from .masking import MaskedTokens, mask_tokens
+from .preferences import (
+    Preference,
+    answer_batch,
+    best_of_n,
+    best_of_n_kl,
+    check_preferences,
+    dpo_loss,
+    expected_best_of,
+    implied_rewards,
+    preference_pairs,
+    sequence_log_probs,
+)
 from .prefix import PrefixBatch, prefix_lm
 from .replaced_tokens import ReplacedTokens, replace_tokens
 from .sentence_pairs import (
@@ -33,20 +46,30 @@ __all__ = [
     "CorruptedSpans",
     "MaskedTokens",
     "PackedPairs",
+    "Preference",
     "PrefixBatch",
     "ReplacedTokens",
     "SentencePairs",
+    "answer_batch",
+    "best_of_n",
+    "best_of_n_kl",
+    "check_preferences",
     "corrupt_spans",
     "corrupted_lengths",
+    "dpo_loss",
+    "expected_best_of",
     "get_tokens_and_segments",
+    "implied_rewards",
     "info_nce",
     "mask_tokens",
     "next_sentence_pairs",
     "pack_pairs",
+    "preference_pairs",
     "prefix_lm",
     "random_spans",
     "replace_tokens",
     "restore_spans",
+    "sequence_log_probs",
     "span_counts",
     "text_length",
 ]
