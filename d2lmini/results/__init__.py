@@ -15,6 +15,7 @@ WAITING = {
     "bert_qa": "new: questions about passages; about 9 min",
     "bert_sentiment": "new: what pretraining is worth, by the number of labels; about 20 min",
     "bert_tagging": "new: names that nobody has seen; about 6 min",
+    "chain_of_thought": "new: sums with and without written steps, five ways, with votes; about 20 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "t5_pretrain": "new: three objectives, two of them also at equal FLOPs, and two tasks; about 30 min",
