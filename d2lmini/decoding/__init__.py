@@ -10,6 +10,7 @@ search.py     the likeliest sequence: greedily, or with a beam
 diverse.py    beams in groups that avoid each other's tokens
 filters.py    from logits to what is drawn from: temperature, top-k, nucleus, penalties
 sampling.py   drawing, all at once or token by token
+votes.py      several samples vote on an answer
 """
 
 from .diverse import diverse_beam_search
@@ -25,11 +26,13 @@ from .filters import (
 from .sampling import Sampled, sample, stream
 from .search import beam_search, greedy_search
 from .steps import Decoded, reorder
+from .votes import Vote, majority_vote, vote_accuracy
 
 __all__ = [
     "Decoded",
     "Filters",
     "Sampled",
+    "Vote",
     "beam_search",
     "block_repeated_ngrams",
     "diverse_beam_search",
@@ -37,9 +40,11 @@ __all__ = [
     "keep_min_p",
     "keep_top_k",
     "keep_top_p",
+    "majority_vote",
     "penalise_repetition",
     "reorder",
     "sample",
     "stream",
+    "vote_accuracy",
     "with_temperature",
 ]

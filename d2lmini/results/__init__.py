@@ -15,6 +15,7 @@ WAITING = {
     "bert_sentiment": "new: what pretraining is worth, by the number of labels; about 20 min",
     "bert_tagging": "new: names that nobody has seen; about 6 min",
     "clip": "new: pictures and captions, classes held out and words never seen; about TIME min",
+    "chain_of_thought": "new: sums with and without written steps, five ways, with votes; about 20 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "scaling": "new: 20 GPTs and one that they foretell; about 25 min",

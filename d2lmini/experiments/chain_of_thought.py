@@ -1,0 +1,334 @@
+"""Chapter 17: does it help a GPT to write steps before an answer?
+
+Small GPTs learn to add several numbers, characters being their tokens (`_sums`). One writes the answer at once, one the
+running sums before it. Three more tell what the steps are good for: one that is given a filler token in the place of
+each character of the steps, and so as much computation; one that learns from steps half of which are those of another
+question; and one that writes the answer at once but is trained with as many FLOPs as the one with steps. All the others
+see equally many examples, drawn anew in every step. Measured by the number of summands, more than in the training too:
+the likeliest response, and samples that vote (self-consistency); and what a model answers to false steps.
+
+Source: Wei et al. 2022 and Nye et al. 2021 for steps; Wang et al. 2023 for votes; Goyal et al. 2024 and Pfau et al.
+2024 for fillers; Lee et al. 2024 for sums by a small GPT.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import mean, median
+
+import torch
+
+from d2lmini.decoding.votes import vote_accuracy
+from d2lmini.experiments import _common, _drawn, _sums
+from d2lmini.experiments._parts import Parts
+from d2lmini.experiments._sums import Sums, adds_up
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPT_CONFIGS
+
+SPARE = 8  # tokens that a response may have beyond the right one before it counts as endless
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """What a GPT learns to write: one of `_sums.FORMS`.
+
+    In a share ``wrong`` of its examples the steps are those of another question. ``flops_of`` is the form that the
+    steps of its training pay for; None: it sees as many examples as all.
+    """
+
+    name: str
+    form: str
+    wrong: float = 0.0
+    flops_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Training has ``summands`` of ``digits`` digits, a test also ``longer``. Of each number of summands ``questions`` are
+    answered greedily, and the first ``voted`` of them by ``samples`` samples at each of the ``temperatures``, of which
+    each of ``votes`` make a vote. Of ``shown`` questions of each number in ``shown_summands`` all samples at the last
+    temperature are written down.
+    """
+
+    digits: int = 2
+    summands: tuple = (2, 3, 4, 5, 6)
+    longer: tuple = (7, 8)
+    contestants: tuple = (
+        Contestant("steps", "steps"),
+        Contestant("answer alone", "answer"),
+        Contestant("answer alone, as many FLOPs", "answer", flops_of="steps"),
+        Contestant("filler", "filler"),
+        Contestant("half of the steps wrong", "steps", wrong=0.5),
+    )
+    num_hiddens: int = 96
+    num_heads: int = 4
+    num_blks: int = 3
+    batch_size: int = 96
+    steps: int = 2_400
+    checks: int = 4
+    lr: float = 3e-3
+    lr_matrices: float = 0.02
+    decay: float = 0.5
+    questions: int = 400
+    voted: int = 100
+    samples: int = 20
+    votes: tuple = (1, 5, 20)
+    temperatures: tuple = (0.5, 1.0)
+    shown: int = 3
+    shown_summands: tuple = (4, 6)
+    seeds: tuple = (0,)
+
+
+PRESETS = {
+    "smoke": replace(
+        Config(), digits=1, summands=(2, 3), longer=(4,),
+        contestants=Config().contestants[:1] + Config().contestants[2:],
+        num_hiddens=16, num_heads=2, num_blks=1, batch_size=8, steps=6, checks=2, questions=6, voted=4, samples=4,
+        votes=(1, 3), shown=1, shown_summands=(3,),
+    ),
+    # sums of digits are learned in seconds
+    "cpu": replace(
+        Config(), digits=1, summands=(2, 3, 4, 5), longer=(6,),
+        contestants=tuple(Config().contestants[i] for i in (0, 1, 3)),
+        num_hiddens=64, num_blks=2, batch_size=64, steps=500, checks=2, questions=200, voted=50, temperatures=(1.0,),
+        shown_summands=(3, 5),
+    ),
+    "laptop": Config(),
+    "full": replace(
+        Config(), digits=3, summands=tuple(range(2, 11)), longer=(11, 12, 14, 16), num_hiddens=256, num_heads=8,
+        num_blks=6, batch_size=512, steps=30_000, checks=10, questions=2_000, voted=500, samples=40,
+        votes=(1, 5, 20, 40), shown_summands=(4, 8, 10), seeds=(0, 1, 2),
+    ),
+}  # fmt: skip
+
+
+class Adder(GPT):
+    """A `GPT` over the characters of sums."""
+
+    def __init__(self, config):
+        sums = sums_of(config)
+        model = replace(
+            GPT_CONFIGS["modern"], vocab_size=len(_sums.CHARACTERS), dropout=0.0, num_hiddens=config.num_hiddens,
+            num_heads=config.num_heads, num_blks=config.num_blks, max_len=sums.length("steps", sums.longest) + SPARE,
+        )  # fmt: skip
+        super().__init__(model, config.lr)
+        self.settings = config
+
+    def configure_optimizers(self):
+        return _drawn.optimizer_of(self, self.settings)
+
+
+def sums_of(config):
+    """The `Sums` that a configuration asks for."""
+    return Sums(config.digits, max(config.summands + config.longer))
+
+
+def example_flops(model, sums, form, nums):
+    """Floating-point operations that one example of a training needs on average, forward and backward.
+
+    Two for each weight of a matrix and each token that it multiplies, and those of attention with what each token may
+    see; backward twice as many as forward. Padding is not counted, a look-up of embeddings multiplies nothing.
+    """
+    config, each = model.config, []
+    weights = sum(p.numel() for p in model.blks.parameters() if p.dim() > 1) + model.dense.weight.numel()
+    for num in nums:
+        T = sums.length(form, num) - 1  # the end is not read
+        each.append(3 * (2 * weights * T + 2 * config.num_blks * config.num_hiddens * T * (T + 1)))
+    return mean(each)
+
+
+def steps_of(contestant, config, model, sums):
+    """Steps of the training of a contestant."""
+    if contestant.flops_of is None:
+        return config.steps
+    cost = {form: example_flops(model, sums, form, config.summands) for form in (contestant.form, contestant.flops_of)}
+    return round(config.steps * cost[contestant.flops_of] / cost[contestant.form])
+
+
+@torch.no_grad()
+def ask(model, sums, prompts, max_new, **options):
+    """Responses to questions.
+
+    Args:
+        model: an `Adder`.
+        sums: a `Sums`.
+        prompts: tokens (B, n), with fillers where the model is given them.
+        max_new: tokens after which a response that has no end counts as endless.
+        options: of `GPT.generate`, such as ``temperature`` and ``num_samples``.
+
+    Returns:
+        for each question the tokens of its response, or with ``num_samples`` those of each sample, up to the end.
+
+    Raises:
+        ValueError: the question with its response is longer than the context.
+    """
+    if prompts.shape[1] + max_new > model.config.max_len:
+        raise ValueError(
+            f"a question of {prompts.shape[1]} tokens and a response of {max_new} do not fit into the context of "
+            f"{model.config.max_len}: there are more summands than {sums.longest}, for which it was made"
+        )
+    return model.eval().generate(prompts, max_new, stop=_sums.END, **options).tokens.tolist()
+
+
+def test_questions(sums, num, count):
+    """Summands (count, num) of a test, the same for all models."""
+    return sums.draw(count, num, torch.Generator().manual_seed(10_000 + num))
+
+
+def prompts_of(sums, summands, form):
+    """Questions (B, n) with the fillers that a model of that form is given, and the tokens that a response may have."""
+    response, given = sums.responses(summands, form)
+    return torch.cat([sums.questions(summands), response[:, :given]], 1), response.shape[1] - given + SPARE
+
+
+def examine(model, form, sums, num, config, seed):
+    """What a model answers to questions with ``num`` summands.
+
+    Returns:
+        dict of ``greedy`` (``accuracy``, its standard ``error``, ``unread``: the share of responses that are none; with
+        steps ``steps_add_up``, the share of the written numbers that are the one before them and the next summand, and
+        ``right_with_wrong_steps``, the share of the right answers behind steps that are not all right) and ``votes``,
+        by temperature and number of votes what `vote_accuracy` returns; and the samples at the last temperature.
+    """
+    summands = test_questions(sums, num, config.questions)
+    right = summands.sum(1).tolist()
+    prompts, max_new = prompts_of(sums, summands, form)
+    found = [sums.read(tokens) for tokens in ask(model, sums, prompts, max_new, temperature=0)]
+    hits = [bool(numbers) and numbers[-1] == truth for numbers, truth in zip(found, right, strict=True)]
+    told = {"greedy": _share(hits) | {"unread": found.count(None) / len(found)}}
+    if form == "steps":
+        told["greedy"] |= _steps(summands.tolist(), found, hits)
+    told["votes"], drawn = {}, None
+    for temperature in config.temperatures:
+        drawn = samples(model, form, sums, summands[: config.voted], temperature, config.samples, seed)
+        answers = [[numbers and numbers[-1] for numbers in row] for row in drawn]
+        told["votes"][str(temperature)] = {
+            str(n): vote_accuracy(answers, right[: config.voted], n) for n in config.votes
+        }
+    return told, drawn
+
+
+def samples(model, form, sums, summands, temperature, number, seed):
+    """Samples for each question, as `Sums.read` reads them."""
+    prompts, max_new = prompts_of(sums, summands, form)
+    generator = torch.Generator().manual_seed(seed)
+    drawn = ask(model, sums, prompts, max_new, temperature=temperature, num_samples=number, generator=generator)
+    return [[sums.read(tokens) for tokens in row] for row in drawn]
+
+
+def _share(hits):
+    """Share of what is true, and its standard error."""
+    p = mean(map(float, hits))
+    return {"accuracy": p, "error": math.sqrt(p * (1 - p) / len(hits))}
+
+
+def _steps(summands, found, hits):
+    sound = [adds_up(*pair) for pair in zip(summands, [numbers or [] for numbers in found], strict=True)]
+    right = [all(row) for row, hit in zip(sound, hits, strict=True) if hit]
+    every = [one for row in sound for one in row]
+    return {
+        "steps_add_up": mean(map(float, every)) if every else None,
+        "right_with_wrong_steps": 1 - mean(map(float, right)) if right else None,
+    }
+
+
+def falsify(model, sums, num, config):
+    """Does a model that was given false steps follow them? The last running sum before the answer is another one.
+
+    Returns:
+        dict of shares of the answers: ``follows``, those that add the last summand to the false sum, and ``right``,
+        those that are right all the same.
+    """
+    summands = test_questions(sums, num, config.questions)
+    generator, running = torch.Generator().manual_seed(20_000 + num), summands.cumsum(1)[:, 1:]
+    others = sums.draw(*summands.shape, generator).cumsum(1)[:, 1:]
+    false = torch.where(others == running, others + 1, others)[:, -2]
+    numbers = torch.cat([running[:, :-2], false[:, None], running[:, -1:]], 1)
+    steps = sums.written(numbers)[:, : -sums.width - 1]
+    found = ask(model, sums, torch.cat([sums.questions(summands), steps], 1), sums.width + 1, temperature=0)
+    answers = [numbers and numbers[-1] for numbers in map(sums.read, found)]
+    wanted = {"follows": (false + summands[:, -1]).tolist(), "right": running[:, -1].tolist()}
+    return {key: mean(float(a == b) for a, b in zip(answers, values, strict=True)) for key, values in wanted.items()}
+
+
+def show(summands, drawn, number):
+    """Questions with all their samples, for `VoteExplorer`: of those on which samples differ the first, then others.
+
+    Args:
+        summands: (B, num). drawn: what `samples` gives for them. number: how many to show.
+    """
+    cards = [
+        {"summands": question, "right": sum(question), "samples": row}
+        for question, row in zip(summands.tolist(), drawn, strict=True)
+    ]
+    return sorted(cards, key=lambda card: len({str(numbers) for numbers in card["samples"]}) < 2)[:number]
+
+
+def learn(contestant, config, seed, device, parts, name):
+    """Trains a contestant and examines it: a dict for JSON."""
+    torch.manual_seed(seed)
+    model, sums = Adder(config), sums_of(config)
+    recipe = replace(config, steps=steps_of(contestant, config, model, sums))
+
+    def draw(size):
+        return sums.batch(size, config.summands, contestant.form, contestant.wrong)
+
+    history = _drawn.fit(model, draw, recipe, device, seed, parts, name)
+    seconds = [b - a for a, b in pairwise([0.0, *history["seconds"]])]
+    tests, shown = {}, []
+    for num in config.summands + config.longer:
+        tests[str(num)], drawn = examine(model, contestant.form, sums, num, config, seed)
+        if num in config.shown_summands:
+            shown += show(test_questions(sums, num, config.questions)[: config.voted], drawn, config.shown)
+    examples = len(history["step"]) * config.batch_size
+    with_steps = contestant.form == "steps"
+    return {
+        "tests": tests,
+        "falsified": {str(n): falsify(model, sums, n, config) for n in config.summands if n > 2}
+        if with_steps
+        else None,
+        "shown": shown,
+        "parameters": model.num_parameters,
+        "examples": examples,
+        "flops": examples * example_flops(model, sums, contestant.form, config.summands),
+        "step_s": round(median(seconds), 4),
+        "curves": _common.curves(history),
+    }
+
+
+def run(config, device, parts=None):
+    """Trains every contestant with every seed; see `_vision.run` for the arguments.
+
+    Returns:
+        dict with ``metrics`` (``models``: of each contestant ``parameters``, ``examples`` and ``flops`` of the
+        training, ``shown`` as `show` of the first seed, and lists over the seeds: ``tests``, by number of summands what
+        `examine` tells, ``falsified``, by number of summands what `falsify` does, None without steps, and ``step_s``;
+        ``width``: digits of every number that is written) and ``curves`` of each training: ``step`` and ``train_loss``,
+        of what is written alone.
+    """
+    parts = parts or Parts()
+    first = ("parameters", "examples", "flops", "shown")
+    models, curves = _drawn.contest(learn, config, device, parts, first, ("tests", "falsified", "step_s"))
+    metrics = {"models": models, "width": sums_of(config).width}
+    metrics["headline"] = headline(metrics, config)
+    return {"metrics": metrics, "curves": curves}
+
+
+def headline(metrics, config):
+    """Accuracy on the most summands of the training, and what votes change, in a sentence."""
+    num, told = str(config.summands[-1]), []
+    for one in config.contestants:
+        tests = [tests[num] for tests in metrics["models"][one.name]["tests"]]
+        told.append(f"{one.name} {100 * mean(test['greedy']['accuracy'] for test in tests):.1f}")
+    hot, few, many = str(config.temperatures[-1]), str(config.votes[0]), str(config.votes[-1])
+    main = config.contestants[0]
+    voted = [
+        100 * mean(tests[num]["votes"][hot][n]["accuracy"] for tests in metrics["models"][main.name]["tests"])
+        for n in (few, many)
+    ]
+    return (
+        f"sums of {num} numbers that are right, in %: {', '.join(told)}; {main.name}, sampled at temperature {hot}: "
+        f"{voted[0]:.1f}, by {many} votes {voted[1]:.1f}"
+    )
