@@ -18,6 +18,7 @@ WAITING = {
     "chain_of_thought": "new: sums with and without written steps, five ways, with votes; about 20 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
+    "in_context_sizes": "new: no, one and a few examples, by the size of the model; about 12 min",
     "scaling": "new: 20 GPTs and one that they foretell; about 25 min",
     "instruct": "new: instructions, the best of n, preferences, and a judge that is gamed; about 20 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
