@@ -1,6 +1,6 @@
 """Chapter 17: what are no, one and a few examples in the prompt worth, by the size of the model?
 
-Chapter 15's GPTs that do regression in their prompts (`in_context`), now of several sizes, the larger ones wider and deeper.
+Chapter 15's GPTs that do regression in their prompts (`in_context`), now of several sizes, larger ones wider and deeper.
 All see equally many prompts, drawn anew in every step, at the same learning rates; so the larger ones cost more FLOPs,
 which are told. A prompt is of one of two kinds and does not say which: in a dense one y depends on all numbers of x, in
 a sparse one on a single one of them. What is best to guess under both kinds is known, and so is how far each model is
@@ -49,7 +49,7 @@ class Config:
     the numbers of examples of which the record tells in brief; a prompt has more of them than the largest.
     """
 
-    dim: int = 4
+    dim: int = 3
     examples: int = 21
     shots: tuple = (0, 1, 2, 3, 5, 10, 20)
     sparse: float = 0.5
@@ -181,9 +181,8 @@ def score(model, config):
 def make(contestant, config):
     """The `in_context.Regressor` of a size."""
     settings = in_context.Config(
-        dim=config.dim, examples=config.examples, longer=config.examples, num_hiddens=contestant.num_hiddens,
-        num_heads=contestant.num_heads, batch_size=config.batch_size, steps=config.steps, checks=config.checks,
-        lr=config.lr, lr_matrices=config.lr_matrices, decay=config.decay,
+        dim=config.dim, longer=config.examples, num_hiddens=contestant.num_hiddens, num_heads=contestant.num_heads,
+        lr=config.lr, lr_matrices=config.lr_matrices,
     )  # fmt: skip
     return in_context.Regressor(settings, in_context.Contestant(contestant.name, contestant.num_blks))
 
@@ -272,16 +271,21 @@ def run(config, device, parts=None):
 
 
 def headline(metrics, config):
-    """What is left of the variance of y over both kinds after the most examples, by size, in a sentence."""
-    found, most = metrics["by_shots"], max(config.shots)
-    at = config.shots.index(most)
+    """What the fewest and the most examples leave of the variance of y, over both kinds, by size, in a sentence."""
+    found = metrics["by_shots"]
 
-    def over_kinds(values):
-        return mean(values(kind) for kind in KINDS)
+    def over_kinds(shots, what, name):
+        values = [found[what][kind][name][config.shots.index(shots)] for kind in KINDS]
+        return mean(value["mean"] if what == "left" else value for value in values)
 
-    told = []
-    for name, model in metrics["models"].items():
-        share = over_kinds(lambda kind, name=name: found["left"][kind][name][at]["mean"])
-        told.append(f"{share:.3f} to a GPT of {model['parameters']:,} parameters")
-    best = over_kinds(lambda kind: found["references"][kind]["best guess"][at])
-    return f"of the variance of y {most} examples leave {', '.join(told)}; to the best guess {best:.3f}"
+    few, most = min(config.shots), max(config.shots)
+    alike = [over_kinds(few, "left", name) for name in metrics["models"]]
+    told = [
+        f"{over_kinds(most, 'left', name):.3f} to {model['parameters']:,} parameters"
+        for name, model in metrics["models"].items()
+    ]
+    return (
+        f"of the variance of y, in prompts of two kinds, {few} examples leave {min(alike):.3f} to {max(alike):.3f} to "
+        f"GPTs of all sizes, and {most} leave {', '.join(told)}; to the best guess "
+        f"{over_kinds(most, 'references', 'best guess'):.3f}"
+    )
