@@ -1,6 +1,6 @@
 """Chapter 17: what are no, one and a few examples in the prompt worth, by the size of the model?
 
-Chapter 15's GPTs that do regression in their prompts (`in_context`), now of several sizes, larger being wider or deeper.
+Chapter 15's GPTs that do regression in their prompts (`in_context`), now of several sizes in width and depth.
 All see equally many prompts, drawn anew in every step, at the same learning rates; so the larger ones cost more FLOPs,
 which are told. A prompt is of one of two kinds and does not say which: in a dense one y depends on all numbers of x, in
 a sparse one on a single one of them. What is best to guess under both kinds is known, and so is how far each model is
