@@ -28,8 +28,8 @@ KINDS = "dense", "sparse"
 class Contestant:
     """A GPT of ``num_blks`` blocks, ``num_hiddens`` wide.
 
-    Heads are 16 wide in all sizes: normed queries and keys have scores of at most the root of that, so that narrower
-    heads could not attend to one place among forty.
+    Heads are equally wide in all sizes. The scores of normed queries and keys lie between minus and plus the root of
+    that width, so it sets how much of its weight a head can give to a single place.
     """
 
     num_hiddens: int
@@ -73,7 +73,7 @@ class Config:
 
 PRESETS = {
     "smoke": replace(
-        Config(), dim=2, examples=4, shots=(0, 1, 3), contestants=(Contestant(8, 1, 1), Contestant(16, 1, 2)),
+        Config(), dim=2, examples=4, shots=(0, 1, 3), contestants=Config().contestants[:2],
         batch_size=4, steps=4, checks=2, tasks=20,
     ),
     "cpu": replace(

@@ -99,7 +99,7 @@ def test_sizes_grow():
         assert sizes == sorted(sizes) and sizes == [(one.num_hiddens, one.num_blks) for one in preset.contestants]
     laptop = [in_context_sizes.make(one, PRESETS["laptop"]).num_parameters for one in PRESETS["laptop"].contestants]
     assert len(laptop) == 5 and laptop[0] < 5_000 and laptop[-1] > 150_000
-    assert {one.num_hiddens // one.num_heads for one in PRESETS["laptop"].contestants} == {16}
+    assert {one.num_hiddens // one.num_heads for preset in PRESETS.values() for one in preset.contestants} == {16}
 
 
 def test_flops_are_those_of_what_multiplies():
@@ -148,7 +148,7 @@ def test_the_record_tells_what_was_trained(tmp_path, monkeypatch):
     config = PRESETS["smoke"]
     found = in_context_sizes.run(config, torch.device("cpu"), Parts(tmp_path))
     metrics, seeds = found["metrics"], len(config.seeds)
-    assert list(metrics["models"]) == ["1 block of 8", "2 blocks of 16"]
+    assert list(metrics["models"]) == ["1 block of 16", "2 blocks of 16"]
     small, large = metrics["models"].values()
     assert small["tasks_seen"] == large["tasks_seen"] == config.steps * config.batch_size
     assert small["parameters"] < large["parameters"] and small["flops"] < large["flops"]
