@@ -10,7 +10,7 @@ import torch
 
 from d2lmini.experiments import in_context, in_context_sizes
 from d2lmini.experiments._parts import Parts
-from d2lmini.experiments.in_context_sizes import KINDS, PRESETS, Contestant
+from d2lmini.experiments.in_context_sizes import KINDS, PRESETS, Contestant, make, task_flops
 from d2lmini.scaling import matrix_parameters
 
 B, N, D, NOISE = 4, 7, 3, 0.3
@@ -91,25 +91,43 @@ def test_models_are_scored_on_the_tasks_of_the_references():
     assert references["dense"]["zero"] != references["sparse"]["zero"]
 
 
+def test_training_and_test_have_the_settings_of_the_config(monkeypatch):
+    config, calls, draw = replace(PRESETS["smoke"], sparse=0.3, noise=0.2, seeds=(0,)), [], in_context_sizes.draw
+
+    def spied(size, num, dim, *, generator=None, **options):
+        calls.append((num, dim, *options.items()))
+        return draw(size, num, dim, generator=generator, **options)
+
+    monkeypatch.setattr(in_context_sizes, "draw", spied)
+    in_context_sizes.learn(config.contestants[0], config, 0, torch.device("cpu"), Parts(), "one")
+    shape = config.examples, config.dim
+    assert set(calls) == {(*shape, ("sparse", share), ("noise", 0.2)) for share in (0.3, 0.0, 1.0)}
+    assert len(calls) == config.steps + len(KINDS)
+
+
 def test_sizes_grow():
     for preset in PRESETS.values():
-        models = [in_context_sizes.make(one, preset) for one in preset.contestants]
+        models = [make(one, preset) for one in preset.contestants]
         assert all(a.num_parameters < b.num_parameters for a, b in pairwise(models))
         sizes = [(model.config.num_hiddens, model.config.num_blks) for model in models]
+        assert [model.config.num_heads for model in models] == [one.num_heads for one in preset.contestants]
+        assert {(model.settings.lr, model.settings.lr_matrices) for model in models} == {
+            (preset.lr, preset.lr_matrices)
+        }
         assert sizes == sorted(sizes) and sizes == [(one.num_hiddens, one.num_blks) for one in preset.contestants]
-    laptop = [in_context_sizes.make(one, PRESETS["laptop"]).num_parameters for one in PRESETS["laptop"].contestants]
+    laptop = [make(one, PRESETS["laptop"]).num_parameters for one in PRESETS["laptop"].contestants]
     assert len(laptop) == 5 and laptop[0] < 5_000 and laptop[-1] > 150_000
     assert {one.num_hiddens // one.num_heads for preset in PRESETS.values() for one in preset.contestants} == {16}
 
 
 def test_flops_are_those_of_what_multiplies():
     config = PRESETS["smoke"]
-    model = in_context_sizes.make(config.contestants[1], config)
+    model = make(config.contestants[1], config)
     matrices = sum(p.numel() for p in model.parameters() if p.dim() > 1)
     assert matrices == matrix_parameters(model.config) + model.embedding.weight.numel()
     tokens = 2 * config.examples
     attention = 4 * tokens * model.config.num_hiddens * model.config.num_blks
-    assert in_context_sizes.task_flops(model, config) == 3 * tokens * (2 * matrices + attention)
+    assert task_flops(model, config) == 3 * tokens * (2 * matrices + attention)
 
 
 def test_what_the_sizes_make_of_examples():
@@ -152,7 +170,8 @@ def test_the_record_tells_what_was_trained(tmp_path, monkeypatch):
     small, large = metrics["models"].values()
     assert small["tasks_seen"] == large["tasks_seen"] == config.steps * config.batch_size
     assert small["parameters"] < large["parameters"] and small["flops"] < large["flops"]
-    for name, one in metrics["models"].items():
+    for (name, one), contestant in zip(metrics["models"].items(), config.contestants, strict=True):
+        assert one["flops"] == one["tasks_seen"] * task_flops(make(contestant, config), config)
         assert len(one["errors"]) == len(one["step_s"]) == seeds
         for kind in KINDS:
             shares = [errors[kind][3] / metrics["references"][kind]["zero"][3] for errors in one["errors"]]
