@@ -10,16 +10,11 @@ ROOT = FOLDER.parent.parent  # of the repository, where the package is not insta
 SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
 # Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
-    "bert_pairs": "new: one sequence of both sentences, or two vectors; about 4 min",
-    "bert_qa": "new: questions about passages; about 9 min",
-    "bert_sentiment": "new: what pretraining is worth, by the number of labels; about 20 min",
-    "bert_tagging": "new: names that nobody has seen; about 6 min",
-    "clip": "new: pictures and captions, classes held out and words never seen; about TIME min",
     "chain_of_thought": "new: sums with and without written steps, five ways, with votes; about 20 min",
+    "clip": "new: pictures and captions, classes held out and words never seen; about 15 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "in_context_sizes": "new: no, one and a few examples, by the size of the model; about 12 min",
-    "scaling": "new: 20 GPTs and one that they foretell; about 25 min",
     "instruct": "new: instructions, the best of n, preferences, and a judge that is gamed; about 20 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
     "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
