@@ -13,7 +13,6 @@ from d2lmini.experiments._language import Learner
 from d2lmini.experiments.instruct import PRESETS, Preferring
 from d2lmini.objectives import dpo_loss
 
-
 BEGINNINGS = "do", "does", "is", "are", "am", "has", "have", "can", "must"
 
 

@@ -1,4 +1,4 @@
-"""CLIP: its loss by hand, both ways alike, a temperature that is learned and has a limit, and classes by their names."""
+"""CLIP: its loss by hand, both ways alike, a learned temperature that has a limit, and classes by their names."""
 
 import math
 import warnings
