@@ -118,6 +118,24 @@ class Adder(GPT):
         return _drawn.optimizer_of(self, self.settings)
 
 
+def check(config):
+    """Raises ValueError where a setting would be found wrong only after hours of training, or never."""
+    if not config.contestants:
+        raise ValueError("there is no contestant, expected one at least")
+    for one in config.contestants:
+        for key, forms in (("form", _sums.FORMS), ("flops_of", (*_sums.FORMS, None))):
+            if getattr(one, key) not in forms:
+                raise ValueError(
+                    f"{key} of {one.name!r} is {getattr(one, key)!r}, expected one of {', '.join(map(str, forms))}"
+                )
+        if not 0 <= one.wrong <= 1:
+            raise ValueError(f"wrong of {one.name!r} is {one.wrong}, expected a share from 0 to 1")
+    if not config.votes or not all(1 <= n <= config.samples for n in config.votes):
+        raise ValueError(f"votes are {config.votes}, expected each from 1 to the {config.samples} samples")
+    if not 1 <= config.voted <= config.questions:
+        raise ValueError(f"voted is {config.voted}, expected 1 to the {config.questions} questions")
+
+
 def sums_of(config):
     """The `Sums` that a configuration asks for."""
     return Sums(config.digits, max(config.summands + config.longer))
@@ -182,7 +200,11 @@ def run(config, device, parts=None):
         `examine` tells, ``falsified``, by number of summands what `falsify` does, None without steps, and ``step_s``;
         ``width``: digits of every number that is written) and ``curves`` of each training: ``step`` and ``train_loss``,
         of what is written alone.
+
+    Raises:
+        ValueError: see `check`.
     """
+    check(config)
     parts = parts or Parts()
     first = ("parameters", "examples", "flops", "shown")
     models, curves = _drawn.contest(learn, config, device, parts, first, ("tests", "falsified", "step_s"))
