@@ -119,6 +119,20 @@ class Preferring(Module):
         return torch.optim.AdamW(self.parameters(), lr=self.lr, betas=(0.9, 0.95), weight_decay=0.0)
 
 
+def check(config):
+    """Raises ValueError where a setting would be found wrong only after the training."""
+    if not config.judges or set(config.judges) - rules.JUDGES.keys():
+        raise ValueError(f"judges are {config.judges}, expected some of {', '.join(rules.JUDGES)}")
+    if not config.best_of or min(config.best_of) < 1:
+        raise ValueError(
+            f"best_of is {config.best_of}, expected numbers from 1: of how many answers is the best taken?"
+        )
+    if not config.betas or not min(config.betas) > 0:
+        raise ValueError(f"betas are {config.betas}, expected numbers above 0")
+    if config.answers < 2:
+        raise ValueError(f"answers is {config.answers}, expected at least 2: a pair is of two answers to a prompt")
+
+
 class Run:
     """The models of a run with one seed; one that was trained in a part before comes from its checkpoint."""
 
@@ -131,6 +145,12 @@ class Run:
         # what is judged is not what was demonstrated
         made = rules.examples(config.demonstrations + config.judged, "train", config.forms, config.max_words)
         self.demonstrated, self.asked = made[: config.demonstrations], made[config.demonstrations :]
+        longest = 1 + max(len(one.prompt) for one in (*made, *self.tests))  # <bos>
+        if longest + config.answer_len > config.model.max_len:
+            raise ValueError(
+                f"a prompt of {longest} tokens and an answer of {config.answer_len} tokens do not fit into the context "
+                f"of {config.model.max_len} (max_len): lower answer_len or max_words"
+            )
         self.made, self.drawn = {}, {}
 
     def name(self, what):
@@ -232,10 +252,10 @@ def run(config, device, parts=None):
         beta 0.1") and of `IMITATED` ``pairs``, ``measured`` at the end and ``path``, the same numbers over the steps.
 
     Raises:
-        ValueError: a judge or a form is unknown, or answers do not fit into the context.
+        ValueError: see `check`; a form is unknown, answers do not fit into the context, or a judge likes all answers to
+            each prompt alike.
     """
-    if not config.judges or set(config.judges) - rules.JUDGES.keys():
-        raise ValueError(f"judges are {config.judges}, expected some of {', '.join(rules.JUDGES)}")
+    check(config)
     parts, runs, curves = parts or Parts(), [], {}
     for seed in config.seeds:
         one = Run(config, device, parts, seed)
