@@ -1,5 +1,6 @@
 """What experiments share: to train a model in a part of a run, and to write down curves and several seeds."""
 
+import math
 from statistics import mean, stdev
 
 from d2lmini.experiments._parts import Parts
@@ -111,3 +112,14 @@ def columns(rows):
 def summary(scores):
     """``mean`` and ``spread``, the standard deviation, of the scores of several seeds; of one, a spread of None."""
     return {"mean": mean(scores), "spread": stdev(scores) if len(scores) > 1 else None}
+
+
+def share(hits):
+    """``accuracy``, the share of booleans that are true, and its standard ``error``, sqrt(p (1 - p) / n)."""
+    p = mean(map(float, hits))
+    return {"accuracy": p, "error": math.sqrt(p * (1 - p) / len(hits))}
+
+
+def standard_error(values):
+    """Of the mean of values of independent examples; None where there is but one."""
+    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None

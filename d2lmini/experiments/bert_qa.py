@@ -5,18 +5,17 @@ with the question; a small encoder from scratch; the published six-layer weights
 those of SQuAD's own script. Not all training questions are used where minutes are few: the record says how many.
 """
 
-import math
 import random
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from statistics import mean, stdev
+from statistics import mean
 
 import torch
 
 from d2lmini.data.question_answering import SQuAD
 from d2lmini.data.squad import FILES
 from d2lmini.data.text import split_sentences
-from d2lmini.experiments import _fine_tuning
+from d2lmini.experiments import _common, _fine_tuning
 from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadeQuestions
 from d2lmini.experiments._parts import Parts
@@ -141,7 +140,7 @@ def scores(found, questions):
         kind: {"questions": len(ones), "exact_match": mean(one[0] for one in ones), "f1": mean(one[1] for one in ones)}
         for kind, ones in sorted(kinds.items())
     }
-    errors = {name: stdev(row) / math.sqrt(len(row)) for name, row in (("exact_match", exact), ("f1", f1))}
+    errors = {name: _common.standard_error(row) for name, row in (("exact_match", exact), ("f1", f1))}
     return {
         "exact_match": mean(exact),
         "f1": mean(f1),

@@ -11,21 +11,19 @@ Source: Wei et al. 2022 and Nye et al. 2021 for steps; Wang et al. 2023 for vote
 2024 for fillers; Lee et al. 2024 for sums by a small GPT.
 """
 
-import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import mean, median
 
 import torch
 
-from d2lmini.decoding.votes import vote_accuracy
 from d2lmini.experiments import _common, _drawn, _sums
 from d2lmini.experiments._parts import Parts
-from d2lmini.experiments._sums import Sums, adds_up
+from d2lmini.experiments._sums import Sums
+from d2lmini.experiments._sums_asked import SPARE, examine, falsify, show, test_questions
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPT_CONFIGS
-
-SPARE = 8  # tokens that a response may have beyond the right one before it counts as endless
+from d2lmini.scaling import gpt_training_flops
 
 
 @dataclass(frozen=True)
@@ -120,6 +118,24 @@ class Adder(GPT):
         return _drawn.optimizer_of(self, self.settings)
 
 
+def check(config):
+    """Raises ValueError where a setting would be found wrong only after hours of training, or never."""
+    if not config.contestants:
+        raise ValueError("there is no contestant, expected one at least")
+    for one in config.contestants:
+        for key, forms in (("form", _sums.FORMS), ("flops_of", (*_sums.FORMS, None))):
+            if getattr(one, key) not in forms:
+                raise ValueError(
+                    f"{key} of {one.name!r} is {getattr(one, key)!r}, expected one of {', '.join(map(str, forms))}"
+                )
+        if not 0 <= one.wrong <= 1:
+            raise ValueError(f"wrong of {one.name!r} is {one.wrong}, expected a share from 0 to 1")
+    if not config.votes or not all(1 <= n <= config.samples for n in config.votes):
+        raise ValueError(f"votes are {config.votes}, expected each from 1 to the {config.samples} samples")
+    if not 1 <= config.voted <= config.questions:
+        raise ValueError(f"voted is {config.voted}, expected 1 to the {config.questions} questions")
+
+
 def sums_of(config):
     """The `Sums` that a configuration asks for."""
     return Sums(config.digits, max(config.summands + config.longer))
@@ -128,15 +144,11 @@ def sums_of(config):
 def example_flops(model, sums, form, nums):
     """Floating-point operations that one example of a training needs on average, forward and backward.
 
-    Two for each weight of a matrix and each token that it multiplies, and those of attention with what each token may
-    see; backward twice as many as forward. Padding is not counted, a look-up of embeddings multiplies nothing.
+    Of attention what each token may see; padding is not counted.
     """
-    config, each = model.config, []
-    weights = sum(p.numel() for p in model.blks.parameters() if p.dim() > 1) + model.dense.weight.numel()
-    for num in nums:
-        T = sums.length(form, num) - 1  # the end is not read
-        each.append(3 * (2 * weights * T + 2 * config.num_blks * config.num_hiddens * T * (T + 1)))
-    return mean(each)
+    # the end is not read
+    lengths = [sums.length(form, num) - 1 for num in nums]
+    return mean(gpt_training_flops(model.config, T, context=T, causal=True) for T in lengths)
 
 
 def steps_of(contestant, config, model, sums):
@@ -145,125 +157,6 @@ def steps_of(contestant, config, model, sums):
         return config.steps
     cost = {form: example_flops(model, sums, form, config.summands) for form in (contestant.form, contestant.flops_of)}
     return round(config.steps * cost[contestant.flops_of] / cost[contestant.form])
-
-
-@torch.no_grad()
-def ask(model, sums, prompts, max_new, **options):
-    """Responses to questions.
-
-    Args:
-        model: an `Adder`.
-        sums: a `Sums`.
-        prompts: tokens (B, n), with fillers where the model is given them.
-        max_new: tokens after which a response that has no end counts as endless.
-        options: of `GPT.generate`, such as ``temperature`` and ``num_samples``.
-
-    Returns:
-        for each question the tokens of its response, or with ``num_samples`` those of each sample, up to the end.
-
-    Raises:
-        ValueError: the question with its response is longer than the context.
-    """
-    if prompts.shape[1] + max_new > model.config.max_len:
-        raise ValueError(
-            f"a question of {prompts.shape[1]} tokens and a response of {max_new} do not fit into the context of "
-            f"{model.config.max_len}: there are more summands than {sums.longest}, for which it was made"
-        )
-    return model.eval().generate(prompts, max_new, stop=_sums.END, **options).tokens.tolist()
-
-
-def test_questions(sums, num, count):
-    """Summands (count, num) of a test, the same for all models."""
-    return sums.draw(count, num, torch.Generator().manual_seed(10_000 + num))
-
-
-def prompts_of(sums, summands, form):
-    """Questions (B, n) with the fillers that a model of that form is given, and the tokens that a response may have."""
-    response, given = sums.responses(summands, form)
-    return torch.cat([sums.questions(summands), response[:, :given]], 1), response.shape[1] - given + SPARE
-
-
-def examine(model, form, sums, num, config, seed):
-    """What a model answers to questions with ``num`` summands.
-
-    Returns:
-        dict of ``greedy`` (``accuracy``, its standard ``error``, ``unread``: the share of responses that are none; with
-        steps ``steps_add_up``, the share of the written numbers that are the one before them and the next summand, and
-        ``right_with_wrong_steps``, the share of the right answers behind steps that are not all right) and ``votes``,
-        by temperature and number of votes what `vote_accuracy` returns; and the samples at the last temperature.
-    """
-    summands = test_questions(sums, num, config.questions)
-    right = summands.sum(1).tolist()
-    prompts, max_new = prompts_of(sums, summands, form)
-    found = [sums.read(tokens) for tokens in ask(model, sums, prompts, max_new, temperature=0)]
-    hits = [bool(numbers) and numbers[-1] == truth for numbers, truth in zip(found, right, strict=True)]
-    told = {"greedy": _share(hits) | {"unread": found.count(None) / len(found)}}
-    if form == "steps":
-        told["greedy"] |= _steps(summands.tolist(), found, hits)
-    told["votes"], drawn = {}, None
-    for temperature in config.temperatures:
-        drawn = samples(model, form, sums, summands[: config.voted], temperature, config.samples, seed)
-        answers = [[numbers and numbers[-1] for numbers in row] for row in drawn]
-        told["votes"][str(temperature)] = {
-            str(n): vote_accuracy(answers, right[: config.voted], n) for n in config.votes
-        }
-    return told, drawn
-
-
-def samples(model, form, sums, summands, temperature, number, seed):
-    """Samples for each question, as `Sums.read` reads them."""
-    prompts, max_new = prompts_of(sums, summands, form)
-    generator = torch.Generator().manual_seed(seed)
-    drawn = ask(model, sums, prompts, max_new, temperature=temperature, num_samples=number, generator=generator)
-    return [[sums.read(tokens) for tokens in row] for row in drawn]
-
-
-def _share(hits):
-    """Share of what is true, and its standard error."""
-    p = mean(map(float, hits))
-    return {"accuracy": p, "error": math.sqrt(p * (1 - p) / len(hits))}
-
-
-def _steps(summands, found, hits):
-    sound = [adds_up(*pair) for pair in zip(summands, [numbers or [] for numbers in found], strict=True)]
-    right = [all(row) for row, hit in zip(sound, hits, strict=True) if hit]
-    every = [one for row in sound for one in row]
-    return {
-        "steps_add_up": mean(map(float, every)) if every else None,
-        "right_with_wrong_steps": 1 - mean(map(float, right)) if right else None,
-    }
-
-
-def falsify(model, sums, num, config):
-    """Does a model that was given false steps follow them? The last running sum before the answer is another one.
-
-    Returns:
-        dict of shares of the answers: ``follows``, those that add the last summand to the false sum, and ``right``,
-        those that are right all the same.
-    """
-    summands = test_questions(sums, num, config.questions)
-    generator, running = torch.Generator().manual_seed(20_000 + num), summands.cumsum(1)[:, 1:]
-    others = sums.draw(*summands.shape, generator).cumsum(1)[:, 1:]
-    false = torch.where(others == running, others + 1, others)[:, -2]
-    numbers = torch.cat([running[:, :-2], false[:, None], running[:, -1:]], 1)
-    steps = sums.written(numbers)[:, : -sums.width - 1]
-    found = ask(model, sums, torch.cat([sums.questions(summands), steps], 1), sums.width + 1, temperature=0)
-    answers = [numbers and numbers[-1] for numbers in map(sums.read, found)]
-    wanted = {"follows": (false + summands[:, -1]).tolist(), "right": running[:, -1].tolist()}
-    return {key: mean(float(a == b) for a, b in zip(answers, values, strict=True)) for key, values in wanted.items()}
-
-
-def show(summands, drawn, number):
-    """Questions with all their samples, for `VoteExplorer`: of those on which samples differ the first, then others.
-
-    Args:
-        summands: (B, num). drawn: what `samples` gives for them. number: how many to show.
-    """
-    cards = [
-        {"summands": question, "right": sum(question), "samples": row}
-        for question, row in zip(summands.tolist(), drawn, strict=True)
-    ]
-    return sorted(cards, key=lambda card: len({str(numbers) for numbers in card["samples"]}) < 2)[:number]
 
 
 def learn(contestant, config, seed, device, parts, name):
@@ -307,7 +200,11 @@ def run(config, device, parts=None):
         `examine` tells, ``falsified``, by number of summands what `falsify` does, None without steps, and ``step_s``;
         ``width``: digits of every number that is written) and ``curves`` of each training: ``step`` and ``train_loss``,
         of what is written alone.
+
+    Raises:
+        ValueError: see `check`.
     """
+    check(config)
     parts = parts or Parts()
     first = ("parameters", "examples", "flops", "shown")
     models, curves = _drawn.contest(learn, config, device, parts, first, ("tests", "falsified", "step_s"))

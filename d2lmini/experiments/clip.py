@@ -245,13 +245,24 @@ def classify(config, seed, device, parts, part):
     return found["metrics"] | {"parameters": net.num_parameters, "curves": found["curves"]}
 
 
+def check(config):
+    """Raises ValueError unless each split leaves out two classes or more, and leaves two."""
+    for split in config.splits:
+        if not 2 <= len(set(split)) == len(split) <= len(FASHION_MNIST_LABELS) - 2 or not set(split) <= set(range(10)):
+            raise ValueError(f"a split is {split}, expected from 2 to 8 different labels, each from 0 to 9")
+
+
 def run(config, device, parts=None):
     """Trains the classifier, every contestant and every split with every seed; see `_vision.run` for the arguments.
 
     Returns:
         dict with ``metrics``: lists over the seeds of ``classifier`` (`_vision.measures`), ``contestants`` by name
         (`on_all`) and ``splits`` by the classes held out (`without`); ``curves`` of each training; and ``data``.
+
+    Raises:
+        ValueError: see `check`.
     """
+    check(config)
     parts = parts or Parts()
     works = {("classifier", "classifier"): (classify,)}
     works |= {("contestants", one.name): (on_all, one) for one in config.contestants}

@@ -17,15 +17,14 @@ import torch
 
 from d2lmini.experiments import _common, _drawn, _language
 from d2lmini.experiments import _instructions as rules
+from d2lmini.experiments._judged import best_of, draw_answers, judged, log_probs, measure
 from d2lmini.experiments._language import Recipe
 from d2lmini.experiments._parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.objectives.preferences import (
     answer_batch,
-    best_of_n_kl,
     check_preferences,
     dpo_loss,
-    expected_best_of,
     preference_pairs,
     sequence_log_probs,
 )
@@ -40,10 +39,10 @@ class Config(Recipe):
 
     ``forms`` of instructions are about sentences of up to ``max_words`` words, of which ``num_pairs`` are there to
     pretrain. ``demonstrations`` teach for ``tuning_steps``, by the same recipe; ``politeness`` is the probability of
-    each courtesy in them. Of ``judged`` further instructions ``answers`` each are drawn, of ``answer_len`` tokens at most, for pairs.
-    DPO takes ``dpo_steps`` with ``dpo_batch`` pairs a step for each of ``judges`` and of ``betas``; it is measured
-    ``dpo_checks`` times. ``tested`` instructions measure each step by one answer each, and the best of n by as many as
-    the largest of ``best_of``; ``bonus`` is what a courtesy adds for the flattered judge.
+    each courtesy in them. Of ``judged`` further instructions ``answers`` each are drawn, of ``answer_len`` tokens at
+    most, for pairs. DPO takes ``dpo_steps`` with ``dpo_batch`` pairs a step for each of ``judges`` and of ``betas``; it
+    is measured ``dpo_checks`` times. ``tested`` instructions measure each step by one answer each, and the best of n by
+    as many as the largest of ``best_of``; ``bonus`` is what a courtesy adds for the flattered judge.
     """
 
     forms: tuple = tuple(rules.INSTRUCTIONS)
@@ -120,88 +119,18 @@ class Preferring(Module):
         return torch.optim.AdamW(self.parameters(), lr=self.lr, betas=(0.9, 0.95), weight_decay=0.0)
 
 
-@torch.no_grad()
-def log_probs(model, prompts, answers, at_once=256):
-    """Log-probabilities (N,) of answers to prompts, lists of N lists of ids, on the CPU."""
-    device, found = model.embedding.weight.device, []
-    for i in range(0, len(prompts), at_once):
-        inputs, labels = answer_batch(prompts[i : i + at_once], answers[i : i + at_once])
-        found.append(sequence_log_probs(model(inputs.to(device)), labels.to(device)).cpu())
-    return torch.cat(found)
-
-
-def draw_answers(model, prompts, num, tokens, config, seed):
-    """Answers as the model gives them, at temperature 1: of each prompt a list of ``num`` lists of ids."""
-    model.eval()
-    generator, found = torch.Generator().manual_seed(seed), []
-    for i in range(0, len(prompts), max(1, 1_024 // num)):
-        group = prompts[i : i + max(1, 1_024 // num)]
-        drawn = model.generate(group, config.answer_len, stop=tokens[rules.EOS], num_samples=num, generator=generator)
-        for rows, lengths in zip(drawn.tokens.tolist(), drawn.lengths.tolist(), strict=True):
-            # with its <eos>, if it came so far
-            found.append([row[: length + 1] for row, length in zip(rows, lengths, strict=True)])
-    return found
-
-
-def judged(tokens, examples, answers, config):
-    """What the judges say of answers: dict of (B, n) for "followed", each of the judges, and "words", the length."""
-    rows = [[tokens.words(answer) for answer in row] for row in answers]
-    rights = [one.answer for one in examples]
-
-    def each(score):
-        found = [[score(answer, right) for answer in row] for row, right in zip(rows, rights, strict=True)]
-        return torch.tensor(found, dtype=torch.float64)
-
-    return {
-        "followed": each(rules.follows),
-        "honest": each(rules.honest),
-        "flattered": each(lambda answer, right: rules.flattered(answer, right, config.bonus)),
-        "words": each(lambda answer, right: len(answer)),
-    }
-
-
-def measure(model, reference, tokens, examples, config):
-    """A policy on unseen instructions, by one answer each.
-
-    Returns:
-        dict with the means of what `judged` tells, ``kl`` from the reference in nats (None: there is none), ``forms``
-        (of each the share that is followed) and ``samples``.
-    """
-    prompts = [tokens.prompt(one) for one in examples]
-    answers = draw_answers(model, prompts, 1, tokens, config, seed=10_000)
-    scores = judged(tokens, examples, answers, config)
-    found = {name: score.mean().item() for name, score in scores.items()}
-    found["error"] = (scores["followed"].std() / len(examples) ** 0.5).item()
-    if reference is None:
-        found["kl"] = None
-    else:
-        firsts = [row[0] for row in answers]
-        found["kl"] = (log_probs(model, prompts, firsts) - log_probs(reference, prompts, firsts)).double().mean().item()
-    found["forms"] = {
-        form: scores["followed"][[one.form == form for one in examples]].mean().item() for form in config.forms
-    }
-    found["samples"] = [
-        {"prompt": " ".join(one.prompt[:-1]), "right": " ".join(one.answer), "answer": " ".join(tokens.words(row[0]))}
-        for one, row in zip(examples[: config.shown], answers, strict=False)
-    ]
-    return found
-
-
-def best_of(model, tokens, examples, config):
-    """The best of n answers by each judge: dict of lists with a value for each n, and ``kl_bound``."""
-    answers = draw_answers(model, [tokens.prompt(one) for one in examples], max(config.best_of), tokens, config, 20_000)
-    scores = judged(tokens, examples, answers, config)
-    return {
-        "n": list(config.best_of),
-        "kl_bound": [best_of_n_kl(n) for n in config.best_of],
-        **{
-            judge: {
-                name: [expected_best_of(scores[judge], values, n).mean().item() for n in config.best_of]
-                for name, values in scores.items()
-            }
-            for judge in config.judges
-        },
-    }
+def check(config):
+    """Raises ValueError where a setting would be found wrong only after the training."""
+    if not config.judges or set(config.judges) - rules.JUDGES.keys():
+        raise ValueError(f"judges are {config.judges}, expected some of {', '.join(rules.JUDGES)}")
+    if not config.best_of or min(config.best_of) < 1:
+        raise ValueError(
+            f"best_of is {config.best_of}, expected numbers from 1: of how many answers is the best taken?"
+        )
+    if not config.betas or not min(config.betas) > 0:
+        raise ValueError(f"betas are {config.betas}, expected numbers above 0")
+    if config.answers < 2:
+        raise ValueError(f"answers is {config.answers}, expected at least 2: a pair is of two answers to a prompt")
 
 
 class Run:
@@ -216,6 +145,12 @@ class Run:
         # what is judged is not what was demonstrated
         made = rules.examples(config.demonstrations + config.judged, "train", config.forms, config.max_words)
         self.demonstrated, self.asked = made[: config.demonstrations], made[config.demonstrations :]
+        longest = 1 + max(len(one.prompt) for one in (*made, *self.tests))  # <bos>
+        if longest + config.answer_len > config.model.max_len:
+            raise ValueError(
+                f"a prompt of {longest} tokens and an answer of {config.answer_len} tokens do not fit into the context "
+                f"of {config.model.max_len} (max_len): lower answer_len or max_words"
+            )
         self.made, self.drawn = {}, {}
 
     def name(self, what):
@@ -317,10 +252,10 @@ def run(config, device, parts=None):
         beta 0.1") and of `IMITATED` ``pairs``, ``measured`` at the end and ``path``, the same numbers over the steps.
 
     Raises:
-        ValueError: a judge or a form is unknown, or answers do not fit into the context.
+        ValueError: see `check`; a form is unknown, answers do not fit into the context, or a judge likes all answers to
+            each prompt alike.
     """
-    if not config.judges or set(config.judges) - rules.JUDGES.keys():
-        raise ValueError(f"judges are {config.judges}, expected some of {', '.join(rules.JUDGES)}")
+    check(config)
     parts, runs, curves = parts or Parts(), [], {}
     for seed in config.seeds:
         one = Run(config, device, parts, seed)

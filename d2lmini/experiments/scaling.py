@@ -111,26 +111,37 @@ def learn(config, size, steps, factor, tokenizer, ids, device, seed, parts, name
     """Trains one GPT to the end of its own schedule: a dict for JSON. A run that diverged has a loss of None."""
     model = _model(config, size, len(tokenizer))
     recipe = replace(config, model=model, steps=steps, lr=config.lr * factor, lr_matrices=config.lr_matrices * factor)
-    learner, history = _language.train(recipe, *ids, device, seed, parts=parts, name=name)
-    by_place = _language.loss_by_place(learner, ids[1], recipe)  # the same crops for every run
-    loss = by_place.mean().item()
+    try:
+        learner, history = _language.train(recipe, *ids, device, seed, parts=parts, name=name)
+        loss = _language.loss_by_place(learner, ids[1], recipe).mean().item()  # the same crops for every run
+        train_s = round(history["seconds"][-1], 3)
+    except FloatingPointError as error:  # what diverges so soon is one rate too many, and no reason to stop the sweep
+        print(f"{name}: {error}", flush=True)
+        loss, train_s = math.nan, None
     tokens = steps * config.batch_size * model.max_len
-    embeddings = learner.embedding.weight.numel()
     return {
         "size": label(size),
         "steps": steps,
         "rate_factor": factor,
         "seed": seed,
-        "parameters": {
-            "matrices": matrix_parameters(model),
-            "all": learner.num_parameters,
-            "blocks": learner.num_parameters - embeddings - learner.dense.weight.numel(),
-        },
+        "parameters": _counts(recipe),
         "tokens": tokens,
         "passes": tokens / len(ids[0]),
         "flops": gpt_training_flops(model, tokens),
         "loss": loss if math.isfinite(loss) else None,
-        "train_s": round(history["seconds"][-1], 3),
+        "train_s": train_s,
+    }
+
+
+def _counts(recipe):
+    """Parameters of the GPT of a recipe, by `_power_laws.COUNTS`."""
+    with torch.device("meta"):
+        learner = _language.Learner(recipe)
+    outside = learner.embedding.weight.numel() + learner.dense.weight.numel()
+    return {
+        "matrices": matrix_parameters(recipe.model),
+        "all": learner.num_parameters,
+        "blocks": learner.num_parameters - outside,
     }
 
 
@@ -217,15 +228,8 @@ def run(config, device, parts=None):
 def _held_back(config):
     """What is known of the held-back run before it is trained: its parameters, tokens and FLOPs."""
     model = _model(config, config.held_back)
-    with torch.device("meta"):
-        learner = _language.Learner(replace(config, model=model))
     tokens = config.held_back_steps * config.batch_size * model.max_len
-    outside = learner.embedding.weight.numel() + learner.dense.weight.numel()
-    counts = {
-        "matrices": matrix_parameters(model),
-        "all": learner.num_parameters,
-        "blocks": learner.num_parameters - outside,
-    }
+    counts = _counts(replace(config, model=model))
     return {"parameters": counts, "tokens": tokens, "flops": gpt_training_flops(model, tokens)}
 
 

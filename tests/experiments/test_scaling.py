@@ -82,3 +82,19 @@ def test_another_vocabulary_is_another_model():
     config = replace(PRESETS["smoke"], vocab_size=10**6, sizes=(Size(8, 1, 1),))
     with pytest.raises(ValueError, match="expected vocab_size 1000000"):
         scaling.run(config, torch.device("cpu"))
+
+
+@pytest.mark.train
+def test_a_run_that_diverged_has_no_loss_and_stops_no_other(capsys):
+    config = PRESETS["smoke"]
+    tokenizer = range(config.vocab_size)
+    ids = [torch.arange(2_000) % config.vocab_size] * 2
+    arguments = (config.sizes[0], 8, 1e30, tokenizer, ids, torch.device("cpu"), 0, Parts(), "too fast")
+    run = scaling.learn(config, *arguments)
+    assert run["loss"] is None and run["train_s"] is None and "too fast: " in capsys.readouterr().out
+    calm = scaling.learn(config, arguments[0], 8, 1.0, *arguments[3:])
+    assert calm["loss"] > 0 and calm["train_s"] > 0
+    assert {key: run[key] for key in ("parameters", "flops", "tokens", "size")} == {
+        key: calm[key] for key in ("parameters", "flops", "tokens", "size")
+    }
+    assert scaling.best_factor([run, calm]) == 1.0

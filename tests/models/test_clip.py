@@ -1,4 +1,4 @@
-"""CLIP: its loss by hand, both ways alike, a temperature that is learned and has a limit, and classes by their names."""
+"""CLIP: its loss by hand, both ways alike, a learned temperature that has a limit, and classes by their names."""
 
 import math
 import warnings
@@ -126,7 +126,11 @@ def test_zero_shot():
     scores = model.zero_shot(images, texts, encode)
     assert scores.shape == (4, 3)
     boots = torch.cat([model.embed_texts(*encode([text])) for text in texts[1]]).mean(0)
-    vectors = [model.embed_texts(*encode(["a bag"]))[0], boots / boots.norm(), model.embed_texts(*encode(["a coat"]))[0]]
+    vectors = [
+        model.embed_texts(*encode(["a bag"]))[0],
+        boots / boots.norm(),
+        model.embed_texts(*encode(["a coat"]))[0],
+    ]
     want = model.embed_images(images) @ torch.stack(vectors).T / 0.07
     assert torch.allclose(scores, want, atol=1e-4)
     assert torch.allclose(model.zero_shot(images, texts[::-1], encode), scores.flip(1), atol=1e-5)
