@@ -62,7 +62,7 @@ function render({ model, el }) {
     const told = families.map(({ name, grid, rows }, n) => {
       const { names, heads, cells, chips } = drawn[n], sees = (s) => grid.get(token * N + s) === true;
       for (const [t, node] of names) place(node, { "font-weight": t === token ? 700 : 400, opacity: t === token ? 1 : 0.75 });
-      for (const [s, node] of heads) place(node, { "font-weight": sees(s) ? 700 : 400, opacity: sees(s) ? 1 : 0.6 });
+      for (const [s, node] of heads) place(node, { "font-weight": sees(s) ? 700 : 400, opacity: sees(s) ? 1 : 0.75 });
       for (const { node, t, seen } of cells) {
         const lit = t === token;
         place(node, { fill: !seen ? "transparent" : lit ? "var(--orange)" : "var(--blue)", "fill-opacity": lit ? 0.9 : 0.45,
@@ -71,7 +71,7 @@ function render({ model, el }) {
       for (const { s, node } of chips) {
         place(node, { "data-seen": sees(s), "aria-hidden": !sees(s) });
         node.style.cssText = "padding: 1px 6px; border-radius: 4px; border: 1px solid; "
-          + (sees(s) ? "border-color: var(--orange); background: color-mix(in srgb, var(--orange) 30%, transparent)" : "border-color: transparent; opacity: 0.6");
+          + (sees(s) ? "border-color: var(--orange); background: color-mix(in srgb, var(--orange) 30%, transparent)" : "border-color: transparent; opacity: 0.8; text-decoration: line-through");
       }
       const count = chips.filter(({ s }) => sees(s)).length;
       return `${name}: ${rows.includes(token) ? count : "no row"}`;
