@@ -15,7 +15,6 @@ WAITING = {
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "in_context_sizes": "new: no, one and a few examples, by the size of the model; about 12 min",
-    "instruct": "new: instructions, the best of n, preferences, and a judge that is gamed; about 20 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
     "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
     "vision_d2l": "new: two epochs as published, and the cure; about 30 min",
