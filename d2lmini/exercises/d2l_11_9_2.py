@@ -61,7 +61,7 @@ one of n attempts (own-17.4 estimates it without bias), on problems that are you
 
 **2. Reading with examples in the context: fields from reports.** Each report becomes a date, a place, an amount. What
 carries it is in-context learning (Brown et al. 2020): a handful of examples says what is meant, and no label is needed.
-Baseline: a BERT-size model, fine-tuned on a few thousand labels. It is faster by far and often as good, so the large
+Baseline: a BERT-size model, fine-tuned on a few thousand labels. It is far smaller, and can be as good, so the large
 model pays while labels are lacking, or to *make* the labels of the small one. A mistake is silent: a wrong amount looks
 like a right one. Therefore each field must be a quotation of the report, which a program verifies; the probability of
 the answer, calibrated on some hundred reports read by people, says which go to a person. Measure: share of fields that
