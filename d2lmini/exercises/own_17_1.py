@@ -34,21 +34,18 @@ def fit_law(sizes, losses):
         design = torch.stack([torch.ones_like(x), middle - x], dim=1)
         log_a, b = torch.linalg.lstsq(design, (losses - E).log()[:, None]).solution[:, 0]
         theta = torch.stack([E.log(), log_a, b.log()])  # logarithms of what must stay above 0
-
-        def residuals(theta):
+        damping, cost = 1e-3, torch.inf
+        for _ in range(100):  # Levenberg and Marquardt
             E, a, b = theta.exp()
-            return (E + a * torch.exp(-b * (x - middle))).log() - y
-
-        damping, cost = 1e-3, residuals(theta).square().sum()
-        for _ in range(300):  # Levenberg and Marquardt
-            J, r = torch.func.jacfwd(residuals)(theta), residuals(theta)
-            step = torch.linalg.solve(J.T @ J + damping * torch.eye(3).to(J), J.T @ r)
-            new = residuals(theta - step).square().sum()
-            if new < cost:
-                theta, cost, damping = theta - step, new, damping / 5
+            term = a * torch.exp(-b * (x - middle))
+            residuals = (E + term).log() - y
+            if (new := residuals.square().sum().item()) < cost:
+                J = torch.stack([E.expand(len(x)), term, -b * (x - middle) * term], dim=1) / (E + term)[:, None]
+                kept, cost, error, damping = theta, new, residuals, damping / 5
             else:
                 damping = min(damping * 4, 1e9)
-        fits.append((cost.item(), theta))
+            theta = kept - torch.linalg.solve(J.T @ J + damping * torch.eye(3).to(J), J.T @ error)
+        fits.append((cost, kept))
     E, a, b = min(fits, key=lambda fit: fit[0])[1].exp()
     return torch.stack([E, a * torch.exp(b * middle), b])
     ### END SOLUTION
@@ -66,7 +63,7 @@ def by_lbfgs(sizes, losses):
         spread = (losses - share * losses.min()).log()
         start = [(share * losses.min()).log(), spread.mean(), torch.tensor(-1.5).to(x)]
         theta = torch.stack(start).requires_grad_()
-        search = torch.optim.LBFGS([theta], 1.0, 500, 2000, 1e-13, 1e-16, 20, "strong_wolfe")
+        search = torch.optim.LBFGS([theta], 1.0, 200, 500, 1e-13, 1e-16, 20, "strong_wolfe")
 
         def closure(theta=theta, search=search):
             search.zero_grad()
@@ -104,17 +101,15 @@ def best_loss_is_the_floor(sizes, losses):
 
 def straightest_line(sizes, losses):
     """Of many floors the one with the straightest line in the logarithm of L - E: other weights for the runs."""
-    best = None
-    for share in torch.linspace(0.0, 0.9999, 20_000).tolist():
-        E = share * losses.min()
-        log_a, slope = _line(sizes.log(), (losses - E).log())
-        error = ((losses - E).log() - log_a - slope * sizes.log()).square().sum()
-        if best is None or error < best[0]:
-            best = error, torch.stack([E, log_a.exp(), -slope])
-    return best[1]
+    E = torch.linspace(0.0, 0.9999, 20_000).to(sizes)[:, None] * losses.min()
+    x, y = sizes.log(), (losses - E).log()  # (20000, n)
+    slope = ((x - x.mean()) * y).sum(1, keepdim=True) / (x - x.mean()).square().sum()
+    log_a = y.mean(1, keepdim=True) - slope * x.mean()
+    best = (y - log_a - slope * x).square().sum(1).argmin()
+    return torch.stack([E[best, 0], log_a[best, 0].exp(), -slope[best, 0]])
 
 
-def _gauss_newton(sizes, theta, residuals, steps=300):
+def _gauss_newton(sizes, theta, residuals, steps=40):
     damping, cost = 1e-3, residuals(theta).square().sum()
     for _ in range(steps):
         J, r = torch.func.jacfwd(residuals)(theta), residuals(theta)
@@ -148,7 +143,7 @@ def a_few_steps(sizes, losses):
     x, y = sizes.log() - sizes.log().mean(), losses.log()
     theta = torch.stack([(0.5 * losses.min()).log(), (losses - 0.5 * losses.min()).log().mean(), x[0] * 0 - 1.0])
     theta = theta.requires_grad_()
-    for _ in range(300):
+    for _ in range(100):
         cost = (torch.logaddexp(theta[0], theta[1] - theta[2].exp() * x) - y).square().mean()
         theta = (theta - 0.1 * torch.autograd.grad(cost, theta)[0]).detach().requires_grad_()
     E, a, b = theta.detach().exp()
@@ -316,9 +311,9 @@ EXERCISE = Exercise(
     parts=[
         Code(
             key="own-17.1a",
-            prompt="Write `fit_law(sizes, losses)`. What is least is the sum of squared differences of *logarithms*, so "
-            "that a run that is a per cent off counts the same whether its loss is large or small. The check has runs "
-            "that lie on a law, and then runs that do not; of the latter it wants your three numbers to 0.2 %, so the "
+            prompt="Write `fit_law(sizes, losses)`. What is least is the sum of squared differences of *logarithms*, "
+            "so that a run that is a per cent off counts the same whether its loss is large or small. The check has "
+            "runs that lie on a law, and then runs that do not; of the latter it wants your three numbers to 0.2 %, so the "
             "search must have arrived.",
             hints=[
                 "If E were known, log(L - E) would be a straight line in log x: `torch.linalg.lstsq`. That is a good "
@@ -534,8 +529,8 @@ The runs are a sample of the runs that one might have made; drawing from them im
 Where the exponents are skewed, as here, quantiles follow.
 
 What the interval does *not* know: whether the law holds beyond the largest run, whether the learning rate was as good
-for all sizes, and what the floor's own uncertainty adds; with E fitted in each sample (`d2l.scaling.bootstrap_laws`) the
-interval is wider. And runs that share a seed or a text err together, which drawing them one by one cannot show.
+for all sizes, and what the floor's own uncertainty adds; with E fitted in each sample (`d2l.scaling.bootstrap_laws`)
+the interval is wider. And runs that share a seed or a text err together, which drawing them one by one cannot show.
 """,
         ),
         Choice(
