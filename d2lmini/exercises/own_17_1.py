@@ -300,7 +300,7 @@ def verify_interval(t, answer):
         if equal:
             draws[:9] = t.integers(0, 3, 9, n)
         want = _interval(sizes.cpu(), losses.cpu(), floor, draws, level)
-        t.same(t.call(answer, sizes, losses, floor, draws, level), want, f"the interval {name}")
+        t.same(t.call(answer, sizes, losses, floor, draws, level), want, f"the interval {name}", tolerance=(1e-5, 1e-7))
 
 
 EXERCISE = Exercise(
@@ -313,8 +313,8 @@ EXERCISE = Exercise(
             key="own-17.1a",
             prompt="Write `fit_law(sizes, losses)`. What is least is the sum of squared differences of *logarithms*, "
             "so that a run that is a per cent off counts the same whether its loss is large or small. The check has "
-            "runs that lie on a law, and then runs that do not; of the latter it wants your three numbers to 0.2 %, so the "
-            "search must have arrived.",
+            "runs that lie on a law, and then runs that do not; of the latter it wants your three numbers to 0.2 %, so "
+            "the search must have arrived.",
             hints=[
                 "If E were known, log(L - E) would be a straight line in log x: `torch.linalg.lstsq`. That is a good "
                 "start, from a few floors E between 0 and the least loss. It is not yet the fit: near the floor a "
