@@ -151,7 +151,7 @@ def a_few_steps(sizes, losses):
 
 
 def verify_law(t, answer):
-    for name, off in (("of runs that lie on a law", 0.0), ("of runs that lie off it", 0.005)):
+    for name, off in (("of runs that lie on a law", 0.0), ("of runs that lie off it", 0.01)):
         n = t.random.randint(12, 15)
         sizes = 10 ** t.rand(n, low=4.0, high=9.0, dtype=torch.float64)
         sizes[:2] = sizes.new_tensor([1e4, 1e9])
@@ -159,6 +159,7 @@ def verify_law(t, answer):
         a = t.random.uniform(2.0, 4.0) * 1e4**b
         law = torch.tensor([E, a, b], dtype=torch.float64)
         noise = off * t.randn(n, dtype=torch.float64)
+        noise[2] += 3 * off  # one that went badly
         losses = (E + a * sizes**-b) * noise.exp()
         if off:
             law = by_the_package(sizes, losses).cpu()
@@ -257,6 +258,26 @@ def each_run_once(sizes, losses, floor, draws, level):
         if x.abs().max() > 1e-9:
             found.append(-(x * (losses[row] - floor).log()).sum() / (x * x).sum())
     return torch.stack(found).quantile(sizes.new_tensor([(1 - level) / 2, (1 + level) / 2]))
+
+
+def of_residuals(sizes, losses, floor, draws, level):
+    """What is drawn is by how much runs miss the line; sizes stay."""
+    x, y = sizes.log() - sizes.log().mean(), (losses - floor).log()
+    line = y.mean() + x * (x * y).sum() / (x * x).sum()
+    exponents = -(x * (line + (y - line)[draws])).sum(1) / (x * x).sum()
+    return exponents.quantile(sizes.new_tensor([(1 - level) / 2, (1 + level) / 2]))
+
+
+def mixed_divisors(sizes, losses, floor, draws, level):
+    """Covariance over n, variance over n - 1."""
+    n = len(sizes)
+    ends = sizes.new_tensor([(1 - level) / 2, (1 + level) / 2])
+    return (_exponents(sizes, losses, floor, draws) * (n - 1) / n).quantile(ends)
+
+
+def not_interpolated(sizes, losses, floor, draws, level):
+    exponents = _exponents(sizes, losses, floor, draws).sort().values
+    return torch.stack([exponents[int(len(exponents) * share)] for share in ((1 - level) / 2, (1 + level) / 2)])
 
 
 def zero_for_no_slope(sizes, losses, floor, draws, level):
@@ -494,6 +515,27 @@ search had stopped early).
                     "once",
                     function=each_run_once,
                     message="a run that was drawn twice counts once: that is no sample with replacement",
+                ),
+                Mutant(
+                    "residuals drawn",
+                    "residuals",
+                    function=of_residuals,
+                    message="residuals are drawn and put on the line again, at the same sizes. That is a bootstrap, "
+                    "too, which trusts the line and that all runs err alike: here whole runs are drawn",
+                ),
+                Mutant(
+                    "n and n - 1",
+                    "divisors",
+                    function=mixed_divisors,
+                    message="the covariance is divided by n and the variance by n - 1 (`torch.var`): take one of them "
+                    "for both",
+                ),
+                Mutant(
+                    "not interpolated",
+                    "not-interpolated",
+                    function=not_interpolated,
+                    message="these are single exponents of the sorted list: between two of them, interpolate "
+                    "(`torch.quantile`)",
                 ),
                 Mutant(
                     "zero for no slope",

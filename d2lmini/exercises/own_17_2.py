@@ -130,6 +130,17 @@ def equal_terms(A, alpha, B, beta, flops):
     return {"parameters": N, "tokens": flops / (6 * N)}
 
 
+def no_six_at_all(A, alpha, B, beta, flops):
+    N = best_split(A, alpha, B, beta, 6 * flops)["parameters"]
+    return {"parameters": N, "tokens": flops / N}
+
+
+def same_factor(A, alpha, B, beta, flops):
+    G = (alpha * A / (beta * B)) ** (1 / (alpha + beta))
+    powers = [(flops / 6) ** (one / (alpha + beta)) for one in (beta, alpha)]
+    return {"parameters": G * powers[0], "tokens": G * powers[1]}
+
+
 def twenty_tokens(A, alpha, B, beta, flops):
     N = math.sqrt(flops / 120)
     return {"parameters": N, "tokens": 20 * N}
@@ -256,6 +267,13 @@ L = 32, f = 11,008, T = 2,048 and D = 10^12.
                     "one norm is missing, that after the last block",
                 ),
                 Mutant(
+                    "learned positions",
+                    "positions",
+                    "embedding + matrices + norms + last",
+                    "embedding + matrices + norms + last + context * h",
+                    "positions are counted as parameters: here they turn queries and keys, and have none",
+                ),
+                Mutant(
                     "layer norms",
                     "layer-norms",
                     "(2 * num_blks + 1) * h",
@@ -282,6 +300,20 @@ L = 32, f = 11,008, T = 2,048 and D = 10^12.
                     "tokens / N",
                     "N / tokens",
                     "these are parameters per token: D / N",
+                ),
+                Mutant(
+                    "whole tokens",
+                    "rounded",
+                    "tokens / N",
+                    "tokens // N",
+                    "tokens per parameter are rounded down: they are no whole number",
+                ),
+                Mutant(
+                    "norms multiplied",
+                    "norms-multiplied",
+                    "products = matrices + last ",
+                    "products = matrices + last + norms ",
+                    "the factors of the norms are counted as a matrix product",
                 ),
                 Mutant(
                     "rule of thumb",
@@ -436,6 +468,18 @@ Gopher's budget of 5.76e23: are these the 70 billion parameters and 1.4 trillion
                     "flops / (6 * N)",
                     "flops / N",
                     "N is right, D is not: 6 N D must be the budget",
+                ),
+                Mutant(
+                    "6 nowhere",
+                    "6-nowhere",
+                    function=no_six_at_all,
+                    message="the 6 of C = 6 N D is missing in both",
+                ),
+                Mutant(
+                    "same factor for both",
+                    "same-factor",
+                    function=same_factor,
+                    message="N is right. For D the factor in front is one over that of N, so that 6 N D is the budget",
                 ),
                 Mutant(
                     "20 tokens a parameter",

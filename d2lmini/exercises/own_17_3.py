@@ -86,6 +86,16 @@ def naive(images, texts, log_scale):
     return -torch.log(scores.diag() ** 2 / (scores.sum(0) * scores.sum(1))).mean() / 2
 
 
+def summed_over_the_batch(images, texts, log_scale):
+    return clip_loss(images, texts, log_scale) * len(images)
+
+
+def softmax_twice(images, texts, log_scale):
+    scores = log_scale.exp().clamp(max=100) * _cosines(images, texts)
+    own = torch.arange(len(scores))
+    return (F.cross_entropy(scores.softmax(1), own) + F.cross_entropy(scores.T.softmax(1), own)) / 2
+
+
 def same_direction_twice(images, texts, log_scale):
     scores = log_scale.exp().clamp(max=100) * _cosines(images, texts)
     own = torch.arange(len(scores))
@@ -136,7 +146,7 @@ def verify_loss(t, answer):
             continue
         for place, whose in enumerate(("pictures", "texts", "logarithm of the scale")):
             what = f"the gradient in the {whose} {name}"
-            t.same(t.gradient(got, place, what), slopes[place], what, tolerance=tolerance)
+            t.same(t.gradient(got, place, f"the loss {name}"), slopes[place], what, tolerance=tolerance)
 
 
 def zero_shot(images, prompts, class_of):
@@ -182,6 +192,11 @@ def mean_of_the_scores(images, prompts, class_of):
     cosines = F.normalize(images, dim=-1) @ F.normalize(prompts, dim=-1).T
     member = F.one_hot(class_of).to(cosines)
     return cosines @ member / member.sum(0)
+
+
+def sum_of_the_scores(images, prompts, class_of):
+    cosines = F.normalize(images, dim=-1) @ F.normalize(prompts, dim=-1).T
+    return cosines @ F.one_hot(class_of).to(cosines)
 
 
 def nearest_wording(images, prompts, class_of):
@@ -292,6 +307,18 @@ learned: its gradient is checked as are those of the features.
                     "F.cross_entropy(scores.T, own)) / 2",
                     "F.cross_entropy(scores.T, own))",
                     "both directions are summed: take their mean",
+                ),
+                Mutant(
+                    "sum over the batch",
+                    "batch-summed",
+                    function=summed_over_the_batch,
+                    message="the pairs are summed: take their mean",
+                ),
+                Mutant(
+                    "softmax twice",
+                    "softmax-twice",
+                    function=softmax_twice,
+                    message="`F.cross_entropy` takes a softmax by itself, and is given probabilities: pass scores",
                 ),
                 Mutant(
                     "not normalised",
@@ -432,6 +459,13 @@ compared with is the direction of that mean.
                     "F.normalize(images, dim=-1)",
                     "images",
                     "the pictures keep their lengths: these are no cosines",
+                ),
+                Mutant(
+                    "sum of the scores",
+                    "scores-summed",
+                    function=sum_of_the_scores,
+                    message="the cosines of a class's wordings are summed (or the sum of the wordings keeps its "
+                    "length, which is the same): a class with more wordings wins. Bring the sum to length 1",
                 ),
                 Mutant(
                     "nearest wording",

@@ -72,6 +72,20 @@ def in_groups(rewards, values, n):
     return v.gather(2, r.argmax(2, keepdim=True))[..., 0].mean(1)
 
 
+def in_windows(rewards, values, n):
+    """All n that stand side by side."""
+    r, v = rewards.unfold(1, n, 1), values.unfold(1, n, 1)
+    return v.gather(2, r.argmax(2, keepdim=True))[..., 0].mean(1)
+
+
+def by_chance(rewards, values, n):
+    found = []
+    for _ in range(100):
+        drawn = torch.randperm(rewards.shape[1])[:n]
+        found.append(values[:, drawn].gather(1, rewards[:, drawn].argmax(1, keepdim=True))[:, 0])
+    return torch.stack(found).mean(0)
+
+
 def largest_value(rewards, values, n):
     return expected_best(values, values, n)
 
@@ -167,7 +181,11 @@ def verify_expected(t, answer):
         rewards, values = t.randn(B, m), t.randn(B, m)
         rewards[0] = rewards[0].sort().values  # the best is not among the first
         want = _chosen(rewards, values, drawn)
-        t.same(t.call(answer, rewards, values, drawn), want, name)
+        got, again = t.call(answer, rewards, values, drawn), t.call(answer, rewards, values, drawn)
+        tensors = isinstance(got, torch.Tensor) and isinstance(again, torch.Tensor) and got.shape == again.shape
+        message = "a second call gives another result: do not draw choices by chance, take the mean over all of them"
+        t.that(not tensors or torch.equal(got.nan_to_num(), again.nan_to_num()), "random", message)
+        t.same(got, want, name)
     rewards, values = t.integers(0, 3, B, m).float(), t.randn(B, m)
     rewards[0, :3] = 2  # at least three equals at the top
     want = _chosen(rewards, values, n)
@@ -272,6 +290,12 @@ def power_of_p(probabilities, rewards, n):
     return best, (torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()
 
 
+def drawn_at_least_once(probabilities, rewards, n):
+    best = 1 - (1 - probabilities) ** n
+    best = best / best.sum()
+    return best, (torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()
+
+
 def exponential_tilt(probabilities, rewards, n):
     best = probabilities * torch.exp(rewards * math.log(n))
     best = best / best.sum()
@@ -363,6 +387,13 @@ EXERCISE = Exercise(
                     message="the answers are cut into groups of n: that has no bias, but is one of many ways to cut; "
                     "take the mean over all choices",
                 ),
+                Mutant(
+                    "windows",
+                    "windows",
+                    function=in_windows,
+                    message="only neighbours are drawn together: any n of the m are a choice",
+                ),
+                Mutant("some choices by chance", "random", function=by_chance),
                 Mutant(
                     "drawn with replacement",
                     "with-replacement",
@@ -537,6 +568,13 @@ exceeds that. The check tries thousands of answers, too.
                     "power",
                     function=power_of_p,
                     message="p^n is the probability that all n draws are this answer",
+                ),
+                Mutant(
+                    "at least once",
+                    "at-least-once",
+                    function=drawn_at_least_once,
+                    message="1 - (1 - p)^n is the probability that the answer is drawn at all: the rewards do not come "
+                    "in",
                 ),
                 Mutant(
                     "tilted",
