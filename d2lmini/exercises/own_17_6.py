@@ -119,6 +119,26 @@ def digits_collected(texts, right):
     return chance_of([re.sub(r"[^0-9-]", "", text) for text in texts], right)
 
 
+def fractions_vote(texts, right):
+    answers = []
+    for text in texts:
+        try:
+            answers.append(float(text.strip().rstrip(".")))
+        except ValueError:
+            continue
+    return _winner(answers, right)
+
+
+def first_number(texts, right):
+    found = (re.search(r"-?\d+", text) for text in texts)
+    return _winner([int(match[0]) for match in found if match], right)
+
+
+def _winner(answers, right):
+    tied = [answer for answer in set(answers) if answers.count(answer) == max(map(answers.count, answers))]
+    return (right in tied) / max(len(tied), 1)
+
+
 def zero_for_none(texts, right):
     """An abstention is an answer of 0."""
     return chance_of([text if _read(text) is not None else "0" for text in texts], right)
@@ -135,8 +155,8 @@ def verify(t, answer):
     one, other, third = t.random.sample([x for x in range(-60, 99) if abs(x) > 9], 3)
     third = abs(third) + 200
     no = ["forty", "", "4 2", "x = 1", "-", "3.5"]
-    wrong = f"{str(one)[:-1]} {str(one)[-1]}"  # the right one, torn apart
-    cases = [  # (name, who votes, how many abstain, the right one, how likely it wins)
+    torn = f"{str(one)[:-1]} {str(one)[-1]}"
+    cases = [  # (name, who votes, who abstains, or how many, the right one, how likely it wins)
         ("clear", [one] * 3 + [other] * 2, 0, one, Fraction(1)),
         ("lost", [one] * 2 + [other] * 3, 0, one, Fraction(0)),
         ("no absolute majority", [one] * 3 + [other] * 2 + [third] * 2, 0, one, Fraction(1)),
@@ -148,13 +168,14 @@ def verify(t, answer):
         ("all abstain", [], 3, one, Fraction(0)),
         ("all abstain and 0 is right", [], 3, 0, Fraction(0)),
         ("opposite number", [-one] * 3 + [one] * 2, 0, one, Fraction(0)),
-        ("right one torn apart", [other] * 2 + [one], "torn", one, Fraction(0)),
+        ("right one torn apart", [other] * 2 + [one], [torn] * 2, one, Fraction(0)),
+        ("two fractions", [one], ["3.5"] * 2, one, Fraction(1)),
     ]
     found = []
     for name, numbers, abstaining, right, _ in cases:
         texts = [_write(t, number) for number in numbers]
         texts[:2] = [f"{x}" if i else f" {x}. " for i, x in enumerate(numbers[:2])]  # two forms at least
-        texts += [wrong] * 2 if abstaining == "torn" else t.random.sample(no, abstaining)
+        texts += abstaining if isinstance(abstaining, list) else t.random.sample(no, abstaining)
         if not name.startswith("tie of two"):
             t.random.shuffle(texts)
         got = t.call(answer, texts, right)
@@ -189,7 +210,7 @@ EXERCISE = Exercise(
             answer=chance_of,
             verify=verify,
             alternatives=[by_the_package, by_counter],
-            min_checks=37,
+            min_checks=40,
             advice={"raised": "There may be nothing to count: all may have abstained. And texts may be no numbers."},
             mutants=[
                 Mutant(
@@ -252,6 +273,19 @@ EXERCISE = Exercise(
                     "collected",
                     function=digits_collected,
                     message='whatever is no digit is thrown away before reading: "4 2" is no integer, and abstains',
+                ),
+                Mutant(
+                    "fractions vote",
+                    "fractions",
+                    function=fractions_vote,
+                    message="3.5 has a vote: it is no integer, and abstains",
+                ),
+                Mutant(
+                    "first number found",
+                    "first-number",
+                    function=first_number,
+                    message="the first number anywhere in a text is taken for its answer: the whole text must be an "
+                    "integer, or it abstains",
                 ),
                 Mutant(
                     "0 for none",
