@@ -170,6 +170,7 @@ def verify(t, answer):
         ("opposite number", [-one] * 3 + [one] * 2, 0, one, Fraction(0)),
         ("right one torn apart", [other] * 2 + [one], [torn] * 2, one, Fraction(0)),
         ("two fractions", [one], ["3.5"] * 2, one, Fraction(1)),
+        ("two with words", [one], [f"x = {other}"] * 2, one, Fraction(1)),
     ]
     found = []
     for name, numbers, abstaining, right, _ in cases:
@@ -210,7 +211,7 @@ EXERCISE = Exercise(
             answer=chance_of,
             verify=verify,
             alternatives=[by_the_package, by_counter],
-            min_checks=40,
+            min_checks=43,
             advice={"raised": "There may be nothing to count: all may have abstained. And texts may be no numbers."},
             mutants=[
                 Mutant(
