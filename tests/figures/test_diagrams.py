@@ -28,6 +28,9 @@ ALL = [
     diagrams.bert(),
     diagrams.masked_targets(),
     diagrams.task_heads(),
+    diagrams.budget(),
+    diagrams.alignment(),
+    diagrams.clip(),
 ]
 
 
