@@ -19,6 +19,7 @@ from d2lmini.figures.pattern_explorer import PatternExplorer
 from d2lmini.figures.pixel_completion import PixelCompletion
 from d2lmini.figures.position_explorer import PositionExplorer
 from d2lmini.figures.query_plane import QueryPlane
+from d2lmini.figures.scaling_calculator import ScalingCalculator
 from d2lmini.figures.score_matrix import ScoreMatrix
 from d2lmini.figures.span_stepper import SpanStepper
 from d2lmini.figures.swin_explorer import SwinExplorer
@@ -40,6 +41,7 @@ __all__ = [
     "PixelCompletion",
     "PositionExplorer",
     "QueryPlane",
+    "ScalingCalculator",
     "ScoreMatrix",
     "SpanStepper",
     "SwinExplorer",

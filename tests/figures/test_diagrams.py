@@ -28,6 +28,9 @@ ALL = [
     diagrams.bert(),
     diagrams.masked_targets(),
     diagrams.task_heads(),
+    diagrams.budget(),
+    diagrams.alignment(),
+    diagrams.clip(),
 ]
 
 
@@ -252,3 +255,9 @@ def test_each_expert_that_is_drawn_is_a_part_of_the_layer():
     for number in (1, 5):
         with pytest.raises(ValueError, match="expected 2 to 4"):
             diagrams.switch(number)
+
+
+def test_the_shapes_of_clip_are_those_of_a_call():
+    model = d2l.CLIP(d2l.CLIPConfig(vocab_size=9, max_len=6, num_embed=5)).eval()
+    shown = words(diagrams.clip().on(model, torch.rand(3, 1, 28, 28), torch.randint(9, (3, 6))))
+    assert {"(3, 1, 28, 28)", "(3, 6)", "(3, 5)", "(3, 3)"} <= set(shown)

@@ -1,23 +1,32 @@
 """Diagrams: how things are put together, drawn by one hand; each is a function that returns a `Diagram`.
 
+alignment.py     from pretraining to preferences
 bert.py          BERT: the stack with its two heads, its targets, its heads for tasks
+clip.py          CLIP: pictures and texts in one space
 drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
+scaling.py       where a budget of compute goes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
 transformer.py   the Transformer: encoder block, decoder block, the whole model
 """
 
+from .alignment import alignment
 from .bert import bert, masked_targets, task_heads
+from .clip import clip
 from .drawing import Diagram
 from .gpt import decoding_loop, gpt, shifted_targets
+from .scaling import budget
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
 from .transformer import decoder_block, encoder_block, transformer
 
 __all__ = [
     "Diagram",
+    "alignment",
     "bert",
+    "budget",
+    "clip",
     "decoder_block",
     "decoding_loop",
     "encoder_block",
