@@ -119,11 +119,12 @@ def isoflop_optimum(parameters, losses, flops):
     middle, y = x.mean(), torch.as_tensor(losses, dtype=torch.float64)
     basis = torch.stack([torch.ones_like(x), x - middle, (x - middle) ** 2], 1)
     c, b, a = torch.linalg.lstsq(basis, y[:, None]).solution[:, 0].tolist()
-    best = middle.item() - b / (2 * a) if a > 0 else math.inf
+    best = middle.item() - b / (2 * a) if a > 0 else math.nan  # open downwards, it has no lowest point
     if not x.min() <= best <= x.max():
+        smaller = y[x.argmin()] < y[x.argmax()]
         raise ValueError(
             f"the least loss of the profile of {flops:.3g} FLOPs is not between its sizes, {min(parameters):.3g} to "
-            f"{max(parameters):.3g} parameters: train " + ("smaller" if best < x.min() else "larger") + " ones, too"
+            f"{max(parameters):.3g} parameters: train {'smaller' if smaller else 'larger'} ones, too"
         )
     return Optimum(math.exp(best), flops / 6 / math.exp(best), c - b * b / (4 * a))
 

@@ -99,6 +99,8 @@ def test_profiles_that_tell_no_optimum():
     sizes = [1e3, 2e3, 4e3]
     with pytest.raises(ValueError, match="train larger"):
         isoflop_optimum(sizes, [2.0, 1.8, 1.7], 1e9)
+    with pytest.raises(ValueError, match="train smaller"):  # the parabola opens downwards
+        isoflop_optimum([1e5, 2e5, 4e5], [3.19, 3.49, 3.67], 1e18)
     with pytest.raises(ValueError, match="train smaller"):
         isoflop_optimum(sizes, [1.7, 1.8, 2.0], 1e9)
     with pytest.raises(ValueError, match="not between its sizes"):
