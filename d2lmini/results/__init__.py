@@ -11,7 +11,6 @@ SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment a
 # Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
     "chain_of_thought": "new: sums with and without written steps, five ways, with votes; about 20 min",
-    "clip": "new: pictures and captions, classes held out and words never seen; about 15 min",
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "in_context_sizes": "new: no, one and a few examples, by the size of the model; about 12 min",
