@@ -22,7 +22,7 @@ def without_times(value):
     """What must be equal: all but what clocks gave."""
     if isinstance(value, dict):
         return {k: without_times(v) for k, v in value.items() if not re.search(r"_s$|^date$|^device$", k)}
-    return value
+    return [without_times(v) for v in value] if isinstance(value, list) else value
 
 
 def shape(value):
