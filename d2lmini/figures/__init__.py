@@ -23,6 +23,7 @@ from d2lmini.figures.scaling_calculator import ScalingCalculator
 from d2lmini.figures.score_matrix import ScoreMatrix
 from d2lmini.figures.span_stepper import SpanStepper
 from d2lmini.figures.swin_explorer import SwinExplorer
+from d2lmini.figures.vote_explorer import VoteExplorer
 
 __all__ = [
     "AlignmentExplorer",
@@ -45,4 +46,5 @@ __all__ = [
     "ScoreMatrix",
     "SpanStepper",
     "SwinExplorer",
+    "VoteExplorer",
 ]

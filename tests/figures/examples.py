@@ -164,6 +164,13 @@ def _mask_guess():
     return figures.MaskGuess(passages)
 
 
+def _vote_explorer():
+    summands = [77, 58, 88, 57, 61, 40]
+    right, wrong = [135, 223, 280, 341, 381], [135, 213, 270, 331, 371]
+    samples = [right, wrong, None, right, [135, 223, 280, 342, 382]] * 4
+    return figures.VoteExplorer([{"summands": summands, "right": 381, "samples": samples}] * 6)
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -184,5 +191,6 @@ EXAMPLES = {
     "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "ScalingCalculator": figures.ScalingCalculator.published,
+    "VoteExplorer": _vote_explorer,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
