@@ -33,10 +33,11 @@ function render({ model, el }) {
   add(left, "b", {}, "What was drawn");
   const box = scroller(left);
   place(box, { style: "max-height: 17rem; overflow-y: auto", role: "group", "aria-label": "samples drawn" });
-  const chains = add(box, "table", { class: "chains" });
+  const chains = add(box, "table", { class: "chains", style: "white-space: nowrap" });
   add(right, "b", {}, "What they vote for");
-  const tally = add(right, "table", { class: "tally", style: "width: 100%" });
-  const often = add(scroller(el), "table", { class: "often" });
+  const tally = add(right, "table", { class: "tally", style: "width: 100%; white-space: nowrap" });
+  const about = add(el, "div");
+  const often = add(scroller(el), "table", { class: "often", "aria-label": "how often a vote is right" });
   add(el, "div", { class: "d2lmini-key" }, "Once revealed: ✓ and orange mark the right answer, ✗ the first wrong number of a sample.");
 
   // As Vote of decoding/votes.py: the commonest first, of several the one that came up first; null does not count.
@@ -95,8 +96,8 @@ function render({ model, el }) {
     left.style.visibility = right.style.visibility = drawn ? "" : "hidden";
 
     often.replaceChildren();
+    about.textContent = revealed ? "How often a vote of n is right, over the groups of n of the recorded samples; a tie is decided by lot:" : "";
     if (revealed) {
-      add(often, "caption", {}, "How often a vote of n is right, over the groups of n of the recorded samples (a tie counts as decided by lot)");
       const top = add(add(often, "thead"), "tr");
       for (const name of ["n", ...sizes]) add(top, "th", { scope: "col" }, name);
       const under = add(often, "tbody");
