@@ -40,6 +40,12 @@ class _Features:
         return F.softplus(x @ self.weight)
 
 
+def _features(t, D, R, dtype=torch.float32):
+    weight = t.randn(D, R, dtype=dtype)
+    weight[:, 0] = -weight[:, 0].abs()  # what is very negative has one large feature at least
+    return _Features(weight)
+
+
 class _Kernel:
     """k: (T, D) and (S, D) to (T, S)."""
 
@@ -116,7 +122,7 @@ def verify_orders(t, answer):
     for name in ("the kernel of phi", "another kernel"):  # with the second no side can stand for the other
         T, S, D, E, R = t.sizes(5, 2, 10)
         queries, keys, values = (t.randn(n, d, scale=0.5, dtype=torch.float64) for n, d in ((T, D), (S, D), (S, E)))
-        phi = _Features(t.randn(D, R, dtype=torch.float64))
+        phi = _features(t, D, R, torch.float64)
         kernel = _exponential if name.startswith("another") else _Kernel(phi)
         q, k, v, w = (x.cpu() for x in (queries, keys, values, phi.weight))
         features = _Features(w)
@@ -180,6 +186,13 @@ def one_query_at_a_time(queries, keys, values, phi, mask=None):
     return torch.cat(rows, 2)
 
 
+def over_the_queries(queries, keys, values, phi, mask=None):
+    to, by = phi(queries), phi(keys)
+    if mask is not None:
+        by = by * mask[:, None, :, None]
+    return to @ (by.mT @ (values / (by @ to.sum(2)[..., None]).clamp(min=1e-9)))
+
+
 def softmax_as_ever(queries, keys, values, phi, mask=None):
     mask = None if mask is None else mask[:, None, None]
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask).nan_to_num()
@@ -224,12 +237,12 @@ def _grows_linearly(t, run):
 
 
 def verify_linear(t, answer):
-    B, H, T, S, D, E, R = t.sizes(7, 2, 12)
+    B, H, T, S, D, E, R = t.sizes(7, 4, 13)
     for case in ("without a mask", "with a mask", "with a mask that leaves one sequence no key"):
         queries, keys = t.randn(B, H, T, D, scale=0.5), t.randn(B, H, S, D, scale=0.5)
-        values, phi = t.randn(B, H, S, E), _Features(t.randn(D, R))
+        values, phi = t.randn(B, H, S, E), _features(t, D, R)
         mask = t.rand(B, S) < 0.6
-        mask[:, 0], mask[:, -1] = True, False
+        mask[:, 0], mask[:, -2:] = True, False
         if "no key" in case:
             mask[t.random.randrange(B)] = False
         if case.startswith("without"):
@@ -241,7 +254,7 @@ def verify_linear(t, answer):
 
     def run(length):
         queries, keys, values = (t.randn(1, 2, length, d) for d in (4, 4, 5))
-        t.call(answer, queries, keys, values, _Features(t.randn(4, 3)), t.rand(1, length) < 0.6)
+        t.call(answer, queries, keys, values, _features(t, 4, 3), t.rand(1, length) < 0.6)
 
     _grows_linearly(t, run)
 
@@ -361,11 +374,32 @@ def before_it_alone(queries, keys, values, phi, state=None):
     return torch.where(bottom.abs() > 1e-4, top / bottom, 0), after
 
 
+def heads_added_up(queries, keys, values, phi, state=None):
+    """A sum along the wrong axis."""
+    to, by = phi(queries), phi(keys)
+    sums, normaliser = (by[..., None] * values[..., None, :]).cumsum(1), by.cumsum(1)
+    output = torch.einsum("bhtr,bhtre->bhte", to, sums) / (to * normaliser).sum(-1, keepdim=True)
+    return output, (sums[:, :, -1], normaliser[:, :, -1])
+
+
+def chunks_in_full(queries, keys, values, phi, state=None):
+    """Within a chunk of two all attend to all."""
+    outputs = []
+    for q, k, v in zip(queries.split(2, 2), keys.split(2, 2), values.split(2, 2), strict=True):
+        output, state = everybody(q, k, v, phi, state)
+        outputs.append(output)
+    return torch.cat(outputs, 2), state
+
+
+def _is_like(got, want):
+    return isinstance(got, torch.Tensor) and got.shape == want.shape
+
+
 def verify_causal(t, answer):
     B, H, D, E, R = t.sizes(5, 2, 10)
-    T = t.random.choice([n for n in (10, 11, 12)])
+    T = t.random.choice([10, 11, 12])
     queries, keys = t.randn(B, H, T, D, scale=0.5), t.randn(B, H, T, D, scale=0.5)
-    values, phi = t.randn(B, H, T, E), _Features(t.randn(D, R))
+    values, phi = t.randn(B, H, T, E), _features(t, D, R)
     exact = [x.cpu().double() for x in (queries, keys, values, phi.weight)]
     want = _quadratic(*exact, torch.ones(T, T).tril())
     features = _Features(exact[3])(exact[1])
@@ -381,6 +415,17 @@ def verify_causal(t, answer):
             t.same(got, prefix[:, :, end - 1], f"the state's {name} {case}")
         return state
 
+    for cut in (1, T // 2):  # the tokens from here on are others the second time
+        others = [torch.cat([x[:, :, :cut], t.randn(B, H, T - cut, x.shape[-1])], 2) for x in (queries, keys, values)]
+        outputs = []
+        for tokens in ((queries, keys, values), others):
+            output, _ = t.unpack(t.call(answer, *tokens, phi), "output", "state")
+            outputs.append(output[:, :, :cut].nan_to_num() if _is_like(output, want) else None)
+        t.that(
+            None in outputs or torch.allclose(*outputs, rtol=1e-4, atol=1e-5),
+            "future",
+            f"the first {cut} of {T} outputs change when only the tokens after them are changed: the future leaks",
+        )
     step(None, 0, T, "for a whole sequence")
     state = None
     for i in range(4):
@@ -389,7 +434,7 @@ def verify_causal(t, answer):
 
     def run(length):
         queries, keys, values = (t.randn(1, 2, length, d) for d in (4, 4, 5))
-        t.call(answer, queries, keys, values, _Features(t.randn(4, 3)))
+        t.call(answer, queries, keys, values, _features(t, 4, 3))
 
     _grows_linearly(t, run)
 
@@ -449,9 +494,16 @@ with the model proof, and call `review("udl-12.11a", "agrees")`.
                 Mutant(
                     "over the queries",
                     "over-queries",
-                    "weights.sum(dim=1, keepdim=True)",
-                    "weights.sum(dim=0).sum() * len(weights) ** 0",
-                    "divided by the sum over all pairs: each query has a sum of its own, over the keys",
+                    "weights @ values / weights.sum(dim=1, keepdim=True)",
+                    "weights / weights.sum(dim=0, keepdim=True) @ values",
+                    "the weights of each key sum to one over the queries; those of each query should, over the keys",
+                ),
+                Mutant(
+                    "over the queries on the right",
+                    "over-queries",
+                    "right = (to @ state) / (to @ normaliser)[:, None]",
+                    "right = to @ (by.mT @ (values / (by @ to.sum(dim=0))[:, None]))",
+                    "the weights of each key sum to one over the queries; those of each query should, over the keys",
                 ),
                 Mutant(
                     "normalisers of all queries",
@@ -538,6 +590,20 @@ lengths (FLOPs of products of matrices, and the numbers that all else makes) and
                     "this is the numerator alone: divide by phi(q_t) times the sum of the keys' features",
                 ),
                 Mutant(
+                    "over the queries",
+                    "over-queries",
+                    message="the weights of each key sum to one over the queries; those of each query should, over the "
+                    "keys",
+                    function=over_the_queries,
+                ),
+                Mutant(
+                    "without phi",
+                    "no-phi",
+                    "phi(queries), phi(keys)",
+                    "queries, keys",
+                    "queries and keys are multiplied as they are: where is phi?",
+                ),
+                Mutant(
                     "softmax attention",
                     "softmax",
                     message="this is softmax attention: use the kernel of phi",
@@ -569,6 +635,14 @@ lengths (FLOPs of products of matrices, and the numbers that all else makes) and
                     "by = by * mask[:, None, :, None]",
                     "by = phi(keys * mask[:, None, :, None])",
                     "keys are set to zero before phi, and phi(0) is not 0: mask the features",
+                ),
+                Mutant(
+                    "large negative keys",
+                    "filled-early",
+                    "by = by * mask[:, None, :, None]",
+                    "by = phi(keys.masked_fill(~mask[:, None, :, None], -1e9))",
+                    "masked keys are filled with a large negative number before phi, as scores are before a softmax; "
+                    "phi makes anything of it: set the features to zero",
                 ),
                 Mutant(
                     "values masked alone",
@@ -639,20 +713,18 @@ Work must again grow as the length does.
                 "nonfinite": "Does the first token attend to itself?",
                 "square": "Keep the two sums and carry them along.",
                 "quadratic": "Carry the two sums from token to token; do not form them anew.",
+                "future": "Both sums, that of the products and that of the features, end at t.",
                 "mutates": "The state belongs to the caller: make new sums, `sums = sums + ...`.",
             },
             mutants=[
+                Mutant("everybody", "future", function=everybody),
+                Mutant("the future in the normaliser", "future", function=future_in_the_normaliser),
+                Mutant("chunks without a triangle", "future", function=chunks_in_full),
                 Mutant(
-                    "the future leaks",
-                    "future",
-                    message="each token attends to all tokens of the call, the later ones among them",
-                    function=everybody,
-                ),
-                Mutant(
-                    "the future in the normaliser",
-                    "future-normaliser",
-                    message="the normaliser has the features of later tokens: sum only up to t",
-                    function=future_in_the_normaliser,
+                    "heads added up",
+                    "axis",
+                    message="the sums run over the heads: they should run over the tokens, of each head for itself",
+                    function=heads_added_up,
                 ),
                 Mutant("a triangle of all pairs", "square", function=with_a_triangle),
                 Mutant("prefix by prefix", "quadratic", function=prefix_by_prefix),
@@ -711,10 +783,11 @@ Work must again grow as the length does.
                 ),
             ],
             explanation=r"""
-A transformer with such attention *is* a recurrent network: its state has $R\,(E + 1)$ numbers for each head, and
-writing the millionth token costs what the second did. A key/value cache has $T\,(D + E)$ numbers and grows. In training,
-a loop over single tokens leaves a GPU with little to do at a time; one takes chunks, with the square inside of each and
-the state between them. Or all prefix sums at once, which costs memory: $T\,R\,E$.
+A transformer with such attention *is* a recurrent network (Katharopoulos et al. 2020, arXiv:2006.16236): its state has
+$R\,(E + 1)$ numbers for each head, and writing the millionth token costs what the second did. A key/value cache has
+$T\,(D + E)$ numbers and grows. In training, a loop over single tokens leaves a GPU with little to do at a time; one
+takes chunks, with the square inside of each and the state between them. Or all prefix sums at once, which costs memory:
+$T\,R\,E$.
 """,
         ),
         Choice(
@@ -738,7 +811,8 @@ the state between them. Or all prefix sums at once, which costs memory: $T\,R\,E
                     "Take n different vectors, for queries and keys alike. Their table of exponentials has full rank, "
                     "n (the kernel is strictly positive definite), so no finite R does for every length. With R fixed "
                     "one gives up sharp choices among many more keys than features, such as to copy one token out of "
-                    "thousands. Random features come close on average; the error falls with R.",
+                    "thousands. Random features come close on average, and the error falls with R (Choromanski et al. "
+                    "2021, arXiv:2009.14794).",
                     right=True,
                 ),
                 Option(
