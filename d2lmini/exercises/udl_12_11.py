@@ -27,6 +27,7 @@ from d2lmini.exercises.engine import Choice, Code, Exercise, Identity, Mutant, O
 from d2lmini.measure import LargestTensor
 
 LENGTHS = 192, 384
+BEFORE = "a token attends to those before it and not to itself: add it to the sums, then read them"
 SLOPE, SPREAD = 1.3, 1.5  # one is linear, two is quadratic
 
 
@@ -191,6 +192,15 @@ def over_the_queries(queries, keys, values, phi, mask=None):
     if mask is not None:
         by = by * mask[:, None, :, None]
     return to @ (by.mT @ (values / (by @ to.sum(2)[..., None]).clamp(min=1e-9)))
+
+
+def each_for_itself(queries, keys, values, phi, mask=None):
+    """Queries are normalised over the features, keys over the sequence."""
+    to, by = phi(queries), phi(keys)
+    if mask is not None:
+        by = by * mask[:, None, :, None]
+    to, by = to / to.sum(-1, keepdim=True), by / by.sum(2, keepdim=True).clamp(min=1e-9)
+    return to @ (by.mT @ values)
 
 
 def softmax_as_ever(queries, keys, values, phi, mask=None):
@@ -361,8 +371,8 @@ def in_place(queries, keys, values, phi, state=None):
     return output, state
 
 
-def before_it_alone(queries, keys, values, phi, state=None):
-    """The state is read before the token is added."""
+def before_it_alone(queries, keys, values, phi, state=None, first=0):
+    """The state is read before the token is added; ``first`` stands where there is none."""
     _, after = all_prefixes(queries, keys, values, phi, state)
     to, by = phi(queries), phi(keys)
     sums, normaliser = (by[..., None] * values[..., None, :]).cumsum(2), by.cumsum(2)
@@ -371,7 +381,11 @@ def before_it_alone(queries, keys, values, phi, state=None):
     sums, normaliser = sums - by[..., None] * values[..., None, :], normaliser - by
     bottom = (to * normaliser).sum(-1, keepdim=True)
     top = torch.einsum("bhtr,bhtre->bhte", to, sums)
-    return torch.where(bottom.abs() > 1e-4, top / bottom, 0), after
+    return torch.where(bottom.abs() > 1e-4, top / bottom, first), after
+
+
+def before_it_and_the_first(queries, keys, values, phi, state=None):
+    return before_it_alone(queries, keys, values, phi, state, first=values)
 
 
 def heads_added_up(queries, keys, values, phi, state=None):
@@ -410,7 +424,8 @@ def verify_causal(t, answer):
         given = (*part, phi) if state is None else (*part, phi, state)
         output, state = t.unpack(t.call(answer, *given), "output", "state")
         t.same(output, want[:, :, start:end], f"the output {case}")
-        state = t.unpack(state, "sums", "normaliser")
+        pair = isinstance(state, (tuple, list)) and len(state) == 2
+        t.that(pair, "state", f"the state {case} is no pair (sums, normaliser)")
         for name, got, prefix in zip(("sums", "normaliser"), state, prefixes, strict=True):
             t.same(got, prefix[:, :, end - 1], f"the state's {name} {case}")
         return state
@@ -513,6 +528,13 @@ with the model proof, and call `review("udl-12.11a", "agrees")`.
                     "divided by the normalisers of all queries together: each query has its own",
                 ),
                 Mutant(
+                    "features summed apart",
+                    "features-apart",
+                    "(to @ normaliser)[:, None]",
+                    "(to.sum(dim=1) * normaliser.sum())[:, None]",
+                    "the features of query and keys are summed apart in the denominator: it is an inner product",
+                ),
+                Mutant(
                     "values summed apart",
                     "apart",
                     "state = by.mT @ values",
@@ -575,7 +597,8 @@ lengths (FLOPs of products of matrices, and the numbers that all else makes) and
             alternatives=[by_einsum, with_ones],
             min_checks=6,
             advice={
-                "nonfinite": "What becomes of 0 / 0 where a sequence has no key to attend to?",
+                "nonfinite": "A masked key's features are zero (minus infinity is for scores before a softmax). And what "
+                "becomes of 0 / 0 where a sequence has no key to attend to?",
                 "square": "Sum over the keys first: phi(K)ᵀ V has R rows.",
                 "quadratic": "A loop over queries that goes through all keys for each is the same work as a square.",
             },
@@ -595,6 +618,13 @@ lengths (FLOPs of products of matrices, and the numbers that all else makes) and
                     message="the weights of each key sum to one over the queries; those of each query should, over the "
                     "keys",
                     function=over_the_queries,
+                ),
+                Mutant(
+                    "each for itself",
+                    "each-for-itself",
+                    message="features of queries and of keys are normalised each for itself: divide by their inner "
+                    "product, phi(q_t) times the sum of the keys' features",
+                    function=each_for_itself,
                 ),
                 Mutant(
                     "without phi",
@@ -731,9 +761,10 @@ Work must again grow as the length does.
                 Mutant(
                     "not itself",
                     "not-itself",
-                    message="a token attends to those before it and not to itself: add it to the sums, then read them",
+                    message=BEFORE,
                     function=before_it_alone,
                 ),
+                Mutant("the first alone itself", "not-itself", message=BEFORE, function=before_it_and_the_first),
                 Mutant("in place", "mutates", function=in_place),
                 Mutant(
                     "state ignored",
@@ -777,6 +808,7 @@ Work must again grow as the length does.
                     "sums = key",
                     "the products are those of this token alone: add them to the sums so far",
                 ),
+                Mutant("the sums alone", "state", "(sums, normaliser)\n", "sums\n"),
                 Mutant("state turned", "shape", "(sums, normaliser)\n", "(sums.mT, normaliser)\n"),
                 Mutant(
                     "no state", "type", "torch.stack(outputs, dim=2), (sums, normaliser)", "torch.stack(outputs, 2)"
