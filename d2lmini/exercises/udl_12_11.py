@@ -597,8 +597,8 @@ lengths (FLOPs of products of matrices, and the numbers that all else makes) and
             alternatives=[by_einsum, with_ones],
             min_checks=6,
             advice={
-                "nonfinite": "A masked key's features are zero (minus infinity is for scores before a softmax). And what "
-                "becomes of 0 / 0 where a sequence has no key to attend to?",
+                "nonfinite": "A masked key's features are zero (minus infinity is for scores before a softmax). And "
+                "what becomes of 0 / 0 where a sequence has no key to attend to?",
                 "square": "Sum over the keys first: phi(K)ᵀ V has R rows.",
                 "quadratic": "A loop over queries that goes through all keys for each is the same work as a square.",
             },
