@@ -31,7 +31,9 @@ def test_all_exercises_of_both_books_are_there_and_no_others():
     d2l = {f"d2l-11.{section}.{n}" for section, count in sections.items() for n in range(1, count + 1)}
     udl = {f"udl-12.{n}" for n in range(1, 12)}
     assert len(d2l) == 30 and len(udl) == 11
-    assert {e.key for e in registry.exercises() if not e.key.startswith("own-")} == d2l | udl
+    there = set(registry.keys())
+    own = {key for key in there if key.startswith("own-")}
+    assert there - own == d2l | udl
 
 
 @pytest.mark.parametrize(
