@@ -6,7 +6,7 @@ the feature map $\phi$ takes a vector of D numbers to one of R positive numbers.
 for query t:
 
 $$\frac{\sum_s k(\mathbf q_t, \mathbf k_s)\, \mathbf v_s}{\sum_s k(\mathbf q_t, \mathbf k_s)} =
-\frac{\big[\sum_s \mathbf v_s\, \phi(\mathbf k_s)^\top\big]\, \phi(\mathbf q_t)}
+\frac{[\sum_s \mathbf v_s\, \phi(\mathbf k_s)^\top]\, \phi(\mathbf q_t)}
 {\phi(\mathbf q_t)^\top \sum_s \phi(\mathbf k_s)} .$$
 
 The sums in brackets and in the denominator on the right do not depend on t. (UDL prints the weights with a sum over
@@ -574,8 +574,8 @@ with the model proof, and call `review("udl-12.11a", "agrees")`.
             explanation=r"""
 Put the kernel in. The numerator is $\sum_s \big(\phi(\mathbf q_t)^\top \phi(\mathbf k_s)\big)\, \mathbf v_s$. The
 bracket is a number, so it may stand behind the vector: $\sum_s \mathbf v_s\, \phi(\mathbf k_s)^\top \phi(\mathbf q_t)$.
-Here $\phi(\mathbf q_t)$ does not depend on s and is taken out of the sum: $\big[\sum_s \mathbf v_s\, \phi(\mathbf
-k_s)^\top\big]\, \phi(\mathbf q_t)$. The denominator is the same with $v_s = 1$: $\phi(\mathbf q_t)^\top \sum_s
+Here $\phi(\mathbf q_t)$ does not depend on s and is taken out of the sum: $[\sum_s \mathbf v_s\, \phi(\mathbf
+k_s)^\top]\, \phi(\mathbf q_t)$. The denominator is the same with $v_s = 1$: $\phi(\mathbf q_t)^\top \sum_s
 \phi(\mathbf k_s)$. No more is used than that products of matrices may be bracketed at will. A softmax between the
 two products forbids it.
 """,
