@@ -26,6 +26,16 @@ def test_the_first_chapters_have_their_exercises():
     assert {e.chapter for e in registry.exercises()} <= set(exercise_notebooks.CHAPTERS)
 
 
+def test_all_exercises_of_both_books_are_there_and_no_others():
+    sections = {1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 3, 7: 5, 8: 3, 9: 4}  # of D2L's chapter 11, and how many each has
+    d2l = {f"d2l-11.{section}.{n}" for section, count in sections.items() for n in range(1, count + 1)}
+    udl = {f"udl-12.{n}" for n in range(1, 12)}
+    assert len(d2l) == 30 and len(udl) == 11
+    there = set(registry.keys())
+    own = {key for key in there if key.startswith("own-")}
+    assert there - own == d2l | udl
+
+
 @pytest.mark.parametrize(
     ("written", "key"),
     [
