@@ -21,6 +21,7 @@ from d2lmini.figures.position_explorer import PositionExplorer
 from d2lmini.figures.query_plane import QueryPlane
 from d2lmini.figures.scaling_calculator import ScalingCalculator
 from d2lmini.figures.score_matrix import ScoreMatrix
+from d2lmini.figures.similarity_matrix import SimilarityMatrix
 from d2lmini.figures.span_stepper import SpanStepper
 from d2lmini.figures.swin_explorer import SwinExplorer
 from d2lmini.figures.vote_explorer import VoteExplorer
@@ -44,6 +45,7 @@ __all__ = [
     "QueryPlane",
     "ScalingCalculator",
     "ScoreMatrix",
+    "SimilarityMatrix",
     "SpanStepper",
     "SwinExplorer",
     "VoteExplorer",

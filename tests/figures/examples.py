@@ -164,6 +164,14 @@ def _mask_guess():
     return figures.MaskGuess(passages)
 
 
+def _similarity_matrix():
+    images, vectors = _maps(8, 1, 28, 28), torch.randn(2, 8, 32, generator=torch.Generator().manual_seed(0))
+    pictures, texts = torch.nn.functional.normalize(vectors[0], dim=1), vectors.sum(0)
+    words = [f"a dark and patterned piece, number {n}" for n in range(8)]
+    cosines = pictures @ torch.nn.functional.normalize(texts, dim=1).T
+    return figures.SimilarityMatrix(images / images.max(), words, cosines, 0.07)
+
+
 def _vote_explorer():
     summands = [77, 58, 88, 57, 61, 40]
     right, wrong = [135, 223, 280, 341, 381], [135, 213, 270, 331, 371]
@@ -191,6 +199,7 @@ EXAMPLES = {
     "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "ScalingCalculator": figures.ScalingCalculator.published,
+    "SimilarityMatrix": _similarity_matrix,
     "VoteExplorer": _vote_explorer,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
