@@ -23,7 +23,8 @@ function render({ model, el }) {
     (x) => change({ temperature: x }));
 
   const panels = add(el, "div", { class: "d2lmini-panels" }), box = scroller(panels);
-  const sheet = add(box, "table", { "aria-label": "cosines: pictures in rows, texts in columns" });
+  box.style.flexBasis = "27rem"; // eight texts side by side
+  const sheet = add(box, "table", { "aria-label": "cosines: pictures in rows, texts in columns", style: "font-size: 0.85em" });
   const head = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
   add(head, "td");
   const heads = texts.map((text, m) => {
@@ -40,6 +41,7 @@ function render({ model, el }) {
     return line.map((cosine, m) => {
       const cell = add(tr, "td", { class: "shade" }, cosine.toFixed(2));
       cell.style.setProperty("--w", Math.max(0, cosine));
+      cell.style.padding = "2px";
       if (n === m) cell.style.fontWeight = 700;
       return cell;
     });
