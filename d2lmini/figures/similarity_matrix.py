@@ -50,7 +50,7 @@ class SimilarityMatrix(Figure):
                 f"cosines have shape {tuple(cosines.shape)}, expected ({B}, {B}), from -1 to 1: are they divided by "
                 "the temperature already?"
             )
-        if not 0.01 <= temperature <= 1:
+        if not 0.01 - 1e-6 <= temperature <= 1:  # float32's 0.01, where CLIP's is clipped, is below it
             raise ValueError(f"temperature is {temperature}, expected 0.01 to 1")
         if not 0 <= picture < B:
             raise ValueError(f"picture is {picture}, expected 0 to {B - 1}")
@@ -61,7 +61,7 @@ class SimilarityMatrix(Figure):
             height=images.shape[1],
             width=images.shape[2],
             cosines=cosines,
-            temperature=temperature,
+            temperature=max(temperature, 0.01),
             side="picture",
             chosen=picture,
         )

@@ -18,7 +18,7 @@ def encode(texts):
     lens = torch.tensor([len(text.split()) for text in texts])
     tokens = torch.zeros(len(texts), 6, dtype=torch.long)
     for row, text in zip(tokens, texts, strict=True):
-        row[: len(text.split())] = torch.tensor([1 + hash(word) % 7 for word in text.split()])
+        row[: len(text.split())] = torch.tensor([1 + len(word) for word in text.split()])
     return tokens, lens
 
 
@@ -35,6 +35,9 @@ def test_it_shows_what_the_model_thinks():
         wanted = info_nce(pictures, words, temperature, symmetric=True).item()
         assert shown.reckon(temperature)["loss"] == pytest.approx(wanted, abs=1e-4)
     assert shown.state["chosen"] == 1
+    with torch.no_grad():
+        model.log_scale.fill_(9.0)  # beyond the limit of the temperature
+    assert SimilarityMatrix.of(model, IMAGES, TEXTS, encode).state["temperature"] == 0.01
     found = unpack(shown.state["images"][2], 28, 28) / 255
     torch.testing.assert_close(found, IMAGES[2, 0], rtol=0, atol=1 / 500)
 
