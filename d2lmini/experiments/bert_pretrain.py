@@ -68,7 +68,7 @@ _LAPTOP = Config(
 PRESETS = {
     "smoke": replace(
         _LAPTOP, model=replace(_LAPTOP.model, vocab_size=600, max_len=24, num_hiddens=16, num_heads=2, num_blks=2),
-        generator=8, batch_size=4, steps=6, checks=2, precision="float32", text="book", val_share=0.1, val_windows=8,
+        generator=8, batch_size=4, steps=6, checks=2, precision="float32", text="book", val_share=0.3, val_windows=8,
         polarity=False, shares=(0.5, 1.0), order_sentences=40, shown=2, top=3,
         contestants=("masked", "causal", "replaced"),
     ),
