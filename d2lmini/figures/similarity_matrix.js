@@ -16,7 +16,7 @@ function render({ model, el }) {
     pen.putImageData(image, 0, 0);
     return sheet.toDataURL();
   });
-  const picture = (parent, n) => add(parent, "img", { src: pictures[n], alt: `picture ${n + 1}`, width: 36, height: 36, style: "display: block; image-rendering: pixelated" });
+  const picture = (parent, n) => add(parent, "img", { src: pictures[n], alt: `picture ${n + 1}, whose own text is: ${texts[n]}`, width: 36, height: 36, style: "display: block; image-rendering: pixelated" });
 
   const controls = add(el, "div", { class: "d2lmini-controls" });
   slider(controls, { label: "temperature", min: 0.01, max: 1, step: 0.001, value: now.temperature, scale: "log", say: (x) => x.toFixed(3) },
