@@ -29,7 +29,7 @@ class LinformerAttention(nn.Module):
     Raises:
         ValueError: a size is below 1.
 
-    Source: Wang et al. 2020 (Linformer), section 4 and equation 7.
+    Source: Wang et al. 2020 (Linformer), section 4.
     """
 
     def __init__(self, num_keys, num_slots, *, shared=False):
@@ -82,7 +82,7 @@ class MemoryCompressedAttention(nn.Module):
     Raises:
         ValueError: ``stride`` is below 1, or ``kernel_size`` below ``stride``: positions would be left out.
 
-    Source: Liu et al. 2018, section 4.2.4 (there stride and kernel are 3).
+    Source: Liu et al. 2018, section 4.2 (there both are 3).
     """
 
     def __init__(self, key_size, value_size, stride=3, kernel_size=None, *, bias=False):

@@ -48,7 +48,7 @@ def block_local_mask(num_tokens, block_size, *, causal=False, device=None):
     Raises:
         ValueError: T is negative, or ``block_size`` is below 1.
 
-    Source: Liu et al. 2018, section 4.2.4.
+    Source: Liu et al. 2018, section 4.2.
     """
     if block_size < 1:
         raise ValueError(f"block_size is {block_size}, expected at least 1")
@@ -74,7 +74,7 @@ def strided_mask(num_tokens, stride, *, causal=False, device=None):
     Raises:
         ValueError: T is negative, or ``stride`` is below 1.
 
-    Source: Child et al. 2019, section 4.3.
+    Source: Child et al. 2019, section 4.
     """
     if stride < 1:
         raise ValueError(f"stride is {stride}, expected at least 1")
@@ -140,7 +140,9 @@ def random_mask(num_tokens, num_random, *, causal=False, generator=None, device=
 def bigbird_mask(num_tokens, window, num_global, num_random, *, causal=False, generator=None, device=None):
     """A window, global tokens and random keys: of the order of T pairs, and everything meets in two layers.
 
-    That takes a global token. The paper counts in blocks of positions, which suits the hardware; here a block is one.
+    The first brings everything to a global token, and the second from there to all. In a causal version a global token,
+    being early, knows nothing of what follows it: only the window and the random keys bring that on. The paper counts in
+    blocks of positions, which suits the hardware; here a block is one.
 
     Args:
         num_tokens: T.

@@ -26,7 +26,7 @@ class PositiveRandomFeatures(nn.Module):
     Raises:
         ValueError: a size is below 1, or ``scale`` is not positive.
 
-    Source: Choromanski et al. 2021, lemma 1 and section 2.4.
+    Source: Choromanski et al. 2021, lemma 1 and section 2.
     """
 
     def __init__(self, num_inputs, num_features, *, orthogonal=True, scale=None, generator=None):
