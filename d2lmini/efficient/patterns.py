@@ -141,8 +141,8 @@ def bigbird_mask(num_tokens, window, num_global, num_random, *, causal=False, ge
     """A window, global tokens and random keys: of the order of T pairs, and everything meets in two layers.
 
     The first brings everything to a global token, and the second from there to all. In a causal version a global token,
-    being early, knows nothing of what follows it: only the window and the random keys bring that on. The paper counts in
-    blocks of positions, which suits the hardware; here a block is one.
+    being early, knows nothing of what follows it, which only the window and the random keys bring on. The paper counts
+    in blocks of positions, which suits the hardware; here a block is one.
 
     Args:
         num_tokens: T.

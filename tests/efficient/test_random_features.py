@@ -41,8 +41,10 @@ def test_average_and_variance_over_draws(inputs, kwargs):
         assert ((seen.mean(0) - exact).abs() < 5 * standard_error).all()
         variances[orthogonal] = seen.var(0)
     formula = features.variance(queries, keys)
-    assert ((variances[False] / formula - 1).abs() < 0.2).all()
-    assert (variances[True] < formula).all()
+    # medians over the pairs, since a pair far out has so heavy a tail that its measured variance is a matter of luck
+    independent, at_right_angles = ((variances[o] / formula).median() for o in (False, True))
+    assert ((variances[False] / formula - 1).abs() < 0.2).all() and abs(independent - 1) < 0.03
+    assert at_right_angles < 0.97
 
 
 def test_variance_falls_with_the_number_of_features(inputs):
