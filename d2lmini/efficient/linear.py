@@ -76,10 +76,11 @@ def linear_attention(
     if chunk_size < 1:
         raise ValueError(f"chunk_size is {chunk_size}, expected at least 1")
     features_q, features_k, values_1, dtype = _features(queries, keys, values, valid_lens, mask, feature_map)
-    if causal:
-        sums = _causal_sums(features_q, features_k, values_1, chunk_size)
-    else:
-        sums = features_q @ (features_k.mT @ values_1)  # (..., T, M) @ (..., M, E + 1)
+    with torch.autocast(queries.device.type, enabled=False):
+        if causal:
+            sums = _causal_sums(features_q, features_k, values_1, chunk_size)
+        else:
+            sums = features_q @ (features_k.mT @ values_1)  # (..., T, M) @ (..., M, E + 1)
     return _divide(sums).to(dtype)
 
 
@@ -98,7 +99,8 @@ def kernel_weights(queries, keys, valid_lens=None, *, mask=None, causal=False, f
     Source: UDL problem 12.11.
     """
     features_q, features_k, _, dtype = _features(queries, keys, keys, valid_lens, mask, feature_map)
-    scores = features_q @ features_k.mT  # (..., T, S)
+    with torch.autocast(queries.device.type, enabled=False):
+        scores = features_q @ features_k.mT  # (..., T, S)
     if causal:
         scores = scores * causal_mask(*scores.shape[-2:], device=scores.device)
     return _divide(torch.cat([scores, scores.sum(-1, keepdim=True)], -1)).to(dtype)
@@ -125,24 +127,27 @@ def linear_attention_step(query, key, value, state=None, *, feature_map=elu_feat
     features_q, features_k, value_1, dtype = _features(query, key, value, None, None, feature_map)
     if query.shape[-2] != 1 or key.shape[-2] != 1:
         raise ValueError(f"there are {query.shape[-2]} queries and {key.shape[-2]} keys, expected one: a step is one")
-    new = features_k.mT @ value_1  # (..., M, E + 1)
-    matrix, normaliser = new[..., :-1], new[..., -1]
-    if state is not None:
-        matrix, normaliser = state.matrix + matrix, state.normaliser + normaliser
-    sums = torch.cat([features_q @ matrix, (features_q @ normaliser[..., None])], -1)  # (..., 1, E + 1)
+    with torch.autocast(query.device.type, enabled=False):
+        new = features_k.mT @ value_1  # (..., M, E + 1)
+        matrix, normaliser = new[..., :-1], new[..., -1]
+        if state is not None:
+            matrix, normaliser = state.matrix + matrix, state.normaliser + normaliser
+        sums = torch.cat([features_q @ matrix, features_q @ normaliser[..., None]], -1)  # (..., 1, E + 1)
     return _divide(sums).to(dtype), LinearState(matrix, normaliser)
 
 
 def _features(queries, keys, values, valid_lens, mask, feature_map):
     """Checked: features (..., T, M) and (..., S, M), values with a column of ones (..., S, E + 1), the values' dtype.
 
-    A sum over the values with a column of ones is a sum with its normaliser. Half precision is summed in float32.
+    A sum over the values with a column of ones is a sum with its normaliser. Half precision is summed in float32,
+    whatever autocast says: in bfloat16 a sum of ones stops at 256.
     """
     shape = check_inputs(queries, keys, values)
     seen = key_mask(shape, valid_lens, mask, device=queries.device)
     dtype = values.dtype
-    if dtype in (torch.float16, torch.bfloat16):
-        queries, keys, values = queries.float(), keys.float(), values.float()
+    queries, keys, values = (
+        x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in (queries, keys, values)
+    )
     if seen is not None:  # before the map, since 0 * NaN is NaN
         hidden = ~seen.unsqueeze(-1)  # (..., S, 1)
         keys, values = keys.masked_fill(hidden, 0), values.masked_fill(hidden, 0)
@@ -155,7 +160,8 @@ def _features(queries, keys, values, valid_lens, mask, feature_map):
         )
     if seen is not None:
         features_k = features_k.masked_fill(hidden, 0)
-    return features_q, features_k, torch.cat([values, torch.ones_like(values[..., :1])], -1), dtype
+    values_1 = torch.cat([values, torch.ones_like(values[..., :1])], -1)
+    return features_q.to(values_1.dtype), features_k.to(values_1.dtype), values_1, dtype
 
 
 def _causal_sums(features_q, features_k, values_1, chunk_size):

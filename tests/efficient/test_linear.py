@@ -142,10 +142,21 @@ def test_features_that_round_to_zero_give_zeros():
 
 
 def test_half_precision_is_summed_in_single():
+    ones = torch.ones(1000, dtype=torch.bfloat16)
+    assert sum(ones) == 256  # the reason
     q, k, v = inputs((2, 300, 4), (2, 300, 4), (2, 300, 3), dtype=torch.bfloat16)
     want = linear_attention(q.float(), k.float(), v.float(), causal=True)
     got = linear_attention(q, k, v, causal=True)
     assert got.dtype == torch.bfloat16 and torch.equal(got, want.bfloat16())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        features = PositiveRandomFeatures(4, 8)
+        for causal in (False, True):
+            got = linear_attention(q.float(), k, v.float(), causal=causal)
+            torch.testing.assert_close(got, linear_attention(q.float(), k.float(), v.float(), causal=causal))
+            assert linear_attention(q, k.float(), v, causal=causal, feature_map=features.stable).dtype == torch.bfloat16
+        last, state = linear_attention_step(q[:, :1], k[:, :1], v[:, :1])
+        assert last.dtype == torch.bfloat16 and state.matrix.dtype == torch.float32
+        assert kernel_weights(q, k).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("causal", [False, True])

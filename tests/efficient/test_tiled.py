@@ -1,4 +1,4 @@
-"""Attention in tiles: equal to the formula in value and gradient, in linear memory, and less work where much is hidden."""
+"""Attention in tiles: equal to the formula in value and gradient, in linear memory, with less work under a mask."""
 
 import math
 
