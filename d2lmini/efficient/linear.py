@@ -184,7 +184,6 @@ def _causal_sums(features_q, features_k, values_1, chunk_size):
 
 
 def _divide(sums):
-    """(..., n + 1) to (..., n): by the last column, and 0 where that is 0."""
+    """(..., n + 1) to (..., n): by the last column. Where that is 0 all features are, and so are the sums."""
     total = sums[..., -1:]
-    empty = total == 0
-    return (sums[..., :-1] / total.masked_fill(empty, 1)).masked_fill(empty, 0)
+    return sums[..., :-1] / total.masked_fill(total == 0, 1)

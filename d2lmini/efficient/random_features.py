@@ -77,7 +77,8 @@ class PositiveRandomFeatures(nn.Module):
     def variance(self, queries, keys):
         """The variance of phi(q) . phi(k) over draws of independent rows, in closed form.
 
-        With u and v the scaled query and key it is exp(2 u . v) (exp(|u + v|^2) - 1) / M. Orthogonal rows vary less.
+        With u and v the scaled query and key it is ``exp(2 u . v) (exp(|u + v|^2) - 1) / M``. Orthogonal rows
+        have less.
 
         Args:
             queries: (..., T, D).
