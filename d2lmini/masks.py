@@ -63,6 +63,33 @@ def padding_mask(valid_lens, num_keys):
     return _below("valid_lens", valid_lens, num_keys)
 
 
+def key_mask(shape, valid_lens=None, mask=None, *, device=None):
+    """Which keys may be attended to, where that is the same for every query, as padding is.
+
+    What sums the keys up before a query comes, as linear and low-rank attention do, can hide no key from some queries
+    and show it to others.
+
+    Args:
+        shape, valid_lens, mask, device: as in `as_mask`, but ``valid_lens`` is (B,), and the dimension of queries in
+            ``mask`` has size 1.
+
+    Returns:
+        None where both arguments are None, else a boolean tensor (B or 1, S) or (B or 1, H or 1, S).
+
+    Raises:
+        TypeError, ValueError: as `as_mask`; ValueError where queries differ in what they may attend to.
+    """
+    mask = as_mask(shape, valid_lens, mask, device=device)
+    if mask is None:
+        return None
+    if mask.shape[-2] != 1:
+        raise ValueError(
+            f"the queries have masks of their own, {tuple(mask.shape)}, but here the keys are summed up once for all "
+            "queries: expected valid_lens of shape (B,), or a mask whose dimension of queries is 1, as (B, 1, S)"
+        )
+    return mask.squeeze(-2)
+
+
 def real_tokens(shape, valid_lens=None, mask=None, *, device=None):
     """Which tokens of a sequence that attends to itself are no padding: those that some token may attend to.
 
@@ -115,32 +142,36 @@ def with_causal(shape, mask, device):
     return causal if mask is None else mask & causal
 
 
-def sliding_window_mask(num_queries, window, *, causal=True, num_keys=None, device=None):
-    """The mask of local attention: only positions less than ``window`` away may be attended to.
+def sliding_window_mask(num_queries, window, *, causal=True, num_keys=None, dilation=1, device=None):
+    """The mask of local attention: only positions less than ``window`` steps away may be attended to.
 
     A position is always within its own window, so that a causal window holds ``window`` positions and one
     that looks both ways ``2 * window - 1``. Queries and keys are aligned at their ends, as in `causal_mask`.
 
     Args:
         num_queries: T.
-        window: reach in positions, itself counted; at least 1.
+        window: reach in steps, the position itself counted; at least 1.
         causal: whether later positions are hidden.
         num_keys: S, at least T; None: T.
+        dilation: positions in a step; with 2 only every other position is in the window, which reaches twice as far.
         device: where to make the mask.
 
     Returns:
-        Boolean tensor of shape (T, S): with o = t + S - T - s, True where 0 <= o < window (causal) or
-        abs(o) < window.
+        Boolean tensor of shape (T, S): with o = t + S - T - s, True where o is a multiple of ``dilation`` and
+        0 <= o < window * dilation (causal) or abs(o) < window * dilation.
 
     Raises:
-        ValueError: a size is negative, ``window`` is below 1, or there are more queries than keys.
+        ValueError: a size is negative, ``window`` or ``dilation`` is below 1, or there are more queries than keys.
 
-    Source: Beltagy et al. 2020 (Longformer); Jiang et al. 2023 (Mistral) for the causal one.
+    Source: Beltagy et al. 2020 (Longformer); Jiang et al. 2023 (Mistral) for the causal one; UDL section 12.9.
     """
     if window < 1:
         raise ValueError(f"window is {window}, expected at least 1: a position is in its own window")
-    offsets = position_offsets(num_queries, num_keys, device=device)
-    return (offsets <= 0) & (offsets > -window) if causal else offsets.abs() < window
+    if dilation < 1:
+        raise ValueError(f"dilation is {dilation}, expected at least 1: 1 is a window without gaps")
+    offsets, reach = position_offsets(num_queries, num_keys, device=device), window * dilation
+    near = (offsets <= 0) & (offsets > -reach) if causal else offsets.abs() < reach
+    return near if dilation == 1 else near & (offsets % dilation == 0)
 
 
 def prefix_mask(prefix_lens, num_queries, num_keys=None):
@@ -202,6 +233,16 @@ def position_offsets(num_queries, num_keys=None, *, device=None):
 
 def _below(name, lens, num_keys):
     """Checked lengths (B,) or (B, T) as a mask, True at the keys below: (B, 1, S) or (B, T, S)."""
+    _check_range(name, lens, num_keys)
+    return _first(lens, num_keys)
+
+
+def _first(lens, num_keys):
+    lens = lens[:, None] if lens.dim() == 1 else lens  # (B, 1 or T)
+    return torch.arange(num_keys, device=lens.device) < lens[..., None]  # (B, 1 or T, S)
+
+
+def _check_range(name, lens, num_keys):
     if not isinstance(lens, torch.Tensor):
         raise TypeError(f"{name} is a {type(lens).__name__}, expected an integer tensor: torch.tensor([...])")
     if lens.dtype == torch.bool:
@@ -219,18 +260,19 @@ def _below(name, lens, num_keys):
                 f"{name} holds {high} but there are only {num_keys} keys: were the keys cut after "
                 "the lengths were taken?"
             )
-    if lens.dim() == 1:
-        lens = lens[:, None]  # (B, 1)
-    return torch.arange(num_keys, device=lens.device) < lens[..., None]  # (B, 1, S) or (B, T, S)
 
 
-def _mask_of_lens(shape, valid_lens, device):
-    """(B, 1, S) or (B, T, S), with a head dimension where the scores have one."""
+def check_lens(shape, valid_lens, *, device=None):
+    """Checks ``valid_lens`` against scores of ``shape`` as `as_mask` does, for those who make the mask piece by piece.
+
+    Raises:
+        TypeError, ValueError: as `as_mask`.
+    """
     if len(shape) < 3:
         raise ValueError(f"valid_lens needs a batch but the scores have shape {tuple(shape)}, expected (B, T, S)")
     if isinstance(valid_lens, torch.Tensor):
         _check_device("valid_lens", valid_lens, device)
-    mask = padding_mask(valid_lens, shape[-1])
+    _check_range("valid_lens", valid_lens, shape[-1])
     batch, num_queries = shape[0], shape[-2]
     if len(valid_lens) != batch:
         raise ValueError(f"valid_lens has length {len(valid_lens)} but the batch is {batch}")
@@ -239,6 +281,12 @@ def _mask_of_lens(shape, valid_lens, device):
             f"valid_lens has shape {tuple(valid_lens.shape)} but there are {num_queries} queries: expected "
             f"({batch},) or ({batch}, {num_queries})"
         )
+
+
+def _mask_of_lens(shape, valid_lens, device):
+    """(B, 1, S) or (B, T, S), with a head dimension where the scores have one."""
+    check_lens(shape, valid_lens, device=device)
+    mask = _first(valid_lens, shape[-1])  # (B, 1 or T, S)
     return mask if len(shape) == 3 else mask[:, None]  # (B, 1, T or 1, S) with heads
 
 

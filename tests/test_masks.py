@@ -5,7 +5,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lmini.masks import as_mask, causal_mask, padding_mask, prefix_mask, real_tokens, sliding_window_mask
+from d2lmini.masks import (
+    as_mask,
+    causal_mask,
+    check_lens,
+    key_mask,
+    padding_mask,
+    prefix_mask,
+    real_tokens,
+    sliding_window_mask,
+)
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 sizes = st.integers(0, 5)
@@ -46,15 +55,15 @@ def test_causal_mask_with_a_cache_is_the_end_of_the_whole():
 
 
 @few
-@given(sizes, sizes, st.integers(1, 7), st.booleans())
-def test_sliding_window_mask_by_loop(T, extra, window, causal):
+@given(sizes, sizes, st.integers(1, 7), st.booleans(), st.integers(1, 3))
+def test_sliding_window_mask_by_loop(T, extra, window, causal, dilation):
     S = T + extra
-    mask = sliding_window_mask(T, window, causal=causal, num_keys=S)
+    mask = sliding_window_mask(T, window, causal=causal, num_keys=S, dilation=dilation)
     assert mask.shape == (T, S)
     for t in range(T):
         for s in range(S):
-            back = t + extra - s
-            assert mask[t, s].item() == (0 <= back < window if causal else -window < back < window)
+            steps, between = divmod(t + extra - s, dilation)
+            assert mask[t, s].item() == (not between and (0 <= steps < window if causal else -window < steps < window))
 
 
 def test_a_window_as_long_as_the_sequence_is_the_causal_mask():
@@ -68,6 +77,7 @@ def test_a_window_as_long_as_the_sequence_is_the_causal_mask():
         (lambda: causal_mask(3, 2), "there are 3 queries but 2 keys"),
         (lambda: causal_mask(-1), "num_queries is -1"),
         (lambda: sliding_window_mask(3, 0), "window is 0, expected at least 1"),
+        (lambda: sliding_window_mask(3, 1, dilation=0), "dilation is 0, expected at least 1"),
         (lambda: sliding_window_mask(3, 1, num_keys=2), "there are 3 queries but 2 keys"),
     ],
 )
@@ -106,6 +116,19 @@ def test_as_mask_of_lens_and_of_both(shape):
     assert from_lens.sum(-1).unique(dim=0).shape[0] == 2
     causal = causal_mask(3, 4)
     assert torch.equal(as_mask(shape, lens, causal).expand(shape), from_lens & causal)
+
+
+def test_key_mask_is_that_of_all_queries():
+    lens = torch.tensor([1, 4])
+    assert key_mask((2, 3, 4)) is None
+    assert torch.equal(key_mask((2, 3, 4), lens), torch.arange(4) < lens[:, None])
+    assert key_mask((2, 5, 3, 4), lens).shape == (2, 1, 4)
+    mask = torch.rand(2, 5, 1, 4) < 0.5
+    assert torch.equal(key_mask((2, 5, 3, 4), mask=mask), mask[:, :, 0])
+    assert torch.equal(key_mask((2, 5, 3, 4), lens, mask), mask[:, :, 0] & (torch.arange(4) < lens[:, None, None]))
+    for shape, arguments in (((2, 3, 4), (lens[:, None].expand(2, 3),)), ((2, 3, 4), (None, causal_mask(3, 4)))):
+        with pytest.raises(ValueError, match="the queries have masks of their own"):
+            key_mask(shape, *arguments)
 
 
 def test_real_tokens_are_those_that_some_token_may_attend_to():
@@ -155,6 +178,9 @@ def ints(*values):
 def test_bad_valid_lens(shape, valid_lens, error, message):
     with pytest.raises(error, match=message):
         as_mask(shape, valid_lens, device=torch.device("cpu"))
+    if len(shape) > 1:
+        with pytest.raises(error, match=message):
+            check_lens(shape, valid_lens, device=torch.device("cpu"))
 
 
 @pytest.mark.parametrize(
