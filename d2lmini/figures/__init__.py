@@ -15,6 +15,7 @@ from d2lmini.figures.mask_guess import MaskGuess
 from d2lmini.figures.next_token import NextToken
 from d2lmini.figures.patch_attention import PatchAttention
 from d2lmini.figures.patch_size import PatchSize
+from d2lmini.figures.pattern_designer import PatternDesigner
 from d2lmini.figures.pattern_explorer import PatternExplorer
 from d2lmini.figures.pixel_completion import PixelCompletion
 from d2lmini.figures.position_explorer import PositionExplorer
@@ -36,6 +37,7 @@ __all__ = [
     "NextToken",
     "PatchAttention",
     "PatchSize",
+    "PatternDesigner",
     "PatternExplorer",
     "PixelCompletion",
     "PositionExplorer",

@@ -183,5 +183,6 @@ EXAMPLES = {
     "MaskGuess": _mask_guess,
     "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
+    "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
