@@ -9,7 +9,7 @@ function render({ model, el }) {
   const seen = (t, s) => !now.causal || s <= t + S - T, score = (t, s) => (seen(t, s) ? scores[t][s] : -Infinity);
   const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const fix = (x) => (x === -Infinity ? "−∞" : x.toFixed(2).replace("-", "−"));
-  const vector = (x) => (E > 1 ? `(${x.map(fix).join(", ")})` : fix(x[0]));
+  const vector = (x) => x.map(fix).join("\n"); // a column
   const span = (name, list) => (list.length > 1 ? `${name === "query" ? "queries" : `${name}s`} ${list[0]} to ${list.at(-1)}` : `${name} ${list[0]}`);
 
   // The tiles in their order, as TilingStepper.steps: those that hide all are left out.
@@ -63,7 +63,7 @@ function render({ model, el }) {
   const heads = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
   for (const text of ["query", "factor", "largest", "sum", "sum of values", "average", "off by"]) add(heads, "th", { scope: "col" }, text);
   const rows = range(0, T).map((t) => {
-    const row = add(body, "tr"), name = rowName(row, `q${t}`, `follow query ${t}`, () => follow(t));
+    const row = add(body, "tr", { style: `height: ${1.4 * E + 0.8}em; white-space: pre` }), name = rowName(row, `q${t}`, `follow query ${t}`, () => follow(t));
     return { row, name, cells: range(0, 6).map(() => add(row, "td")) };
   });
   rove(rows.map(({ name }) => name), { entry: now.query });
