@@ -61,7 +61,7 @@ function render({ model, el }) {
 
   const side = add(panels, "div", { style: "flex: 2 1 22rem" }), sheet = add(scroller(side), "table", { "aria-label": "what is known of each query" });
   const heads = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
-  for (const text of ["query", "factor", "largest", "sum", "sum of values", "average", "off by"]) add(heads, "th", { scope: "col" }, text);
+  for (const text of ["", "factor", "top", "total", "output", "average", "error"]) add(heads, text ? "th" : "td", text ? { scope: "col" } : {}, text);
   const rows = range(0, T).map((t) => {
     const row = add(body, "tr", { style: `height: ${1.4 * E + 0.8}em; white-space: pre` }), name = rowName(row, `q${t}`, `follow query ${t}`, () => follow(t));
     return { row, name, cells: range(0, 6).map(() => add(row, "td")) };
@@ -74,24 +74,25 @@ function render({ model, el }) {
     return [add(row, kind, scope), add(row, kind, scope)];
   });
   [facts[0][0].textContent, facts[0][1].textContent] = ["in tiles", "plain form, in all"];
-  add(el, "div", { class: "d2lmini-key" }, "Off by: how far the average so far is from attention with the plain softmax. A query that is done leaves its average and "
-    + "one more number in slow memory, the logarithm of its sum of exponentials. The plain form writes and reads scores and weights.");
+  add(el, "div", { class: "d2lmini-key" }, "Top: the largest score so far. Total: the sum of exp(score − top). Output: the same sum with the values as factors. Average: output over total; "
+    + "error: how far it is from attention with the plain softmax. A query that is done leaves its average and one more number in slow memory, the logarithm of its sum of "
+    + "exponentials. The plain form writes and reads scores and weights.");
 
   function follow(t) { if (t !== now.query) { set("query", t); paint(); } }
 
   function paint() {
-    const all = cuts(), { step } = now, tile = all[step - 1], done = new Map(range(0, T).map((t) => [t, null])), gone = new Set();
+    const all = cuts(), { step } = now, tile = all[step - 1], done = new Map(range(0, T).map((t) => [t, null])), met = new Set();
     let moved = 0;
     all.slice(0, step).forEach(({ rows, columns }, i) => {
       for (const t of rows) {
         done.set(t, take(done.get(t) ?? { top: -Infinity, total: 0, output: Array(E).fill(0) }, t, columns));
-        if (i < step - 1) for (const s of columns) gone.add(t * S + s);
+        for (const s of columns) met.add(t * S + s);
       }
       moved += columns.length * (D + E) + (all[i - 1]?.rows[0] !== rows[0] ? rows.length * D : 0) + (all[i + 1]?.rows[0] !== rows[0] ? rows.length * (E + 1) : 0);
     });
     const here = (t, s) => Boolean(tile?.rows.includes(t) && tile.columns.includes(s)), within = new Set(all.flatMap(({ rows, columns }) => rows.flatMap((t) => columns.map((s) => t * S + s))));
     cells.forEach((row, t) => row.forEach(({ box, cross, text }, s) => {
-      const is = here(t, s) ? "now" : !within.has(t * S + s) ? "never" : gone.has(t * S + s) ? "gone" : "to come";
+      const is = here(t, s) ? "now" : !within.has(t * S + s) ? "never" : met.has(t * S + s) ? "gone" : "to come";
       place(box, { "data-is": is, fill: is === "now" ? "var(--orange)" : is === "gone" ? "var(--blue)" : "transparent", "fill-opacity": is === "now" ? 0.2 : 0.35,
         stroke: "currentColor", "stroke-opacity": 0.25 });
       cross.style.display = is === "never" || (!seen(t, s) && is !== "now") ? "" : "none";

@@ -69,7 +69,6 @@ class TilingStepper(Figure):
         if tile not in tiles:
             raise ValueError(f"there is no tile {tile}, only {tiles}")
         scale = 1 / math.sqrt(D) if scale is None else scale
-        self.values = values
         super().__init__(
             f"Attention of {T} queries to {S} keys tile by tile: the largest score, the sums and the output so far.",
             scores=scale * (queries @ keys.T),
