@@ -8,8 +8,8 @@ function render({ model, el }) {
   const set = (key, value) => { if (now[key] !== value) keep(model, key, now[key] = value); };
   const seen = (t, s) => !now.causal || s <= t + S - T, score = (t, s) => (seen(t, s) ? scores[t][s] : -Infinity);
   const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
-  const fix = (x) => (x === -Infinity ? "−∞" : x.toFixed(2).replace("-", "−"));
-  const vector = (x) => x.map(fix).join("\n"); // a column
+  const fix = (x, digits = 2) => (x === -Infinity ? "−∞" : x.toFixed(digits).replace("-", "−"));
+  const vector = (x) => x.map((number) => fix(number)).join("\n"); // a column
   const span = (name, list) => (list.length > 1 ? `${name === "query" ? "queries" : `${name}s`} ${list[0]} to ${list.at(-1)}` : `${name} ${list[0]}`);
 
   // The tiles in their order, as TilingStepper.steps: those that hide all are left out.
@@ -96,7 +96,7 @@ function render({ model, el }) {
       place(box, { "data-is": is, fill: is === "now" ? "var(--orange)" : is === "gone" ? "var(--blue)" : "transparent", "fill-opacity": is === "now" ? 0.2 : 0.35,
         stroke: "currentColor", "stroke-opacity": 0.25 });
       cross.style.display = is === "never" || (!seen(t, s) && is !== "now") ? "" : "none";
-      text.textContent = is === "now" ? (score(t, s) === -Infinity ? "−∞" : score(t, s).toFixed(1).replace("-", "−")) : "";
+      text.textContent = is === "now" ? fix(score(t, s), Math.abs(score(t, s)) < 9.95 ? 1 : 0) : "";
     }));
     const light = (node, on) => place(node, { fill: on ? "var(--orange)" : "currentColor", "font-weight": on ? 700 : 400, style: on ? "fill: var(--orange)" : "" });
     keyNames.forEach((node, s) => light(node, tile?.columns.includes(s)));
