@@ -15,6 +15,7 @@ from d2lmini.figures.mask_guess import MaskGuess
 from d2lmini.figures.next_token import NextToken
 from d2lmini.figures.patch_attention import PatchAttention
 from d2lmini.figures.patch_size import PatchSize
+from d2lmini.figures.pattern_designer import PatternDesigner
 from d2lmini.figures.pattern_explorer import PatternExplorer
 from d2lmini.figures.pixel_completion import PixelCompletion
 from d2lmini.figures.position_explorer import PositionExplorer
@@ -24,6 +25,7 @@ from d2lmini.figures.score_matrix import ScoreMatrix
 from d2lmini.figures.similarity_matrix import SimilarityMatrix
 from d2lmini.figures.span_stepper import SpanStepper
 from d2lmini.figures.swin_explorer import SwinExplorer
+from d2lmini.figures.tiling_stepper import TilingStepper
 from d2lmini.figures.vote_explorer import VoteExplorer
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "NextToken",
     "PatchAttention",
     "PatchSize",
+    "PatternDesigner",
     "PatternExplorer",
     "PixelCompletion",
     "PositionExplorer",
@@ -48,5 +51,6 @@ __all__ = [
     "SimilarityMatrix",
     "SpanStepper",
     "SwinExplorer",
+    "TilingStepper",
     "VoteExplorer",
 ]

@@ -179,6 +179,12 @@ def _vote_explorer():
     return figures.VoteExplorer([{"summands": summands, "right": 381, "samples": samples}] * 6)
 
 
+def _tiling_stepper():
+    generator = torch.Generator().manual_seed(2)
+    queries, keys, values = (2 * torch.randn(8, n, generator=generator) for n in (4, 4, 2))
+    return figures.TilingStepper(queries, keys, values, step=3)
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -201,5 +207,7 @@ EXAMPLES = {
     "ScalingCalculator": figures.ScalingCalculator.published,
     "SimilarityMatrix": _similarity_matrix,
     "VoteExplorer": _vote_explorer,
+    "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
+    "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
