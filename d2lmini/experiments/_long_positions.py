@@ -19,9 +19,9 @@ class StretchedRotary(nn.Module):
 
     Args:
         factor: s, from 1. 1: as trained.
-        way: one of `ROTATIONS`. "interpolated": each position is divided by s, and with it every angle, so that none is
-            larger than it was in training. "base changed": the base is multiplied by s^(d / (d - 2)), so that the slowest
-            pair turns s times as slowly and the fastest as before. "as trained": neither.
+        way: one of `ROTATIONS`. "interpolated": each position is divided by s, and with it every angle, so that none
+            is larger than it was in training. "base changed": the base is multiplied by s^(d / (d - 2)), so that the
+            slowest pair turns s times as slowly and the fastest as before. "as trained": neither.
         base: of the training.
 
     Raises:

@@ -1,8 +1,8 @@
 """Chapter 09: what a GPT makes of texts that are longer than those of its training.
 
 GPTs of one design are trained at a context of ``max_len`` tokens and differ in how they tell positions. Each is then
-scored at several lengths *on the same tokens*: the last ``scored`` ones of passages of a text that it has not seen, with
-more and more before them. So what changes from length to length is the context alone.
+scored at several lengths *on the same tokens*: the last ``scored`` ones of passages of a text that it has not seen,
+with more and more before them. So what changes from length to length is the context alone.
 
 A model of rotary positions is also scored with positions interpolated and with another base, and after a short training
 at a longer length with either, with neither, and (a control) after as much more training at the old one. A model that
@@ -32,9 +32,9 @@ WHOLE, WINDOW = "all before", "window"
 class Config(Recipe):
     """Settings beside those of the recipe, whose ``max_len`` is the length of the training; lengths count tokens.
 
-    ``lengths`` are those of the test, the first of them ``max_len``; ``passages`` of the last one are scored, in their last
-    ``scored`` tokens, and by place in groups of ``group`` places. ``longer`` is the length at which models are trained
-    for ``tune_steps`` more, with ``tune_lr`` times the learning rates.
+    ``lengths`` are those of the test, the first of them ``max_len``; ``passages`` of the last one are scored, in their
+    last ``scored`` tokens, and by place in groups of ``group`` places. ``longer`` is the length at which models are
+    trained for ``tune_steps`` more, with ``tune_lr`` times the learning rates.
     """
 
     text: str = "gutenberg"
