@@ -46,7 +46,7 @@ class Config(Recipe):
     scored: int = 64
     group: int = 32
     longer: int = 512
-    tune_steps: int = 80
+    tune_steps: int = 100
     tune_lr: float = 0.3
     seeds: tuple = (0,)
 
@@ -55,7 +55,7 @@ _LAPTOP = Config(
     model=replace(
         GPT_CONFIGS["modern"], vocab_size=1024, max_len=128, num_hiddens=128, num_heads=4, num_blks=4, dropout=0.0
     ),
-    batch_size=32, steps=600, checks=4, val_batches=10, final_batches=20, precision="bf16",
+    batch_size=32, steps=1_000, checks=4, val_batches=10, final_batches=20, precision="bf16",
 )  # fmt: skip
 
 PRESETS = {
@@ -74,8 +74,8 @@ PRESETS = {
     # four times through the text, and lengths as in the papers
     "full": replace(
         _LAPTOP, model=replace(_LAPTOP.model, max_len=512, num_hiddens=512, num_heads=8, num_blks=8, dropout=0.1),
-        batch_size=64, steps=1_200, checks=6, lengths=(512, 1024, 2048, 4096), passages=200, scored=256, group=128,
-        longer=2048, tune_steps=100,
+        batch_size=64, steps=700, checks=7, lengths=(512, 1024, 2048, 4096), passages=200, scored=256, group=128,
+        longer=2048,
     ),
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ WAITING = {
     "data_size": "made for bf16 and patches of 4 pixels; about 30 min",
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "in_context_sizes": "new: no, one and a few examples, by the size of the model; about 12 min",
-    "long_context": "new: past the trained length, by positions; about TIME min",
+    "long_context": "new: GPTs past the length of their training, by positions; about 30 min",
     "scaling": "new: 20 GPTs and one that they foretell; about 25 min",
     "instruct": "new: instructions, the best of n, preferences, and a judge that is gamed; about 20 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
