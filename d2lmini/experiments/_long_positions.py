@@ -27,7 +27,7 @@ class StretchedRotary(nn.Module):
     Raises:
         ValueError: the way is none of these, or the factor is below 1.
 
-    Source: Chen et al. 2023, equation 3; Peng et al. 2024, section 3.1, for the base.
+    Source: Chen et al. 2023, section 2.3; Peng et al. 2024, section 3.1, for the base.
     """
 
     def __init__(self, factor=1.0, way="as trained", *, base=BASE):
