@@ -129,6 +129,8 @@ def score(model, found, config, rotation=None, factor=None):
         try:
             losses = losses_at(model, found, length)
         except ValueError as error:
+            if model.pos_embedding is None:  # others know no longest length
+                raise
             result["refused"] = result["refused"] or str(error)
             for name in ("loss", "more", "error", "by_place"):
                 result[name].append(None)
@@ -174,12 +176,14 @@ def run(config, device, parts=None):
         ``curves`` of each training, and ``data``.
 
     Raises:
-        ValueError: the first length of the test is not that of the training.
+        ValueError: the first length of the test is not that of the training, or ``longer`` is none of them.
     """
     if config.lengths[0] != config.model.max_len:
         raise ValueError(
             f"lengths begin with {config.lengths[0]}, expected that of the training, {config.model.max_len}"
         )
+    if config.longer not in config.lengths:
+        raise ValueError(f"longer is {config.longer}, expected one of the lengths of the test, {config.lengths}")
     parts, seed, made = parts or Parts(), config.seeds[0], {}
 
     def text():  # only if a part is not finished yet
@@ -246,7 +250,7 @@ def run(config, device, parts=None):
         "longer": longer["scores"],
         "sizes": {name: one["sizes"] for name, one in everything.items()},
     }
-    metrics["headline"] = headline(metrics)
+    metrics["headline"] = headline(metrics, config)
     curves = {name: one["curves"] for name, one in everything.items()}
     return {"metrics": metrics, "curves": curves, "data": _language.text_checksums(config.text)}
 
@@ -255,10 +259,15 @@ def _of_training(config):
     return {name: getattr(config, name) for name in ("steps", "checks", "lr", "lr_matrices")}
 
 
-def headline(metrics):
-    """One sentence: how the loss of the same tokens changes from the first length to the last."""
-    first, last = metrics["lengths"][0], metrics["lengths"][-1]
-    rows = {name: ways[WHOLE]["more"][-1] for name, ways in metrics["models"].items()}
-    rows |= {f"rotary, {name}, then trained": one["more"][-1] for name, one in metrics["tuned"].items()}
-    told = ", ".join(f"{name} {'refused' if more is None else f'{more:+.2f}'}" for name, more in rows.items())
-    return f"trained at {first} tokens, nats more with {last} before the same tokens: {told}"
+def headline(metrics, config):
+    """One sentence: how the loss of the same tokens changes from the first length to the one of more training."""
+    first, at = config.lengths[0], config.lengths.index(config.longer)
+    rows = {name: ways[WHOLE] for name, ways in metrics["models"].items()}
+    rows |= {f"rotary {way}": metrics["models"].get("rotary", {}).get(way) for way in ROTATIONS[1:]}
+    rows |= {f"tuned ({name})": scores for name, scores in metrics["tuned"].items()}
+    rows[f"trained at {config.longer}"] = metrics["longer"]
+    more = {name: scores["more"][at] for name, scores in rows.items() if scores}
+    told = ", ".join(f"{name} {'refused' if one is None else f'{one:+.3f}'}" for name, one in more.items())
+    return (
+        f"trained at {first} tokens, loss in nats at {config.longer} less that at {first}, of the same tokens: {told}"
+    )

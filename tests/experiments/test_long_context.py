@@ -160,6 +160,14 @@ def test_a_window_of_the_trained_length_changes_nothing_there():
     plain, window = long_context.score(model, found, CONFIG), long_context.score_window(model, found, CONFIG)
     assert window["loss"][0] == pytest.approx(plain["loss"][0]) and window["loss"][2] != pytest.approx(plain["loss"][2])
     assert model.window is None
+    model.window = CONFIG.model.max_len
+    assert window == long_context.score(model, found, CONFIG)
+
+
+def test_only_a_length_is_refused():
+    model = learner("rotary")
+    with pytest.raises(ValueError, match="expected 0 to 29"):
+        long_context.score(model, drawn() + 30, CONFIG)
 
 
 def test_learned_positions_are_refused_past_their_length():
@@ -175,21 +183,48 @@ def test_a_training_at_another_length_has_as_many_tokens_a_step():
     assert recipe.lr == config.lr * config.tune_lr and recipe.steps == config.tune_steps
 
 
-def test_lengths_begin_with_that_of_the_training():
+def test_lengths_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="expected that of the training, 8"):
         long_context.run(replace(CONFIG, lengths=(16, 32)), torch.device("cpu"))
+    with pytest.raises(ValueError, match="longer is 24, expected one of"):
+        long_context.run(replace(CONFIG, longer=24), torch.device("cpu"))
 
 
 @pytest.mark.train
 def test_what_is_trained_for_longer_begins_with_what_was_trained(monkeypatch):
-    """Without a step of more training nothing differs from the test-time change; each has rotations of its own."""
-    config = replace(CONFIG, positions=("rotary",), tune_lr=0.0)
+    """Where more training changes nothing, all is as at test time; and each training has rotations of its own."""
+    train, rotations = long_context._language.train, {}
+
+    def spied(recipe, *args, name, **options):
+        model, history = train(recipe, *args, name=name, **options)
+        rotations[name] = (model.rotary.way, model.rotary.factor, recipe.model.max_len)
+        return model, history
+
+    monkeypatch.setattr(long_context._language, "train", spied)
+    config = replace(CONFIG, positions=("rotary",), tune_lr=0.0, tune_steps=1)
     metrics = long_context.run(config, torch.device("cpu"))["metrics"]
+    assert rotations == {
+        "rotary": ("as trained", 1.0, 8), "longer": ("as trained", 1.0, 16), "tuned-0": ("as trained", 2.0, 16),
+        "tuned-1": ("interpolated", 2.0, 16), "tuned-2": ("base changed", 2.0, 16), "tuned-3": ("as trained", 1.0, 8),
+    }  # fmt: skip
     models, tuned = metrics["models"]["rotary"], metrics["tuned"]
     assert list(tuned) == ["as trained, 16", "interpolated, 16", "base changed, 16", "as trained, 8"]
-    assert tuned["as trained, 8"]["loss"] == pytest.approx(models["all before"]["loss"], abs=1e-6)
+    for name in ("as trained, 8", "as trained, 16"):
+        assert tuned[name]["loss"] == pytest.approx(models["all before"]["loss"], abs=1e-6)
     at = config.lengths.index(config.longer)
     for way in ("interpolated", "base changed"):
         assert tuned[f"{way}, 16"]["loss"][at] == pytest.approx(models[way]["loss"][at], abs=1e-6)
-    steps = metrics["sizes"]["longer"]["tokens_seen"], metrics["sizes"]["rotary"]["tokens_seen"]
-    assert steps[0] == steps[1]
+    seen = {name: one["tokens_seen"] for name, one in metrics["sizes"].items()}
+    assert seen.pop("rotary") == seen.pop("longer") == 2 * 4 * 8 and set(seen.values()) == {4 * 8}
+
+
+def test_the_headline_tells_every_model_at_the_longer_length():
+    def scores(*more):
+        return {"more": more}
+
+    models = {"learned": {"all before": scores(0.0, None, None)}, "none": {"all before": scores(0.0, 0.25, 9.0)}}
+    found = {"models": models, "tuned": {"interpolated, 16": scores(0.0, -0.125, 9.0)}, "longer": scores(0, -0.5, 9)}
+    assert long_context.headline(found, CONFIG) == (
+        "trained at 8 tokens, loss in nats at 16 less that at 8, of the same tokens: learned refused, none +0.250, "
+        "tuned (interpolated, 16) -0.125, trained at 16 -0.500"
+    )
