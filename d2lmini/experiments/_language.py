@@ -123,7 +123,7 @@ class Text(DataModule):
         return DataLoader(windows, recipe.batch_size, sampler=sampler, collate_fn=lambda batch: batch)
 
 
-def train(recipe, train_tokens, val_tokens, device, seed=0, parts=None, name="training", say=print):
+def train(recipe, train_tokens, val_tokens, device, seed=0, parts=None, name="training", say=print, make=Learner):
     """Trains a GPT by a recipe.
 
     Args:
@@ -133,12 +133,13 @@ def train(recipe, train_tokens, val_tokens, device, seed=0, parts=None, name="tr
         seed: of the weights and all that is drawn.
         parts, name: as `_common.fit`.
         say: called with a line after each check; None: silence.
+        make: function of the recipe that gives the `Learner` to train.
 
     Returns:
         the trained `Learner`, in evaluation mode, and the trainer's history.
     """
     torch.manual_seed(seed)
-    model, data = Learner(recipe), Text(train_tokens, val_tokens, recipe)
+    model, data = make(recipe), Text(train_tokens, val_tokens, recipe)
     if recipe.schedule == "cosine":
         schedule = WarmupCosine(recipe.warmup, recipe.steps, recipe.floor)
     else:
