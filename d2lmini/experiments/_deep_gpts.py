@@ -201,9 +201,9 @@ def score(model, text, config):
 def verdict(loss, start, unigram, uniform):
     """What came of a training, by its loss on the validation text.
 
-    "diverged": the loss is not finite (None), or worse than both at the start and without any knowledge. "trains": it is
-    better by `MARGIN` than knowing how frequent each character is, for which nothing but the last layer has to learn.
-    Else it is "stuck", as is one that is merely too slow for its steps.
+    "diverged": the loss is not finite (None), or worse than both at the start and without any knowledge. "trains": it
+    is better by `MARGIN` than knowing how frequent each character is, for which nothing but the last layer has to
+    learn. Else it is "stuck", as is one that is merely too slow for its steps.
 
     Args:
         loss, start: after the training, and of its first step; None where they are not finite.

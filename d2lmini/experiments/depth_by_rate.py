@@ -10,6 +10,7 @@ gradients are by depth and kind of matrix, and how much Adam's first step would 
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import torch
 
@@ -109,17 +110,15 @@ def learn(form, depth, rate, seed, config, text, device):
 
     Returns:
         dict of ``loss`` on the validation text (None: not finite), the ``verdict``, ``steps`` made, the largest
-        ``norm`` of the gradient, ``stream_gradients``, RMS on a batch after the training (L + 1 numbers), and ``losses``
-        in the training, means of ``config.points`` stretches.
+        ``norm`` of the gradient, ``stream_gradients``, L + 1 RMS on a batch after the training, and ``losses`` in the
+        training, means of ``config.points`` stretches.
     """
     model, optimizer = make(form, depth, config, text, device, seed)
     optimizer.param_groups[0]["lr"] = rate
     schedule = WarmupLinear(int(FORMS[form].warmup * config.steps), config.steps, int(config.decay * config.steps))
-    found = train(
-        model, text.batches(config.batch_size, config.model.max_len, device, seed), optimizer, schedule, config.steps
-    )
-    whole = len(found["losses"]) == config.steps
-    loss = score(model, text, config) if whole else None
+    batches = text.batches(config.batch_size, config.model.max_len, device, seed)
+    found = train(model, batches, optimizer, schedule, config.steps)
+    loss = score(model, text, config) if len(found["losses"]) == config.steps else None
     return {
         "loss": loss,
         "verdict": verdict(loss, next(iter(found["losses"]), None), text.unigram(config), text.uniform),
@@ -141,24 +140,20 @@ def run(config, device, parts=None):
     """Trains every form at every depth and rate; see `position_encodings.run` for the arguments.
 
     Returns:
-        dict with ``metrics``: ``loss[form]`` and ``verdict[form]``, for each seed a list over depths of lists over
-        rates, as are ``steps``, ``norm`` and ``stream_gradients``; ``trains[form]``, the share of settings that train; ``deepest[form]``, the
-        greatest depth at which any rate does (None: none); ``unigram`` and ``uniform``, the losses that the verdict
-        compares with; ``at_start[form]``, what `look` returns; and ``curves``, losses of "form, depth, rate" with the
-        first seed; and ``data``.
+        dict with ``metrics``: ``loss[form]``, for each seed a list over depths of lists over rates, and so ``verdict``,
+        ``steps``, ``norm`` and ``stream_gradients``; ``trains[form]``, the share of settings that train; ``deepest[form]``,
+        the greatest depth at which any rate does (None: none); ``unigram`` and ``uniform``, the losses that the verdict
+        compares with; ``at_start[form]``, what `look` returns; with ``curves``, the losses of "form, depth, rate" with
+        the first seed; and with ``data``.
     """
     check(config)
     parts, text, metrics, curves = parts or Parts(), Text.read(config.text), {}, {}
     for i, form in enumerate(config.forms):
         metrics.setdefault("at_start", {})[form] = parts(f"{i}-start", look, form, config, text, device)
-        rows = {
-            (seed, depth, rate): parts(
-                f"{i}-{depth}-{rate:g}-{seed}", learn, form, depth, rate, seed, config, text, device
-            )
-            for seed in config.seeds
-            for depth in config.depths
-            for rate in config.rates
-        }
+        rows = {}
+        for seed, depth, rate in product(config.seeds, config.depths, config.rates):
+            name = f"{i}-{depth}-{rate:g}-{seed}"
+            rows[seed, depth, rate] = parts(name, learn, form, depth, rate, seed, config, text, device)
         for key in ("loss", "verdict", "steps", "norm", "stream_gradients"):
             metrics.setdefault(key, {})[form] = [
                 [[rows[seed, depth, rate][key] for rate in config.rates] for depth in config.depths]
