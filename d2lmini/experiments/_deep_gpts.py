@@ -18,7 +18,7 @@ from d2lmini.training import by_depth
 from d2lmini.transformer import AddNorm
 
 VERDICTS = "trains", "stuck", "diverged"
-MARGIN = 0.05  # nats, by which more than frequencies has to be known
+MARGIN = 0.05  # nats; what differs by less may be chance
 BASE = GPTConfig(max_len=64, num_hiddens=64, num_heads=4, num_blks=4, dropout=0.0, ffn="relu", tie_weights=False)
 MATRICES = {
     "queries": "attention.W_q.weight",
@@ -201,15 +201,15 @@ def score(model, text, config):
 def verdict(loss, start, unigram, uniform):
     """What came of a training, by its loss on the validation text.
 
-    "diverged": the loss is not finite (None), or worse than both at the start and without any knowledge. "trains": it
-    is better by `MARGIN` than knowing how frequent each character is, for which nothing but the last layer has to
-    learn. Else it is "stuck", as is one that is merely too slow for its steps.
+    "diverged": the loss is not finite (None), or by `MARGIN` worse than both at the start and without any knowledge.
+    "trains": by `MARGIN` better than knowing how frequent each character is, for which nothing but the last layer has
+    to learn. Else it is "stuck", as is one that is merely too slow for its steps.
 
     Args:
         loss, start: after the training, and of its first step; None where they are not finite.
         unigram, uniform: as `Text` gives them.
     """
-    if loss is None or start is None or loss > max(start, uniform):
+    if loss is None or start is None or loss > max(start, uniform) + MARGIN:
         return "diverged"
     return "trains" if loss < unigram - MARGIN else "stuck"
 

@@ -141,10 +141,10 @@ def run(config, device, parts=None):
 
     Returns:
         dict with ``metrics``: ``loss[form]``, for each seed a list over depths of lists over rates, and so ``verdict``,
-        ``steps``, ``norm`` and ``stream_gradients``; ``trains[form]``, the share of settings that train; ``deepest[form]``,
-        the greatest depth at which any rate does (None: none); ``unigram`` and ``uniform``, the losses that the verdict
-        compares with; ``at_start[form]``, what `look` returns; with ``curves``, the losses of "form, depth, rate" with
-        the first seed; and with ``data``.
+        ``steps``, ``norm`` and ``stream_gradients``; ``trains[form]``, the share of settings that train, and
+        ``deepest[form]``, the greatest depth at which any rate does (None: none); ``unigram`` and ``uniform``, the
+        losses that the verdict compares with; ``at_start[form]``, what `look` returns; with ``curves``, the losses of
+        "form, depth, rate" with the first seed; and with ``data``.
     """
     check(config)
     parts, text, metrics, curves = parts or Parts(), Text.read(config.text), {}, {}
