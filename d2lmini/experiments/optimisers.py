@@ -1,9 +1,9 @@
 """Chapter 08: Adam, SGD, AdamW and Muon on one small GPT, each at its best learning rate, and what else a recipe has.
 
 All contestants begin at the same weights and see equally many characters. Of each the best of several learning rates is
-told, and whether it is the first or last of them, so that a better one may lie beyond. Contestants differ from "Adam" in
-what their names say: another optimizer, no warm-up, no clipping, a rate that stays, weight decay, another batch size (at
-equally many characters, so with more or fewer steps), norms after the residual connections. Every training keeps an
+told, and whether it is the first or last of them, so that a better one may lie beyond. Contestants differ from "Adam"
+in what their names say: another optimizer, no warm-up, no clipping, a rate that stays, weight decay, another batch size
+(at equally many characters, so with more or fewer steps), norms after the residual connections. Every training keeps an
 exponential mean of its weights, which is scored beside the last ones.
 """
 
@@ -21,6 +21,7 @@ from d2lmini.models.gpt_config import GPTConfig
 from d2lmini.training import WarmupLinear, gradient_sizes, second_moments, update_sizes
 from d2lmini.training.optimizers import muon_of
 
+_MODEL = replace(BASE, num_blks=6)
 _ADAM, _SGD, _MUON = (1e-3, 3e-3, 1e-2, 3e-2), (0.03, 0.1, 0.3, 1.0, 3.0), (3e-3, 1e-2, 3e-2, 0.1)
 
 
@@ -28,8 +29,8 @@ _ADAM, _SGD, _MUON = (1e-3, 3e-3, 1e-2, 3e-2), (0.03, 0.1, 0.3, 1.0, 3.0), (3e-3
 class Contestant:
     """A recipe, tried at several ``rates``; for Muon they are those of the blocks' matrices.
 
-    ``optimizer`` is "adam", "adamw", "sgd" or "muon". ``weight_decay`` is decoupled in AdamW; in Adam it is added to the
-    gradient. ``warmup`` and ``decay`` are the shares of the steps in which the rate rises and goes down to zero.
+    ``optimizer`` is "adam", "adamw", "sgd" or "muon". ``weight_decay`` is decoupled in AdamW; in Adam it is added to
+    the gradient. ``warmup`` and ``decay`` are the shares of the steps in which the rate rises and goes down to zero.
     ``times`` is how much larger its batches are than those of the others, and ``gradient_clip_val`` the largest norm of
     the gradient (0: any).
     """
@@ -50,7 +51,7 @@ CONTESTANTS = (
     Contestant("Adam, no warm-up", warmup=0.0),
     Contestant("Adam, no clipping", gradient_clip_val=0.0),
     Contestant("Adam, the rate stays", decay=0.0),
-    Contestant("Adam, decay in the gradient", weight_decay=0.1),
+    Contestant("Adam, decay in the gradient", weight_decay=0.01),
     Contestant("AdamW", "adamw", weight_decay=0.1),
     Contestant("SGD with momentum", "sgd", _SGD),
     Contestant("SGD with momentum, no clipping", "sgd", _SGD, gradient_clip_val=0.0),
@@ -74,15 +75,15 @@ class Config:
 
     text: str = "tinyshakespeare"
     contestants: tuple = CONTESTANTS
-    model: GPTConfig = replace(BASE, num_blks=6)
+    model: GPTConfig = _MODEL
     batch_size: int = 8
-    steps: int = 400
+    steps: int = 360
     betas: tuple = (0.9, 0.98)
     momentum: float = 0.9
     lr_others: float = 3e-3
     averaging: float = 0.98
-    final_batches: int = 60
-    points: int = 40
+    final_batches: int = 40
+    points: int = 36
     seeds: tuple = (0, 1)
 
 
@@ -149,7 +150,7 @@ def learn(one, rate, seed, config, text, device):
         model, batches, optimizer, schedule, steps, one.gradient_clip_val,
         after_step=lambda: mean_of_weights.update_parameters(model),
     )  # fmt: skip
-    whole, norms = len(found["losses"]) == steps, torch.tensor(found["norms"])
+    whole, norms, most = len(found["losses"]) == steps, torch.tensor(found["norms"]), one.gradient_clip_val
     loss, averaged = (score(m, text, config) if whole else None for m in (model, mean_of_weights.module))
     return {
         "loss": loss,
@@ -157,9 +158,7 @@ def learn(one, rate, seed, config, text, device):
         "verdict": verdict(loss, next(iter(found["losses"]), None), text.unigram(config), text.uniform),
         "steps": len(found["losses"]),
         "norms": rounded([norms.median().item(), norms.max().item()]) if len(norms) else [None, None],
-        "clipped": (norms > one.gradient_clip_val).double().mean().item()
-        if one.gradient_clip_val and len(norms)
-        else 0.0,
+        "clipped": (norms > most).double().mean().item() if most and len(norms) else 0.0,
         "losses": means(found["losses"], max(1, steps // config.points)),
         "inside": look(model, optimizer, rate, next(batches), one) if loss is not None else None,
     }
@@ -185,10 +184,14 @@ def look(model, optimizer, rate, batch, one):
 
 
 def best(rows, rates, key="loss"):
-    """The index of the best of several rates: the smallest mean loss over seeds, all of them finite; None: there is none.
+    """The index of the best of several rates: that of the smallest mean loss over seeds, all of them finite.
 
     Args:
-        rows: for each rate a list of what `learn` returned, a seed each. rates: of the rows. key: which loss.
+        rows: for each rate a list of what `learn` returned, a seed each. rates: of the rows.
+        key: which loss, "loss" or "averaged".
+
+    Returns:
+        int; None where there is none.
     """
     scores = {i: [row[key] for row in rows[i]] for i in range(len(rates))}
     scores = {i: mean(losses) for i, losses in scores.items() if None not in losses}
@@ -210,11 +213,9 @@ def run(config, device, parts=None):
     """Trains every contestant at all of its rates; see `position_encodings.run` for the arguments.
 
     Returns:
-        dict with ``metrics``, of each contestant in ``contestants``: ``rates``; ``losses``, ``averaged`` and ``verdicts``,
-        for each rate a list over seeds; ``rate``, the best one, ``at_edge``, whether it is the first or last, and of it
-        ``loss`` and ``averaged_loss`` (means over seeds), ``norms``, ``clipped`` and ``inside`` with the first seed (all
-        None where no rate was finite with every seed); ``behind``, its loss less that of the first contestant; and
-        ``unigram``. With ``curves``, losses in the training by "contestant, rate" with the first seed, and ``data``.
+        dict with ``metrics``: ``contestants[name]``, what `summary` returns, with ``behind``, its loss less that of the
+        first contestant; ``unigram``, the loss of `_deep_gpts.Text.unigram`; and ``characters``, how many each saw.
+        With ``curves``, the losses in the training by "contestant, rate" with the first seed, and with ``data``.
     """
     check(config)
     parts, text, found, curves = parts or Parts(), Text.read(config.text), {}, {}
@@ -240,20 +241,30 @@ def run(config, device, parts=None):
 
 
 def summary(rows, rates):
-    """What is recorded of a contestant; see `run`."""
-    i = best(rows, rates)
+    """What is recorded of a contestant.
+
+    Args:
+        rows, rates: as `best`.
+
+    Returns:
+        dict of ``rates``; ``losses``, ``averaged`` and ``verdicts``, for each rate a list over seeds; ``rate``, the
+        best one, ``at_edge``, whether it is the first or last of several, ``loss``, the mean over seeds, and of the first
+        seed ``norms``, ``clipped`` and ``inside``; ``averaged_rate`` and ``averaged_loss``, likewise for the mean of
+        the weights, at the rate that is best for it. None where no rate was finite with all seeds.
+    """
+    i, j = best(rows, rates), best(rows, rates, "averaged")
     chosen = None if i is None else rows[i]
-    averaged = chosen and [row["averaged"] for row in chosen]
     return {
         "rates": list(rates),
         "losses": [[row["loss"] for row in of_rate] for of_rate in rows],
         "averaged": [[row["averaged"] for row in of_rate] for of_rate in rows],
         "verdicts": [[row["verdict"] for row in of_rate] for of_rate in rows],
         "rate": None if i is None else rates[i],
-        "at_edge": None if i is None else i in (0, len(rates) - 1),
+        "at_edge": None if i is None else len(rates) > 1 and i in (0, len(rates) - 1),
         "loss": chosen and mean(row["loss"] for row in chosen),
-        "averaged_loss": mean(averaged) if averaged and None not in averaged else None,
         **{key: chosen and chosen[0][key] for key in ("norms", "clipped", "inside")},
+        "averaged_rate": None if j is None else rates[j],
+        "averaged_loss": None if j is None else mean(row["averaged"] for row in rows[j]),
     }
 
 
