@@ -59,10 +59,11 @@ PRESETS = {
         rates=(1e-3, 1e9), model=replace(BASE, max_len=8, num_hiddens=8, num_heads=2), batch_size=2, steps=4,
         final_batches=1, points=2,
     ),
-    # the corners, and what stands between them
+    # deep enough for post-norm to be stuck
     "cpu": replace(
-        Config(), text="book", depths=(2, 12), rates=(1e-3, 1e-2), model=replace(BASE, max_len=32), steps=100,
-        final_batches=10, points=10,
+        Config(), text="book", depths=(2, 8), rates=(1e-3, 3e-3), model=replace(BASE, max_len=32), steps=180,
+        forms=("post-norm", "post-norm, warm-up", "pre-norm", "no norm", "no norm, residual weight"), points=18,
+        final_batches=10,
     ),
     "laptop": Config(),
     # three seeds, longer contexts and five times the steps, by which slow ones learn

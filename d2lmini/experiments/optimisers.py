@@ -22,7 +22,7 @@ from d2lmini.training import WarmupLinear, gradient_sizes, second_moments, updat
 from d2lmini.training.optimizers import muon_of
 
 _MODEL = replace(BASE, num_blks=6)
-_ADAM, _SGD, _MUON = (1e-3, 3e-3, 1e-2, 3e-2), (0.03, 0.1, 0.3, 1.0, 3.0), (3e-3, 1e-2, 3e-2, 0.1)
+_ADAM, _SGD, _MUON = (1e-3, 3e-3, 1e-2, 3e-2), (0.1, 0.3, 1.0, 3.0), (3e-3, 1e-2, 3e-2, 0.1)
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Config:
     contestants: tuple = CONTESTANTS
     model: GPTConfig = _MODEL
     batch_size: int = 8
-    steps: int = 360
+    steps: int = 300
     betas: tuple = (0.9, 0.98)
     momentum: float = 0.9
     lr_others: float = 3e-3
     averaging: float = 0.98
     final_batches: int = 40
-    points: int = 36
+    points: int = 30
     seeds: tuple = (0, 1)
 
 
@@ -248,8 +248,8 @@ def summary(rows, rates):
 
     Returns:
         dict of ``rates``; ``losses``, ``averaged`` and ``verdicts``, for each rate a list over seeds; ``rate``, the
-        best one, ``at_edge``, whether it is the first or last of several, ``loss``, the mean over seeds, and of the first
-        seed ``norms``, ``clipped`` and ``inside``; ``averaged_rate`` and ``averaged_loss``, likewise for the mean of
+        best one, ``at_edge``, whether it is the first or last of several, ``loss``, the mean over seeds, and of the
+        first seed ``norms``, ``clipped`` and ``inside``; ``averaged_rate`` and ``averaged_loss``, likewise for the mean of
         the weights, at the rate that is best for it. None where no rate was finite with all seeds.
     """
     i, j = best(rows, rates), best(rows, rates, "averaged")
