@@ -249,8 +249,8 @@ def summary(rows, rates):
     Returns:
         dict of ``rates``; ``losses``, ``averaged`` and ``verdicts``, for each rate a list over seeds; ``rate``, the
         best one, ``at_edge``, whether it is the first or last of several, ``loss``, the mean over seeds, and of the
-        first seed ``norms``, ``clipped`` and ``inside``; ``averaged_rate`` and ``averaged_loss``, likewise for the mean of
-        the weights, at the rate that is best for it. None where no rate was finite with all seeds.
+        first seed ``norms``, ``clipped`` and ``inside``; ``averaged_rate`` and ``averaged_loss``, likewise for the mean
+        of the weights, at the rate that is best for it. None where no rate was finite with all seeds.
     """
     i, j = best(rows, rates), best(rows, rates, "averaged")
     chosen = None if i is None else rows[i]
