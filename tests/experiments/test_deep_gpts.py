@@ -25,8 +25,8 @@ def make(form, seed=0, config=TINY):
 
 
 def some_text(length=400):
-    # some characters are more frequent than others
-    ids = torch.rand(length, generator=torch.Generator().manual_seed(2)).square().mul(V).to(torch.uint8)
+    # one character is more frequent than the others, and there is something to learn
+    ids = torch.tensor([0, 1, 0, 2, 0, 3, 0, 4, 5, 6, 7, 8, 9, 10], dtype=torch.uint8).repeat(30)[:length]
     return Text(ids[:300], ids[300:], V)
 
 
@@ -134,9 +134,9 @@ def fit(form, rate, steps=30, **options):
 
 @pytest.mark.train
 def test_a_training_learns():
-    model, found = fit(Form("before"), 0.3)
+    _, found = fit(Form("before"), 0.3)
     assert len(found["losses"]) == len(found["norms"]) == 30
-    assert sum(found["losses"][-5:]) < 0.9 * sum(found["losses"][:5])
+    assert sum(found["losses"][-5:]) < 0.8 * sum(found["losses"][:5])
     assert found["losses"][0] == pytest.approx(math.log(V), abs=1)
 
 
