@@ -51,7 +51,7 @@ def by_hand(model, norms):
 def test_a_form_computes_its_formula(name):
     model = make(FORMS[name])
     for module in model.modules():
-        if isinstance(module, nn.LayerNorm):  # which does nothing twice as it begins
+        if isinstance(module, nn.LayerNorm):  # with factors of 1 two norms would be as one
             nn.init.normal_(module.weight)
     for blk in model.blks:
         if FORMS[name].residual_weight:
