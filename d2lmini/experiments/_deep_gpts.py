@@ -5,7 +5,7 @@ no error; and the rule that says what came out.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -36,12 +36,12 @@ class Form:
 
     ``norms`` stand "after" each residual connection, "before" each sublayer, or nowhere (None). ``warmup`` is the share
     of the steps in which the learning rate rises. ``small_start`` is T-Fixup's idea: embeddings, values, what follows
-    them and the feed-forward networks begin smaller, by 0.67 L^(-1/4), so that the first steps change what L blocks
-    without norms compute by little. ``residual_weight`` is ReZero's: each branch is multiplied by a learned number that
-    begins at 0.
+    them and the feed-forward networks begin smaller, by 0.67 L^(-1/4) (their factor for an encoder's matrices, here for
+    the embeddings, too), so that the first steps change what L blocks without norms compute by little.
+    ``residual_weight`` is ReZero's: each branch is multiplied by a learned number that begins at 0.
 
-    Source: Xiong et al. 2020 (``norms``); Huang et al. 2020, section 3.2; Bachlechner et al. 2021, section 3; Henry et
-    al. 2020 (``qk_norm``).
+    Source: Xiong et al. 2020 (``norms``); Huang et al. 2020 (``small_start``); Bachlechner et al. 2021
+    (``residual_weight``); Henry et al. 2020 (``qk_norm``).
     """
 
     norms: str | None = "before"
@@ -52,7 +52,7 @@ class Form:
 
 
 class WeightedAdd(AddNorm):
-    """X + a Y with a learned number a that is 0 at first, and no norm. Source: Bachlechner et al. 2021, equation 1."""
+    """X + a Y with a learned number a that is 0 at first, and no norm. Source: Bachlechner et al. 2021."""
 
     def __init__(self, norm_shape):
         super().__init__(norm_shape, norm=nn.Identity)
@@ -71,13 +71,13 @@ class DeepGPT(GPT):
     """
 
     def __init__(self, config, form):
-        super().__init__(config.__class__(**vars(config) | _fields(form)))
+        super().__init__(replace(config, **_fields(form)))
         self.form, h = form, config.num_hiddens
         if form.norms is None:
             self.norm = nn.Identity()
             for blk in self.blks:
                 if form.residual_weight:
-                    blk.addnorm1 = blk.addnorm2 = WeightedAdd(h)  # one number for both branches, as in the paper
+                    blk.addnorm1 = blk.addnorm2 = WeightedAdd(h)  # one number for both branches, as in their code
                 else:
                     blk.addnorm1, blk.addnorm2 = (AddNorm(h, norm=nn.Identity) for _ in range(2))
         self._begin()

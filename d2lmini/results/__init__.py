@@ -22,7 +22,7 @@ WAITING = {
     "in_context_sizes": "new: no, one and a few examples, by the size of the model; about 12 min",
     "scaling": "new: 20 GPTs and one that they foretell; about 25 min",
     "instruct": "new: instructions, the best of n, preferences, and a judge that is gamed; about 20 min",
-    "optimisers": "new: Adam, SGD and Muon, each at its best rate, and what else a recipe has; about 22 min",
+    "optimisers": "new: Adam, SGD and Muon, each at its best rate, and what else a recipe has; about 25 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
     "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
     "vision_d2l": "new: two epochs as published, and the cure; about 30 min",

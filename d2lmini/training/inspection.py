@@ -47,7 +47,7 @@ def gradient_sizes(model, batch, blocks=None):
     Returns:
         dict from names to float.
 
-    Source: Xiong et al. 2020, section 3, and Liu et al. 2020, section 3, who look at such sizes.
+    Source: Xiong et al. 2020 and Liu et al. 2020, who look at such sizes.
     """
     return {name: _rms(gradient) for name, gradient in batch_gradients(model, batch, blocks).items()}
 
