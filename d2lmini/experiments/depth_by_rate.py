@@ -61,7 +61,7 @@ PRESETS = {
     ),
     # deep enough for post-norm to be stuck
     "cpu": replace(
-        Config(), text="book", depths=(2, 6), rates=(1e-3, 3e-3), model=replace(BASE, max_len=32), steps=180,
+        Config(), text="book", depths=(2, 4, 8), rates=(1e-3, 3e-3), model=replace(BASE, max_len=32), steps=180,
         forms=("post-norm", "post-norm, warm-up", "pre-norm", "no norm", "no norm, residual weight"), points=18,
         final_batches=10,
     ),
