@@ -66,7 +66,7 @@ PRESETS = {
         final_batches=10,
     ),
     "laptop": Config(),
-    # three seeds, longer contexts and five times the steps, by which slow ones learn
+    # three seeds, longer contexts and four times the steps, in which slow ones learn, too
     "full": replace(
         Config(), depths=(2, 4, 8, 16, 32, 64), rates=(1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2), batch_size=32, steps=1_000,
         model=replace(BASE, max_len=128), seeds=(0, 1, 2),
