@@ -13,6 +13,7 @@ The loop knows no model, the model knows no data. What belongs to which file:
     checkpoint.py   to write the state whole or not at all, and to read it back
     state.py        what a checkpoint holds
     diagnosis.py    why a loss is not finite
+    inspection.py   sizes of gradients, updates and the residual stream
     curves.py       the means that the curves are made of
     board.py        ProgressBoard           the live curve
 """
@@ -20,6 +21,17 @@ The loop knows no model, the model knows no data. What belongs to which file:
 from .board import ProgressBoard
 from .checkpoint import CheckpointError
 from .data_module import DataModule
+from .inspection import (
+    batch_gradients,
+    by_depth,
+    gradient_sizes,
+    highest_loss_scale,
+    lost_updates,
+    residual_sizes,
+    second_moments,
+    underflow,
+    update_sizes,
+)
 from .module import Classifier, Module
 from .optimizers import MuonWithAdamW
 from .schedules import WarmupCosine, WarmupInverseSqrt, WarmupLinear
@@ -36,4 +48,13 @@ __all__ = [
     "WarmupCosine",
     "WarmupInverseSqrt",
     "WarmupLinear",
+    "batch_gradients",
+    "by_depth",
+    "gradient_sizes",
+    "highest_loss_scale",
+    "lost_updates",
+    "residual_sizes",
+    "second_moments",
+    "underflow",
+    "update_sizes",
 ]
