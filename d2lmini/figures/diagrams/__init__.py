@@ -2,6 +2,7 @@
 
 bert.py          BERT: the stack with its two heads, its targets, its heads for tasks
 drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
+efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
@@ -10,6 +11,7 @@ transformer.py   the Transformer: encoder block, decoder block, the whole model
 
 from .bert import bert, masked_targets, task_heads
 from .drawing import Diagram
+from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
@@ -22,6 +24,7 @@ __all__ = [
     "decoding_loop",
     "encoder_block",
     "gpt",
+    "long_sequences",
     "masked_targets",
     "shifted_targets",
     "switch",
