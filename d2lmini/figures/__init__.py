@@ -23,6 +23,7 @@ from d2lmini.figures.query_plane import QueryPlane
 from d2lmini.figures.score_matrix import ScoreMatrix
 from d2lmini.figures.span_stepper import SpanStepper
 from d2lmini.figures.swin_explorer import SwinExplorer
+from d2lmini.figures.tiling_stepper import TilingStepper
 
 __all__ = [
     "AlignmentExplorer",
@@ -45,4 +46,5 @@ __all__ = [
     "ScoreMatrix",
     "SpanStepper",
     "SwinExplorer",
+    "TilingStepper",
 ]

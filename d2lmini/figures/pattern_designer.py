@@ -159,10 +159,12 @@ class PatternDesigner(Figure):
         Returns:
             float.
         """
-        parts, d, T = self._parts(changes), self._parts(changes)["dilation"], num_tokens
+        parts, T = self._parts(changes), num_tokens
+        window = T if parts["window"] == self.state["num_tokens"] else parts["window"]
+        d = parts["dilation"]
         t = torch.arange(T)
         end = t + 1 if parts["causal"] else torch.full((T,), T)  # keys below it may be seen
-        far = (_window(parts, self.state["num_tokens"], T) - 1) * d
+        far = (window - 1) * d
 
         def near(low, high):  # keys of the window from low to high - 1: multiples of d away
             low, high = torch.maximum(low, t - far), torch.minimum(high, t + far + 1)
@@ -207,11 +209,6 @@ def _settings(T, parts):
     """All parts of a pattern as the page has them: T is a window of all."""
     parts = {**OFF, **parts}
     return {**parts, "window": T if parts["window"] is None else parts["window"], "causal": bool(parts["causal"])}
-
-
-def _window(parts, shown, T):
-    """The window among T tokens, of a pattern designed among fewer."""
-    return T if parts["window"] == shown else parts["window"]
 
 
 def _order(T, most, causal, seed):

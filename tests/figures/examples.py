@@ -164,6 +164,12 @@ def _mask_guess():
     return figures.MaskGuess(passages)
 
 
+def _tiling_stepper():
+    generator = torch.Generator().manual_seed(2)
+    queries, keys, values = (2 * torch.randn(8, n, generator=generator) for n in (4, 4, 2))
+    return figures.TilingStepper(queries, keys, values, step=3)
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -184,5 +190,6 @@ EXAMPLES = {
     "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
+    "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
 }
