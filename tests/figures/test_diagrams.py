@@ -23,6 +23,7 @@ ALL = [
     diagrams.shifted_targets(),
     diagrams.decoding_loop(),
     diagrams.t5(),
+    diagrams.long_sequences(),
     diagrams.switch(),
     diagrams.text_to_embeddings(),
     diagrams.bert(),

@@ -4,6 +4,7 @@ alignment.py     from pretraining to preferences
 bert.py          BERT: the stack with its two heads, its targets, its heads for tasks
 clip.py          CLIP: pictures and texts in one space
 drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
+efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
 scaling.py       where a budget of compute goes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
@@ -15,6 +16,7 @@ from .alignment import alignment
 from .bert import bert, masked_targets, task_heads
 from .clip import clip
 from .drawing import Diagram
+from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
 from .scaling import budget
 from .t5 import switch, t5
@@ -31,6 +33,7 @@ __all__ = [
     "decoding_loop",
     "encoder_block",
     "gpt",
+    "long_sequences",
     "masked_targets",
     "shifted_targets",
     "switch",
