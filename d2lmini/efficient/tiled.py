@@ -20,7 +20,7 @@ class OnlineSoftmax:
     """A softmax average of values whose scores come a few keys at a time.
 
     It keeps three things for each query: ``top``, the largest score so far; ``total``, the sum of exp(score - top) so
-    far; ``output``, the same sum with the values as factors. When a larger score comes, one factor mends both sums.
+    far; ``output``, the same sum with the values as factors. When a larger score comes, one factor rescales both sums.
 
     Source: Milakov and Gimelshein 2018, algorithm 3; Dao et al. 2022, section 3.1.
     """

@@ -1,4 +1,4 @@
-"""Figure of chapter 09: exact attention tile by tile, with the softmax mended as larger scores come."""
+"""Figure of chapter 09: exact attention tile by tile, with the softmax rescaled as larger scores come."""
 
 import math
 
@@ -16,7 +16,7 @@ class TilingStepper(Figure):
 
     The page does what `d2lmini.tiled_attention` does: it takes some queries, goes through the keys tile by tile, and
     keeps of each query the largest score, the sum of exponentials and the same sum with the values as factors. A larger
-    score mends both sums by one factor. Beside that it counts the numbers in fast memory and those that were moved.
+    score rescales both sums by one factor. Beside that it counts the numbers in fast memory and those that were moved.
 
     Args:
         queries: (T, D), T from 2 to 8.

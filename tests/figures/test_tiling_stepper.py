@@ -195,7 +195,7 @@ def test_the_page_goes_tile_by_tile(open_figure):
     assert "Tile 4 of 4" in seen.agrees(4)
 
 
-def test_a_larger_score_mends_the_sums(open_figure):
+def test_a_larger_score_rescales_the_sums(open_figure):
     scores = torch.tensor([[0.5, -1, 2, 1], [3, 0, 1, -12.4]])
     stepper = TilingStepper(scores, torch.eye(4), torch.tensor([[1.0], [2], [3], [4]]), scale=1, tile=2, tiles=[2])
     seen = Page(open_figure(stepper), stepper, 2)
