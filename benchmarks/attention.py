@@ -21,17 +21,20 @@ from d2lmini.multi_head import MultiHeadAttention
 
 @dataclass(frozen=True)
 class Sizes:
-    """``batches`` belong to ``lengths``; the first pair is that of D2L 11.7."""
+    """``batches`` belong to ``lengths``; the first pair is that of D2L 11.7. At the ``long`` lengths, one sequence each,
+    the causal function alone is timed, in ``long_rounds``."""
 
-    lengths: tuple = (9, 64, 256, 1024, 2048)
-    batches: tuple = (128, 32, 8, 2, 1)
+    lengths: tuple = (9, 128, 512, 2048)
+    batches: tuple = (128, 16, 4, 1)
+    long: tuple = (4096, 8192)
     num_heads: int = 4
     head_size: int = 64
     rounds: int = 21
+    long_rounds: int = 3
     turn_s: float = 0.02  # a call is repeated until its turn lasts so long
 
 
-SMOKE = replace(Sizes(), lengths=(3, 8), batches=(2, 1), num_heads=2, head_size=4, rounds=2, turn_s=0.0)
+SMOKE = replace(Sizes(), lengths=(3, 8), batches=(2, 1), long=(16,), num_heads=2, head_size=4, rounds=2, turn_s=0.0)
 
 
 def d2l_formula(queries, keys, values, valid_lens=None):
@@ -121,8 +124,9 @@ def padding(T, B):
 
 
 def measure(sizes):
-    """Returns: dict with ``function`` and ``module``: ratios [case][peer][forward or both], one for each length; and
-    ``extra_bytes``, the peak memory of a forward and backward pass at the longest, of ours and of the peers."""
+    """Returns: dict with ``function`` and ``module``: ratios [case][peer][forward or both], one for each length; ``long``:
+    so too of the causal function at the long ones; and ``extra_bytes`` [length][name], the peak memory of a forward and
+    backward pass of the causal function, of ours and of the peers."""
     torch.manual_seed(0)
     function, module = {}, {}
     H, d, h = sizes.num_heads, sizes.head_size, sizes.num_heads * sizes.head_size
@@ -139,11 +143,18 @@ def measure(sizes):
             for way in (forward, both):
                 runs = {n: way(c, X, list(modules[n].parameters())) for n, c in of_case.items()}
                 _add(module, case, way, ratios(runs, sizes))
-    extra = {
-        case: {name: peak_bytes(both(call, qkv, [])) for name, call in calls.items()}
-        for case, calls in function_calls(sizes, T, B).items()
-    }
-    return {"function": function, "module": module, "extra_bytes": extra}
+    long, fewer = {}, replace(sizes, rounds=sizes.long_rounds)
+    for T in sizes.long:
+        qkv = [torch.randn(1, H, T, d, requires_grad=True) for _ in range(3)]
+        calls = function_calls(sizes, T, 1)["causal"]
+        for way in (forward, both):
+            _add(long, "causal", way, ratios({n: way(c, qkv, []) for n, c in calls.items()}, fewer))
+    extra = {}
+    for T in (*sizes.lengths, *sizes.long):
+        qkv = [torch.randn(1, H, T, d, requires_grad=True) for _ in range(3)]
+        calls = function_calls(sizes, T, 1)["causal"]
+        extra[T] = {name: peak_bytes(both(call, qkv, [])) for name, call in calls.items()}
+    return {"function": function, "module": module, "long": long, "extra_bytes": extra}
 
 
 def _add(table, case, way, found):
