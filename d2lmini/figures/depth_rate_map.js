@@ -15,8 +15,8 @@ function render({ model, el }) {
   const shown = () => [named(now.recipe), now.other !== now.recipe && named(now.other)].filter(Boolean);
   const say = (x) => (Math.abs(x) < 100 ? x.toFixed(2) : x < 1e5 ? String(Math.round(x)) : x.toExponential(0)).replace("-", "−");
   const blocks = (d) => `${depths[d]} block${depths[d] === 1 ? "" : "s"}`;
-  const finite = recipes.flatMap(({ loss }) => loss.flat()).filter((loss) => loss !== null), least = Math.min(uniform, ...finite);
-  const share = (loss) => (loss === null || least === uniform ? 0 : Math.max(0, (uniform - loss) / (uniform - least)));
+  const finite = recipes.flatMap(({ loss }) => loss.flat()).filter((loss) => loss !== null), least = Math.min(unigram, ...finite);
+  const share = (loss) => (loss === null || least === unigram ? 0 : Math.max(0, (unigram - loss) / (unigram - least))); // 0: no better than the frequencies
 
   const names = Object.fromEntries(recipes.map(({ name }) => [name, name]));
   const controls = add(el, "div", { class: "d2lmini-controls" });
@@ -57,13 +57,13 @@ function render({ model, el }) {
   }
   function choose(depth, rate) { over = null; change({ depth, rate }); }
 
-  const side = add(panels, "div", { style: "flex: 1 1 20rem" }), title = add(side, "div", { style: "font-weight: 600" });
-  const figure = add(side, "figure", { style: "margin: 0" }), { svg } = panel(figure, { width: WIDE, height: HIGH, x: [0, 1], y: [0, 1], label: "losses over the steps of the chosen cell" });
+  const figure = add(panels, "figure"), title = add(figure, "div", { style: "font-weight: 600" });
+  const { svg } = panel(figure, { width: WIDE, height: HIGH, x: [0, 1], y: [0, 1], label: "losses over the steps of the chosen cell" });
   const caption = add(figure, "figcaption");
-  const note = add(side, "div", { class: "d2lmini-note", "aria-live": "polite", style: "margin-top: 6px; min-height: 7em" });
+  const note = add(panels, "div", { class: "d2lmini-note", "aria-live": "polite", style: "flex: 1 1 20rem; min-height: 4.2em" });
 
   // the same axes for all, so that curves can be compared; what is higher stands at the top edge
-  const low = Math.floor(Math.min(least, unigram) * 2) / 2, high = Math.ceil((uniform + 0.75) * 2) / 2;
+  const low = Math.floor(least * 2) / 2, high = Math.ceil((uniform + 0.75) * 2) / 2;
   const x = (step) => LEFT + (step / steps) * (WIDE - LEFT - RIGHT);
   const y = (loss) => TOP + ((high - Math.min(high, Math.max(low, loss))) / (high - low)) * (HIGH - TOP - BOTTOM);
   for (let v = Math.ceil(low); v <= high; v += Math.ceil((high - low) / 6)) {
@@ -72,17 +72,17 @@ function render({ model, el }) {
   }
   for (const [share, anchor] of [[0, "start"], [1, "end"]]) draw(svg, "text", { x: x(steps * share), y: HIGH - BOTTOM + 16, "text-anchor": anchor }, steps * share);
   draw(svg, "text", { x: x(steps / 2), y: HIGH - 12, "text-anchor": "middle" }, "step");
-  [[uniform, "knows nothing", -5, "2 4"], [unigram, "knows frequencies", 14, "6 3"]].forEach(([loss, text, away, dash]) => {
+  [[uniform, "all characters alike", -5, "2 4"], [unigram, "character frequencies", 14, "6 3"]].forEach(([loss, text, away, dash]) => {
     draw(svg, "path", { d: `M${LEFT} ${y(loss)}H${WIDE - RIGHT}`, stroke: "currentColor", "stroke-dasharray": dash });
     draw(svg, "text", { x: WIDE - RIGHT - 8, y: y(loss) + away, "text-anchor": "end" }, `${text}: ${say(loss)}`);
   });
   const lines = draw(svg, "g");
 
   const key = add(el, "div", { class: "d2lmini-key" });
-  add(key, "span", {}, `The bluer, the lower the loss: ${say(uniform)} `);
+  add(key, "span", {}, `The bluer, the lower the loss: ${say(unigram)} `);
   add(key, "span", { "aria-hidden": "true", style: "display: inline-block; width: 5rem; height: 0.8em; border: 1px solid #8886; background: linear-gradient(to right, transparent, color-mix(in srgb, #1f77b4 70%, transparent))" });
   add(key, "span", {}, ` ${say(least)}, for all recipes alike. ${star} best: the lowest loss of those of a depth that train. `
-    + `${signs[1]} stuck: hardly better than one who knows how frequent each character is, or worse. ${signs[2]} diverged: worse than at the start, or not finite.`
+    + `${signs[1]} stuck: hardly better than the character frequencies alone, or worse. ${signs[2]} diverged: worse than at the start, or not finite.`
     + (seeds > 1 ? ` Of ${seeds} seeds the first is shown.` : ""));
 
   function paint() {
@@ -99,8 +99,9 @@ function render({ model, el }) {
     title.textContent = `${blocks(d)}, learning rate ${rates[n]}`;
     lines.replaceChildren();
     cards.forEach((card, i) => curve(card, d, n, ["--blue", "--orange"][i], i > 0));
+    const top = Math.max(...cards.flatMap((card) => [...card.curves[d][n], card.loss[d][n] ?? 0]));
     caption.textContent = `Loss in nats a character. ${cards.length > 1 ? `Blue: ${cards[0].name}. Orange, dashed: ${cards[1].name}. ` : ""}`
-      + `Dots: means of ${every} steps of the training. Diamond: at the end, on the validation text. ▲: higher than the axis. ✕: the last step before numbers are not finite.`;
+      + `Dots: in the training, means of ${every === 1 ? "one step" : `${every} steps`}. Diamond: at the end, on the validation text. ▲: above the axis${top > high ? `, up to ${say(top)}` : ""}. ✕: the last step before numbers are not finite.`;
     note.replaceChildren();
     cards.forEach((card) => add(note, "div", {}, tell(card, d, n)));
   }
@@ -132,10 +133,10 @@ function render({ model, el }) {
 
   function tell(card, d, n) {
     const loss = card.loss[d][n], kind = card.verdict[d][n], made = card.steps[d][n], off = loss === null ? 0 : loss - unigram;
-    const at = `${card.name}, ${blocks(d)}, a rate of ${words[n]}: `, against = `${say(loss ?? 0)}, ${say(Math.abs(off))} ${off < 0 ? "below" : "above"} that of one who knows the frequencies`;
+    const at = `${card.name}, ${blocks(d)}, a rate of ${words[n]}: `, against = `${say(loss ?? 0)}, ${say(Math.abs(off))} ${off < 0 ? "below" : "above"} that of the character frequencies`;
     const found = kind === 0 ? `it trains. After ${steps} steps its loss is ${against}.${card.best[d] === n ? " No other rate does better at this depth." : ""}`
       : kind === 1 ? `it is stuck. After ${steps} steps its loss is ${against}.`
-        : loss !== null ? `it diverged. After ${steps} steps its loss is ${say(loss)}, worse than at the first step and than ${say(uniform)}, that of one who knows nothing.`
+        : loss !== null ? `it diverged. After ${steps} steps its loss is ${say(loss)}, worse than at the first step and than ${say(uniform)}, that of all characters alike.`
           : made < steps ? `it diverged. In step ${made + 1} of ${steps} its loss or its gradient is not finite.`
             : `it diverged. After ${steps} steps its loss on the validation text is not finite.`;
     return at + found + (seeds > 1 ? ` With ${card.agree[d][n]} of ${seeds} seeds it trains.` : "");

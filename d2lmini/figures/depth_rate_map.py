@@ -179,7 +179,7 @@ def _place(what, value, values):
 
 
 def _finite(loss):
-    return None if loss is None or not math.isfinite(loss) else round(loss, 4)
+    return None if loss is None or not math.isfinite(loss) else round(loss, 3)
 
 
 def _recipe(name, record, depths, rates, joined):
@@ -221,7 +221,7 @@ def _curve(losses, joined):
     """Means of so many neighbours, up to where they are no longer finite."""
     end = next((i for i, loss in enumerate(losses) if loss is None or not math.isfinite(loss)), len(losses))
     groups = [losses[i : min(i + joined, end)] for i in range(0, end, joined)]
-    return [round(sum(group) / len(group), 3) for group in groups]
+    return [round(sum(group) / len(group), 2) for group in groups]
 
 
 def _cell(card, d, n):
