@@ -232,5 +232,5 @@ EXAMPLES = {
     "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
     "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
-    "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="post-norm"),
+    "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
 }
