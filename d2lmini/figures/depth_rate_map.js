@@ -79,9 +79,12 @@ function render({ model, el }) {
   const lines = draw(svg, "g");
 
   const key = add(el, "div", { class: "d2lmini-key" });
-  add(key, "span", {}, `The bluer, the lower the loss: ${say(unigram)} `);
-  add(key, "span", { "aria-hidden": "true", style: "display: inline-block; width: 5rem; height: 0.8em; border: 1px solid #8886; background: linear-gradient(to right, transparent, color-mix(in srgb, #1f77b4 70%, transparent))" });
-  add(key, "span", {}, ` ${say(least)}, for all recipes alike. ${star} best: the lowest loss of those of a depth that train. `
+  if (least < unigram) { // a loss that is no lower has no shade
+    add(key, "span", {}, `The bluer, the lower the loss: ${say(unigram)} `);
+    add(key, "span", { "aria-hidden": "true", style: "display: inline-block; width: 5rem; height: 0.8em; border: 1px solid #8886; background: linear-gradient(to right, transparent, color-mix(in srgb, #1f77b4 70%, transparent))" });
+    add(key, "span", {}, ` ${say(least)}, for all recipes alike. `);
+  }
+  add(key, "span", {}, `${star} best: the lowest loss of those of a depth that train. `
     + `${signs[1]} stuck: hardly better than the character frequencies alone, or worse. ${signs[2]} diverged: worse than at the start, or not finite.`
     + (seeds > 1 ? ` Of ${seeds} seeds the first is shown.` : ""));
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import re
 from itertools import pairwise
 
 import pytest
@@ -257,7 +258,21 @@ def test_the_pointer_looks_and_keys_choose(open_figure):
 def test_of_several_seeds_it_says_how_many_train(open_figure):
     page = open_figure(DepthRateMap(record(seeds=2)))
     assert page.locator(".d2lmini-note").inner_text().endswith(" With 2 of 2 seeds it trains.")
-    assert "Of 2 seeds the first is shown." in page.locator(".d2lmini-key").inner_text()
+    key = page.locator(".d2lmini-key").inner_text()
+    assert "Of 2 seeds the first is shown." in key
+    assert re.search(r"^The bluer, the lower the loss: 3\.30\s+2\.25, for all recipes alike\. ★ best", key)
+
+
+def test_where_nothing_learns_nothing_is_shaded(open_figure):
+    given = record()
+    for cells in (given["metrics"][key] for key in ("loss", "verdict", "steps")):
+        del cells[GOOD]
+    given["metrics"]["loss"][BAD][0][0][0] = 3.3
+    page = open_figure(DepthRateMap(given))
+    assert page.locator(".d2lmini-key").inner_text().startswith("★ best")
+    shares = page.locator("td.shade").evaluate_all("all => all.map((n) => n.style.getPropertyValue('--w'))")
+    assert {float(share) for share in shares} == {0.0} and len(shares) == 3
+    assert page.get_by_role("combobox", name="beside it").count() == 0
 
 
 def test_curves_and_baselines_stand_at_their_heights(open_figure):
