@@ -13,7 +13,7 @@ function render({ model, el }) {
   };
   const named = (name) => recipes.find((card) => card.name === name);
   const shown = () => [named(now.recipe), now.other !== now.recipe && named(now.other)].filter(Boolean);
-  const say = (x) => (Math.abs(x) < 100 ? x.toFixed(2) : x < 1e5 ? String(Math.round(x)) : x.toExponential(0)).replace("-", "−");
+  const say = (x) => (Math.abs(x) < 100 ? x.toFixed(2) : x < 1e5 ? Math.round(x).toLocaleString("en") : x.toExponential(0)).replace("-", "−");
   const blocks = (d) => `${depths[d]} block${depths[d] === 1 ? "" : "s"}`;
   const finite = recipes.flatMap(({ loss }) => loss.flat()).filter((loss) => loss !== null), least = Math.min(unigram, ...finite);
   const share = (loss) => (loss === null || least === unigram ? 0 : Math.max(0, (unigram - loss) / (unigram - least))); // 0: no better than the frequencies
@@ -72,7 +72,8 @@ function render({ model, el }) {
   }
   for (const [share, anchor] of [[0, "start"], [1, "end"]]) draw(svg, "text", { x: x(steps * share), y: HIGH - BOTTOM + 16, "text-anchor": anchor }, steps * share);
   draw(svg, "text", { x: x(steps / 2), y: HIGH - 12, "text-anchor": "middle" }, "step");
-  [[uniform, "all characters alike", -5, "2 4"], [unigram, "character frequencies", 14, "6 3"]].forEach(([loss, text, away, dash]) => {
+  // the second label stands below the curves of those that are stuck there
+  [[uniform, "all characters alike", -5, "2 4"], [unigram, "character frequencies", 25, "6 3"]].forEach(([loss, text, away, dash]) => {
     draw(svg, "path", { d: `M${LEFT} ${y(loss)}H${WIDE - RIGHT}`, stroke: "currentColor", "stroke-dasharray": dash });
     draw(svg, "text", { x: WIDE - RIGHT - 8, y: y(loss) + away, "text-anchor": "end" }, `${text}: ${say(loss)}`);
   });
@@ -136,7 +137,7 @@ function render({ model, el }) {
 
   function tell(card, d, n) {
     const loss = card.loss[d][n], kind = card.verdict[d][n], made = card.steps[d][n], off = loss === null ? 0 : loss - unigram;
-    const at = `${card.name}, ${blocks(d)}, a rate of ${words[n]}: `, against = `${say(loss ?? 0)}, ${say(Math.abs(off))} ${off < 0 ? "below" : "above"} that of the character frequencies`;
+    const at = `${card.name}, ${blocks(d)}, a rate of ${words[n]}: `, against = `${say(loss ?? 0)}, ${Math.abs(off) < 0.005 ? "just" : `${say(Math.abs(off))} ${off < 0 ? "below" : "above"}`} that of the character frequencies`;
     const found = kind === 0 ? `it trains. After ${steps} steps its loss is ${against}.${card.best[d] === n ? " No other rate does better at this depth." : ""}`
       : kind === 1 ? `it is stuck. After ${steps} steps its loss is ${against}.`
         : loss !== null ? `it diverged. After ${steps} steps its loss is ${say(loss)}, worse than at the first step and than ${say(uniform)}, that of all characters alike.`

@@ -33,7 +33,7 @@ def record(seeds=1):
         for depth, row in zip(config["depths"], rows, strict=True):
             for rate, made in zip(RATES, row, strict=True):
                 curves[f"{name}, {depth}, {rate:g}"] = [4.0 - 0.1234567 * i for i in range(-(-made // 10))]
-    curves[f"{GOOD}, 1, 1e+09"] = [4.5, 250.0, math.inf]
+    curves[f"{GOOD}, 1, 1e+09"] = [4.5, 2500.0, math.inf]
     metrics = {"loss": loss, "verdict": verdict, "steps": steps}
     metrics = {key: {name: [rows] * seeds for name, rows in found.items()} for key, found in metrics.items()}
     return {"config": config, "metrics": {**metrics, "unigram": 3.3, "uniform": 4.2}, "curves": curves}
@@ -50,7 +50,7 @@ def test_the_cells_are_counted():
     assert good["best"] == [1, 0] and bad["best"] == [-1, -1]
     assert good["loss"] == [[2.5, 2.25, None], [2.75, 3.25, 5.5]]  # what is not finite is drawn as diverged
     assert [[VERDICTS[n] for n in row] for row in good["verdict"]] == record()["metrics"]["verdict"][GOOD][0]
-    assert good["curves"][1][0] == [4.0, 3.88, 3.75, 3.63] and good["curves"][0][2] == [4.5, 250]
+    assert good["curves"][1][0] == [4.0, 3.88, 3.75, 3.63] and good["curves"][0][2] == [4.5, 2500]
     assert "agree" not in good and figure.state["every"] == 10
 
     shallow = record()
@@ -194,7 +194,8 @@ def read(page, figure, cards, d, n, chosen):
         assert group.locator("[data-broken]").count() == (loss is None)
         if kind != "diverged":
             off = loss - state["unigram"]
-            assert f"its loss is {loss:.2f}, {abs(off):.2f} {'below' if off < 0 else 'above'} that of" in note
+            far = f"{abs(off):.2f} {'below' if off < 0 else 'above'}" if abs(off) >= 0.005 else "just"
+            assert f"its loss is {loss:.2f}, {far} that of" in note
             assert ("No other rate does better" in note) == (card["best"][d] == n)
     assert page.log["errors"] == []
 
@@ -214,7 +215,7 @@ def test_each_cell_is_told(open_figure):
     assert "its loss is 5.50, worse than at the first step and than 4.20" in note.inner_text()
     page.locator("table:visible [data-cell='0 2']").click()
     assert "In step 26 of 40 its loss or its gradient is not finite." in note.inner_text()
-    assert "up to 250." in page.locator("figure:visible > figcaption").last.inner_text()
+    assert "up to 2,500." in page.locator("figure:visible > figcaption").last.inner_text()
     page.get_by_role("combobox", name="recipe").select_option(BAD)
     page.locator("table:visible [data-cell='1 1']").click()
     assert "its loss on the validation text is not finite" in note.inner_text()
