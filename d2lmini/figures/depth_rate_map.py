@@ -31,7 +31,7 @@ class DepthRateMap(Figure):
     Raises:
         ValueError: the record is not of this experiment, is incomplete, or there is no such recipe, depth or rate.
 
-    Source: Xiong et al. 2020, "On layer normalization in the Transformer architecture", compare recipes in this way.
+    Source: the recipes are those of `d2lmini.experiments.depth_by_rate`, which names where each comes from.
     """
 
     name = "depth_rate_map"
