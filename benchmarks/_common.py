@@ -8,7 +8,7 @@ import time
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 import torch
 
@@ -54,14 +54,22 @@ def ratios(calls, sizes, ours="ours"):
     }
 
 
-def main(name, measure, sizes, smoke, arguments=None):
-    """The command line of a benchmark: measures on one thread of the CPU and writes ``benchmark_<name>.json``.
+def compared(ours, theirs):
+    """Seconds of two contestants, round by round, as one ratio: its median and quartiles, to three digits."""
+    found = [a / b for a, b in zip(ours, theirs, strict=True)]
+    low, middle, high = quantiles(found, n=4, method="inclusive") if len(found) > 1 else found * 3
+    return {"time": round(middle, 3), "low": round(low, 3), "high": round(high, 3)}
+
+
+def main(name, measure, sizes, smoke, arguments=None, device="cpu"):
+    """The command line of a benchmark: measures, on a CPU on one thread, and writes ``benchmark_<name>.json``.
 
     Args:
         name: of the module.
         measure: function of the sizes that returns a dict, what goes into the record.
         sizes, smoke: dataclass instances; the second for ``--smoke``, which takes seconds.
         arguments: list of words; None: those of the command line.
+        device: "cpu" or "cuda", on which ``measure`` works.
 
     Raises:
         SystemExit: the record would be one of the package, but the files differ from the commit or the sizes are tiny.
@@ -89,7 +97,7 @@ def main(name, measure, sizes, smoke, arguments=None):
                 "transformers": version("transformers"),
                 "d2lmini": d2lmini.__version__,
             },
-            "device": runner._described(torch.device("cpu")),
+            "device": runner._described(torch.device(device)),
             "command": f"python -m benchmarks.{name}",
             "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }

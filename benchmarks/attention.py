@@ -21,8 +21,8 @@ from d2lmini.multi_head import MultiHeadAttention
 
 @dataclass(frozen=True)
 class Sizes:
-    """``batches`` belong to ``lengths``; the first pair is that of D2L 11.7. At the ``long`` lengths, one sequence each,
-    the causal function alone is timed, in ``long_rounds``."""
+    """``batches`` belong to ``lengths``; the first pair is that of D2L 11.7. At ``long`` lengths, with one sequence
+    each, the causal function alone is timed, in ``long_rounds``."""
 
     lengths: tuple = (9, 128, 512, 2048)
     batches: tuple = (128, 16, 4, 1)
@@ -124,9 +124,9 @@ def padding(T, B):
 
 
 def measure(sizes):
-    """Returns: dict with ``function`` and ``module``: ratios [case][peer][forward or both], one for each length; ``long``:
-    so too of the causal function at the long ones; and ``extra_bytes`` [length][name], the peak memory of a forward and
-    backward pass of the causal function, of ours and of the peers."""
+    """Returns: dict with ``function`` and ``module``: ratios [case][peer][forward or both], one for each length;
+    ``long``: so too of the causal function at the long ones; and ``extra_bytes`` [length][name], the peak memory of a
+    forward and backward pass of the causal function, of ours and of the peers."""
     torch.manual_seed(0)
     function, module = {}, {}
     H, d, h = sizes.num_heads, sizes.head_size, sizes.num_heads * sizes.head_size

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks._common import in_turns, main
+from benchmarks._common import compared, in_turns, main
 from benchmarks.plain import PlainTransformer
 from d2lmini.measure import peak_bytes
 from d2lmini.models.bert import BERT
@@ -251,8 +251,8 @@ def _same(ours, theirs, our_output, their_output):
 
 
 def measure(sizes):
-    """Returns: dict with ``work``: of each step and peer the ratio of ours in ``time`` and in peak ``memory``; and
-    ``per_s``: how many tokens or pictures a second ours gets through."""
+    """Returns: dict with ``work``: of each step and peer the ratio of ours in ``time`` (median, and quartiles ``low``
+    and ``high``) and in peak ``memory``; and ``per_s``: how many tokens or pictures a second ours gets through."""
     torch.manual_seed(0)
     steps, units = {}, {}
     for T, B in zip(sizes.lengths, sizes.batches, strict=True):
@@ -272,7 +272,7 @@ def measure(sizes):
         peaks = {peer: peak_bytes(call) for peer, call in calls.items()} if len(calls) > 1 else {}
         work[name] = {
             peer: {
-                "time": round(median(a / b for a, b in zip(seconds["ours"], seconds[peer], strict=True)), 3),
+                **compared(seconds["ours"], seconds[peer]),
                 "memory": round(peaks["ours"] / peaks[peer], 3),
             }
             for peer in calls
