@@ -445,7 +445,8 @@ parameter before a single activation is kept.
             prompt="Suppose that the gradient is the same at every step, and that nothing decays. Show that then every "
             "step of Adam, the first as well as the hundredth, changes the parameter by "
             "$-\\eta\\, g / (|g| + \\epsilon)$. (At the first step nothing need be supposed: there is "
-            "only one gradient.) Write `same_gradient_again(gradient, steps, lr, betas, eps)`, which computes both sides.",
+            "only one gradient.) Write `same_gradient_again(gradient, steps, lr, betas, eps)`, which computes both "
+            "sides.",
             hints=[
                 r"Put $g_t = g$ into the recursion and write out $m_1$, $m_2$, $m_3$. Which geometric series is it?",
                 r"$m_t = (1 - \beta_1)\,(1 + \beta_1 + \dots + \beta_1^{t-1})\, g = (1 - \beta_1^t)\, g$. What does "
