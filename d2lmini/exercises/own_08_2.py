@@ -431,18 +431,19 @@ EXERCISE = Exercise(
             ],
             explanation=r"""
 Look at the one path that no branch touches. In pre-norm and with alphas $x_0$ runs to the end as it is, and the
-gradient runs back the same way. In post-norm it goes through L norms. At the start, with all alphas 0, the third stack is the
-identity, however deep it is; yet $\partial x_L / \partial \alpha_l = f_l(x_{l-1})$ is not 0, so that the alphas
+gradient runs back the same way. In post-norm it goes through L norms. At the start, with all alphas 0, the third stack
+is the identity, however deep it is; yet $\partial x_L / \partial \alpha_l = f_l(x_{l-1})$ is not 0, so that the alphas
 learn from the first step on, and the branches as soon as their alphas have moved.
 """,
         ),
         Count(
             key="own-08.2b",
             prompt="Now the sizes. Let the branches give vectors of mean 0 and variance $s^2$, independent of the "
-            "stream and of each other: roughly so at the start, where weights are random, with pre-norm and post-norm alike, "
-            "since branches read something of variance 1. (With post-norm the first one reads $x_0$; let its output "
-            "have variance $s^2$, too.) The eps of the norm is left out. Write "
-            "`stream_after(blocks, variance, branch)`. The check runs stacks whose branches are exactly uncorrelated, and measures.",
+            "stream and of each other: roughly so at the start, where weights are random, with pre-norm and "
+            "post-norm alike, since branches read something of variance 1. (With post-norm the first one reads "
+            "$x_0$; let its output have variance $s^2$, too.) The eps of the norm is left out. Write "
+            "`stream_after(blocks, variance, branch)`. The check runs stacks whose branches are exactly uncorrelated, "
+            "and measures.",
             hints=[
                 "Variances of independent things add up. How many have been added to x_0 after l blocks of pre-norm? "
                 "And before block l?",
@@ -586,7 +587,7 @@ branches when it begins: then $s^2 \propto 1/L$, and the stream stays of one siz
                     "post-norm R, pre-norm Q, alphas P",
                     "Each norm of post-norm divides by $\\sqrt{1 + 3} = 2$. In pre-norm the last norm divides by "
                     "$\\sqrt{v + 3L}$, once. With alphas at 0 nothing divides. In a real stack branches carry "
-                    "gradients, too, so that post-norm's fall is slower than this; how fast it is, the chapter measures.",
+                    "gradients, too, so that post-norm's fall is another; how fast it is, the chapter measures.",
                     right=True,
                 ),
                 Option(
