@@ -570,8 +570,8 @@ $2^{16}$: forty powers of two, and whoever needs more loses at the lower end. bf
 that no scale is needed, and pays with its precision: 8 bits, where float16 has 11.
 
 In training nobody looks for the largest gradient beforehand. `torch.amp.GradScaler` tries: it leaves out a step in
-which something became infinite and halves the scale, and doubles it after many steps without. That is the search of this
-exercise, spread over the training.
+which something became infinite and halves the scale, and doubles it after many steps without. That is the search of
+this exercise, spread over the training.
 """,
         ),
         Choice(
