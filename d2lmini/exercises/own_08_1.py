@@ -15,6 +15,7 @@ $$\theta_t = \theta_{t-1} - \eta \, \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon} 
 In code $\eta$ is `lr`, $\lambda$ is `weight_decay`, and t is 1 at the first step.
 """
 
+import math
 from functools import partial
 
 import torch
@@ -168,6 +169,15 @@ def step_by_step(gradient, steps, lr, betas, eps):
     return new, -lr * gradient.sign() / (1 + eps / gradient.abs())
 
 
+def by_torchs_adam(gradient, steps, lr, betas, eps):
+    p = torch.nn.Parameter(torch.zeros_like(gradient))
+    optimizer = torch.optim.Adam([p], lr, betas, eps)
+    for _ in range(steps):
+        before, p.grad = p.detach().clone(), gradient.clone()
+        optimizer.step()
+    return p.detach() - before, -lr * gradient / (gradient.abs() + eps)
+
+
 def verify_again(t, answer):
     for steps in (1, 2, t.random.randint(5, 9), 60):
         D = t.random.randint(5, 8)
@@ -177,9 +187,24 @@ def verify_again(t, answer):
         lr, eps = t.random.uniform(0.5, 1.5), 10 ** t.random.uniform(-4, -2)
         betas = t.random.uniform(0.7, 0.9), t.random.uniform(0.92, 0.98)
         want = torch.tensor([-lr * g / (abs(g) + eps) for g in gradient.tolist()], dtype=torch.float64)
-        got = t.unpack(t.call(answer, gradient, steps, lr, betas, eps), "left", "right")
+        with t.watching(partial(Calls, "torch.optim."), "names") as seen:
+            got = t.unpack(t.call(answer, gradient, steps, lr, betas, eps), "left", "right")
+        t.that(not seen.names, "borrowed", "this calls torch's own optimizer: write the recursion yourself")
         for side, value in zip(("left", "right"), got, strict=True):
             t.same(value, want, f"{side} at step {steps}", tolerance=(1e-8, 1e-13))
+    # the values are those of both sides, so ask where they come from: NaN spreads to all that the betas go into
+    left, right = t.unpack(t.call(answer, gradient, steps, lr, (math.nan, math.nan), eps), "left", "right")
+    t.that(
+        isinstance(left, torch.Tensor) and bool(left.isnan().all()),
+        "not-recursive",
+        "left stays the same whatever the betas are: it is to come from the recursion, step by step, and right from "
+        "the formula",
+    )
+    t.that(
+        isinstance(right, torch.Tensor) and bool(right.isfinite().all()),
+        "not-a-formula",
+        "right needs the betas: it is to be a formula in which they do not occur, and left the recursion",
+    )
 
 
 EXERCISE = Exercise(
@@ -456,7 +481,7 @@ parameter before a single activation is kept.
             answer=same_gradient_again,
             verify=verify_again,
             alternatives=[step_by_step],
-            min_checks=12,
+            min_checks=24,
             mutants=[
                 Mutant(
                     "no absolute value",
@@ -507,6 +532,9 @@ parameter before a single activation is kept.
                     "right = -lr * steps * gradient /",
                     "this is the way of all steps together: one step is asked for",
                 ),
+                Mutant("the formula twice", "not-recursive", "return left, right", "return right, right.clone()"),
+                Mutant("the recursion twice", "not-a-formula", "return left, right", "return left, left.clone()"),
+                Mutant("torch's Adam", "borrowed", function=by_torchs_adam),
                 Mutant(
                     "up",
                     "ascent",

@@ -139,6 +139,11 @@ def verify_clip(t, answer):
         with t.watching(partial(Calls, "torch.nn.utils.clip_grad"), "names") as seen:
             clipped, found = t.unpack(t.call(answer, gradients, max_norm), "clipped", "norm")
         t.that(not seen.names, "borrowed", "this calls torch's own function: write the norm and the factor yourself")
+        t.that(
+            not isinstance(found, torch.Tensor) or found.dtype == torch.float32,
+            "dtype",
+            f"the norm {name} is of {getattr(found, 'dtype', None)}, expected torch.float32 whatever the gradients are",
+        )
         t.same(found, norm, f"the norm {name}", dtype=torch.float32, tolerance=(1e-4, 1e-12))
         t.that(
             isinstance(clipped, (list, tuple)) and len(clipped) == len(gradients),
@@ -292,6 +297,7 @@ EXERCISE = Exercise(
                 "nonfinite": "Squares of float16 numbers overflow above 255: compute the norm in float32. And where "
                 "all gradients are 0, so is the norm: nothing may be divided by that alone.",
                 "mutates": "The gradients are arguments: make new tensors.",
+                "raised": "Where the norm is not finite, too, nothing is raised: return None and the norm.",
             },
             mutants=[
                 Mutant(
@@ -399,6 +405,12 @@ EXERCISE = Exercise(
                 Mutant("squares in float16", "nonfinite", "(g.float() ** 2).sum()", "(g**2).sum().float()"),
                 Mutant("in float32", "dtype", "(factor * g.float()).to(g.dtype)", "factor * g.float()"),
                 Mutant("norm as a number", "type", "for g in gradients], norm\n", "for g in gradients], norm.item()\n"),
+                Mutant(
+                    "norm in float16",
+                    "dtype",
+                    "for g in gradients], norm\n",
+                    "for g in gradients], norm.to(gradients[0].dtype)\n",
+                ),
                 Mutant("gradients alone", "type", "for g in gradients], norm\n", "for g in gradients][0]\n"),
                 Mutant(
                     "one long vector",
