@@ -1,16 +1,17 @@
 r"""AdamW by hand
 
-Adam keeps two running means of each number's gradient g: of g itself and of its square,
+Adam keeps two running means for each number w, of its gradient g and of the square of that. In D2L's letters (section
+12.10; elsewhere they are m and v):
 
-$$m_t = \beta_1 m_{t-1} + (1 - \beta_1)\, g_t, \qquad v_t = \beta_2 v_{t-1} + (1 - \beta_2)\, g_t^2 .$$
+$$v_t = \beta_1 v_{t-1} + (1 - \beta_1)\, g_t, \qquad s_t = \beta_2 s_{t-1} + (1 - \beta_2)\, g_t^2 .$$
 
 Both begin at 0, so that for many steps they are too small. What corrects them is known:
 
-$$\hat m_t = \frac{m_t}{1 - \beta_1^t}, \qquad \hat v_t = \frac{v_t}{1 - \beta_2^t} .$$
+$$\hat v_t = \frac{v_t}{1 - \beta_1^t}, \qquad \hat s_t = \frac{s_t}{1 - \beta_2^t} .$$
 
 AdamW then makes two changes, of which the second knows nothing of the gradient:
 
-$$\theta_t = \theta_{t-1} - \eta \, \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon} - \eta \lambda \, \theta_{t-1} .$$
+$$w_t = w_{t-1} - \eta \, \frac{\hat v_t}{\sqrt{\hat s_t} + \epsilon} - \eta \lambda \, w_{t-1} .$$
 
 In code $\eta$ is `lr`, $\lambda$ is `weight_decay`, and t is 1 at the first step.
 """
@@ -29,7 +30,7 @@ def adamw_step(parameter, gradient, state, lr, betas, eps, weight_decay):
 
     Args:
         parameter, gradient: of one shape and dtype.
-        state: dict: ``"step"``, how many steps were made before this one, an integer; ``"m"`` and ``"v"``, the running
+        state: dict: ``"step"``, how many steps were made before this one, an integer; ``"v"`` and ``"s"``, the running
             means as they are defined, not corrected. Before the first step these are 0 and zeros.
         lr, eps, weight_decay: numbers. betas: the pair of beta_1 and beta_2.
 
@@ -39,33 +40,33 @@ def adamw_step(parameter, gradient, state, lr, betas, eps, weight_decay):
     ### BEGIN SOLUTION
     beta1, beta2 = betas
     t = state["step"] + 1
-    m = beta1 * state["m"] + (1 - beta1) * gradient
-    v = beta2 * state["v"] + (1 - beta2) * gradient**2
-    m_hat = m / (1 - beta1**t)
-    v_hat = v / (1 - beta2**t)
-    update = m_hat / (v_hat.sqrt() + eps)
+    v = beta1 * state["v"] + (1 - beta1) * gradient
+    s = beta2 * state["s"] + (1 - beta2) * gradient**2
+    v_hat = v / (1 - beta1**t)
+    s_hat = s / (1 - beta2**t)
+    update = v_hat / (s_hat.sqrt() + eps)
     parameter = parameter - lr * update - lr * weight_decay * parameter
-    return parameter, {"step": t, "m": m, "v": v}
+    return parameter, {"step": t, "v": v, "s": s}
     ### END SOLUTION
 
 
 def shrunk_first(parameter, gradient, state, lr, betas, eps, weight_decay):
     """As torch does it: first the decay, then the step."""
     step = state["step"] + 1
-    m = state["m"].lerp(gradient, 1 - betas[0])
-    v = torch.addcmul(betas[1] * state["v"], gradient, gradient, value=1 - betas[1])
-    root = (v / (1 - betas[1] ** step)).sqrt() + eps
-    new = torch.addcdiv(parameter * (1 - lr * weight_decay), m, root, value=-lr / (1 - betas[0] ** step))
-    return new, dict(step=step, m=m, v=v)
+    v = state["v"].lerp(gradient, 1 - betas[0])
+    s = torch.addcmul(betas[1] * state["s"], gradient, gradient, value=1 - betas[1])
+    root = (s / (1 - betas[1] ** step)).sqrt() + eps
+    new = torch.addcdiv(parameter * (1 - lr * weight_decay), v, root, value=-lr / (1 - betas[0] ** step))
+    return new, dict(step=step, v=v, s=s)
 
 
 def in_one_rate(parameter, gradient, state, lr, betas, eps, weight_decay):
     """Kingma and Ba's faster form: both corrections in the rate, and eps corrected with them."""
     (b1, b2), t = betas, state["step"] + 1
-    m, v = (b * old + (1 - b) * new for b, old, new in ((b1, state["m"], gradient), (b2, state["v"], gradient**2)))
+    v, s = (b * old + (1 - b) * new for b, old, new in ((b1, state["v"], gradient), (b2, state["s"], gradient**2)))
     root = (1 - b2**t) ** 0.5
-    step = root / (1 - b1**t) * m / (v**0.5 + eps * root) + weight_decay * parameter
-    return parameter - lr * step, {"v": v, "m": m, "step": t}
+    step = root / (1 - b1**t) * v / (s**0.5 + eps * root) + weight_decay * parameter
+    return parameter - lr * step, {"s": s, "v": v, "step": t}
 
 
 # mistakes
@@ -74,11 +75,11 @@ def in_one_rate(parameter, gradient, state, lr, betas, eps, weight_decay):
 def by_torch(parameter, gradient, state, lr, betas, eps, weight_decay):
     p = torch.nn.Parameter(parameter.clone())
     optimizer = torch.optim.AdamW([p], lr, betas, eps, weight_decay)
-    m, v = state["m"].clone(), state["v"].clone()
-    optimizer.state[p] = {"step": torch.tensor(float(state["step"])), "exp_avg": m, "exp_avg_sq": v}
+    v, s = state["v"].clone(), state["s"].clone()
+    optimizer.state[p] = {"step": torch.tensor(float(state["step"])), "exp_avg": v, "exp_avg_sq": s}
     p.grad = gradient
     optimizer.step()
-    return p.detach(), {"step": state["step"] + 1, "m": m, "v": v}
+    return p.detach(), {"step": state["step"] + 1, "v": v, "s": s}
 
 
 def decayed_in_the_gradient(parameter, gradient, state, lr, betas, eps, weight_decay):
@@ -121,21 +122,21 @@ def verify_step(t, answer):
         gradients = [sizes * t.randn(*shape, dtype=torch.float64) for _ in range(before + 4)]
         gradients[-2] = torch.zeros_like(gradients[-2])  # the means and the decay go on
         want = _by_torch(parameter, gradients, lr, betas, eps, decay)
-        state = {"step": before, "m": torch.zeros_like(parameter), "v": torch.zeros_like(parameter)}
+        state = {"step": before, "v": torch.zeros_like(parameter), "s": torch.zeros_like(parameter)}
         if before:
-            parameter, state["m"], state["v"] = (x.to(t.device) for x in want[before - 1])
+            parameter, state["v"], state["s"] = (x.to(t.device) for x in want[before - 1])
         for number in range(before, before + 4):
             with t.watching(partial(Calls, "torch.optim."), "names") as seen:
                 got = t.call(answer, parameter, gradients[number], state, lr, betas, eps, decay)
             t.that(not seen.names, "borrowed", "this calls torch's own optimizer: write the formulas yourself")
             parameter, state = t.unpack(got, "parameter", "state")
-            step, m, v = t.fields(state, "step", "m", "v")
+            step, v, s = t.fields(state, "step", "v", "s")
             where = f"at step {number + 1}{'' if decay else ' without decay'}"
-            t.same(m, want[number][1], f'state["m"] {where}')
-            t.same(v, want[number][2], f'state["v"] {where}')
+            t.same(v, want[number][1], f'state["v"] {where}')
+            t.same(s, want[number][2], f'state["s"] {where}')
             t.same(parameter, want[number][0], f"the parameter {where}")
             t.number(step, number + 1, f'state["step"] {where}')
-            state = {"step": int(step), "m": m, "v": v}
+            state = {"step": int(step), "v": v, "s": s}
 
 
 def same_gradient_again(gradient, steps, lr, betas, eps):
@@ -152,18 +153,18 @@ def same_gradient_again(gradient, steps, lr, betas, eps):
     """
     ### BEGIN SOLUTION
     beta1, beta2 = betas
-    m, v = torch.zeros_like(gradient), torch.zeros_like(gradient)
+    v, s = torch.zeros_like(gradient), torch.zeros_like(gradient)
     for _ in range(steps):
-        m = beta1 * m + (1 - beta1) * gradient
-        v = beta2 * v + (1 - beta2) * gradient**2
-    left = -lr * (m / (1 - beta1**steps)) / ((v / (1 - beta2**steps)).sqrt() + eps)
+        v = beta1 * v + (1 - beta1) * gradient
+        s = beta2 * s + (1 - beta2) * gradient**2
+    left = -lr * (v / (1 - beta1**steps)) / ((s / (1 - beta2**steps)).sqrt() + eps)
     right = -lr * gradient / (gradient.abs() + eps)
     return left, right
     ### END SOLUTION
 
 
 def step_by_step(gradient, steps, lr, betas, eps):
-    state = {"step": 0, "m": gradient * 0, "v": gradient * 0}
+    state = {"step": 0, "v": gradient * 0, "s": gradient * 0}
     for _ in range(steps):
         new, state = shrunk_first(gradient * 0, gradient, state, lr, betas, eps, 0.0)
     return new, -lr * gradient.sign() / (1 + eps / gradient.abs())
@@ -218,10 +219,10 @@ EXERCISE = Exercise(
             prompt="Write `adamw_step(parameter, gradient, state, lr, betas, eps, weight_decay)`. The check makes "
             "several steps in float64, hands you the state that you returned, and compares with `torch.optim.AdamW`.",
             hints=[
-                'Three lines need the old state: t, m and v. Make new tensors: `m = ...`, not `state["m"] *= ...`.',
-                "The corrections divide by 1 - beta^t, where t counts this step, too: at the first step m is "
+                'Three lines need the old state: t, v and s. Make new tensors: `v = ...`, not `state["v"] *= ...`.',
+                "The corrections divide by 1 - beta^t, where t counts this step, too: at the first step v is "
                 "(1 - beta_1) g, and corrected it is g.",
-                "eps is added to the root, outside of it, and after v is corrected. The decay takes lr * weight_decay "
+                "eps is added to the root, outside of it, and after s is corrected. The decay takes lr * weight_decay "
                 "of the *old* parameter and goes through no running mean.",
             ],
             answer=adamw_step,
@@ -237,50 +238,50 @@ EXERCISE = Exercise(
                 Mutant(
                     "not corrected",
                     "uncorrected",
-                    "m_hat = m / (1 - beta1**t)\n    v_hat = v / (1 - beta2**t)",
-                    "m_hat, v_hat = m, v",
+                    "v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
+                    "v_hat, s_hat = v, s",
                     "neither running mean is corrected: divide them by 1 - beta^t",
-                ),
-                Mutant(
-                    "m not corrected",
-                    "m-uncorrected",
-                    "m / (1 - beta1**t)",
-                    "m",
-                    "m is not corrected: the first steps are too short. Divide it by 1 - beta_1^t",
                 ),
                 Mutant(
                     "v not corrected",
                     "v-uncorrected",
-                    "v / (1 - beta2**t)",
+                    "v / (1 - beta1**t)",
                     "v",
-                    "v is not corrected: the first steps are too long. Divide it by 1 - beta_2^t",
+                    "v is not corrected: the first steps are too short. Divide it by 1 - beta_1^t",
+                ),
+                Mutant(
+                    "s not corrected",
+                    "s-uncorrected",
+                    "s / (1 - beta2**t)",
+                    "s",
+                    "s is not corrected: the first steps are too long. Divide it by 1 - beta_2^t",
                 ),
                 Mutant(
                     "corrected once",
                     "corrected-once",
-                    "(1 - beta1**t)\n    v_hat = v / (1 - beta2**t)",
-                    "(1 - beta1)\n    v_hat = v / (1 - beta2)",
+                    "(1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
+                    "(1 - beta1)\n    s_hat = s / (1 - beta2)",
                     "the corrections are those of the first step: 1 - beta^t changes with t",
                 ),
                 Mutant(
                     "one beta in both corrections",
                     "one-beta",
-                    "v / (1 - beta2**t)",
-                    "v / (1 - beta1**t)",
-                    "v is corrected with beta_1: it has a beta of its own",
+                    "s / (1 - beta2**t)",
+                    "s / (1 - beta1**t)",
+                    "s is corrected with beta_1: it has a beta of its own",
                 ),
                 Mutant(
                     "counted too late",
                     "one-early",
-                    "m_hat = m / (1 - beta1**t)\n    v_hat = v / (1 - beta2**t)",
-                    'm_hat = m / (1 - beta1 ** state["step"])\n    v_hat = v / (1 - beta2 ** state["step"])',
+                    "v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
+                    'v_hat = v / (1 - beta1 ** state["step"])\n    s_hat = s / (1 - beta2 ** state["step"])',
                     "the corrections do not count this step: t is 1 at the first",
                 ),
                 Mutant(
                     "counted too early",
                     "one-late",
-                    "m_hat = m / (1 - beta1**t)\n    v_hat = v / (1 - beta2**t)",
-                    "m_hat = m / (1 - beta1 ** (t + 1))\n    v_hat = v / (1 - beta2 ** (t + 1))",
+                    "v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
+                    "v_hat = v / (1 - beta1 ** (t + 1))\n    s_hat = s / (1 - beta2 ** (t + 1))",
                     "the corrections have t + 1: this step is number t, and the first is 1",
                 ),
                 Mutant(
@@ -329,8 +330,8 @@ EXERCISE = Exercise(
                 Mutant(
                     "eps under the root",
                     "eps-inside",
-                    "(v_hat.sqrt() + eps)",
-                    "(v_hat + eps).sqrt()",
+                    "(s_hat.sqrt() + eps)",
+                    "(s_hat + eps).sqrt()",
                     "eps is under the root: it is added to the root",
                 ),
                 Mutant(
@@ -338,21 +339,21 @@ EXERCISE = Exercise(
                     "no-eps",
                     " + eps)",
                     ")",
-                    "eps is missing: it is added to the root of v",
+                    "eps is missing: it is added to the root of s",
                 ),
                 Mutant(
                     "eps before the correction",
                     "eps-early",
-                    "update = m_hat / (v_hat.sqrt() + eps)",
-                    "update = m_hat * (1 - beta2**t) ** 0.5 / (v.sqrt() + eps)",
-                    "eps is added to the root of v before this is corrected, and so grows with the correction",
+                    "update = v_hat / (s_hat.sqrt() + eps)",
+                    "update = v_hat * (1 - beta2**t) ** 0.5 / (s.sqrt() + eps)",
+                    "eps is added to the root of s before this is corrected, and so grows with the correction",
                 ),
                 Mutant(
                     "no root",
                     "no-root",
-                    "v_hat.sqrt()",
-                    "v_hat",
-                    "the step is divided by v, not by its root: a gradient twice as large would make a step half as "
+                    "s_hat.sqrt()",
+                    "s_hat",
+                    "the step is divided by s, not by its root: a gradient twice as large would make a step half as "
                     "long",
                 ),
                 Mutant(
@@ -360,13 +361,13 @@ EXERCISE = Exercise(
                     "betas-swapped",
                     "beta1, beta2 = betas",
                     "beta2, beta1 = betas",
-                    "the betas are swapped: the first belongs to m",
+                    "the betas are swapped: the first belongs to v",
                 ),
                 Mutant(
                     "weights swapped",
                     "weights-swapped",
-                    'beta1 * state["m"] + (1 - beta1) * gradient',
-                    '(1 - beta1) * state["m"] + beta1 * gradient',
+                    'beta1 * state["v"] + (1 - beta1) * gradient',
+                    '(1 - beta1) * state["v"] + beta1 * gradient',
                     "beta_1 is the weight of the new gradient here: it is that of the old mean",
                 ),
                 Mutant(
@@ -388,42 +389,42 @@ EXERCISE = Exercise(
                     "not-squared",
                     "gradient**2",
                     "gradient.abs()",
-                    "these are means of the absolute gradients: v is the mean of their squares",
+                    "these are means of the absolute gradients: s is the mean of their squares",
                 ),
                 Mutant(
                     "square of the mean",
                     "mean-squared",
                     "(1 - beta2) * gradient**2",
-                    "(1 - beta2) * m**2",
-                    "the squares are those of m: v is the mean of the squared gradients themselves",
+                    "(1 - beta2) * v**2",
+                    "the squares are those of v: s is the mean of the squared gradients themselves",
                 ),
                 Mutant(
-                    "one v for all",
-                    "one-v",
+                    "one s for all",
+                    "one-s",
                     "(1 - beta2) * gradient**2",
                     "(1 - beta2) * (gradient**2).mean()",
-                    "the squares are averaged over the tensor: every number has its own v",
+                    "the squares are averaged over the tensor: every number has its own s",
                 ),
                 Mutant(
                     "the gradient, not its mean",
                     "no-momentum",
-                    "update = m_hat /",
+                    "update = v_hat /",
                     "update = gradient /",
-                    "the step goes along the last gradient: it goes along the corrected running mean m",
-                ),
-                Mutant(
-                    "corrected m kept",
-                    "m-kept-corrected",
-                    '"m": m,',
-                    '"m": m_hat,',
-                    "what is kept is corrected: keep m itself, or it is corrected again and again",
+                    "the step goes along the last gradient: it goes along the corrected running mean v",
                 ),
                 Mutant(
                     "corrected v kept",
                     "v-kept-corrected",
-                    '"v": v}',
-                    '"v": v_hat}',
+                    '"v": v,',
+                    '"v": v_hat,',
                     "what is kept is corrected: keep v itself, or it is corrected again and again",
+                ),
+                Mutant(
+                    "corrected s kept",
+                    "s-kept-corrected",
+                    '"s": s}',
+                    '"s": s_hat}',
+                    "what is kept is corrected: keep s itself, or it is corrected again and again",
                 ),
                 Mutant(
                     "step not counted",
@@ -433,30 +434,30 @@ EXERCISE = Exercise(
                     "the step is not counted in what you return",
                 ),
                 Mutant(
-                    "old m",
-                    "old-m",
-                    '"m": m,',
-                    '"m": state["m"],',
+                    "old v",
+                    "old-v",
+                    '"v": v,',
+                    '"v": state["v"],',
                     "this is the old running mean: return the new one",
                 ),
                 Mutant(
-                    "old v",
-                    "old-v",
-                    '"v": v}',
-                    '"v": state["v"]}',
+                    "old s",
+                    "old-s",
+                    '"s": s}',
+                    '"s": state["s"]}',
                     "this is the old running mean of squares: return the new one",
                 ),
                 Mutant("in place", "mutates", "parameter = parameter - lr", "parameter -= lr"),
                 Mutant("state in place", "mutates", function=state_in_place),
                 Mutant("torch's optimizer", "borrowed", function=by_torch),
                 Mutant("in float32", "dtype", "return parameter,", "return parameter.float(),"),
-                Mutant("a field short", "shape", '"m": m, "v": v}', '"m": m}'),
+                Mutant("a field short", "shape", '"v": v, "s": s}', '"v": v}'),
                 Mutant(
-                    "the parameter alone", "type", 'return parameter, {"step": t, "m": m, "v": v}', "return parameter"
+                    "the parameter alone", "type", 'return parameter, {"step": t, "v": v, "s": s}', "return parameter"
                 ),
             ],
             explanation=r"""
-Why the decay stands apart: in the gradient it would be divided by the root of v, like all else. A weight with large
+Why the decay stands apart: in the gradient it would be divided by the root of s, like all else. A weight with large
 gradients would then decay little and one with small gradients much, whatever $\lambda$ says. Decoupled, all lose the
 same share $\eta\lambda$ in a step. Loshchilov and Hutter (2019) found that Adam generalises better so, and that the
 best $\lambda$ depends less on the best $\eta$.
@@ -473,10 +474,10 @@ parameter before a single activation is kept.
             "only one gradient.) Write `same_gradient_again(gradient, steps, lr, betas, eps)`, which computes both "
             "sides.",
             hints=[
-                r"Put $g_t = g$ into the recursion and write out $m_1$, $m_2$, $m_3$. Which geometric series is it?",
-                r"$m_t = (1 - \beta_1)\,(1 + \beta_1 + \dots + \beta_1^{t-1})\, g = (1 - \beta_1^t)\, g$. What does "
+                r"Put $g_t = g$ into the recursion and write out $v_1$, $v_2$, $v_3$. Which geometric series is it?",
+                r"$v_t = (1 - \beta_1)\,(1 + \beta_1 + \dots + \beta_1^{t-1})\, g = (1 - \beta_1^t)\, g$. What does "
                 "the correction make of that?",
-                r"Likewise $\hat v_t = g^2$, and its root is $|g|$, not g.",
+                r"Likewise $\hat s_t = g^2$, and its root is $|g|$, not g.",
             ],
             answer=same_gradient_again,
             verify=verify_again,
@@ -514,15 +515,15 @@ parameter before a single activation is kept.
                 Mutant(
                     "uncorrected",
                     "uncorrected",
-                    "(m / (1 - beta1**steps)) / ((v / (1 - beta2**steps)).sqrt() + eps)",
-                    "m / (v.sqrt() + eps)",
+                    "(v / (1 - beta1**steps)) / ((s / (1 - beta2**steps)).sqrt() + eps)",
+                    "v / (s.sqrt() + eps)",
                     "the running means are not corrected: divide them by 1 - beta^t",
                 ),
                 Mutant(
                     "corrected as at first",
                     "corrected-once",
-                    "(m / (1 - beta1**steps)) / ((v / (1 - beta2**steps))",
-                    "(m / (1 - beta1)) / ((v / (1 - beta2))",
+                    "(v / (1 - beta1**steps)) / ((s / (1 - beta2**steps))",
+                    "(v / (1 - beta1)) / ((s / (1 - beta2))",
                     "the corrections are those of the first step: they change with t",
                 ),
                 Mutant(
@@ -544,9 +545,9 @@ parameter before a single activation is kept.
                 ),
             ],
             explanation=r"""
-With $g_t = g$ for all t, induction gives $m_t = (1 - \beta_1^t)\, g$: it holds for $m_0 = 0$, and $\beta_1 (1 -
-\beta_1^{t-1})\, g + (1 - \beta_1)\, g = (1 - \beta_1^t)\, g$. In the same way $v_t = (1 - \beta_2^t)\, g^2$. The
-corrections divide by just these factors: $\hat m_t = g$ and $\hat v_t = g^2$. So the change is $-\eta\, g / (|g| +
+With $g_t = g$ for all t, induction gives $v_t = (1 - \beta_1^t)\, g$: it holds for $v_0 = 0$, and $\beta_1 (1 -
+\beta_1^{t-1})\, g + (1 - \beta_1)\, g = (1 - \beta_1^t)\, g$. In the same way $s_t = (1 - \beta_2^t)\, g^2$. The
+corrections divide by just these factors: $\hat v_t = g$ and $\hat s_t = g^2$. So the change is $-\eta\, g / (|g| +
 \epsilon)$, at every step. ∎
 
 For $|g| \gg \epsilon$ that is $-\eta$ times the sign of g: the first step of Adam has the same length for every number.

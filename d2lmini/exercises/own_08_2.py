@@ -33,10 +33,11 @@ def run_stack(X, branches, form, alphas):
     """
 
     ### BEGIN SOLUTION
+    stream = [X]
+
     def norm(X):
         return F.layer_norm(X, X.shape[-1:])
 
-    stream = [X]
     for alpha, f in zip(alphas, branches, strict=True):
         if form == "post":
             X = norm(X + f(X))

@@ -1,9 +1,9 @@
 r"""Clipping, and gradients in half precision
 
-Two things are done to gradients between the backward pass and the step. A batch that gives gradients far too large is
-held back: all of them are multiplied by one factor, so that their *global norm*, the root of the sum of all squares in
-all tensors, is at most `max_norm`. And where gradients are kept in float16, the loss is multiplied beforehand, so that
-small gradients do not become 0: float16 has no number between 0 and $2^{-24}$, and none above 65,504.
+Two things keep gradients within bounds. A batch that gives gradients far too large is held back: all of them are
+multiplied by one factor, so that their *global norm*, the root of the sum of all squares in all tensors, is at most
+`max_norm`. And where gradients are kept in float16, the loss is multiplied beforehand, so that small gradients do not
+become 0: float16 has no number between 0 and $2^{-24}$, and none above 65,504.
 """
 
 import math
@@ -438,8 +438,8 @@ for about $1/(1-\beta_2)$ steps.
         Code(
             key="own-08.3b",
             prompt="Write `loss_scale(gradients)`. It is float16's own rounding that decides: a number is too large if "
-            "`.half()` makes it infinite, and lost if `.half()` makes it 0. `d2l.training.inspection` has functions "
-            "for both; here they are not allowed.",
+            "`.half()` makes it infinite, and lost if `.half()` makes it 0. `d2l.highest_loss_scale` and "
+            "`d2l.underflow` tell such things; here they are not allowed.",
             hints=[
                 "All gradients are multiplied by the same scale, so only the one of largest absolute value can "
                 "overflow first.",
