@@ -46,6 +46,15 @@ def test_a_look_sees_what_the_answer_left():
     assert host.look(lambda given, more: given[0] + more, ([2],)) == [1, 2]
 
 
+def test_what_is_nan_may_stay_so_and_may_not_change():
+    given = torch.tensor([1.0, torch.nan, 2.0])
+    got, _ = Host().call(lambda x: 2 * x, (given,), {})
+    assert got[2] == 4
+    for place, value in ((0, torch.nan), (1, 3.0), (2, 5.0)):
+        with pytest.raises(Rejected, match="in place"):
+            Host().call(lambda x, place=place, value=value: x[place : place + 1].fill_(value), (given,), {})
+
+
 def test_modes_that_an_answer_leaves_behind_are_put_back():
     def answer(x):
         torch.set_grad_enabled(False)

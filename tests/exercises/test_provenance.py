@@ -1,10 +1,13 @@
 """Telling what was differentiated from what was computed by a formula."""
 
+import sys
+from functools import partial
+
 import pytest
 import torch
 
 from d2lmini.exercises.engine import Trial
-from d2lmini.exercises.engine.provenance import DoubledSlopes, differentiated
+from d2lmini.exercises.engine.provenance import Calls, DoubledSlopes, differentiated
 from d2lmini.exercises.engine.remote import Loopback
 
 X = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
@@ -96,3 +99,35 @@ def test_a_check_sees_it_here_and_in_another_process():
             again = t.unpack(t.call(t.host.adopt(answer), X), "left", "right")
         assert seen.runs == 1
         assert [differentiated(a, b) for a, b in zip(sides, again, strict=True)] == [True, False]
+
+
+def borrowed_step(x):
+    p = torch.nn.Parameter(x.clone())
+    p.grad = torch.ones_like(p)
+    torch.optim.AdamW([p], lr=0.1).step()
+    return p.detach()
+
+
+@pytest.mark.parametrize("host", [None, Loopback()], ids=["here", "elsewhere"])
+def test_a_check_sees_who_was_called(host):
+    for answer, called in ((borrowed_step, True), (by_grad, False)):
+        t = Trial(0, host=host)
+        with t.watching(partial(Calls, "torch.optim.adamw."), "names") as seen:
+            t.call(t.host.adopt(answer), X)
+        assert ("torch.optim.adamw.__init__" in seen.names) == bool(seen.names) == called
+
+
+def test_who_listened_before_listens_again():
+    heard = []
+
+    def listener(frame, event, arg):
+        heard.append(event)
+
+    sys.setprofile(listener)
+    try:
+        with Calls("torch.") as seen:
+            pass
+        assert sys.getprofile() is listener
+    finally:
+        sys.setprofile(None)
+    assert not seen.names

@@ -1,4 +1,4 @@
-"""Where a result comes from: was it differentiated by torch, or computed by a formula?
+"""Where a result comes from: was it differentiated by torch, computed by a formula, or by somebody's ready function?
 
 An identity has two sides with the same values, so an answer that computes one side and returns it twice looks right.
 Where one side is to come from autograd, the answer is run once more within `DoubledSlopes`: what was differentiated
@@ -9,7 +9,15 @@ is then another, and what was not is the same.
         again = t.unpack(t.call(answer, *inputs), "left", "right")
     t.that(differentiated(left, again[0]), "not-differentiated", ...)
     t.that(not differentiated(right, again[1]), "differentiated", ...)
+
+Where a reader is to write what the package or torch has, `Calls` tells whether that was called.
+
+    with t.watching(partial(Calls, "torch.optim."), "names") as seen:
+        got = t.call(answer, *inputs)
+    t.that(not seen.names, "borrowed", ...)
 """
+
+import sys
 
 import torch
 from torch.autograd import forward_ad
@@ -51,3 +59,31 @@ def differentiated(plain, doubled) -> bool:
         return False
     plain, doubled = plain.detach().double(), doubled.detach().double()
     return bool((plain * doubled).sum() > 1.5 * plain.square().sum())
+
+
+class Calls:
+    """Within ``with Calls("torch.optim.") as seen:``, ``seen.names`` lists what is called whose name begins so.
+
+    Only functions written in Python are seen, in this thread, by the name of the module where they are defined and
+    their own: ``torch.optim.adamw.__init__``. What torch computes in C++ a ``TorchDispatchMode`` sees.
+
+    Args:
+        beginnings: of such names, each without its end.
+    """
+
+    def __init__(self, *beginnings):
+        self.beginnings, self.names = beginnings, []
+
+    def __enter__(self):
+        self._before = sys.getprofile()
+        sys.setprofile(self._hear)
+        return self
+
+    def __exit__(self, *exception):
+        sys.setprofile(self._before)
+
+    def _hear(self, frame, event, arg):
+        if event == "call":
+            name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+            if name.startswith(self.beginnings) and name not in self.names:
+                self.names.append(name)
