@@ -1,12 +1,11 @@
 """The parts of README.md and other pages that follow from the chapters, the results and the address."""
 
-import json
 import re
 from types import CodeType, FunctionType
 
 from d2lmini import results
 from d2lmini.exercises.engine import registry
-from tools import site
+from tools import measured, site
 from tools._generated import ROOT, between, main, put
 
 
@@ -40,37 +39,11 @@ def results_table():
     return "\n".join(rows)
 
 
-def peers_table():
-    """Markdown: the time of attention and of whole models as multiples of their peers', from ``benchmarks/``."""
-    attention, models, decoding = (_benchmark(name) for name in ("attention", "models", "decoding"))
-    if attention is None or models is None:
-        return "`python -m benchmarks.attention` and `python -m benchmarks.models` record what stands here."
-    names = {"sdpa": "torch's fused kernel", "d2l": "D2L's formula"}
-    lengths = attention["config"]["lengths"]
-    rows = ["| attention | " + " | ".join(f"{n:,} tokens" for n in lengths) + " |", "|---" * (1 + len(lengths)) + "|"]
-    for part in "function", "module":
-        for case, peers in attention[part].items():
-            for peer, of in peers.items():
-                cells = (f"{a:.2f} / {b:.2f}" for a, b in zip(of["forward"], of["both"], strict=True))
-                rows.append(f"| {case}, over {names.get(peer, f'`{peer}`')} | " + " | ".join(cells) + " |")
-    rows += ["", "| whole models | over | |", "|---|---|---|"]
-    for work, peers in {**models["work"], **(decoding["work"] if decoding else {})}.items():
-        rows += [f"| {work} | {peer} | {ratio:.2f} |" for peer, ratio in peers.items()]
-    extra = {name: attention["extra_bytes"]["causal"][name] / 2**20 for name in ("ours", *names)}
-    rows += [
-        "",
-        f"Extra memory of causal attention at {lengths[-1]:,} tokens: {extra['ours']:.0f} MiB, torch's kernel "
-        f"{extra['sdpa']:.0f} MiB, D2L's formula {extra['d2l']:.0f} MiB. Measured on one thread: "
-        f"{models['device']['name'].removesuffix(', 1 threads')}.",
-    ]
-    return "\n".join(rows)
-
-
 def grading_table():
     """Markdown: how long classes took to grade, from ``benchmarks/grading.py``."""
-    record = _benchmark("grading")
+    record = measured.record("grading")
     if record is None:
-        return "`python -m benchmarks.grading` records what stands here."
+        return measured.missing("grading")
     rows = ["| chapter | notebooks | answers | time | verdicts other than they should be |", "|---|---|---|---|---|"]
     for chapter, found in record["classes"].items():
         minutes, others = found["seconds"] / 60, len(found["other_than_wanted"])
@@ -100,16 +73,14 @@ def _looks(part):
     return False
 
 
-def _benchmark(name):
-    path = results.FOLDER / f"benchmark_{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-
-
 def sync(check):
     """Returns: list of the files that were out of step."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = between(between(readme, "chapters", chapter_table(False)), "results", results_table())
-    readme = between(readme, "peers", peers_table())
+    readme = between(between(readme, "bars", measured.bars_table()), "peers", measured.models_table())
+    page = (ROOT / "measured.md").read_text(encoding="utf-8")
+    for part in ("bars", "attention", "models", "growth", "book"):
+        page = between(page, part, getattr(measured, f"{part}_table")())
     intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
     lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")
     lecturers = between(between(lecturers, "grading", grading_table()), "measured", measured_parts())
@@ -120,6 +91,7 @@ def sync(check):
     return [
         *put(ROOT / "README.md", readme, check),
         *put(ROOT / "intro.md", intro, check),
+        *put(ROOT / "measured.md", page, check),
         *put(ROOT / "lecturers.md", lecturers, check),
         *put(ROOT / "CITATION.cff", citation, check),
     ]
