@@ -365,8 +365,8 @@ EXERCISE = Exercise(
     parts=[
         Code(
             key="own-09.1a",
-            prompt="Write `bigbird(window, num_global, random_keys, causal=False)`. In the causal version no query sees "
-            "a later position, in any of the three ways.",
+            prompt="Write `bigbird(window, num_global, random_keys, causal=False)`. In the causal version no query "
+            "sees a later position, in any of the three ways.",
             hints=[
                 "A table of offsets, key less query, gives the window: `positions - positions[:, None]`.",
                 "Global tokens have a row *and* a column each.",
@@ -602,8 +602,8 @@ T: all but the pairs of a token with itself have a mirror image.) BigBird adds R
         Code(
             key="own-09.1c",
             prompt="Write `layers_to_meet(mask)`. What reaches token t in a layer is what had, one layer before, "
-            "reached one of the tokens to which t attends. Patterns need not be symmetric: that t attends to s does not mean "
-            "that s attends to t.",
+            "reached one of the tokens to which t attends. Patterns need not be symmetric: that t attends to s does "
+            "not mean that s attends to t.",
             hints=[
                 "Keep a table (T, T) of what has reached whom. Before the first layer everybody has itself.",
                 r"One layer: $\mathbf C \lor \mathbf A \mathbf C$. torch multiplies no booleans: go by floats, and "
