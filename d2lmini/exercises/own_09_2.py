@@ -492,9 +492,9 @@ of a long text (ring attention, Liu et al. 2023, arXiv:2310.01889). Rounding dif
             alternatives=[by_the_package, by_merging, by_log_sums],
             min_checks=12,
             advice={
-                "nonfinite": "Three places to look at. exp(old - new) overflows unless the new largest score is at least "
-                "the old one, that of all tiles so far. Minus infinity less itself is NaN: what if no key has come yet? "
-                "And where an example has no key at all, the total is zero.",
+                "nonfinite": "Three places to look at. exp(old - new) overflows unless the new largest score is at "
+                "least the old one, that of all tiles so far. Minus infinity less itself is NaN: what if no key has "
+                "come yet? And where an example has no key at all, the total is zero.",
                 "raised": "A stream goes by once: the largest score of all keys cannot be known before the sums begin.",
                 "memory": "Take each tile into `top`, `total` and `output`.",
             },

@@ -150,7 +150,7 @@ def verify_step(t, answer):
         inputs = (query, key, value) if state is None else (query, key, value, state)
         output, state = t.unpack(t.call(answer, *inputs), "output", "state")
         state = t.unpack(state, "Z", "z")
-        for name, got, expected in (("z", state[1], z), ("Z", state[0], Z), ("the output", output, want)):
+        for name, got, expected in (("the output", output, want), ("z", state[1], z), ("Z", state[0], Z)):
             t.same(got, expected, f"{name} after {case}")
     for case, T, shift in (("step by step", 11, 0.0), ("step by step, where all features are tiny", 7, -22.0)):
         queries, keys, values = t.randn(B, H, T, D) + shift, t.randn(B, H, T, D) + shift, t.randn(B, H, T, E)
@@ -173,8 +173,8 @@ def memory(num_blks, num_heads, head_size, value_size, num_tokens):
         num_tokens: T, read so far.
 
     Returns:
-        dict: ``state``, numbers in the states of linear attention with elu + 1; ``cache``, numbers in the caches of keys
-        and values of softmax attention; ``length``, the smallest T for which the cache is larger than the state.
+        dict: ``state``, numbers in the states of linear attention with elu + 1; ``cache``, numbers in the caches of
+        keys and values of softmax attention; ``length``, the smallest T for which the cache is larger than the state.
     """
     ### BEGIN SOLUTION
     L, H, D, E = num_blks, num_heads, head_size, value_size
@@ -220,8 +220,8 @@ EXERCISE = Exercise(
     parts=[
         Code(
             key="own-09.3a",
-            prompt="Write `step(query, key, value, state=None)`. The check goes step by step through texts, and compares "
-            "with all pairs. Two texts are hard: one whose queries and keys are far below zero, so that all features "
+            prompt="Write `step(query, key, value, state=None)`. The check goes step by step through texts, and "
+            "compares with all pairs. Two texts are hard: one whose queries and keys are far below zero, so that all features "
             "are tiny, and one of some 700 tokens in bfloat16.",
             hints=[
                 "Add the new token to both sums first; it attends to itself.",
@@ -235,8 +235,8 @@ EXERCISE = Exercise(
             min_checks=14,
             seconds=30.0,
             advice={
-                "nonfinite": "The weights are divided by a sum. It is zero if the first token does not attend to itself, "
-                "or if all features are: elu(x) is so close to -1 below about -17 that elu(x) + 1 rounds to 0, "
+                "nonfinite": "The weights are divided by a sum. It is zero if the first token does not attend to "
+                "itself, or if all features are: elu(x) is so close to -1 below about -17 that elu(x) + 1 rounds to 0, "
                 "where exp(x) does not.",
                 "mutates": "The state belongs to the caller, who may go on from it in two ways: make new sums.",
             },
@@ -364,8 +364,8 @@ difference of two numbers that agree in all the digits that there are.
         ),
         Count(
             key="own-09.3b",
-            prompt="Write `memory(num_blks, num_heads, head_size, value_size, num_tokens)`. With D = E = 64 in each head: "
-            "from which length on does linear attention save memory? Guess first.",
+            prompt="Write `memory(num_blks, num_heads, head_size, value_size, num_tokens)`. With D = E = 64 in each "
+            "head, from which length on does linear attention save memory? Guess first.",
             hints=[
                 "A head's state is Z and z: how many numbers have they, if phi makes D features of D?",
                 "A head's cache has a key and a value for each token.",
