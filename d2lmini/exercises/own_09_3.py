@@ -221,8 +221,8 @@ EXERCISE = Exercise(
         Code(
             key="own-09.3a",
             prompt="Write `step(query, key, value, state=None)`. The check goes step by step through texts, and "
-            "compares with all pairs. Two texts are hard: one whose queries and keys are far below zero, so that all features "
-            "are tiny, and one of some 700 tokens in bfloat16.",
+            "compares with all pairs. Two texts are hard: one whose queries and keys are far below zero, so that all "
+            "features are tiny, and one of some 700 tokens in bfloat16.",
             hints=[
                 "Add the new token to both sums first; it attends to itself.",
                 "An outer product is `by[..., :, None] * value[..., None, :]`.",

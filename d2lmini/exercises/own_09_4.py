@@ -16,8 +16,8 @@ import math
 
 import torch
 
+import d2lmini as d2l
 from d2lmini.exercises.engine import Choice, Code, Exercise, Mutant, Option
-from d2lmini.experiments._long_positions import StretchedRotary, alibi
 
 
 def angles(positions, head_size, factor, way, base=10_000.0):
@@ -44,13 +44,16 @@ def angles(positions, head_size, factor, way, base=10_000.0):
     ### END SOLUTION
 
 
-def by_the_package(positions, head_size, factor, way, base=10_000.0):
-    stretched = StretchedRotary(factor, way, base=base)
-    base = base * factor ** (head_size / (head_size - 2)) if way == "base changed" else base
-    speeds = [base ** (-2 * j / head_size) for j in range(head_size // 2)]
-    if way == "interpolated":
-        positions = positions / stretched.factor
-    return torch.outer(positions, positions.new_tensor(speeds))
+def pair_by_pair(positions, head_size, factor, way, base=10_000.0):
+    columns = []
+    for j in range(head_size // 2):
+        turns = positions * math.pow(base, -2 * j / head_size)
+        if way == "interpolated":
+            turns = turns / factor
+        if way == "base changed":
+            turns = turns / factor ** (2 * j / (head_size - 2))
+        columns.append(turns)
+    return torch.stack(columns, dim=1)
 
 
 def by_logarithms(positions, head_size, factor, way, base=10_000.0):
@@ -155,9 +158,10 @@ def alibi_bias(num_heads, num_queries, num_keys):
     ### END SOLUTION
 
 
-def bias_by_the_package(num_heads, num_queries, num_keys):
-    later = torch.ones(num_queries, num_keys, dtype=torch.bool).triu(num_keys - num_queries + 1)
-    return alibi(num_heads, num_queries, num_keys)[0].masked_fill(later, -math.inf)
+def by_the_package(num_heads, num_queries, num_keys):
+    offsets = d2l.masks.position_offsets(num_queries, num_keys)
+    slopes = torch.logspace(-8 / num_heads, -8, num_heads, base=2.0)
+    return torch.where(d2l.causal_mask(num_queries, num_keys), torch.einsum("h,ts->hts", slopes, offsets), -math.inf)
 
 
 def number_by_number(num_heads, num_queries, num_keys):
@@ -204,8 +208,8 @@ EXERCISE = Exercise(
         Code(
             key="own-09.4a",
             prompt="Write `angles(positions, head_size, factor, way, base)`. The check compares all angles, then turns "
-            "queries and keys by yours: interpolated, those that stand f times as far apart must have the scores of the "
-            "training. Find the new base with pencil and paper first.",
+            "queries and keys by yours: interpolated, those that stand f times as far apart must have the scores of "
+            "the training. Find the new base with pencil and paper first.",
             hints=[
                 "Interpolation is a change of the positions alone.",
                 "The slowest pair has j = D/2 - 1. What is its exponent, -2j/D, as a fraction of D - 2 and D?",
@@ -214,7 +218,7 @@ EXERCISE = Exercise(
             ],
             answer=angles,
             verify=verify_angles,
-            alternatives=[by_the_package, by_logarithms],
+            alternatives=[pair_by_pair, by_logarithms],
             min_checks=14,
             advice={
                 "dtype": "Angles of thousands need float64: torch.arange(..., dtype=positions.dtype).",
@@ -267,14 +271,15 @@ EXERCISE = Exercise(
                     "cut off",
                     "cut-off",
                     function=cut_off,
-                    message="all far positions have the same angle: divide positions, so that each keeps one of its own",
+                    message="all far positions have the same angle: divide positions, so that each keeps one of "
+                    "its own",
                 ),
                 Mutant(
                     "beginning anew",
                     "anew",
                     function=begins_anew,
-                    message="positions begin anew past the trained length: tokens far apart would look like neighbours; "
-                    "divide",
+                    message="positions begin anew past the trained length: tokens far apart would look like "
+                    "neighbours; divide",
                 ),
                 Mutant(
                     "whole positions",
@@ -353,9 +358,13 @@ makes neighbours harder to tell apart. It was proposed by Chen et al. (2023, arX
             ],
             answer=alibi_bias,
             verify=verify_bias,
-            alternatives=[bias_by_the_package, number_by_number],
+            alternatives=[by_the_package, number_by_number],
             min_checks=10,
-            advice={"shape": "(H, T, S): the batch comes by broadcasting."},
+            advice={
+                "shape": "(H, T, S): the batch comes by broadcasting.",
+                "nonfinite": "Minus infinity is for keys later than the query alone. A token sees itself, at distance "
+                "0, and the queries are the last T of the S positions.",
+            },
             mutants=[
                 Mutant(
                     "slopes from 0",
@@ -402,10 +411,9 @@ makes neighbours harder to tell apart. It was proposed by Chen et al. (2023, arX
                 ),
                 Mutant(
                     "starts aligned",
-                    "starts",
+                    "nonfinite",
                     "torch.arange(num_keys - num_queries, num_keys)",
                     "torch.arange(num_queries)",
-                    "queries and keys are aligned at their starts: the queries are the *last* T positions",
                 ),
                 Mutant(
                     "future visible",
@@ -427,13 +435,7 @@ makes neighbours harder to tell apart. It was proposed by Chen et al. (2023, arX
                     "distances < 0, 0.0)",
                     "later keys get 0, and so the largest of all: minus infinity hides",
                 ),
-                Mutant(
-                    "itself hidden",
-                    "itself",
-                    "distances < 0, -math.inf)",
-                    "distances <= 0, -math.inf)",
-                    "a token is hidden from itself: its distance is 0, and so is its bias",
-                ),
+                Mutant("itself hidden", "nonfinite", "distances < 0, -math.inf)", "distances <= 0, -math.inf)"),
                 Mutant(
                     "squared",
                     "squared",
@@ -464,8 +466,8 @@ $e^{-m d}$: a window with soft edges, of some 1/m positions, in each head anothe
                 Option(
                     "Hardly: even in the flattest head the bias is -39 there, a factor of about 10^-17.",
                     "10,000 / 256 is 39. A key so far away would need a score that is larger by 39 to count as much as "
-                    "a near one of equal bias zero, and in training, at up to 511 tokens, scores had to make up for 2. "
-                    "So the bias is a soft window, and the loss says that the window still works past the trained "
+                    "a near one, whose bias is about zero, and in training, at up to 511 tokens, scores had to make up for "
+                    "2. So the bias is a soft window, and the loss says that the window still works past the trained "
                     "length. (Through several layers news may come from farther, as with any window.)",
                     right=True,
                 ),
