@@ -466,9 +466,9 @@ $e^{-m d}$: a window with soft edges, of some 1/m positions, in each head anothe
                 Option(
                     "Hardly: even in the flattest head the bias is -39 there, a factor of about 10^-17.",
                     "10,000 / 256 is 39. A key so far away would need a score that is larger by 39 to count as much as "
-                    "a near one, whose bias is about zero, and in training, at up to 511 tokens, scores had to make up for "
-                    "2. So the bias is a soft window, and the loss says that the window still works past the trained "
-                    "length. (Through several layers news may come from farther, as with any window.)",
+                    "a near one, whose bias is about zero, and in training, at up to 511 tokens, scores had to make up "
+                    "for 2. So the bias is a soft window, and the loss says that the window still works past the "
+                    "trained length. (Through several layers news may come from farther, as with any window.)",
                     right=True,
                 ),
                 Option(
