@@ -112,6 +112,15 @@ def drawn_turned_round(window, num_global, random_keys, causal=False):
     return mask & (offsets <= 0) if causal else mask
 
 
+def slices_from_below_zero(window, num_global, random_keys, causal=False):
+    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
+    near = torch.zeros_like(near)
+    for t in range(len(near)):
+        near[t, t - window + 1 : t + window] = True
+    mask = near | tokens | drawn
+    return mask & (offsets <= 0) if causal else mask
+
+
 def all_three_at_once(window, num_global, random_keys, causal=False):
     offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
     mask = near & tokens & drawn
@@ -394,6 +403,13 @@ EXERCISE = Exercise(
                     "the window has w tokens in all: it should be w - 1 on *either* side, and the token itself",
                 ),
                 Mutant(
+                    "slices from below zero",
+                    "slice",
+                    function=slices_from_below_zero,
+                    message="the first rows lack their window: a slice that begins below zero counts from the end, and "
+                    "is empty",
+                ),
+                Mutant(
                     "not itself",
                     "not-itself",
                     "offsets.abs() < window",
@@ -524,6 +540,7 @@ change a later token and see whether an earlier output moves.
             verify=verify_pairs,
             alternatives=[distance_by_distance],
             min_checks=10,
+            advice={"raised": "If memory was short: a million tokens have a mask of 10^12 entries. Count without one."},
             mutants=[
                 Mutant(
                     "counted twice",

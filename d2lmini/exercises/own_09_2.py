@@ -525,6 +525,14 @@ of a long text (ring attention, Liu et al. 2023, arXiv:2310.01889). Rounding dif
                     "`seen` is turned round: True is where a key may be attended to",
                 ),
                 Mutant(
+                    "large and finite",
+                    "finite",
+                    "seen[:, None, :], -math.inf)",
+                    "seen[:, None, :], -1e9)",
+                    "queries without a key get the mean of all values: with a large negative number in place of "
+                    "minus infinity all hidden keys are alike, and exp(0) is 1",
+                ),
+                Mutant(
                     "hidden scores are zero",
                     "zero-scores",
                     "seen[:, None, :], -math.inf)",

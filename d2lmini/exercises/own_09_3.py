@@ -238,6 +238,7 @@ EXERCISE = Exercise(
                 "nonfinite": "The weights are divided by a sum. It is zero if the first token does not attend to "
                 "itself, or if all features are: elu(x) is so close to -1 below about -17 that elu(x) + 1 rounds to 0, "
                 "where exp(x) does not.",
+                "dtype": "The state may be in float32 throughout; the output goes back to the dtype of the value.",
                 "mutates": "The state belongs to the caller, who may go on from it in two ways: make new sums.",
             },
             mutants=[
