@@ -620,7 +620,8 @@ T: all but the pairs of a token with itself have a mirror image.) BigBird adds R
             key="own-09.1c",
             prompt="Write `layers_to_meet(mask)`. What reaches token t in a layer is what had, one layer before, "
             "reached one of the tokens to which t attends. Patterns need not be symmetric: that t attends to s does "
-            "not mean that s attends to t.",
+            "not mean that s attends to t. In one pattern of the check some tokens never meet: there, too, the loop must "
+            "end.",
             hints=[
                 "Keep a table (T, T) of what has reached whom. Before the first layer everybody has itself.",
                 r"One layer: $\mathbf C \lor \mathbf A \mathbf C$. torch multiplies no booleans: go by floats, and "
@@ -631,7 +632,6 @@ T: all but the pairs of a token with itself have a mirror image.) BigBird adds R
             verify=verify_layers,
             alternatives=[by_the_package_too, by_search],
             min_checks=28,
-            advice={"timeout": "Where some tokens never meet, the loop must end: stop when a layer adds nothing."},
             mutants=[
                 Mutant(
                     "no residuals",
