@@ -620,8 +620,8 @@ T: all but the pairs of a token with itself have a mirror image.) BigBird adds R
             key="own-09.1c",
             prompt="Write `layers_to_meet(mask)`. What reaches token t in a layer is what had, one layer before, "
             "reached one of the tokens to which t attends. Patterns need not be symmetric: that t attends to s does "
-            "not mean that s attends to t. In one pattern of the check some tokens never meet: there, too, the loop must "
-            "end.",
+            "not mean that s attends to t. In one pattern of the check some tokens never meet: the loop must end "
+            "there, too.",
             hints=[
                 "Keep a table (T, T) of what has reached whom. Before the first layer everybody has itself.",
                 r"One layer: $\mathbf C \lor \mathbf A \mathbf C$. torch multiplies no booleans: go by floats, and "
@@ -722,11 +722,8 @@ the first layer, and it tells all in the second. What passes there has to fit in
                     "ever told of by it.",
                 ),
                 Option(
-                    "17, as many as without a global token.",
-                    "All attend to the first token, but it only ever knows itself. From the second token to the last "
-                    "one there are 4,094 positions, and a layer takes 255 of them: 16 layers reach 4,080, so 17. (`d2l."
-                    "layers_to_reach` counts it: of a causal mask it wants the earlier positions alone.)",
-                    right=True,
+                    "Never: what is farther than the window is lost in a decoder.",
+                    "A layer hands on what it got in the one before: two layers reach 510 positions back, and so on.",
                 ),
                 Option(
                     "16, which is 4,096 / 256.",
@@ -734,8 +731,11 @@ the first layer, and it tells all in the second. What passes there has to fit in
                     "positions short.",
                 ),
                 Option(
-                    "Never: what is farther than the window is lost in a decoder.",
-                    "A layer hands on what it got in the one before: two layers reach 510 positions back, and so on.",
+                    "17, as many as without a global token.",
+                    "All attend to the first token, but it only ever knows itself. From the second token to the last "
+                    "one there are 4,094 positions, and a layer takes 255 of them: 16 layers reach 4,080, so 17. (`d2l."
+                    "layers_to_reach` counts it: of a causal mask it wants the earlier positions alone.)",
+                    right=True,
                 ),
             ],
         ),

@@ -620,15 +620,15 @@ that of all pairs, as before.
                     "It can be multiplied again, with exp(L). L has what the division took away.",
                 ),
                 Option(
+                    "Yes, with weights by the numbers of keys.",
+                    "That is right where all scores are equal. A share with larger scores must count more.",
+                ),
+                Option(
                     "Yes, with weights exp(L₁ - L) and exp(L₂ - L), where L = log(exp L₁ + exp L₂).",
                     "Each average is worth its sum of exponentials, and these weights sum to one. No weight is above "
                     "one, and `torch.logaddexp` does not overflow. What is kept from such an attention for its "
                     "backward pass is L, too.",
                     right=True,
-                ),
-                Option(
-                    "Yes, with weights by the numbers of keys.",
-                    "That is right where all scores are equal. A share with larger scores must count more.",
                 ),
                 Option(
                     "Yes, but scores must be small, since exp(L) overflows.",

@@ -461,17 +461,17 @@ $e^{-m d}$: a window with soft edges, of some 1/m positions, in each head anothe
             ],
             options=[
                 Option(
-                    "Yes: otherwise its loss would have risen with the length.",
-                    "Not to fail is not yet to use. A model that looked at the last 500 tokens alone would have this "
-                    "loss, too. To find out, cut the context off and see whether the loss rises.",
-                ),
-                Option(
                     "Hardly: even in the flattest head the bias is -39 there, a factor of about 10^-17.",
                     "10,000 / 256 is 39. A key so far away would need a score that is larger by 39 to count as much as "
                     "a near one, whose bias is about zero, and in training, at up to 511 tokens, scores had to make up "
                     "for 2. So the bias is a soft window, and the loss says that the window still works past the "
                     "trained length. (Through several layers news may come from farther, as with any window.)",
                     right=True,
+                ),
+                Option(
+                    "Yes: otherwise its loss would have risen with the length.",
+                    "Not to fail is not yet to use. A model that looked at the last 500 tokens alone would have this "
+                    "loss, too. To find out, cut the context off and see whether the loss rises.",
                 ),
                 Option(
                     "No: keys at distances that did not occur in training are hidden.",
