@@ -183,6 +183,15 @@ def distance_by_distance(num_tokens, window, num_global):
     return {"both_ways": both, "causal": others + later + with_global}
 
 
+def window_alone(num_tokens, window, num_global):
+    return distance_by_distance(num_tokens, window, 0)
+
+
+def globals_alone(num_tokens, window, num_global):
+    T, g = num_tokens, num_global
+    return {"both_ways": g * (2 * T - g), "causal": g * T - g * (g - 1) // 2}
+
+
 CONFIGURATIONS = (17, 3, 2), (12, 5, 0), (9, 40, 3), (11, 2, 11), (1_000_000, 257, 5)
 
 
@@ -548,6 +557,18 @@ change a later token and see whether an earlier output moves.
                     "g * (2 * T - g)",
                     "g * 2 * T",
                     "pairs of two global tokens count twice, in their rows and in their columns",
+                ),
+                Mutant(
+                    "a window alone",
+                    "window-alone",
+                    function=window_alone,
+                    message="the window alone is counted: the global tokens have full rows and columns",
+                ),
+                Mutant(
+                    "global tokens alone",
+                    "globals-alone",
+                    function=globals_alone,
+                    message="the pairs of the global tokens alone are counted: the others have a window",
                 ),
                 Mutant(
                     "no edges",

@@ -83,6 +83,15 @@ def half(query, key, value, state=None):
     return (to[..., None, :] @ Z)[..., 0, :] / (to * z).sum(-1, keepdim=True), (Z, z)
 
 
+def normaliser_in_half(query, key, value, state=None):
+    """Z is in float32, and z is not."""
+    to, by = (torch.where(x > 0, x + 1, x.exp()) for x in (query, key))
+    Z, z = (0.0, 0.0) if state is None else state
+    Z, z = Z + by[..., :, None].float() * value[..., None, :].float(), z + by
+    top = (to.float()[..., None, :] @ Z)[..., 0, :]
+    return (top / (to * z).sum(-1, keepdim=True)).to(value.dtype), (Z, z)
+
+
 def elu_and_one(query, key, value, state=None):
     to, by, value_32 = F.elu(query.float()) + 1, F.elu(key.float()) + 1, value.float()
     Z, z = (0.0, 0.0) if state is None else state
@@ -210,6 +219,10 @@ def verify_memory(t, answer):
             t.number(value, want, f"{name} {case}")
 
 
+STOPPED = (
+    "sums stopped growing, as sums in bfloat16 do at 256 times what is added: keep the state, Z and z, in float32, and "
+    "return the output in the dtype of the value"
+)
 BY = "by = torch.where(key > 0, key + 1, key.exp())"
 
 EXERCISE = Exercise(
@@ -295,9 +308,9 @@ EXERCISE = Exercise(
                     "a state in half precision",
                     "half",
                     function=half,
-                    message="the sums stopped growing, as sums in bfloat16 do at 256 times what is added: keep the "
-                    "state in float32, and return the output in the dtype of the value",
+                    message=STOPPED,
                 ),
+                Mutant("z in half precision", "half", function=normaliser_in_half, message=STOPPED),
                 Mutant(
                     "before it alone",
                     "not-itself",
