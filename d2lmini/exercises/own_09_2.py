@@ -286,6 +286,7 @@ class _Stream:
         B, _, D = self.like.shape
         n, random = self.sizes[i], torch.Generator().manual_seed(self.seed + i)
         keys = self.scale * torch.randn(B, n, D, generator=random)
+        keys = keys.round() if self.scale > 1 else keys  # large scores without rounding errors
         values, seen = torch.randn(B, n, self.E, generator=random), torch.rand(B, n, generator=random) < 0.7
         seen[:, 0] |= i > 0
         if self.hidden is not None:
@@ -310,7 +311,7 @@ def _read(given):
 
 
 def verify_stream(t, answer):
-    B, T, D, E = t.sizes(4, 2, 9)
+    B, T, D, E = t.sizes(4, 5, 10)
     for case, scale, count in (
         ("one tile", 1.0, 1),
         ("tiles of several sizes", 1.0, 5),
@@ -322,10 +323,14 @@ def verify_stream(t, answer):
         if count > 1:
             sizes[:2] = 3, 11
         queries, seed = t.randn(B, T, D), t.random.randrange(2**30)
+        if scale > 1:
+            queries = 2 * queries[..., :1].expand(-1, -1, 4).sign() + t.integers(-1, 2, B, T, 4)  # sqrt(4) is exact
         # tile by tile, made from the seed again
-        stream = _Stream(torch.zeros(B, T, D), seed, sizes, E, scale, hidden)
+        stream = _Stream(queries.cpu(), seed, sizes, E, scale, hidden)
         keys, values, seen = (torch.cat(parts, 1) for parts in zip(*stream, strict=True))
-        scores = (queries.cpu().double() @ keys.double().mT / math.sqrt(D)).masked_fill(~seen[:, None], -math.inf)
+        scores = (queries.cpu().double() @ keys.double().mT / math.sqrt(queries.shape[-1])).masked_fill(
+            ~seen[:, None], -math.inf
+        )
         want = scores.softmax(-1).nan_to_num() @ values.double()
         got = t.call(answer, queries, _Stream(queries, seed, sizes, E, scale, hidden))
         t.same(got, want, f"the result for {case}", tolerance=(1e-3, 1e-4))
