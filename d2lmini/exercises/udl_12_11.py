@@ -458,7 +458,7 @@ EXERCISE = Exercise(
     key="udl-12.11",
     doc=__doc__,
     source="UDL problem 12.11",
-    chapter="06",  # until there is a chapter 09 on long sequences
+    chapter="09",
     parts=[
         Identity(
             key="udl-12.11a",

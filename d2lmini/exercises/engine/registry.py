@@ -16,6 +16,7 @@ NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked ou
     "06": "06_self_attention_and_position",
     "07": "07_transformer",
     "08": "08_training_transformers",
+    "09": "09_long_sequences",
     "10": "10_vision_transformer",
     "11": "11_multiscale_vision",
     "12": "12_tokenization",
