@@ -7,6 +7,7 @@ from d2lmini.figures.alignment_explorer import AlignmentExplorer
 from d2lmini.figures.beam_tree import BeamTree
 from d2lmini.figures.bpe_stepper import BPEStepper
 from d2lmini.figures.cache_walk import CacheWalk
+from d2lmini.figures.depth_rate_map import DepthRateMap
 from d2lmini.figures.head_explorer import HeadExplorer
 from d2lmini.figures.induction_head import InductionHead
 from d2lmini.figures.kernel_pooling import KernelPooling
@@ -33,6 +34,7 @@ __all__ = [
     "BPEStepper",
     "BeamTree",
     "CacheWalk",
+    "DepthRateMap",
     "HeadExplorer",
     "InductionHead",
     "KernelPooling",

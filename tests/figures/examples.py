@@ -185,6 +185,28 @@ def _tiling_stepper():
     return figures.TilingStepper(queries, keys, values, step=3)
 
 
+def depth_record(recipes=7, depths=(2, 4, 8, 16, 32), rates=(3e-4, 1e-3, 3e-3, 1e-2, 3e-2), seeds=1):
+    """As `depth_by_rate` makes them: the product of depth and rate decides, and each recipe stands a little more."""
+    names = ["post-norm", "post-norm, warm-up", "pre-norm", "pre-norm, QK norm", "no norm", "no norm, small start",
+             "no norm, residual weight"][:recipes]  # fmt: skip
+    config = {"depths": list(depths), "rates": list(rates), "steps": 250, "points": 20}
+    metrics, curves = {"unigram": 3.31, "uniform": 4.17, "loss": {}, "verdict": {}, "steps": {}}, {}
+    for i, name in enumerate(names):
+        cells = [[_depth_cell(depth * rate / (0.03 * (1 + i)), curves, f"{name}, {depth}, {rate:g}") for rate in rates]
+                 for depth in depths]  # fmt: skip
+        for n, key in enumerate(("loss", "verdict", "steps")):
+            metrics[key][name] = [[[cell[n] for cell in row] for row in cells]] * seeds
+    return {"config": config, "metrics": metrics, "curves": curves}
+
+
+def _depth_cell(strain, curves, name):
+    loss, steps = 3.5 - strain**0.5 if strain < 1.5 else 3.32 if strain < 6 else 6.2 if strain < 20 else None, 250
+    if loss is None:
+        steps = 30
+    curves[name] = [round((loss or 90) + (4.5 - (loss or 4)) * 0.8**i, 6) for i in range(-(-steps // 12))]
+    return loss, "trains" if strain < 1.5 and loss < 3.26 else "stuck" if strain < 6 else "diverged", steps
+
+
 EXAMPLES = {
     "QueryPlane": _query_plane,
     "KernelPooling": _kernel_pooling,
@@ -210,4 +232,5 @@ EXAMPLES = {
     "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
     "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
+    "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
 }
