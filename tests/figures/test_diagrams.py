@@ -24,6 +24,7 @@ ALL = [
     diagrams.decoding_loop(),
     diagrams.t5(),
     diagrams.long_sequences(),
+    diagrams.residual_forms(),
     diagrams.switch(),
     diagrams.text_to_embeddings(),
     diagrams.bert(),
@@ -262,3 +263,17 @@ def test_the_shapes_of_clip_are_those_of_a_call():
     model = d2l.CLIP(d2l.CLIPConfig(vocab_size=9, max_len=6, num_embed=5)).eval()
     shown = words(diagrams.clip().on(model, torch.rand(3, 1, 28, 28), torch.randint(9, (3, 6))))
     assert {"(3, 1, 28, 28)", "(3, 6)", "(3, 5)", "(3, 3)"} <= set(shown)
+
+
+def test_the_forms_of_a_residual_block_carry_the_sizes_that_are_given():
+    sizes = {form: ([1.0, 5, 2.5], [0.5, 5, 0.25]) for form in ("post-norm", "pre-norm", "residual weight")}
+    diagram = diagrams.residual_forms(sizes | {"pre-norm": ([1.0, 4.26], [0.75, 0.031])})
+    shown = words(diagram)
+    assert shown.count("stream 1.00, gradient 0.50") == shown.count("stream 2.50, gradient 0.25") == 2
+    assert "stream 4.26, gradient 0.03" in shown and "stream 4.26, gradient 0.03" in diagram.description
+    assert shown.count("LN") == 2 and shown.count("branch f") == 3 and shown.count("α") == 1
+    places = diagram.places  # rows go up
+    assert places["post-norm norm"].y < places["post-norm plus"].y < places["post-norm branch"].y
+    assert places["pre-norm plus"].y < places["pre-norm branch"].y < places["pre-norm norm"].y
+    with pytest.raises(ValueError, match="expected post-norm, pre-norm, residual weight"):
+        diagrams.residual_forms({"post-norm": ([1], [1])})

@@ -9,6 +9,7 @@ gpt.py           language models: the decoder-only stack, its targets, the loop 
 scaling.py       where a budget of compute goes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
+training.py      where the norm of a block stands, and the sizes there
 transformer.py   the Transformer: encoder block, decoder block, the whole model
 """
 
@@ -21,6 +22,7 @@ from .gpt import decoding_loop, gpt, shifted_targets
 from .scaling import budget
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
+from .training import residual_forms
 from .transformer import decoder_block, encoder_block, transformer
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "gpt",
     "long_sequences",
     "masked_targets",
+    "residual_forms",
     "shifted_targets",
     "switch",
     "t5",
