@@ -99,6 +99,25 @@ def book_table():
     )
 
 
+def quality_table():
+    """Markdown: losses beside those of published recipes, from the records of the chapters."""
+    rows = [
+        "| what is learned | recipe | nats a character | parameters | characters seen | seconds |",
+        "|---|" + "---|" * 5,
+    ]
+    small, parts = results.load("gpt_shakespeare", "cpu")["metrics"], results.load("gpt_ablations", "laptop")["metrics"]
+    ours = {key: of[0] for key, of in small.items() if key in small["rival"]}
+    for what, recipe, of in (
+        ("Shakespeare, a minute", "ours", ours),
+        ("", "nanoGPT's for a CPU", small["rival"]),
+        ("Shakespeare, 400 steps each", "ours", parts["base"]),
+        ("", "GPT-2's form with AdamW", parts["GPT-2 with AdamW"]),
+    ):
+        counts = f"{of['parameters']:,} | {of['tokens_seen']:,} | {of['train_s']:.0f}"
+        rows.append(f"| {what} | {recipe} | {of['crops']:.3f} | {counts} |")
+    return "\n".join(rows)
+
+
 def bars():
     """List of (what is asked, what was found, verdict): "met", "missed", "within the spread", or "not measured"."""
     rows = []

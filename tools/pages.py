@@ -79,7 +79,7 @@ def sync(check):
     readme = between(between(readme, "chapters", chapter_table(False)), "results", results_table())
     readme = between(between(readme, "bars", measured.bars_table()), "peers", measured.models_table())
     page = (ROOT / "measured.md").read_text(encoding="utf-8")
-    for part in ("bars", "attention", "models", "growth", "book"):
+    for part in ("bars", "attention", "models", "growth", "quality", "book"):
         page = between(page, part, getattr(measured, f"{part}_table")())
     intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
     lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")

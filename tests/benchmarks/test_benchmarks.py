@@ -285,3 +285,10 @@ def test_the_table_of_the_book_names_its_heaviest_page(tmp_path, monkeypatch):
     assert ("the book built in under 8 minutes", "5.0 min", "met") in measured.bars()
     (tmp_path / "benchmark_book.json").write_text(json.dumps({**found, "build_s": None}))
     assert ("the book built in under 8 minutes", "", "not measured") in measured.bars()
+
+
+def test_quality_stands_beside_published_recipes():
+    table = measured.quality_table()
+    small = results.load("gpt_shakespeare", "cpu")["metrics"]
+    assert f"| {small['crops'][0]:.3f} | " in table and f"| {small['rival']['crops']:.3f} | " in table
+    assert table.count("\n") == 5
