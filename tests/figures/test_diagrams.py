@@ -33,6 +33,7 @@ ALL = [
     diagrams.budget(),
     diagrams.alignment(),
     diagrams.clip(),
+    diagrams.multi_head(),
 ]
 
 
@@ -277,3 +278,10 @@ def test_the_forms_of_a_residual_block_carry_the_sizes_that_are_given():
     assert places["pre-norm plus"].y < places["pre-norm branch"].y < places["pre-norm norm"].y
     with pytest.raises(ValueError, match="expected post-norm, pre-norm, residual weight"):
         diagrams.residual_forms({"post-norm": ([1], [1])})
+
+
+def test_the_shapes_of_multi_head_attention_are_those_of_a_call():
+    layer = d2l.MultiHeadAttention(12, 3)
+    shown = words(diagrams.multi_head(3, 4).on(layer, torch.rand(2, 5, 12), *torch.rand(2, 2, 7, 12)))
+    assert {"(2, 5, 12)", "(2, 7, 12)", "(2, 3, 5, 4)", "(2, 3, 7, 4)", "(2, 3, 5, 7)"} <= set(shown)
+    assert "in each of 3 heads" in shown

@@ -19,6 +19,7 @@ from .clip import clip
 from .drawing import Diagram
 from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
+from .multi_head import multi_head
 from .scaling import budget
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
@@ -37,6 +38,7 @@ __all__ = [
     "gpt",
     "long_sequences",
     "masked_targets",
+    "multi_head",
     "residual_forms",
     "shifted_targets",
     "switch",
