@@ -104,7 +104,8 @@ def main(name, measure, sizes, quick, arguments=None, gpu=True):
             the record.
         sizes, quick: dataclass instances; the second for ``--quick``, which takes seconds.
         arguments: list of words; None: those of the command line.
-        gpu: whether there is a choice of the device. On a GPU the record is ``benchmark_<name>_cuda.json``.
+        gpu: whether there is a choice of the device; "only": sizes that are no quick ones need a GPU. There the record
+            is ``benchmark_<name>_cuda.json``.
 
     Raises:
         SystemExit: the record would be one of the package, but the files differ from the commit or the sizes are tiny;
@@ -124,6 +125,8 @@ def main(name, measure, sizes, quick, arguments=None, gpu=True):
         device = device_named(options.device if gpu else "cpu")
     except ValueError as error:
         parser.error(str(error))
+    if gpu == "only" and device.type != "cuda" and not options.quick:
+        parser.error("not measured: this needs a GPU, --device cuda")
     sizes = quick if options.quick else sizes
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

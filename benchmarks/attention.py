@@ -86,7 +86,9 @@ def function_calls(sizes, T, B, device="cpu"):
     H = sizes.num_heads
     lens = padding(T, B).to(device)
     mask = (torch.arange(T, device=device) < lens[:, None])[:, None, None]  # (B, 1, 1, T)
-    future = torch.arange(1, T + 1, device=device).repeat(B * H, 1)  # D2L's causal mask: the t-th query may attend to t keys
+    future = torch.arange(1, T + 1, device=device).repeat(
+        B * H, 1
+    )  # D2L's causal mask: the t-th query may attend to t keys
     ours, sdpa = scaled_dot_product_attention, F.scaled_dot_product_attention
 
     def d2l(valid_lens=None):

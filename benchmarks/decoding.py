@@ -35,7 +35,9 @@ class Sizes:
     most_s: float = 12
 
 
-QUICK = replace(Sizes(), models=((11, 8, 2, 1),), new_tokens=(3, 20), sentences=(1, 2), prompt=2, remembered=3, rounds=2, turn_s=0.0)
+QUICK = replace(
+    Sizes(), models=((11, 8, 2, 1),), new_tokens=(3, 20), sentences=(1, 2), prompt=2, remembered=3, rounds=2, turn_s=0.0
+)
 
 
 def contestants(model, sentences, new_tokens, prompt, device="cpu"):
@@ -84,7 +86,15 @@ def measure(sizes, device="cpu"):
             short = contestants(model, sentences, sizes.remembered, sizes.prompt, device)
             work = sentences * new_tokens
             found = contest(
-                what, calls, sizes, unit="tokens", work=work, device=device, memory=short, sentences=sentences, same=same
+                what,
+                calls,
+                sizes,
+                unit="tokens",
+                work=work,
+                device=device,
+                memory=short,
+                sentences=sentences,
+                same=same,
             )
         contests.append(found)
     return {"contests": contests}

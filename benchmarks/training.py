@@ -145,7 +145,9 @@ def vit_steps(sizes, device):
     else:
         kind = {"img_size": pixels, "patch_size": patch, "in_chans": 1, "num_classes": 10}
         models["timm"] = VisionTransformer(**kind, embed_dim=h, depth=blocks, num_heads=heads, mlp_ratio=mlp / h)
-    losses = {name: lambda model=model: F.cross_entropy(_scores(model(images)), labels) for name, model in models.items()}
+    losses = {
+        name: lambda model=model: F.cross_entropy(_scores(model(images)), labels) for name, model in models.items()
+    }
     losses["ours"] = lambda: models["ours"].loss(models["ours"](images), labels)
     return {name: training_step(model.to(device), losses[name], device) for name, model in models.items()}
 
