@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
 
-.PHONY: help book test quick lab check sync clean
+.PHONY: help book test quick lab check sync bench clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
@@ -34,6 +34,9 @@ check: $(READY)  ## lint, and whether the generated files are in step
 
 sync: $(READY)  ## bring the generated files in step
 	$(BIN)/python -m tools.sync
+
+bench: $(READY)  ## measure ours beside its peers again, on a quiet machine and a clean commit; then make sync
+	$(BIN)/python -m benchmarks all
 
 clean:  ## remove the built book, its cache and the environment
 	rm -rf _build .venv *.egg-info

@@ -1,4 +1,4 @@
-"""`python -m benchmarks` lists the suite; with names, or ``all``, it runs them in turn, each in a process of its own."""
+"""`python -m benchmarks` lists the suite; with names, or ``all``, it runs them one by one."""
 
 import argparse
 import json
@@ -6,12 +6,8 @@ import subprocess
 import sys
 from importlib import import_module
 
+from benchmarks import ON_GPU, OTHERS, SUITE
 from d2lmini import results
-
-# those that run without a browser, an old book or a class to grade
-SUITE = ("attention", "training", "translation", "decoding", "cost")
-ON_GPU = (*SUITE, "utilisation")
-OTHERS = ("utilisation", "book", "grading", "figure_start")
 
 
 def overview():

@@ -69,8 +69,8 @@ def contest(what, calls, sizes, *, unit, work, device="cpu", memory=None, **fact
         facts: what else is to be kept of it.
 
     Returns:
-        Dict with ``what``, ``unit``, ``work``, the ``facts``, ``rounds``, and ``contestants``: of each the ``seconds`` a
-        call (lower quartile, median, upper quartile), what it does ``per_second``, its ``peak_bytes`` beyond what was
+        Dict with ``what``, ``unit``, ``work``, the ``facts``, ``rounds``, and ``contestants``: of each the ``seconds``
+        a call (lower quartile, median, upper quartile), what it does ``per_second``, its ``peak_bytes`` beyond what was
         held before, and ``ratio``, of our time to its own, round by round (quartiles again).
     """
     if "ours" not in calls:

@@ -1,8 +1,8 @@
 """Attention against torch's fused kernel, D2L's formula and `nn.MultiheadAttention`, in time and memory.
 
 Sequences are as many as make about the same number of tokens in all; padding hides up to a half of a sequence. The mask
-of SDPA and of `nn.MultiheadAttention` is made beforehand, also where ours is given ``valid_lens``. The longest sequences
-go forward and backward alone, without a mask and with a causal one.
+of SDPA and of `nn.MultiheadAttention` is made beforehand, also where ours is given ``valid_lens``. The longest
+sequences go forward and backward alone, without a mask and with a causal one.
 """
 
 import math
@@ -149,12 +149,13 @@ def measure(sizes, device="cpu"):
         contests.append(contest(what, calls, sizes, unit="tokens", work=B * T, device=device, **facts))
 
     for T, B in zip(sizes.lengths, sizes.batches, strict=True):
-        ways = WAYS if T <= sizes.longest else (both,)
+        long = sizes.longest < T
+        ways = (both,) if long else WAYS
         qkv = [torch.randn(B, H, T, d, requires_grad=True, device=device, dtype=dtype) for _ in range(3)]
         for case, calls in function_calls(sizes, T, B, device).items():
-            if T > sizes.longest and case not in LONG:
+            if long and case not in LONG:
                 continue
-            if T <= sizes.longest and dtype is torch.float32:
+            if not long and dtype is torch.float32:
                 torch.testing.assert_close(calls["ours"](*qkv), calls[SDPA](*qkv))
                 torch.testing.assert_close(calls[D2L](*qkv), calls[SDPA](*qkv), rtol=1e-3, atol=1e-4)
             for way in ways:
@@ -162,7 +163,7 @@ def measure(sizes, device="cpu"):
         X = [torch.randn(B, T, h, requires_grad=True, device=device, dtype=dtype)]
         calls, modules = module_calls(sizes, T, B, device)
         for case, of_case in calls.items():
-            if T > sizes.longest and case not in LONG:
+            if long and case not in LONG:
                 continue
             for way in ways:
                 runs = {n: way(c, X, list(modules[n].parameters())) for n, c in of_case.items()}

@@ -37,7 +37,7 @@ QUICK = replace(Sizes(), lengths=(8, 16), widths=(8, 16), depths=(1, 2), window=
 
 
 def window_attention(queries, keys, values, window):
-    """Attention inside of blocks of ``window`` positions, (B, H, T, d) to the same: fused, and without the other pairs."""
+    """Attention inside of blocks of ``window`` positions, (B, H, T, d) to the same, without the other pairs."""
     blocks = [x.unflatten(2, (-1, window)).transpose(1, 2).flatten(0, 1) for x in (queries, keys, values)]
     output = scaled_dot_product_attention(*blocks)  # (B * T / w, H, w, d)
     return output.unflatten(0, (len(queries), -1)).transpose(1, 2).flatten(2, 3)

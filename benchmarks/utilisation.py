@@ -1,10 +1,9 @@
-"""How much of a GPU's matrix rate the training of GPT-2 124M uses: model FLOPs a second over what the card was measured
-to do, in bf16 with `torch.compile`.
+"""How much of a GPU's measured matrix rate the training of GPT-2 124M uses, in bf16 with `torch.compile`.
 
     python -m benchmarks.utilisation --device cuda
 
-The model's FLOPs are those of `d2lmini.gpt_training_flops`, half of attention's square left out, since it is causal;
-the card's rate is that of a product of two square matrices, measured in the same process.
+The model's FLOPs are those of `d2lmini.gpt_training_flops`, half of attention's square left out, since it is causal; the
+card's rate is that of a product of two square matrices, measured in the same process.
 """
 
 from dataclasses import dataclass, replace
@@ -51,7 +50,7 @@ QUICK = replace(
 
 
 def measure(sizes, device="cpu"):
-    """Returns: dict with ``contests``, ``flops`` of a step, ``matrix_flops`` a second and ``utilisation``, their ratio."""
+    """Returns: dict with ``contests``, ``flops`` of a step, ``matrix_flops`` a second and their ratio."""
     torch.manual_seed(0)
     kind = {"num_hiddens": sizes.num_hiddens, "num_heads": sizes.num_heads, "num_blks": sizes.num_blks}
     config = GPTConfig(vocab_size=sizes.vocab, max_len=sizes.max_len, dropout=0.0, **kind)

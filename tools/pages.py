@@ -6,7 +6,7 @@ from types import CodeType, FunctionType
 
 from d2lmini import results
 from d2lmini.exercises.engine import registry
-from tools import site
+from tools import measured, site
 from tools._generated import ROOT, between, main, put
 
 
@@ -37,32 +37,6 @@ def results_table():
         processes = f", {device['processes']} processes" if "processes" in device else ""
         cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
         rows.append(f"| `{name}` | `{record['preset']}` | {record['metrics']['headline']} | {cost} |")
-    return "\n".join(rows)
-
-
-def peers_table():
-    """Markdown: the time of attention and of whole models as multiples of their peers', from ``benchmarks/``."""
-    attention, models, decoding = (_benchmark(name) for name in ("attention", "models", "decoding"))
-    if attention is None or models is None:
-        return "`python -m benchmarks.attention` and `python -m benchmarks.models` record what stands here."
-    names = {"sdpa": "torch's fused kernel", "d2l": "D2L's formula"}
-    lengths = attention["config"]["lengths"]
-    rows = ["| attention | " + " | ".join(f"{n:,} tokens" for n in lengths) + " |", "|---" * (1 + len(lengths)) + "|"]
-    for part in "function", "module":
-        for case, peers in attention[part].items():
-            for peer, of in peers.items():
-                cells = (f"{a:.2f} / {b:.2f}" for a, b in zip(of["forward"], of["both"], strict=True))
-                rows.append(f"| {case}, over {names.get(peer, f'`{peer}`')} | " + " | ".join(cells) + " |")
-    rows += ["", "| whole models | over | |", "|---|---|---|"]
-    for work, peers in {**models["work"], **(decoding["work"] if decoding else {})}.items():
-        rows += [f"| {work} | {peer} | {ratio:.2f} |" for peer, ratio in peers.items()]
-    extra = {name: attention["extra_bytes"]["causal"][name] / 2**20 for name in ("ours", *names)}
-    rows += [
-        "",
-        f"Extra memory of causal attention at {lengths[-1]:,} tokens: {extra['ours']:.0f} MiB, torch's kernel "
-        f"{extra['sdpa']:.0f} MiB, D2L's formula {extra['d2l']:.0f} MiB. Measured on one thread: "
-        f"{models['device']['name'].removesuffix(', 1 threads')}.",
-    ]
     return "\n".join(rows)
 
 
@@ -109,7 +83,7 @@ def sync(check):
     """Returns: list of the files that were out of step."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = between(between(readme, "chapters", chapter_table(False)), "results", results_table())
-    readme = between(readme, "peers", peers_table())
+    readme = between(readme, "peers", measured.readme_table())
     intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
     lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")
     lecturers = between(between(lecturers, "grading", grading_table()), "measured", measured_parts())
