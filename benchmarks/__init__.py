@@ -7,4 +7,4 @@ OTHERS = (
     "book",
     "grading",
     "figure_start",
-)  # these need a GPU, a built book, a sandbox or an older book
+)  # these need a GPU, a built book, a sandbox, an older book

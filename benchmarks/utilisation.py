@@ -2,8 +2,8 @@
 
     python -m benchmarks.utilisation --device cuda
 
-The model's FLOPs are those of `d2lmini.gpt_training_flops`, half of attention's square left out, since it is causal; the
-card's rate is that of a product of two square matrices, measured in the same process.
+The model's FLOPs are those of `d2lmini.gpt_training_flops`, half of attention's square left out, since it is causal;
+the card's rate is that of a product of two square matrices, measured in the same process.
 """
 
 from dataclasses import dataclass, replace

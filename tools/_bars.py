@@ -101,7 +101,7 @@ def _utilisation(device):
 
 
 def build_seconds():
-    """How long the chapters take to execute, one after the other, and how many they are; None where one has no record."""
+    """How long the chapters take to execute, one after the other, and how many they are; None: one has no record."""
     path, names = results.FOLDER / "run_times.json", [name for name, _ in site.chapters()]
     times = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if any("cpu" not in times.get(name, {}) for name in names):

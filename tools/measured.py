@@ -226,8 +226,8 @@ PARTS = (
         "curves",
         cost_part,
         "[Chapter 06](chapters/06_self_attention_and_position.ipynb) counts what a layer costs at T tokens of D "
-        "features, and the chapter on long sequences what is left of it with a window of w and in linear time, in H heads and L "
-        "blocks. An exponent is the slope of a line through logarithms, of the formula over the same sizes and of the "
+        "features, and the chapter on long sequences what is left of it with a window of w and in linear time, in H "
+        "heads and L blocks. An exponent is the slope of a line through logarithms, of the formula over the same sizes and of the "
         "time forward and backward. Where the time grows more slowly than its formula, there are costs that do not "
         "grow, or larger products run better.",
     ),
@@ -236,8 +236,8 @@ PARTS = (
         "utilisation",
         "utilisation",
         utilisation_part,
-        "Model FLOPs of a training step of GPT-2 124M over what the card does in products of matrices, both measured in "
-        "one process.",
+        "Model FLOPs of a training step of GPT-2 124M over what the card does in products of matrices, both measured "
+        "in one process.",
     ),
 )
 
