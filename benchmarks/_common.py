@@ -36,15 +36,15 @@ def in_turns(calls, rounds, least, device="cpu", most=float("inf")):
         Dict from names to lists of seconds a call, one for each round.
     """
     order, counts, seconds = list(calls), {}, {name: [] for name in calls}
+    a_round = 0.0
     for name in order:
         once = _seconds(calls[name], 1, device)
         if once < least:  # what is short pays for its warming up
             once = _seconds(calls[name], 1, device)
         counts[name] = max(1, round(least / max(once, 1e-6)))
-        most -= counts[name] * once * rounds
-    if most < 0 and rounds > FEWEST:
-        spent = sum(_seconds(calls[name], counts[name], device) for name in order)
-        rounds = max(FEWEST, min(rounds, int((most + spent * rounds) / spent) if spent else rounds))
+        a_round += counts[name] * once
+    if a_round * rounds > most:
+        rounds = min(rounds, max(FEWEST, int(most / a_round)))
     gc.collect()
     gc.disable()
     try:

@@ -227,9 +227,9 @@ PARTS = (
         cost_part,
         "[Chapter 06](chapters/06_self_attention_and_position.ipynb) counts what a layer costs at T tokens of D "
         "features, and the chapter on long sequences what is left of it with a window of w and in linear time, in H "
-        "heads and L blocks. An exponent is the slope of a line through logarithms, of the formula over the same sizes and of the "
-        "time forward and backward. Where the time grows more slowly than its formula, there are costs that do not "
-        "grow, or larger products run better.",
+        "heads and L blocks. An exponent is the slope of a line through logarithms, of the formula over the same sizes "
+        "and of the time forward and backward. Where the time grows more slowly than its formula, there "
+        "are costs that do not grow, or larger products run better.",
     ),
     (
         "The use of a GPU",
