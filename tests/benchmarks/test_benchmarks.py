@@ -274,6 +274,8 @@ def test_bars_are_judged_by_the_worst_contest(tmp_path, monkeypatch):
     assert equal.judge() == (MET, "2 of 2; at worst 1.02 (0.99 to 1.10): work 1")
     record([0.9, 0.95, 1.1], [1.01, 1.02, 1.1])
     assert equal.judge()[0] == MISSED and "1 of 2" in equal.judge()[1]
+    record([0.9, 1.06, 1.1])
+    assert equal.judge()[0] == MISSED  # a wide spread is no excuse
     record([0.4, 0.51, 0.6])
     assert half.judge()[0] == MISSED  # a number to reach is to be reached by the median
     stranger = Bar("", "x", ("timm",), wants="timm")
