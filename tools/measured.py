@@ -24,8 +24,8 @@ How fast is what this book builds, beside what others use? Every number on this 
   ratio below 1 says that ours is faster. In brackets are the quartiles.
 - **Memory** is the peak beyond what was held before the call.
 - On a CPU everything runs on one thread, in single precision, and processor time is counted; on a GPU, in bf16.
-- *As fast* holds where the median ratio is at most 1, or at most {near} with a lower quartile below 1: then the rounds do not
-  tell the two apart. *Ahead* and *times as fast* are held to the median.
+- *As fast* holds where the median ratio is at most 1, or at most {near} with a lower quartile below 1: then the rounds
+  do not tell the two apart. *Ahead* and *times as fast* are held to the median.
 """
 
 

@@ -1,8 +1,10 @@
 """Every benchmark runs at tiny sizes, its record has its form, and only what can be repeated is kept."""
 
+import importlib.util
 import json
 import math
 import re
+import sys
 
 import pytest
 import torch
@@ -130,6 +132,23 @@ def test_contestants_have_as_many_weights():
     torchs = training.TorchTransformer(*shape)
     matrices = [sum(p.numel() for p in model.parameters() if p.dim() > 1) for model in (plain, torchs)]
     assert matrices[0] == matrices[1]
+
+
+def test_d2ls_package_is_loaded_without_what_it_imports_in_vain(tmp_path, monkeypatch):
+    folder = tmp_path / "d2l"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "torch.py").write_text("import torchvision\nfrom IPython import display\nfound = torchvision.datasets\n")
+    for name in ("d2l", "d2l.torch", "torchvision"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(_d2l, "_is_there", lambda name: name not in ("torchvision", "torchvision.transforms"))
+    assert _d2l.published().found is not None
+    assert "torchvision" not in sys.modules  # nobody else is to take the stand-in for it
+    monkeypatch.delitem(sys.modules, "d2l")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert _d2l.published() is None
+    assert _d2l.transformer(11, 8, 8, 2, 1, 0.0)[0] == "D2L's formulation"
 
 
 def test_a_benchmark_of_translation_and_of_decoding(records):
