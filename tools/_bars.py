@@ -24,6 +24,7 @@ class Bar:
             that a quarter of the rounds said so.
         where: facts of the contests that it speaks of.
         wants: the package that a peer is of, where it may be missing.
+        reason: why ours is behind, where it is and that was found out; one sentence, with what shows it.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Bar:
     limit: float | None = None
     where: dict = field(default_factory=dict)
     wants: str | None = None
+    reason: str = ""
 
     def ratios(self, record):
         """Of each contest that the bar speaks of: its name and the quartiles of the ratio."""
@@ -46,6 +48,11 @@ class Bar:
     def holds(self, quartiles):
         low, middle, _ = quartiles
         return middle <= self.limit if self.limit is not None else middle <= 1 or (low <= 1 and middle <= NEAR)
+
+    def behind(self, device="cpu"):
+        """The contests, with their quartiles, in which the bar is not reached; none where there is no record."""
+        record = load(self.benchmark, device)
+        return [] if record is None else [of for of in self.ratios(record) if not self.holds(of[1])]
 
     def judge(self, device="cpu"):
         """Returns: the verdict, `MET`, `MISSED` or `NOT`, and a sentence that says why."""

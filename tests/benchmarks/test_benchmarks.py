@@ -272,6 +272,8 @@ def test_the_page_shows_every_contest(records, tmp_path, monkeypatch):
     labels = re.findall(r'<svg [^>]*aria-label="([^"]+)"', page)
     assert len(labels) == page.count("<svg") == 3 and all(len(label) > 20 for label in labels)
     assert not re.search(r"<figure(?:(?!</figure>).)*\n\n", page, re.S), "an empty line ends HTML in Markdown"
+    behind = page.split("## Where ours is behind")[1].split("## ")[0]
+    assert any(verdict == MISSED for verdict, _ in (bar.judge() for bar in BARS)) == ("Why, is not" in behind)
     assert "no GPU could be had" in page and load(records, "attention")["date"][:10] in measured.readme_table()
 
 
@@ -293,6 +295,7 @@ def test_bars_are_judged_by_the_worst_contest(tmp_path, monkeypatch):
     assert equal.judge() == (MET, "2 of 2; at worst 1.02 (0.99 to 1.10): work 1")
     record([0.9, 0.95, 1.1], [1.01, 1.02, 1.1])
     assert equal.judge()[0] == MISSED and "1 of 2" in equal.judge()[1]
+    assert equal.behind() == [("work 1", [1.01, 1.02, 1.1])]
     record([0.9, 1.06, 1.1])
     assert equal.judge()[0] == MISSED  # a wide spread is no excuse
     record([0.4, 0.51, 0.6])
