@@ -2,9 +2,4 @@
 
 SUITE = ("attention", "training", "translation", "decoding", "cost")  # what `make bench` runs
 ON_GPU = (*SUITE, "utilisation")
-OTHERS = (
-    "utilisation",
-    "book",
-    "grading",
-    "figure_start",
-)  # these need a GPU, a built book, a sandbox, an older book
+OTHERS = ("utilisation", "book", "grading")  # these need a GPU, a built book, a sandbox

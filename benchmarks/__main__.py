@@ -21,7 +21,7 @@ def overview():
                 took = f", {record['wall_s'] / 60:.1f} min" if "wall_s" in record else ""
                 found.append(f"{record['date'][:10]} on {record['device']['name']}{took}")
         about = import_module(f"benchmarks.{name}").__doc__.strip().split("\n")[0]
-        lines.append(f"{name:13}{'; '.join(found) or 'no record of its own form'}\n{'':13}{about}")
+        lines.append(f"{name:13}{'; '.join(found) or 'not recorded'}\n{'':13}{about}")
     lines.append(
         "figure_start is run by itself: it compares built books, `python -m benchmarks.figure_start new=_build/html`"
     )
