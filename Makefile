@@ -35,8 +35,8 @@ check: $(READY)  ## lint, and whether the generated files are in step
 sync: $(READY)  ## bring the generated files in step
 	$(BIN)/python -m tools.sync
 
-bench: $(READY)  ## measure the package beside its peers: ten minutes on a quiet machine
-	$(BIN)/python -m benchmarks
+bench: $(READY)  ## measure ours beside its peers again, on a quiet machine and a clean commit; then make sync
+	$(BIN)/python -m benchmarks all
 
 clean:  ## remove the built book, its cache and the environment
 	rm -rf _build .venv *.egg-info

@@ -1,1 +1,5 @@
-"""Side by side with peers: each script writes a JSON into d2lmini/results/, of which the README makes a table."""
+"""Side by side with peers: each script writes a JSON into d2lmini/results/, of which README and a page are made."""
+
+SUITE = ("attention", "training", "translation", "decoding", "cost")  # what `make bench` runs
+ON_GPU = (*SUITE, "utilisation")
+OTHERS = ("utilisation", "book", "grading")  # these need a GPU, a built book, a sandbox

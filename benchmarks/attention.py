@@ -1,8 +1,8 @@
 """Attention against torch's fused kernel, D2L's formula and `nn.MultiheadAttention`, in time and memory.
 
-A ratio above 1 means that ours is slower. Sequences are as many as make about the same number of tokens in all;
-padding hides up to a half of a sequence. The mask of SDPA and of `nn.MultiheadAttention` is made beforehand, also where
-ours is given ``valid_lens``.
+Sequences are as many as make about the same number of tokens in all; padding hides up to a half of a sequence. The mask
+of SDPA and of `nn.MultiheadAttention` is made beforehand, also where ours is given ``valid_lens``. The longest
+sequences go forward and backward alone, without a mask and with a causal one.
 """
 
 import math
@@ -12,29 +12,38 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks._common import main, ratios
+from benchmarks._common import contest, main
 from d2lmini.attention import scaled_dot_product_attention
 from d2lmini.masks import causal_mask
-from d2lmini.measure import peak_bytes
 from d2lmini.multi_head import MultiHeadAttention
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """``batches`` belong to ``lengths``; the first pair is that of D2L 11.7. At ``long`` lengths, with one sequence
-    each, the causal function alone is timed, in ``long_rounds``."""
+    """``batches`` belong to ``lengths``."""
 
-    lengths: tuple = (9, 128, 512, 2048)
-    batches: tuple = (128, 16, 4, 1)
-    long: tuple = (4096, 8192)
-    num_heads: int = 4
+    lengths: tuple = (128, 512, 2048, 8192)
+    batches: tuple = (16, 4, 1, 1)
+    longest: int = 2048  # up to here every case is measured
+    num_heads: int = 2
     head_size: int = 64
-    rounds: int = 21
-    long_rounds: int = 3
+    rounds: int = 15
     turn_s: float = 0.02  # a call is repeated until its turn lasts so long
+    most_s: float = 8
 
 
-SMOKE = replace(Sizes(), lengths=(3, 8), batches=(2, 1), long=(16,), num_heads=2, head_size=4, rounds=2, turn_s=0.0)
+QUICK = replace(
+    Sizes(), lengths=(3, 8, 16), batches=(2, 1, 1), longest=8, num_heads=2, head_size=4, rounds=2, turn_s=0.0
+)
+LONG = ("no mask", "causal")
+
+
+SDPA, D2L, TORCH = "SDPA", "D2L's formula", "nn.MultiheadAttention"
+
+
+def dtype_on(device):
+    """bf16 on a GPU, single precision on a CPU."""
+    return torch.bfloat16 if torch.device(device).type == "cuda" else torch.float32
 
 
 def d2l_formula(queries, keys, values, valid_lens=None):
@@ -43,7 +52,7 @@ def d2l_formula(queries, keys, values, valid_lens=None):
     if valid_lens is not None:
         lens = valid_lens.repeat_interleave(scores.shape[1]) if valid_lens.dim() == 1 else valid_lens.flatten()
         rows = scores.flatten(0, 1)  # (n * T, S)
-        hidden = torch.arange(rows.shape[1])[None] >= lens[:, None]
+        hidden = torch.arange(rows.shape[1], device=rows.device)[None] >= lens[:, None]
         scores = rows.masked_fill(hidden, -1e6).view(scores.shape)
     return torch.bmm(scores.softmax(-1), values)
 
@@ -69,39 +78,44 @@ def both(call, inputs, parameters):
     return run
 
 
-def function_calls(sizes, T, B):
+WAYS = {forward: "forward", both: "forward and backward"}
+
+
+def function_calls(sizes, T, B, device="cpu"):
     """For each case: ours and its peers, as functions of queries, keys and values (B, H, T, d)."""
     H = sizes.num_heads
-    lens = padding(T, B)
-    mask = (torch.arange(T) < lens[:, None])[:, None, None]  # (B, 1, 1, T)
-    future = torch.arange(1, T + 1).repeat(B * H, 1)  # D2L's causal mask: the t-th query may attend to t keys
+    lens = padding(T, B).to(device)
+    mask = (torch.arange(T, device=device) < lens[:, None])[:, None, None]  # (B, 1, 1, T)
+    future = torch.arange(1, T + 1, device=device).repeat(
+        B * H, 1
+    )  # D2L's causal mask: the t-th query may attend to t keys
     ours, sdpa = scaled_dot_product_attention, F.scaled_dot_product_attention
 
     def d2l(valid_lens=None):
         return lambda *qkv: d2l_formula(*(x.flatten(0, 1) for x in qkv), valid_lens).unflatten(0, (B, H))
 
-    padded = {"sdpa": lambda *qkv: sdpa(*qkv, attn_mask=mask), "d2l": d2l(lens.repeat_interleave(H))}
+    padded = {SDPA: lambda *qkv: sdpa(*qkv, attn_mask=mask), D2L: d2l(lens.repeat_interleave(H))}
     return {
-        "no mask": {"ours": ours, "sdpa": sdpa, "d2l": d2l()},
+        "no mask": {"ours": ours, SDPA: sdpa, D2L: d2l()},
         "causal": {
             "ours": lambda *qkv: ours(*qkv, causal=True),
-            "sdpa": lambda *qkv: sdpa(*qkv, is_causal=True),
-            "d2l": d2l(future),
+            SDPA: lambda *qkv: sdpa(*qkv, is_causal=True),
+            D2L: d2l(future),
         },
         "mask": {"ours": lambda *qkv: ours(*qkv, mask=mask), **padded},
         "valid_lens": {"ours": lambda *qkv: ours(*qkv, lens), **padded},
     }
 
 
-def module_calls(sizes, T, B):
+def module_calls(sizes, T, B, device="cpu"):
     """For each case: our module and torch's, as functions of X (B, T, h)."""
     h = sizes.num_heads * sizes.head_size
     ours, torchs = (
-        MultiHeadAttention(h, sizes.num_heads),
-        nn.MultiheadAttention(h, sizes.num_heads, bias=False, batch_first=True),
+        MultiHeadAttention(h, sizes.num_heads).to(device, dtype_on(device)),
+        nn.MultiheadAttention(h, sizes.num_heads, bias=False, batch_first=True).to(device, dtype_on(device)),
     )
-    lens = padding(T, B)
-    hidden, future = torch.arange(T) >= lens[:, None], ~causal_mask(T)
+    lens = padding(T, B).to(device)
+    hidden, future = torch.arange(T, device=device) >= lens[:, None], ~causal_mask(T, device=device)
     peer = {
         "no mask": {},
         "causal": {"attn_mask": future, "is_causal": True},
@@ -111,11 +125,11 @@ def module_calls(sizes, T, B):
     calls = {
         case: {
             "ours": lambda X, case=case: ours(X, X, X, **options[case]),
-            "nn.MultiheadAttention": lambda X, case=case: torchs(X, X, X, need_weights=False, **peer[case])[0],
+            TORCH: lambda X, case=case: torchs(X, X, X, need_weights=False, **peer[case])[0],
         }
         for case in peer
     }
-    return calls, {"ours": ours, "nn.MultiheadAttention": torchs}
+    return calls, {"ours": ours, TORCH: torchs}
 
 
 def padding(T, B):
@@ -123,44 +137,39 @@ def padding(T, B):
     return T - torch.arange(B) % 4 * T // 6
 
 
-def measure(sizes):
-    """Returns: dict with ``function`` and ``module``: ratios [case][peer][forward or both], one for each length;
-    ``long``: so too of the causal function at the long ones; and ``extra_bytes`` [length][name], the peak memory of a
-    forward and backward pass of the causal function, of ours and of the peers."""
+def measure(sizes, device="cpu"):
+    """Returns: dict with ``contests``, as `benchmarks._common.contest` has them."""
     torch.manual_seed(0)
-    function, module = {}, {}
+    contests, dtype = [], dtype_on(device)
     H, d, h = sizes.num_heads, sizes.head_size, sizes.num_heads * sizes.head_size
+
+    def add(subject, case, way, T, B, calls):
+        what = f"{subject}, {case}, {WAYS[way]}, {T:,} tokens"
+        facts = {"subject": subject, "case": case, "way": WAYS[way], "T": T, "B": B}
+        contests.append(contest(what, calls, sizes, unit="tokens", work=B * T, device=device, **facts))
+
     for T, B in zip(sizes.lengths, sizes.batches, strict=True):
-        qkv = [torch.randn(B, H, T, d, requires_grad=True) for _ in range(3)]
-        for case, calls in function_calls(sizes, T, B).items():
-            torch.testing.assert_close(calls["ours"](*qkv), calls["sdpa"](*qkv))
-            torch.testing.assert_close(calls["d2l"](*qkv), calls["sdpa"](*qkv), rtol=1e-3, atol=1e-4)
-            for way in (forward, both):
-                _add(function, case, way, ratios({n: way(c, qkv, []) for n, c in calls.items()}, sizes))
-        X = [torch.randn(B, T, h, requires_grad=True)]
-        calls, modules = module_calls(sizes, T, B)
+        long = sizes.longest < T
+        ways = (both,) if long else WAYS
+        qkv = [torch.randn(B, H, T, d, requires_grad=True, device=device, dtype=dtype) for _ in range(3)]
+        for case, calls in function_calls(sizes, T, B, device).items():
+            if long and case not in LONG:
+                continue
+            if not long and dtype is torch.float32:
+                torch.testing.assert_close(calls["ours"](*qkv), calls[SDPA](*qkv))
+                torch.testing.assert_close(calls[D2L](*qkv), calls[SDPA](*qkv), rtol=1e-3, atol=1e-4)
+            for way in ways:
+                add("attention", case, way, T, B, {n: way(c, qkv, []) for n, c in calls.items()})
+        X = [torch.randn(B, T, h, requires_grad=True, device=device, dtype=dtype)]
+        calls, modules = module_calls(sizes, T, B, device)
         for case, of_case in calls.items():
-            for way in (forward, both):
+            if long and case not in LONG:
+                continue
+            for way in ways:
                 runs = {n: way(c, X, list(modules[n].parameters())) for n, c in of_case.items()}
-                _add(module, case, way, ratios(runs, sizes))
-    long, fewer = {}, replace(sizes, rounds=sizes.long_rounds)
-    for T in sizes.long:
-        qkv = [torch.randn(1, H, T, d, requires_grad=True) for _ in range(3)]
-        calls = function_calls(sizes, T, 1)["causal"]
-        for way in (forward, both):
-            _add(long, "causal", way, ratios({n: way(c, qkv, []) for n, c in calls.items()}, fewer))
-    extra = {}
-    for T in (*sizes.lengths, *sizes.long):
-        qkv = [torch.randn(1, H, T, d, requires_grad=True) for _ in range(3)]
-        calls = function_calls(sizes, T, 1)["causal"]
-        extra[T] = {name: peak_bytes(both(call, qkv, [])) for name, call in calls.items()}
-    return {"function": function, "module": module, "long": long, "extra_bytes": extra}
-
-
-def _add(table, case, way, found):
-    for peer, ratio in found.items():
-        table.setdefault(case, {}).setdefault(peer, {}).setdefault(way.__name__, []).append(ratio)
+                add("multi-head attention", case, way, T, B, runs)
+    return {"contests": contests}
 
 
 if __name__ == "__main__":
-    main("attention", measure, Sizes(), SMOKE)
+    main("attention", measure, Sizes(), QUICK)

@@ -96,4 +96,6 @@ def main(books):
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:] or any("=" not in book for book in sys.argv[1:]):
+        sys.exit(f"expected name=FOLDER of one or more built books, got {' '.join(sys.argv[1:]) or 'none'}")
     main(dict(book.split("=", 1) for book in sys.argv[1:]))

@@ -34,7 +34,7 @@ class Sizes:
     experiments: bool = True
 
 
-SMOKE = Sizes(chapters=("03",), notebooks=3, experiments=False)
+QUICK = Sizes(chapters=("03",), notebooks=3, experiments=False)
 
 
 def answers(part):
@@ -91,4 +91,4 @@ def measure(sizes):
 
 
 if __name__ == "__main__":
-    main("grading", measure, Sizes(), SMOKE)
+    main("grading", measure, Sizes(), QUICK, gpu=False)

@@ -1,32 +1,23 @@
-"""A training step of whole models beside their peers', in time and in peak memory: Transformer, ViT, GPT, BERT.
+"""A training step of each kind of model beside its peers: forward, backward and Adam, on the same inputs.
 
-All peers of a model are of the same sizes and get the same inputs; those of ViT, GPT and BERT also have the same
-weights and, without dropout, the same outputs (asserted before a step is timed). A ratio above 1 means that ours is
-slower, or takes more memory. D2L's Transformer is written out in `benchmarks.plain`; the package ``d2l`` holds its
-encoder alone: measured where it is installed (``pip install --no-deps d2l==1.0.3``).
+The Transformer of D2L 11.7 (ours, D2L's own, `nn.Transformer`), a ViT (ours, `transformers`, `timm` where it is
+installed), a GPT and a BERT (ours, `transformers`, with its fused attention). Contestants have the same sizes, as many
+parameters but for biases, the same optimizer, and no dropout but where a row says so.
 """
 
-import importlib.util
 import math
-import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from statistics import median
-from types import ModuleType
-from unittest.mock import MagicMock
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks._common import compared, in_turns, main
-from benchmarks.plain import PlainTransformer
-from d2lmini.measure import peak_bytes
-from d2lmini.models.bert import BERT
+from benchmarks import _d2l
+from benchmarks._common import contest, in_bf16, main
+from d2lmini.models.bert import BERTForPretraining
 from d2lmini.models.bert_config import BERTConfig
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPTConfig
-from d2lmini.models.pretrained import load_transformers_bert, load_transformers_gpt2, load_transformers_vit
 from d2lmini.models.seq2seq import Seq2Seq
 from d2lmini.models.transformer_seq2seq import TransformerDecoder, TransformerEncoder
 from d2lmini.models.vit import ViT
@@ -34,252 +25,213 @@ from d2lmini.models.vit import ViT
 
 @dataclass(frozen=True)
 class Sizes:
-    """The Transformer is that of D2L 11.7, also with longer sentences; the ViT sees Fashion-MNIST's pictures."""
+    """The first step of translation is that of D2L 11.7, with its dropout; the ViT sees Fashion-MNIST's pictures."""
 
     vocab: int = 200
-    transformer: tuple = (256, 64, 4, 2)  # h, hidden units of the FFN, heads, blocks
-    lengths: tuple = (9, 64, 512)
-    batches: tuple = (128, 16, 2)
-    dropout: float = 0.2
+    translation: tuple = (256, 64, 4, 2)  # h, hidden units of the FFN, heads, blocks
+    batches: tuple = ((128, 9, 0.2), (128, 9, 0.0), (32, 64, 0.0), (4, 512, 0.0))  # B, T, dropout
     vit: tuple = (64, 28, 4, 128, 256, 4, 4)  # N, pixels, of a patch, h, hidden units of the MLP, heads, blocks
-    gpt: tuple = (4, 256, 4000, 128, 4, 4)  # B, T, V, h, heads, blocks
-    bert: tuple = (8, 128, 4000, 128, 4, 4)  # as of the GPT
-    model_dropout: float = 0.1
-    rounds: int = 9
-    turn_s: float = 0.2  # a call is repeated until its turn lasts so long
+    gpt: tuple = ((8, 256), 4000, 256, 4, 4)  # (B, T), V, h, heads, blocks
+    bert: tuple = ((16, 128), 4000, 256, 4, 4)
+    rounds: int = 11
+    turn_s: float = 0.02  # a call is repeated until its turn lasts so long
+    most_s: float = 16
 
 
-SMOKE = replace(
+QUICK = replace(
     Sizes(),
     vocab=11,
-    transformer=(8, 8, 2, 1),
-    lengths=(3,),
-    batches=(2,),
+    translation=(8, 8, 2, 1),
+    batches=((2, 3, 0.2), (2, 4, 0.0)),
     vit=(2, 8, 4, 8, 8, 2, 1),
-    gpt=(2, 5, 11, 8, 2, 1),
-    bert=(2, 5, 11, 8, 2, 1),
+    gpt=((2, 5), 11, 8, 2, 1),
+    bert=((2, 5), 11, 8, 2, 1),
     rounds=2,
     turn_s=0.0,
 )
 
 
-def training_step(model, loss):
-    """A step of Adam as a function without arguments."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    model.train()
-
-    def step():
-        loss().backward()
-        optimizer.step()
-        optimizer.zero_grad()  # at the end, so that the peak holds the gradients of this step
-
-    return step
-
-
 class TorchTransformer(nn.Module):
-    """torch's `nn.Transformer` with embeddings, fixed positions and a layer of scores."""
+    """`nn.Transformer` between embeddings and a last layer, as D2L's: (B, S), (B, T), lengths (B,) to (B, T, V)."""
 
     def __init__(self, vocab, h, ffn, heads, blocks, dropout):
         super().__init__()
         self.embeddings = nn.ModuleList(nn.Embedding(vocab, h) for _ in range(2))
-        angles = torch.arange(1000.0)[:, None] / 10000 ** (torch.arange(0, h, 2) / h)
-        self.register_buffer("P", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
+        self.positions = _d2l.PlainTransformer(1, h, 1, heads, 0, 0.0).P
         self.dropout = nn.Dropout(dropout)
-        self.transformer = nn.Transformer(h, heads, blocks, blocks, ffn, dropout, batch_first=True, bias=False)
+        self.body = nn.Transformer(h, heads, blocks, blocks, ffn, dropout, batch_first=True)
+        self.body.encoder.norm = self.body.decoder.norm = None  # D2L has none after the last block
         self.dense = nn.Linear(h, vocab)
 
+    def embed(self, embedding, tokens):
+        X = embedding(tokens)
+        return self.dropout(X * math.sqrt(X.shape[-1]) + self.positions[: X.shape[1]].to(X.device))
+
     def forward(self, source, target, lens):
-        X, Y = (
-            self.dropout(embedding(tokens) * math.sqrt(self.P.shape[1]) + self.P[: tokens.shape[1]])
-            for embedding, tokens in zip(self.embeddings, (source, target), strict=True)
+        hidden = torch.arange(source.shape[1], device=source.device) >= lens[:, None]  # (B, S)
+        T = target.shape[1]
+        future = torch.ones(T, T, dtype=torch.bool, device=target.device).triu(1)
+        X = self.body(
+            self.embed(self.embeddings[0], source),
+            self.embed(self.embeddings[1], target),
+            tgt_mask=future,
+            src_key_padding_mask=hidden,
+            memory_key_padding_mask=hidden,
+            tgt_is_causal=True,
         )
-        hidden = torch.arange(source.shape[1]) >= lens[:, None]
-        future = self.transformer.generate_square_subsequent_mask(target.shape[1]) == -torch.inf
-        output = self.transformer(
-            X, Y, tgt_mask=future, tgt_is_causal=True, src_key_padding_mask=hidden, memory_key_padding_mask=hidden
-        )
-        return self.dense(output)
+        return self.dense(X)
 
 
-def transformer_steps(sizes, T, B):
-    """The step of D2L 11.7: ours, D2L's formulation, and torch's module."""
-    args, vocab = (*sizes.transformer, sizes.dropout), sizes.vocab
-    source, target, label = (torch.randint(4, vocab, (B, T)) for _ in range(3))
-    lens = T - torch.arange(B) % max(1, T // 2)
-    ours = Seq2Seq(TransformerEncoder(vocab, *args), TransformerDecoder(vocab, *args), tgt_pad=0, lr=1e-3)
-    peers = {"D2L's formulation": PlainTransformer(vocab, *args), "nn.Transformer": TorchTransformer(vocab, *args)}
-    steps = {"ours": training_step(ours, lambda: ours.loss(ours(source, target, lens), label))}
-    for name, peer in peers.items():
-        scores = lambda peer=peer: peer(source, target, lens).flatten(0, 1)  # noqa: E731
-        steps[name] = training_step(peer, lambda scores=scores: F.cross_entropy(scores(), label.flatten()))
-    return steps
+def training_step(model, loss, device="cpu"):
+    """A step of Adam as a function without arguments; ``loss`` is one, too."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model.train()
+
+    def step():
+        optimizer.zero_grad()
+        with in_bf16(device):
+            value = loss()
+        value.backward()
+        optimizer.step()
+
+    return step
 
 
-def encoder_steps(sizes, T, B):
-    """The encoder of D2L 11.7: ours, and that of the package ``d2l`` where it is installed."""
-    args, tokens = (*sizes.transformer, sizes.dropout), torch.randint(sizes.vocab, (B, T))
-    lens = T - torch.arange(B) % max(1, T // 2)
-    models = {"ours": TransformerEncoder(sizes.vocab, *args)}
-    if importlib.util.find_spec("d2l"):
-        with stand_ins(
-            "torchvision", "torchvision.transforms", "pandas", "scipy.spatial", "requests", "IPython.display"
-        ):
-            models["the package d2l"] = importlib.import_module("d2l.torch").TransformerEncoder(sizes.vocab, *args)
-    return {
-        name: training_step(model, lambda model=model: model(tokens, lens).square().mean())
-        for name, model in models.items()
-    }
+def translation_steps(sizes, batch, device):
+    """The step of D2L 11.7: ours, D2L's, `nn.Transformer`'s."""
+    (B, T, dropout), vocab = batch, sizes.vocab
+    source, target, label = (torch.randint(4, vocab, (B, T), device=device) for _ in range(3))
+    lens = T - torch.arange(B, device=device) % max(1, T // 2)
+    shape = (*sizes.translation, dropout)
+    ours = Seq2Seq(TransformerEncoder(vocab, *shape), TransformerDecoder(vocab, *shape), tgt_pad=0, lr=1e-3)
+    whose, d2l = _d2l.transformer(vocab, *shape)
+    torchs = TorchTransformer(vocab, *shape)
+    steps = {"ours": lambda: ours.loss(ours(source, target, lens), label)}
+    for name, model in ((whose, d2l), ("nn.Transformer", torchs)):
+        model.to(device)
+        with torch.no_grad():
+            model(source, target, lens)  # D2L's layers learn their sizes from what they see
+        steps[name] = lambda model=model: F.cross_entropy(model(source, target, lens).flatten(0, 1), label.flatten())
+    models = {"ours": ours.to(device), whose: d2l, "nn.Transformer": torchs}
+    return {name: training_step(models[name], steps[name], device) for name in steps}
 
 
-@contextmanager
-def stand_ins(*names):
-    """What D2L's package imports and its Transformer does not use, as empty modules where it is not installed."""
-    parts = {".".join(name.split(".")[: i + 1]): None for name in names for i in range(name.count(".") + 1)}
-    missing = [name for name in parts if not _installed(name)]
-    for name in missing:
-        sys.modules[name] = StandIn(name)
-    try:
-        yield
-    finally:
-        for name in missing:
-            del sys.modules[name]
-
-
-class StandIn(ModuleType):
-    """A module that has whatever is asked of it, and does nothing."""
-
-    __path__ = ()
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return MagicMock()
-
-
-def _installed(name):
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def vit_steps(sizes):
-    """A step of a ViT: ours, and `transformers`'."""
+def vit_steps(sizes, device):
+    """A step of a ViT: ours, `transformers`' and `timm`'s."""
     from transformers import ViTConfig, ViTForImageClassification
 
-    (N, pixels, patch, h, mlp, heads, blocks), dropout = sizes.vit, sizes.model_dropout
-    images, labels = torch.rand(N, 1, pixels, pixels), torch.randint(10, (N,))
-    ours = ViT(pixels, patch, h, mlp, heads, blocks, dropout, dropout, use_bias=True, num_channels=1)
+    N, pixels, patch, h, mlp, heads, blocks = sizes.vit
+    images, labels = torch.rand(N, 1, pixels, pixels, device=device), torch.randint(10, (N,), device=device)
     config = ViTConfig(
         hidden_size=h,
         intermediate_size=mlp,
         num_attention_heads=heads,
         num_hidden_layers=blocks,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
         image_size=pixels,
         patch_size=patch,
         num_channels=1,
         num_labels=10,
     )
-    theirs = ViTForImageClassification(config)
-    load_transformers_vit(ours, theirs.state_dict())
-    _same(ours, theirs, lambda: ours(images), lambda: theirs(images).logits)
-    return {
-        "ours": training_step(ours, lambda: ours.loss(ours(images), labels)),
-        "transformers' ViT": training_step(theirs, lambda: F.cross_entropy(theirs(images).logits, labels)),
+    models = {
+        "ours": ViT(pixels, patch, h, mlp, heads, blocks, 0.0, 0.0, use_bias=True, num_channels=1),
+        "transformers": ViTForImageClassification(config),
     }
+    try:
+        from timm.models.vision_transformer import VisionTransformer
+    except ImportError:
+        pass  # the record says that there is none
+    else:
+        kind = {"img_size": pixels, "patch_size": patch, "in_chans": 1, "num_classes": 10}
+        models["timm"] = VisionTransformer(**kind, embed_dim=h, depth=blocks, num_heads=heads, mlp_ratio=mlp / h)
+    losses = {
+        name: lambda model=model: F.cross_entropy(_scores(model(images)), labels) for name, model in models.items()
+    }
+    losses["ours"] = lambda: models["ours"].loss(models["ours"](images), labels)
+    return {name: training_step(model.to(device), losses[name], device) for name, model in models.items()}
 
 
-def gpt_steps(sizes):
-    """A step of a GPT-2: ours, and `transformers`' with torch's fused attention."""
+def gpt_steps(sizes, device):
+    """A step of a GPT: ours, and `transformers`' GPT-2."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    (B, T, V, h, heads, blocks), dropout = sizes.gpt, sizes.model_dropout
-    tokens, label = torch.randint(V, (2, B, T))
-    ours = GPT(GPTConfig(V, T, h, heads, blocks, dropout=dropout))
-    rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
-    config = GPT2Config(vocab_size=V, n_positions=T, n_embd=h, n_layer=blocks, n_head=heads, **rates)
-    theirs = GPT2LMHeadModel._from_config(config, attn_implementation="sdpa")
-    load_transformers_gpt2(ours, theirs.state_dict())
-    _same(ours, theirs, lambda: ours(tokens), lambda: theirs(tokens).logits)
-    loss = lambda logits: F.cross_entropy(logits.flatten(0, 1), label.flatten())  # noqa: E731
-    return {
-        "ours": training_step(ours, lambda: loss(ours(tokens))),
-        "transformers' GPT-2": training_step(theirs, lambda: loss(theirs(tokens, use_cache=False).logits)),
-    }
+    (B, T), V, h, heads, blocks = sizes.gpt
+    tokens, label = (torch.randint(V, (B, T), device=device) for _ in range(2))
+    config = GPT2Config(
+        vocab_size=V,
+        n_positions=T,
+        n_embd=h,
+        n_layer=blocks,
+        n_head=heads,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        use_cache=False,
+        bos_token_id=0,
+        eos_token_id=0,
+        attn_implementation="sdpa",
+    )
+    own = GPTConfig(vocab_size=V, max_len=T, num_hiddens=h, num_heads=heads, num_blks=blocks, dropout=0.0)
+    return _of_tokens({"ours": GPT(own), "transformers": GPT2LMHeadModel(config)}, tokens, label, device)
 
 
-def bert_steps(sizes):
-    """A step of a BERT without heads, on sentences of several lengths: ours, and `transformers`'."""
-    from transformers import BertConfig, BertModel
+def bert_steps(sizes, device):
+    """A step of a BERT that scores every token: ours, and `transformers`'."""
+    from transformers import BertConfig, BertForMaskedLM
 
-    (B, T, V, h, heads, blocks), dropout = sizes.bert, sizes.model_dropout
-    tokens, lens = torch.randint(V, (B, T)), T - torch.arange(B) % max(1, T // 2)
-    segments, real = torch.zeros_like(tokens), torch.arange(T) < lens[:, None]
-    ours = BERT(BERTConfig(V, T, h, heads, blocks, dropout=dropout, use_pooler=False))
+    (B, T), V, h, heads, blocks = sizes.bert
+    tokens, label = (torch.randint(V, (B, T), device=device) for _ in range(2))
     config = BertConfig(
         vocab_size=V,
         hidden_size=h,
         num_hidden_layers=blocks,
         num_attention_heads=heads,
         intermediate_size=4 * h,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
         max_position_embeddings=T,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
+        attn_implementation="sdpa",
     )
-    theirs = BertModel._from_config(config, attn_implementation="sdpa", add_pooling_layer=False)
-    load_transformers_bert(ours, theirs.state_dict())
-    calls = {
-        "ours": (ours, lambda: ours(tokens, segments, lens)[real]),
-        "transformers' BERT": (
-            theirs,
-            lambda: theirs(tokens, attention_mask=real.long(), token_type_ids=segments).last_hidden_state[real],
-        ),
-    }
-    _same(ours, theirs, *(call for _, call in calls.values()))
-    aim = torch.randn(int(real.sum()), h)
+    own = BERTConfig(V, T, h, heads, blocks, dropout=0.0, use_pooler=False)
+    models = {"ours": BERTForPretraining(own, next_sentence=False), "transformers": BertForMaskedLM(config)}
+    return _of_tokens(models, tokens, label, device)
+
+
+def _of_tokens(models, tokens, label, device):
     return {
-        name: training_step(model, lambda call=call: F.mse_loss(call(), aim)) for name, (model, call) in calls.items()
+        name: training_step(
+            model.to(device),
+            lambda model=model: F.cross_entropy(_scores(model(tokens)).flatten(0, 1), label.flatten()),
+            device,
+        )
+        for name, model in models.items()
     }
 
 
-@torch.no_grad()
-def _same(ours, theirs, our_output, their_output):
-    ours.eval(), theirs.eval()
-    torch.testing.assert_close(our_output(), their_output(), rtol=1e-3, atol=1e-4)
+def _scores(output):
+    """What is a tensor, a tuple that begins with one, or an output of `transformers`, as a tensor."""
+    return output if isinstance(output, torch.Tensor) else output[0]
 
 
-def measure(sizes):
-    """Returns: dict with ``work``: of each step and peer the ratio of ours in ``time`` (median, and quartiles ``low``
-    and ``high``) and in peak ``memory``; and ``per_s``: how many tokens or pictures a second ours gets through."""
+def measure(sizes, device="cpu"):
+    """Returns: dict with ``contests``, as `benchmarks._common.contest` has them."""
     torch.manual_seed(0)
-    steps, units = {}, {}
-    for T, B in zip(sizes.lengths, sizes.batches, strict=True):
-        steps[f"Transformer, {T} tokens"] = transformer_steps(sizes, T, B)
-        steps[f"Transformer's encoder, {T} tokens"] = encoder_steps(sizes, T, B)
-        units |= dict.fromkeys((f"Transformer, {T} tokens", f"Transformer's encoder, {T} tokens"), B * T)
-    for name, make, unit in (
-        ("ViT", vit_steps, sizes.vit[0]),
-        (f"GPT, {sizes.gpt[1]} tokens", gpt_steps, math.prod(sizes.gpt[:2])),
-        (f"BERT, {sizes.bert[1]} tokens", bert_steps, math.prod(sizes.bert[:2])),
-    ):
-        steps[name], units[name] = make(sizes), unit
-    work, per_s = {}, {}
-    for name, calls in steps.items():
-        seconds = in_turns(calls, sizes.rounds, sizes.turn_s)
-        per_s[name] = float(f"{units[name] / median(seconds['ours']):.3g}")
-        peaks = {peer: peak_bytes(call) for peer, call in calls.items()} if len(calls) > 1 else {}
-        work[name] = {
-            peer: {
-                **compared(seconds["ours"], seconds[peer]),
-                "memory": round(peaks["ours"] / peaks[peer], 3),
-            }
-            for peer in calls
-            if peer != "ours"
-        }
-    return {"work": {name: peers for name, peers in work.items() if peers}, "per_s": per_s}
+    contests = []
+
+    def add(what, calls, unit, work, **facts):
+        contests.append(contest(what, calls, sizes, unit=unit, work=work, device=device, **facts))
+
+    for batch in sizes.batches:
+        B, T, dropout = batch
+        what = f"Transformer, {B} x {T} tokens" + (f", dropout {dropout}" if dropout else "")
+        add(what, translation_steps(sizes, batch, device), "tokens", B * T, model="transformer", T=T, dropout=dropout)
+    N, pixels, *_ = sizes.vit
+    add(f"ViT, {N} pictures of {pixels} x {pixels}", vit_steps(sizes, device), "images", N, model="vit")
+    for name, steps, ((B, T), *_) in (("GPT", gpt_steps, sizes.gpt), ("BERT", bert_steps, sizes.bert)):
+        add(f"{name}, {B} x {T} tokens", steps(sizes, device), "tokens", B * T, model=name.lower(), T=T)
+    return {"contests": contests}
 
 
 if __name__ == "__main__":
-    main("training", measure, Sizes(), SMOKE)
+    main("training", measure, Sizes(), QUICK)

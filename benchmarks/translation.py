@@ -1,13 +1,13 @@
-"""Translation of a batch, greedy and by beams, beside `transformers`' Marian of the same sizes with random weights.
+"""Greedy and beam search of a batch of sentences, from the sources to tokens: ours, and `transformers`' Marian.
 
-Both write the same number of tokens. A ratio above 1 means that ours is slower.
+Both have random weights and the same sizes, and write the same number of tokens.
 """
 
 from dataclasses import dataclass, replace
 
 import torch
 
-from benchmarks._common import main, ratios
+from benchmarks._common import contest, in_bf16, main
 from d2lmini.decoding import beam_search, greedy_search
 from d2lmini.models.seq2seq import Seq2Seq
 from d2lmini.models.transformer_seq2seq import TransformerDecoder, TransformerEncoder
@@ -17,26 +17,28 @@ from d2lmini.models.transformer_seq2seq import TransformerDecoder, TransformerEn
 class Sizes:
     """Sentences are as long as Multi30k's."""
 
-    translation: tuple = (32, 16, 20, 8000, 256, 512, 4, 3)  # B, S, steps, V, h, hidden units of the FFN, heads, blocks
+    model: tuple = (32, 16, 20, 8000, 256, 512, 4, 3)  # B, S, steps, V, h, hidden units of the FFN, heads, blocks
     beam_size: int = 4
-    rounds: int = 15
+    rounds: int = 11
     turn_s: float = 0.02  # a call is repeated until its turn lasts so long
+    most_s: float = 20
 
 
-SMOKE = replace(Sizes(), translation=(2, 3, 4, 20, 8, 8, 2, 1), rounds=2, turn_s=0.0)
+QUICK = replace(Sizes(), model=(2, 3, 4, 20, 8, 8, 2, 1), rounds=2, turn_s=0.0)
 
 
-def translations(sizes):
+def translations(sizes, device):
     """Greedy and beam search of a batch of sentences, from the sources to tokens: ours, and `transformers`' Marian."""
     from transformers import MarianConfig, MarianMTModel
 
-    B, S, steps, vocab, h, ffn, heads, blocks = sizes.translation
+    B, S, steps, vocab, h, ffn, heads, blocks = sizes.model
     bos, eos, pad = vocab - 1, 1, 0
-    source, lens = torch.randint(2, vocab - 1, (B, S)), S - torch.arange(B) % max(1, S // 2)
-    real = torch.arange(S) < lens[:, None]
+    source = torch.randint(2, vocab - 1, (B, S), device=device)
+    lens = S - torch.arange(B, device=device) % max(1, S // 2)
+    real = torch.arange(S, device=device) < lens[:, None]
     encoder = TransformerEncoder(vocab, h, ffn, heads, blocks, use_bias=True)
     decoder = TransformerDecoder(vocab, h, ffn, heads, blocks, use_bias=True)
-    ours = Seq2Seq(encoder, decoder, tgt_pad=pad, lr=1e-3).eval()
+    ours = Seq2Seq(encoder, decoder, tgt_pad=pad, lr=1e-3).to(device).eval()
     config = MarianConfig(
         vocab_size=vocab,
         d_model=h,
@@ -53,7 +55,7 @@ def translations(sizes):
         forced_eos_token_id=None,
         max_position_embeddings=128,
     )
-    theirs = MarianMTModel(config).eval()
+    theirs = MarianMTModel(config).to(device).eval()
 
     def step(tokens, state):
         logits, state = ours.step(tokens, state)
@@ -85,13 +87,17 @@ def translations(sizes):
     return found
 
 
-def measure(sizes):
-    """Returns: dict with ``work``: of each search, the ratio to its peer."""
+def measure(sizes, device="cpu"):
+    """Returns: dict with ``contests``, as `benchmarks._common.contest` has them."""
     torch.manual_seed(0)
-    searches = translations(sizes)
-    work = {"greedy search": searches["greedy"], f"beam search of {sizes.beam_size}": searches["beam"]}
-    return {"work": {name: ratios(calls, sizes) for name, calls in work.items()}}
+    B, _, steps, *_ = sizes.model
+    contests = []
+    with in_bf16(device):
+        for name, calls in translations(sizes, device).items():
+            what = "greedy search" if name == "greedy" else f"beam search of {sizes.beam_size}"
+            contests.append(contest(f"translation, {what}", calls, sizes, unit="tokens", work=B * steps, device=device))
+    return {"contests": contests}
 
 
 if __name__ == "__main__":
-    main("translation", measure, Sizes(), SMOKE)
+    main("translation", measure, Sizes(), QUICK)

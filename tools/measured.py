@@ -1,195 +1,295 @@
-"""What `benchmarks/` measured, as tables for README.md and the page *Measured*, each bar beside what was found."""
+"""The page "Measured" of the book and the README's table of bars, from the records of `benchmarks/`."""
 
 import json
 
 from d2lmini import results
+from tools import _chart
+from tools._bars import BARS, NEAR, NOT, Bar, build_seconds, load, missing
+from tools._generated import ROOT, put
+from tools.site import repository
 
-NAMES = {"sdpa": "torch's fused kernel", "d2l": "D2L's formula"}
+DEVICES = ("cpu", "cuda")
+MIB = 2**20
+HEAD = """\
+# Measured
 
+<!-- Written by `python -m tools.measured` from the records in d2lmini/results/: change those or that. -->
 
-def record(name):
-    """The JSON of a benchmark, or None where there is none."""
-    path = results.FOLDER / f"benchmark_{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+How fast is what this book builds, beside what others use? Every number on this page was written by a script of
+[`benchmarks/`]({url}/tree/{branch}/benchmarks) into a record, and from there onto this page; nothing is typed by hand.
 
-
-def missing(name):
-    """What stands in place of a table that nobody measured."""
-    return f"Not measured here: `python -m benchmarks.{name}` records what stands here."
-
-
-def attention_table():
-    """Markdown: time of attention over that of each peer, forward / forward and backward, by length."""
-    found = record("attention")
-    if found is None:
-        return missing("attention")
-    lengths, long = found["config"]["lengths"], found["config"]["long"]
-    rows = ["| attention | " + " | ".join(f"{n:,} tokens" for n in (*lengths, *long)) + " |"]
-    rows += ["|---" * (1 + len(lengths) + len(long)) + "|"]
-    for part in "function", "module":
-        for case, peers in found[part].items():
-            for peer, of in peers.items():
-                further = found["long"].get(case, {}).get(peer) if part == "function" else None
-                pairs = [*_pairs(of), *(_pairs(further) if further else [None] * len(long))]
-                cells = (f"{pair[0]:.2f} / {pair[1]:.2f}" if pair else "" for pair in pairs)
-                rows.append(f"| {case}, over {NAMES.get(peer, f'`{peer}`')} | " + " | ".join(cells) + " |")
-    names = {"ours": "ours", **NAMES}
-    at = list(found["extra_bytes"])
-    rows += ["", "| MiB at the peak, causal, one sequence | " + " | ".join(f"{int(n):,} tokens" for n in at) + " |"]
-    rows += ["|---" * (1 + len(at)) + "|"]
-    for name, said in names.items():
-        cells = (f"{found['extra_bytes'][n][name] / 2**20:,.1f}" for n in at)
-        rows.append(f"| {said} | " + " | ".join(cells) + " |")
-    return "\n".join([*rows, "", _when(found)])
+- **In turns.** Ours and its peers do the same work on the same inputs, in one process, one after the other, in
+  every second round in the opposite order.
+- **Median and quartiles.** Of the seconds, and of the ratio of our time to the peer's, which is taken round by round. A
+  ratio below 1 says that ours is faster. In brackets are the quartiles.
+- **Memory** is the peak beyond what was held before the call.
+- On a CPU everything runs on one thread, in single precision, and processor time is counted; on a GPU, in bf16.
+- *As fast* holds where the median ratio is at most 1, or at most {near} with a lower quartile below 1: then the rounds
+  do not tell the two apart. *Ahead* and *times as fast* are held to the median.
+"""
 
 
-def models_table():
-    """Markdown: training steps and searches of whole models over their peers, in time and memory."""
-    rows = ["| whole models | over | time | half of the rounds | peak memory |", "|---|---|---|---|---|"]
-    lines = []
-    for name in "training", "translation", "decoding":
-        found = record(name)
-        if found is None:
-            lines.append(missing(name))
-            continue
-        lines.append(f"`{name}`: {_when(found)}")
-        for work, peers in found["work"].items():
-            for peer, of in peers.items():
-                if isinstance(of, dict):
-                    half = f"{of['low']:.2f} to {of['high']:.2f}"
-                    rows.append(f"| training step, {work} | {peer} | {of['time']:.2f} | {half} | {of['memory']:.2f} |")
-                else:
-                    rows.append(f"| {work} | {peer} | {of:.2f} | | |")
-    return "\n".join([*rows, "", " ".join(lines)])
-
-
-def growth_table():
-    """Markdown: with which power cost grows, measured and by the formula."""
-    found = record("growth")
-    if found is None:
-        return missing("growth")
-    rows = ["| forward and backward | what doubles | multiplications | power | counted | time | memory |"]
-    rows += ["|---" * 7 + "|"]
-    for of in found["growth"]:
-        rows.append(
-            f"| {of['way']} | {of['grows']}, {of['at'][-2]:,} to {of['at'][-1]:,} | {of['formula']} | {of['power']} "
-            f"| {of['work']:.2f} | {of['time']:.2f} | {of['memory']:.2f} |"
-        )
-    return "\n".join([*rows, "", _when(found)])
-
-
-def book_table():
-    """Markdown: what the book costs to build and to read."""
-    found = record("book")
-    if found is None:
-        return missing("book")
-    heaviest = max(found["pages"], key=lambda name: found["pages"][name]["kB"])
-    page = found["pages"][heaviest]
-    built = f"{found['build_s'] / 60:.1f} min" if found["build_s"] else "not measured"
-    return "\n".join(
-        [
-            "| the book | |",
-            "|---|---|",
-            f"| built, all {len(found['pages'])} chapters executed | {built} |",
-            f"| heaviest page, `{heaviest}`, first visit | {page['kB']:,.0f} kB in {page['requests']} requests |",
-            f"| until the figure of chapter 01 answers, slow line and phone | {found['figure_s']:.1f} s |",
-            "",
-            _when(found),
-        ]
-    )
-
-
-def quality_table():
-    """Markdown: losses beside those of published recipes, from the records of the chapters."""
-    rows = [
-        "| what is learned | recipe | nats a character | parameters | characters seen | seconds |",
-        "|---|" + "---|" * 5,
-    ]
-    small, parts = results.load("gpt_shakespeare", "cpu")["metrics"], results.load("gpt_ablations", "laptop")["metrics"]
-    ours = {key: of[0] for key, of in small.items() if key in small["rival"]}
-    for what, recipe, of in (
-        ("Shakespeare, a minute", "ours", ours),
-        ("", "nanoGPT's for a CPU", small["rival"]),
-        ("Shakespeare, 400 steps each", "ours", parts["base"]),
-        ("", "GPT-2's form with AdamW", parts["GPT-2 with AdamW"]),
-    ):
-        counts = f"{of['parameters']:,} | {of['tokens_seen']:,} | {of['train_s']:.0f}"
-        rows.append(f"| {what} | {recipe} | {of['crops']:.3f} | {counts} |")
-    return "\n".join(rows)
-
-
-def bars():
-    """List of (what is asked, what was found, verdict): "met", "missed", "within the spread", or "not measured"."""
-    rows = []
-
-    def add(asked, name, judge):
-        found = record(name)
-        rows.append((asked, *(judge(found) if found else ("", "not measured"))))
-
-    def below(ratio, bar, low=None):
-        said = f"{ratio:.2f}"
-        if ratio <= bar:
-            return said, "met"
-        return said, "within the spread" if low is not None and low <= bar else "missed"
-
-    def worst(found, peers, bar):
-        tables = [found[part] for part in ("function", "module", "long")]
-        every = [
-            (ratio, f"{case}, {said} at {n:,} tokens")
-            for part, table in zip(("function", "module", "long"), tables, strict=True)
-            for case, of_case in table.items()
-            for peer, of in of_case.items()
-            if peer in peers
-            for way, said in (("forward", "forward"), ("both", "forward and backward"))
-            for n, ratio in zip(found["config"]["long" if part == "long" else "lengths"], of[way], strict=True)
-        ]
-        ratio, where = max(every)
-        more = sum(ratio > bar for ratio, _ in every)
-        said = f"worst {ratio:.2f} ({where}); {len(every) - more} of {len(every)} keep it"
-        return said, "met" if ratio <= bar else "missed"
-
-    add("attention at most 1.05 of torch's fused kernel", "attention", lambda f: worst(f, ("sdpa",), 1.05))
-    add("attention ahead of D2L's formula", "attention", lambda f: worst(f, ("d2l",), 1.0))
-    add("attention ahead of `nn.MultiheadAttention`", "attention", lambda f: worst(f, ("nn.MultiheadAttention",), 1.0))
-    training = record("training")
-    for work, peers in training["work"].items() if training else ():
-        for peer, of in peers.items():
-            bar = 0.5 if peer.startswith("D2L") and work.endswith("512 tokens") else 1.0
-            rows.append((f"step of {work}, at most {bar:g} of {peer}", *below(of["time"], bar, of["low"])))
-    if not training:
-        rows.append(("training steps at most as long as the peers'", "", "not measured"))
-    decoding = record("decoding")
-    for work, peers in decoding["work"].items() if decoding else ():
-        if work.endswith("its copy"):
-            ((peer, ratio),) = peers.items()
-            rows.append((f"{work.removesuffix(', its copy')}, 1.5 times as fast as {peer}", *_faster(ratio, 1.5)))
-    add(
-        "utilization of a GPU, GPT-2 124M, 45 % of the measured matrix rate",
-        "utilization",
-        lambda f: (f"{f['utilization']:.0%}", "met" if f["utilization"] >= 0.45 else "missed"),
-    )
-    add("the book built in under 8 minutes", "book", lambda f: _minutes(f["build_s"], 8))
-    return rows
+def measured_on(name, device="cpu", wants="contests"):
+    """A line: device, versions and date of a record; or that there is none."""
+    record = load(name, device, wants)
+    if record is None:
+        return f"Not measured: {missing(name, device)}."
+    versions = ", ".join(f"{package} {number}" for package, number in record["versions"].items() if number)
+    return f"Measured on {record['device']['name']}, {record['date'][:10]}, by `{record['command']}`; {versions}."
 
 
 def bars_table():
-    """Markdown: `bars`, a row each."""
-    rows = ["| what is asked | found | |", "|---|---|---|"]
-    return "\n".join([*rows, *(f"| {asked} | {found} | {verdict} |" for asked, found, verdict in bars())])
+    """Markdown: each bar, whether it is met on a CPU and on a GPU, and what was found."""
+    rows = ["| to be reached | on a CPU | on a GPU |", "|---|---|---|"]
+    for bar in BARS:
+        cells = (f"{verdict}: {why}" for verdict, why in map(bar.judge, DEVICES))
+        rows.append(f"| {bar.text} | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
 
 
-def _faster(ratio, bar):
-    return f"{1 / ratio:.2f} times", "met" if 1 / ratio >= bar else "missed"
+def readme_table():
+    """Markdown: the bars in short, and where they were measured."""
+    dates = {}
+    for device in DEVICES:
+        for name in ("attention", "training", "translation", "decoding"):
+            if (record := load(name, device)) is not None:
+                dates.setdefault(record["device"]["name"], set()).add(record["date"][:10])
+    told = "; ".join(f"{name}, {' and '.join(sorted(days))}" for name, days in dates.items())
+    told = f"Measured on {told}." if told else "No benchmark was run yet: `make bench`."
+    return f"{bars_table()}\n\n{told} The book's page [Measured](measured.md) has times, memory and exponents."
 
 
-def _minutes(seconds, bar):
-    return (f"{seconds / 60:.1f} min", "met" if seconds < 60 * bar else "missed") if seconds else ("", "not measured")
+def contests_table(record, chosen=lambda contest: True):
+    """Markdown: a row for each contestant of each contest."""
+    rows = ["| work | whose | a second | seconds | our time over it | peak memory |", "|---|---|---|---|---|---|"]
+    for contest in filter(chosen, record["contests"]):
+        for name, of in contest["contestants"].items():
+            ratio = _range(of["ratio"], "{:.2f}") if "ratio" in of else ""
+            rows.append(
+                f"| {contest['what']} | {name} | {of['per_second']:,.4g} {contest['unit']} "
+                f"| {_range(of['seconds'], '{:.3g}')} | {ratio} | {of['peak_bytes'] / MIB:,.1f} MiB |"
+            )
+    return "\n".join(rows)
 
 
-def _pairs(of):
-    return list(zip(of["forward"], of["both"], strict=True))
+def by_length(record, value):
+    """Of causal attention forward and backward: dict from contestants to pairs (tokens, value)."""
+    found = {}
+    for contest in record["contests"]:
+        if (contest["subject"], contest["case"], contest["way"]) == ("attention", "causal", "forward and backward"):
+            for name, of in contest["contestants"].items():
+                found.setdefault(name, []).append((contest["T"], value(contest, of)))
+    return found
 
 
-def _when(found):
-    device = found["device"]["name"].replace(", 1 threads", ", one thread")
-    return f"Measured {found['date'][:10]} on {device}."
+def attention_part(device):
+    record = load("attention", device)
+    if record is None:
+        return []
+    seconds = by_length(record, lambda contest, of: 1000 * of["seconds"][1] / contest["B"])
+    memory = by_length(record, lambda contest, of: max(of["peak_bytes"], 1) / MIB / contest["B"])
+    lead = "Causal attention, forward and backward, by the number of tokens:"
+    words = "; ".join(f"{name} {of[-1][1]:.3g}" for name, of in seconds.items())
+    room = "; ".join(f"{name} {of[-1][1]:.3g}" for name, of in memory.items())
+    longest = max(contest["T"] for contest in record["contests"])
+    rows = ["| causal attention, forward and backward | " + " | ".join(f"{T:,}" for T, _ in seconds["ours"]) + " |"]
+    rows.append("|---" * (1 + len(seconds["ours"])) + "|")
+    for unit, table in (("milliseconds a sequence", seconds), ("MiB a sequence", memory)):
+        for name, of in table.items():
+            rows.append(f"| {name}, {unit} | " + " | ".join(f"{value:.3g}" for _, value in of) + " |")
+    return [
+        _chart.lines(f"{lead} at {longest:,} tokens, milliseconds: {words}.", seconds, "tokens", "milliseconds"),
+        _chart.lines(f"{lead} at {longest:,} tokens, MiB of memory: {room}.", memory, "tokens", "MiB"),
+        "\n".join(rows),
+        _folded("All of it", contests_table(record)),
+    ]
+
+
+def contests_part(name, device):
+    record = load(name, device)
+    return [] if record is None else [contests_table(record)]
+
+
+def utilisation_part(device):
+    record = load("utilisation", device, "utilisation")
+    if record is None:
+        return []
+    tokens = record["contests"][0]["contestants"]["ours"]["per_second"]
+    return [
+        f"GPT-2 124M, compiled, trains on {tokens:,.0f} tokens a second: {100 * record['utilisation']:.1f} % of the "
+        f"{record['matrix_flops'] / 1e12:,.0f} TFLOP a second that the card was measured to do in products of matrices."
+    ]
+
+
+def cost_part(device):
+    record = load("cost", device, "curves")
+    if record is None:
+        return []
+    rows = ["| what grows | of | FLOPs forward | exponent of the formula | measured |", "|---|---|---|---|---|"]
+    rows += [
+        f"| {of['variable']}, {min(of['values']):,} to {max(of['values']):,} | {of['kind']} | {of['formula']} "
+        f"| {of['formula_exponent']:.2f} | {of['measured_exponent']:.2f} |"
+        for of in record["curves"]
+    ]
+    in_T = {
+        of["kind"]: list(zip(of["values"], (1000 * s for s in of["seconds"]), strict=True))
+        for of in record["curves"]
+        if of["variable"] == "T"
+    }
+    words = ", ".join(f"{of['kind']} {of['measured_exponent']:.2f}" for of in record["curves"] if of["variable"] == "T")
+    alt = f"Time of attention of several kinds by the number of tokens; slopes of the lines: {words}."
+    return ["\n".join(rows), _chart.lines(alt, in_T, "tokens", "milliseconds")]
+
+
+def book_part():
+    lines, found = [], build_seconds()
+    if found:
+        lines.append(f"- Its {found[1]} chapters execute in {found[0] / 60:.1f} minutes, one after the other.")
+    record = load("book", "cpu", "pages")
+    if record is None:
+        lines.append(f"- Bytes and requests of its pages: not measured: {missing('book')}.")
+    else:
+        page = record["pages"][0]
+        lines.append(
+            f"- Its heaviest page, `{page['page']}`, takes {page['requests']} requests and {page['kB']:,.0f} kB, "
+            f"zipped ({record['date'][:10]})."
+        )
+    path = results.FOLDER / "figure_start.json"
+    if path.is_file():
+        record = json.loads(path.read_text(encoding="utf-8"))
+        *_, newest = record["books"].values()
+        lines.append(
+            f"- A figure of `{record['page']}` answers {newest['figure_s']} seconds after the page was asked for, on a "
+            f"line of {record['Mbit_s']} Mbit/s with {record['latency_ms']} ms to the host and a processor slowed down "
+            f"{record['slowdown']} times."
+        )
+    else:
+        lines.append(
+            "- The time until a figure answers: not measured: `python -m benchmarks.figure_start` was not run."
+        )
+    return "\n".join(lines)
+
+
+def behind():
+    """Markdown: where a bar is missed, by how much, and why, as far as that is known."""
+    lines = []
+    for device in DEVICES:
+        for bar in (bar for bar in BARS if isinstance(bar, Bar)):
+            if found := bar.behind(device):
+                works = "; ".join(f"{work}, {_range(quartiles, '{:.2f}')}" for work, quartiles in found)
+                place = "on a GPU" if device == "cuda" else "on a CPU"
+                lines.append(f"- {bar.text}, {place}: {works}. {bar.reason or 'Why, is not found out yet.'}")
+    return "\n".join(lines) or "In nothing that was measured."
+
+
+def not_measured():
+    """Markdown: what the page does not tell, and why."""
+    reasons = {}
+    for device in DEVICES:
+        for bar in BARS:
+            verdict, why = bar.judge(device)
+            if verdict == NOT and not why.startswith("of "):  # what is of the other device is not missing
+                reasons.setdefault(("on a GPU" if device == "cuda" else "on a CPU", why), []).append(bar.text)
+    lines = []
+    for (place, why), texts in reasons.items():
+        what = "; ".join(texts) if len(texts) < len(BARS) / 2 else f"{len(texts)} of {len(BARS)} bars"
+        lines.append(f"- {what}, {place}: {why}.")
+    lines.append(
+        "- Quality at equal compute is no part of the suite: the chapters state it, recipe by recipe, from records of "
+        "experiments, and the README lists these."
+    )
+    return "\n".join(lines)
+
+
+PARTS = (
+    (
+        "Attention",
+        "attention",
+        "contests",
+        attention_part,
+        "The function of [chapter 03](chapters/03_attention_scoring.ipynb) and the module of "
+        "[chapter 05](chapters/05_multi_head_attention.ipynb), from short to long sequences.",
+    ),
+    (
+        "A training step",
+        "training",
+        "contests",
+        lambda device: contests_part("training", device),
+        "Forward, backward and a step of Adam. *d2l* is D2L's own package, whose encoder and layers are taken as they "
+        "are; where it is not installed, its formulation is written out in `benchmarks/_d2l.py`.",
+    ),
+    (
+        "Decoding",
+        "decoding",
+        "contests",
+        lambda device: contests_part("decoding", device),
+        "Greedy decoding with a cache, as in [chapter 16](chapters/16_decoding.ipynb); ours is the copy that "
+        "`for_decoding` makes.",
+    ),
+    (
+        "Translation",
+        "translation",
+        "contests",
+        lambda device: contests_part("translation", device),
+        "Greedy and beam search from a batch of sources to tokens, beside `transformers`' Marian.",
+    ),
+    (
+        "How the cost grows",
+        "cost",
+        "curves",
+        cost_part,
+        "[Chapter 06](chapters/06_self_attention_and_position.ipynb) counts what a layer costs at T tokens of D "
+        "features, and the chapter on long sequences what is left of it with a window of w and in linear time, in H "
+        "heads and L blocks. An exponent is the slope of a line through logarithms, of the formula over the same sizes "
+        "and of the time forward and backward. Where the time grows more slowly than its formula, there "
+        "are costs that do not grow, or larger products run better.",
+    ),
+    (
+        "The use of a GPU",
+        "utilisation",
+        "utilisation",
+        utilisation_part,
+        "Model FLOPs of a training step of GPT-2 124M over what the card does in products of matrices, both measured "
+        "in one process.",
+    ),
+)
+
+
+def page():
+    """The whole page, Markdown."""
+    place = repository()
+    parts = [
+        HEAD.format(near=NEAR, url=place["url"], branch=place["branch"]),
+        "## What was to be reached\n",
+        bars_table(),
+    ]
+    for title, name, wants, render, words in PARTS:
+        parts += [f"## {title}\n", words]
+        for device in DEVICES:
+            if name == "utilisation" and device == "cpu":
+                continue
+            where = "On a GPU: " if device == "cuda" else ""
+            parts += [*render(device), where + measured_on(name, device, wants)]
+    parts += ["## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
+    parts += ["## What was not measured\n", not_measured()]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _range(quartiles, form):
+    low, middle, high = (form.format(value) for value in quartiles)
+    return f"{middle} ({low} to {high})"
+
+
+def _folded(title, table):
+    return f":::{{dropdown}} {title}\n{table}\n:::"
+
+
+def sync(check):
+    """Returns: list of the files that were out of step."""
+    return put(ROOT / "measured.md", page(), check)
+
+
+if __name__ == "__main__":
+    from tools._generated import main
+
+    main(sync, command="python -m tools.measured")

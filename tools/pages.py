@@ -1,5 +1,6 @@
 """The parts of README.md and other pages that follow from the chapters, the results and the address."""
 
+import json
 import re
 from types import CodeType, FunctionType
 
@@ -41,9 +42,9 @@ def results_table():
 
 def grading_table():
     """Markdown: how long classes took to grade, from ``benchmarks/grading.py``."""
-    record = measured.record("grading")
+    record = _benchmark("grading")
     if record is None:
-        return measured.missing("grading")
+        return "`python -m benchmarks.grading` records what stands here."
     rows = ["| chapter | notebooks | answers | time | verdicts other than they should be |", "|---|---|---|---|---|"]
     for chapter, found in record["classes"].items():
         minutes, others = found["seconds"] / 60, len(found["other_than_wanted"])
@@ -73,14 +74,16 @@ def _looks(part):
     return False
 
 
+def _benchmark(name):
+    path = results.FOLDER / f"benchmark_{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
 def sync(check):
     """Returns: list of the files that were out of step."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = between(between(readme, "chapters", chapter_table(False)), "results", results_table())
-    readme = between(between(readme, "bars", measured.bars_table()), "peers", measured.models_table())
-    page = (ROOT / "measured.md").read_text(encoding="utf-8")
-    for part in ("bars", "attention", "models", "growth", "quality", "book"):
-        page = between(page, part, getattr(measured, f"{part}_table")())
+    readme = between(readme, "peers", measured.readme_table())
     intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
     lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")
     lecturers = between(between(lecturers, "grading", grading_table()), "measured", measured_parts())
@@ -91,7 +94,6 @@ def sync(check):
     return [
         *put(ROOT / "README.md", readme, check),
         *put(ROOT / "intro.md", intro, check),
-        *put(ROOT / "measured.md", page, check),
         *put(ROOT / "lecturers.md", lecturers, check),
         *put(ROOT / "CITATION.cff", citation, check),
     ]

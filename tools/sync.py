@@ -1,7 +1,15 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
-from tools import book_text, chapters, citations, exercise_notebooks, pages
+from tools import book_text, chapters, citations, exercise_notebooks, measured, pages
 from tools._generated import main
 
 if __name__ == "__main__":
-    main(chapters.sync, exercise_notebooks.sync, pages.sync, citations.sync, book_text.sync, command="make sync")
+    main(
+        chapters.sync,
+        exercise_notebooks.sync,
+        pages.sync,
+        measured.sync,
+        citations.sync,
+        book_text.sync,
+        command="make sync",
+    )

@@ -1,27 +1,43 @@
 """Every benchmark runs at tiny sizes, its record has its form, and only what can be repeated is kept."""
 
-import importlib
+import importlib.util
 import json
 import math
+import re
 import sys
-from dataclasses import replace
 
 import pytest
 import torch
 
-from benchmarks import attention, decoding, grading, growth, plain, training, translation, utilization
-from benchmarks._common import compared, in_turns, main, ratios
+from benchmarks import (
+    ON_GPU,
+    OTHERS,
+    SUITE,
+    __main__,
+    _d2l,
+    attention,
+    book,
+    cost,
+    decoding,
+    grading,
+    training,
+    translation,
+)
+from benchmarks import utilisation as of_gpu
+from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
 from d2lmini.experiments import runner
-from tools import measured
+from tools import _chart, measured
+from tools._bars import BARS, MET, MISSED, NOT, Bar
 
 MODULES = {
     "attention": attention,
     "training": training,
     "translation": translation,
     "decoding": decoding,
-    "growth": growth,
+    "cost": cost,
+    "utilisation": of_gpu,
     "grading": grading,
 }
 
@@ -34,12 +50,27 @@ def leaves(value):
 
 def test_contestants_take_turns_in_alternating_order():
     order = []
-    calls = {name: lambda name=name: order.append(name) for name in ("ours", "a", "b")}
-    found = ratios(calls, replace(translation.SMOKE, rounds=2))
-    assert set(found) == {"a", "b"} and all(ratio > 0 for ratio in found.values())
-    order.clear()
     seconds = in_turns({name: lambda name=name: order.append(name) for name in "ab"}, rounds=4, least=0)
-    assert order[4:] == list("baabbaab") and all(len(of) == 4 for of in seconds.values())
+    assert order[-8:] == list("baabbaab") and all(len(of) == 4 for of in seconds.values())
+
+
+def test_slow_calls_have_fewer_rounds():
+    def slow():
+        torch.ones(1_000_000).sin().sum()
+
+    assert len(in_turns({"ours": slow}, rounds=40, least=0, most=0.001)["ours"]) == 3
+
+
+def test_a_contest_has_medians_spread_and_memory():
+    big = {"ours": lambda: torch.ones(1000), "peer": lambda: torch.rand(5000, 5).sort(0)}
+    found = contest("work", big, training.QUICK, unit="tokens", work=10, T=7)
+    assert found["T"] == 7 and found["rounds"] == training.QUICK.rounds
+    ours, peer = found["contestants"]["ours"], found["contestants"]["peer"]
+    assert ours["seconds"] == sorted(ours["seconds"]) and len(peer["ratio"]) == 3 and "ratio" not in ours
+    assert ours["per_second"] == pytest.approx(10 / ours["seconds"][1], rel=0.01)
+    assert ours["peak_bytes"] == 4000 < peer["peak_bytes"] and peer["ratio"][1] < 1
+    with pytest.raises(ValueError, match="the contestants are peer, expected 'ours' among them"):
+        contest("work", {"peer": lambda: None}, training.QUICK, unit="tokens", work=1)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +80,7 @@ def records(tmp_path_factory):
     for name, module in MODULES.items():
         if name == "grading" and why_not():
             continue
-        main(name, module.measure, None, module.SMOKE, ["--smoke", "--out", str(folder)])
+        main(name, module.measure, None, module.QUICK, ["--quick", "--out", str(folder)], gpu=name != "grading")
     return folder
 
 
@@ -57,18 +88,25 @@ def load(records, name):
     return json.loads((records / f"benchmark_{name}.json").read_text(encoding="utf-8"))
 
 
-def test_a_benchmark_of_attention(records):
-    found = load(records, "attention")
-    for fact in ("source", "versions", "device", "config", "benchmark", "command", "date"):
+@pytest.mark.parametrize("name", SUITE)
+def test_a_record_says_where_and_when(records, name):
+    found = load(records, name)
+    for fact in ("source", "versions", "device", "config", "benchmark", "command", "date", "wall_s"):
         assert found.pop(fact)
-    assert all(math.isfinite(x) and x > 0 for x in leaves(found))
-    assert set(found["function"]) == {"no mask", "causal", "mask", "valid_lens"}
-    assert set(found["extra_bytes"]) == {"3", "8", "16"} and set(found["long"]) == {"causal"}
-    for case, peers in found["function"].items():
-        assert set(peers) == {"sdpa", "d2l"}, case
-    assert set(found["module"]) == {"no mask", "causal", "valid_lens"}
-    for peers in [*found["function"].values(), *found["module"].values()]:
-        assert all({way: len(x) for way, x in of.items()} == {"forward": 2, "both": 2} for of in peers.values())
+    numbers = [x for x in leaves(found) if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    assert numbers and all(math.isfinite(x) for x in numbers)
+
+
+def test_a_benchmark_of_attention(records):
+    contests = load(records, "attention")["contests"]
+    cases = {(of["subject"], of["case"]) for of in contests if of["T"] == 8}
+    assert {case for subject, case in cases if subject == "attention"} == {"no mask", "causal", "mask", "valid_lens"}
+    assert {case for subject, case in cases if subject != "attention"} == {"no mask", "causal", "valid_lens"}
+    for of in contests:
+        peers = {"SDPA", "D2L's formula"} if of["subject"] == "attention" else {"nn.MultiheadAttention"}
+        assert set(of["contestants"]) == {"ours", *peers}
+    long = [(of["case"], of["way"]) for of in contests if of["T"] == 16]
+    assert long == [("no mask", "forward and backward"), ("causal", "forward and backward")] * 2
 
 
 @pytest.mark.skipif(bool(why_not()), reason=f"NO SANDBOX HERE, NOT TRIED: {why_not()}")
@@ -79,81 +117,95 @@ def test_a_benchmark_of_grading(records):
 
 
 def test_a_benchmark_of_training(records):
-    found = load(records, "training")
-    peers = {work: set(of) for work, of in found["work"].items()}
-    assert peers.pop("Transformer, 3 tokens") == {"D2L's formulation", "nn.Transformer"}
-    assert peers.pop("ViT") == {"transformers' ViT"} and peers.pop("GPT, 5 tokens") == {"transformers' GPT-2"}
-    assert peers.pop("BERT, 5 tokens") == {"transformers' BERT"} and set(peers) <= {"Transformer's encoder, 3 tokens"}
-    for of in (of for work in found["work"].values() for of in work.values()):
-        assert 0 < of["low"] <= of["time"] <= of["high"] and of["memory"] > 0
-    assert all(x > 0 for x in found["per_s"].values())
+    found = {of["model"]: of for of in load(records, "training")["contests"]}
+    assert set(found) == {"transformer", "vit", "gpt", "bert"} and found["vit"]["unit"] == "images"
+    d2l = "D2L's formulation" if _d2l.published() is None else "d2l"
+    assert set(found["transformer"]["contestants"]) == {"ours", d2l, "nn.Transformer"}
+    for name in ("vit", "gpt", "bert"):
+        assert {"ours", "transformers"} <= set(found[name]["contestants"])
 
 
-def test_peers_that_compute_something_else_are_not_compared(monkeypatch):
-    monkeypatch.setattr(training, "load_transformers_gpt2", lambda model, state: model)
-    with pytest.raises(AssertionError, match="not close"):
-        training.gpt_steps(training.SMOKE)
+def test_contestants_have_as_many_weights():
+    """But for biases, which `nn.Transformer` has in attention and ours, as D2L's, has not."""
+    shape = (11, 8, 8, 2, 1, 0.0)
+    plain = _d2l.PlainTransformer(*shape)
+    torchs = training.TorchTransformer(*shape)
+    matrices = [sum(p.numel() for p in model.parameters() if p.dim() > 1) for model in (plain, torchs)]
+    assert matrices[0] == matrices[1]
 
 
-def test_stand_ins_are_gone_afterwards(tmp_path, monkeypatch):
-    (tmp_path / "needy.py").write_text("import nowhere.at.all\nfrom nowhere import thing\nassert callable(thing)\n")
+def test_d2ls_package_is_loaded_without_what_it_imports_in_vain(tmp_path, monkeypatch):
+    folder = tmp_path / "d2l"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "torch.py").write_text("import torchvision\nfrom IPython import display\nfound = torchvision.datasets\n")
+    for name in ("d2l", "d2l.torch", "torchvision"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    with training.stand_ins("nowhere.at.all", "json"):
-        importlib.import_module("needy")
-    assert "nowhere" not in sys.modules and json.loads("1") == 1
-    with pytest.raises(ImportError):
-        importlib.import_module("nowhere")
+    monkeypatch.setattr(_d2l, "_is_there", lambda name: name not in ("torchvision", "torchvision.transforms"))
+    assert _d2l.published().found is not None
+    assert "torchvision" not in sys.modules  # nobody else is to take the stand-in for it
+    monkeypatch.delitem(sys.modules, "d2l")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert _d2l.published() is None
+    assert _d2l.transformer(11, 8, 8, 2, 1, 0.0)[0] == "D2L's formulation"
 
 
-def test_a_benchmark_of_translation(records):
-    work = load(records, "translation")["work"]
-    assert len(work) == 2 and all(x > 0 for x in leaves(work))
+def test_a_benchmark_of_translation_and_of_decoding(records):
+    works = [of["what"] for of in load(records, "translation")["contests"]]
+    assert works == ["translation, greedy search", "translation, beam search of 4"]
+    contests = load(records, "decoding")["contests"]
+    assert len(contests) == 2 * 2 and all(of["same"] for of in contests)
+    assert set(contests[0]["contestants"]) == {"ours", "ours, without the copy", "transformers"}
 
 
-def test_a_benchmark_of_growth(records):
-    found = {(of["way"], of["grows"]): of for of in load(records, "growth")["growth"]}
-    assert set(found) == set(growth.FORMULAS)
-    assert found["formula", "length"]["work"] == 2 and found["linear", "length"]["work"] == 1
-    assert found["formula", "width"]["work"] == 1  # counted, so exact at any size
+def test_a_benchmark_of_cost(records):
+    curves = {(of["kind"], of["variable"]): of for of in load(records, "cost")["curves"]}
+    exponents = {key: of["formula_exponent"] for key, of in curves.items()}
+    assert exponents["attention", "T"] == 2 and exponents["attention", "D"] == 1
+    assert exponents["linear attention", "T"] == 1 and exponents["linear attention", "D"] == 2
+    assert exponents["window", "T"] == exponents["window", "D"] == exponents["encoder blocks", "L"] == 1
+    assert 1 < exponents["self-attention layer", "T"] < 2
 
 
-def test_quartiles_of_ratios():
-    assert compared([2, 4, 6, 8, 10], [2, 2, 2, 2, 2]) == {"time": 3, "low": 2, "high": 4}
-    assert compared([3], [2]) == {"time": 1.5, "low": 1.5, "high": 1.5}
+def test_the_slope_of_a_power_is_its_exponent():
+    assert cost.slope([1, 2, 4, 8], [3 * x**1.5 for x in (1, 2, 4, 8)]) == 1.5
 
 
-def test_utilization_divides_two_rates():
-    found = utilization.measure(utilization.SMOKE, "cpu")
-    assert found["utilization"] == pytest.approx(found["flops_per_s"] / found["matrix_flops_per_s"])
-    tokens = utilization.SMOKE.batch * utilization.SMOKE.model.max_len
-    done = utilization.gpt_training_flops(utilization.SMOKE.model, tokens)
-    assert found["flops_per_s"] == pytest.approx(done / found["step_s"])
+def test_utilisation_is_of_the_measured_rate(records):
+    found = load(records, "utilisation")
+    seconds = found["contests"][0]["contestants"]["ours"]["seconds"][1]
+    assert found["utilisation"] == pytest.approx(found["flops"] / seconds / found["matrix_flops"], abs=0.001)
 
 
-@pytest.mark.gpu
-def test_utilization_of_a_gpu():
-    assert 0.2 < utilization.measure(replace(utilization.Sizes(), rounds=5), "cuda")["utilization"] < 1
-
-
-def test_a_benchmark_of_decoding(records):
-    work = load(records, "decoding")["work"]
-    assert len(work) == 2 * 2 * 2 and all(x > 0 for x in leaves(work))
-    assert {name.rsplit(", ", 1)[1] for name in work} == {"the model", "its copy"}
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_utilisation_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit):
+        main(
+            "utilisation",
+            lambda *args: pytest.fail("measured"),
+            None,
+            None,
+            ["--out", str(tmp_path), "--device", device],
+            "only",
+        )
+    assert ("needs a GPU" if device == "cpu" else "torch finds no GPU here") in capsys.readouterr().err
 
 
 def test_decoders_that_write_other_tokens_are_not_compared(monkeypatch):
     monkeypatch.setattr(decoding, "for_decoding", lambda model: decoding.GPT(model.config).eval())
     with pytest.raises(AssertionError, match="they do not write the same"):
-        decoding.measure(decoding.SMOKE)
+        decoding.measure(decoding.QUICK)
 
 
 def test_the_plain_transformer_is_d2ls_and_as_large_as_ours():
     torch.manual_seed(0)
-    copy = plain.PlainTransformer(11, 8, 6, 2, 1, 0.0).eval()
+    plain = _d2l.PlainTransformer(11, 8, 6, 2, 1, 0.0).eval()
     ours = training.Seq2Seq(
         training.TransformerEncoder(11, 8, 6, 2, 1), training.TransformerDecoder(11, 8, 6, 2, 1), tgt_pad=0, lr=1e-3
     ).eval()
-    assert sum(p.numel() for p in ours.parameters()) == sum(p.numel() for p in copy.parameters())
+    assert sum(p.numel() for p in ours.parameters()) == sum(p.numel() for p in plain.parameters())
     copies = {
         "encoder.embedding": "embeddings.0",
         "decoder.embedding": "embeddings.1",
@@ -172,14 +224,14 @@ def test_the_plain_transformer_is_d2ls_and_as_large_as_ours():
         "decoder.dense": "dense",
     }
     for one, other in copies.items():
-        copy.get_submodule(other).load_state_dict(ours.get_submodule(one).state_dict())
+        plain.get_submodule(other).load_state_dict(ours.get_submodule(one).state_dict())
     source, target, lens = torch.randint(11, (3, 4)), torch.randint(11, (3, 5)), torch.tensor([4, 1, 2])
-    torch.testing.assert_close(copy(source, target, lens), ours(source, target, lens))
+    torch.testing.assert_close(plain(source, target, lens), ours(source, target, lens))
 
 
 def test_a_record_is_written_where_it_is_told(tmp_path, capsys):
     sizes = attention.Sizes()
-    main("attention", lambda sizes: {"found": sizes.lengths}, sizes, attention.SMOKE, ["--out", str(tmp_path)])
+    main("attention", lambda sizes, device: {"found": sizes.lengths}, sizes, attention.QUICK, ["--out", str(tmp_path)])
     path = tmp_path / "benchmark_attention.json"
     assert capsys.readouterr().out.strip() == str(path)
     record = json.loads(path.read_text())
@@ -193,60 +245,122 @@ def test_a_record_is_written_where_it_is_told(tmp_path, capsys):
     [
         ([], True, "files that differ from the commit are no measurement"),
         ([], None, "files that differ from the commit are no measurement"),
-        (["--smoke"], False, "tiny sizes are no measurement"),
+        (["--quick"], False, "tiny sizes are no measurement"),
     ],
 )
 def test_what_cannot_be_repeated_is_not_kept(arguments, dirty, message, monkeypatch, capsys):
     monkeypatch.setattr(runner, "_source", lambda: {"commit": "a", "dirty": dirty})
     with pytest.raises(SystemExit):
-        main("attention", lambda sizes: pytest.fail("measured"), None, None, arguments)
+        main("attention", lambda *args: pytest.fail("measured"), None, None, arguments)
     assert message in capsys.readouterr().err
 
 
-def test_the_tables_show_every_ratio(records, tmp_path, monkeypatch):
+def test_the_page_shows_every_contest(records, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    for name in ("attention", "growth", "book"):
-        assert f"python -m benchmarks.{name}" in getattr(measured, f"{name}_table")()
-    assert "python -m benchmarks.training" in measured.models_table()
-    assert {verdict for *_, verdict in measured.bars()} == {"not measured"}
+    empty = measured.page()
+    for name in SUITE:
+        assert f"Not measured: `python -m benchmarks.{name}` was not run" in empty
+    assert "No benchmark was run yet" in measured.readme_table() and "<svg" not in empty
     monkeypatch.setattr(results, "FOLDER", records)
-    table, found = measured.attention_table(), load(records, "attention")
-    for case, peers in found["function"].items():
-        for peer, of in peers.items():
-            of = {way: of[way] + (found["long"][case][peer][way] if case in found["long"] else []) for way in of}
-            cells = " | ".join(f"{a:.2f} / {b:.2f}" for a, b in zip(of["forward"], of["both"], strict=True))
-            assert f"| {cells} |" in table, case
-    table = measured.models_table()
-    for work, peers in load(records, "training")["work"].items():
-        for peer, of in peers.items():
-            assert f"| training step, {work} | {peer} | {of['time']:.2f} | " in table
-    for name in ("translation", "decoding"):
-        for work, peers in load(records, name)["work"].items():
-            assert all(f"| {work} | {peer} | {ratio:.2f} |" in table for peer, ratio in peers.items())
-    assert all(f"| {of['work']:.2f} |" in measured.growth_table() for of in load(records, "growth")["growth"])
+    page = measured.page()
+    for name in ("attention", "training", "translation", "decoding"):
+        for of in load(records, name)["contests"]:
+            for whose, found in of["contestants"].items():
+                assert f"| {of['what']} | {whose} | {found['per_second']:,.4g} {of['unit']} |" in page
+    for of in load(records, "cost")["curves"]:
+        assert f"| {of['formula_exponent']:.2f} | {of['measured_exponent']:.2f} |" in page
+    labels = re.findall(r'<svg [^>]*aria-label="([^"]+)"', page)
+    assert len(labels) == page.count("<svg") == 3 and all(len(label) > 20 for label in labels)
+    assert not re.search(r"<figure(?:(?!</figure>).)*\n\n", page, re.S), "an empty line ends HTML in Markdown"
+    behind = page.split("## Where ours is behind")[1].split("## ")[0]
+    assert any(verdict == MISSED for verdict, _ in (bar.judge() for bar in BARS)) == ("Why, is not" in behind)
+    assert "no GPU could be had" in page and load(records, "attention")["date"][:10] in measured.readme_table()
 
 
-def test_each_bar_is_judged(records, tmp_path, monkeypatch):
+def test_bars_are_judged_by_the_worst_contest(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    attention_record, training_record = load(records, "attention"), load(records, "training")
-    flat = {case: {peer: {"forward": [1.0, 1.0], "both": [1.0, 1.0]} for peer in of}
-            for case, of in attention_record["function"].items()}  # fmt: skip
-    module = {"causal": {"nn.MultiheadAttention": {"forward": [0.9, 0.9], "both": [0.9, 0.9]}}}
-    attention_record |= {"function": flat, "module": module, "long": {}}
-    of = {"time": 1.02, "low": 0.99, "high": 1.1, "memory": 1.0}
-    training_record["work"] = {"X": {"a": of, "b": {**of, "low": 1.01}, "c": {**of, "time": 0.9}},
-                               "T, 512 tokens": {"D2L's formulation": {**of, "time": 0.6, "low": 0.55}}}  # fmt: skip
-    for name, record in (("attention", attention_record), ("training", training_record)):
-        (tmp_path / f"benchmark_{name}.json").write_text(json.dumps(record))
-    found = {asked: verdict for asked, _, verdict in measured.bars()}
-    assert found["attention at most 1.05 of torch's fused kernel"] == "met"
-    assert found["step of X, at most 1 of a"] == "within the spread" and found["step of X, at most 1 of b"] == "missed"
-    assert found["step of X, at most 1 of c"] == "met"
-    assert found["step of T, 512 tokens, at most 0.5 of D2L's formulation"] == "missed"
-    flat["causal"]["sdpa"]["both"][1] = 1.06
-    (tmp_path / "benchmark_attention.json").write_text(json.dumps(attention_record))
-    (said, verdict), *_ = [(said, verdict) for asked, said, verdict in measured.bars() if "1.05" in asked]
-    assert verdict == "missed" and "causal, forward and backward at 8 tokens" in said
+
+    def record(*ratios, versions=()):
+        contests = [
+            {"what": f"work {i}", "kind": "a", "contestants": {"ours": {}, "peer": {"ratio": ratio}}}
+            for i, ratio in enumerate(ratios)
+        ]
+        text = json.dumps({"contests": contests, "versions": dict(versions)})
+        (tmp_path / "benchmark_x.json").write_text(text, encoding="utf-8")
+
+    equal, half = Bar("", "x", ("peer",)), Bar("", "x", ("peer",), 0.5)
+    assert equal.judge() == (NOT, "`python -m benchmarks.x` was not run")
+    assert equal.judge("cuda") == (NOT, "no GPU could be had")
+    record([0.9, 0.95, 1.1], [0.99, 1.02, 1.1])
+    assert equal.judge() == (MET, "2 of 2; at worst 1.02 (0.99 to 1.10): work 1")
+    record([0.9, 0.95, 1.1], [1.01, 1.02, 1.1])
+    assert equal.judge()[0] == MISSED and "1 of 2" in equal.judge()[1]
+    assert equal.behind() == [("work 1", [1.01, 1.02, 1.1])]
+    record([0.9, 1.06, 1.1])
+    assert equal.judge()[0] == MISSED  # a wide spread is no excuse
+    record([0.4, 0.51, 0.6])
+    assert half.judge()[0] == MISSED  # a number to reach is to be reached by the median
+    stranger = Bar("", "x", ("timm",), wants="timm")
+    record([1, 1, 1], versions={"timm": None})
+    assert stranger.judge() == (NOT, "`timm` was not installed")
+    assert Bar("", "x", ("peer",), where={"kind": "b"}).judge() == (NOT, "the record has no such contest")
+    (tmp_path / "benchmark_x.json").write_text('{"work": {}}', encoding="utf-8")
+    assert equal.judge()[0] == NOT  # a record of another form
+
+
+def test_every_bar_finds_its_contests(records, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", records)
+    reasons = {bar.text: bar.judge()[1] for bar in BARS if isinstance(bar, Bar) and bar.judge()[0] == NOT}
+    at_full_size = {"... twice as fast at 512 tokens", "Decoding 32 sequences 1.5 times as fast", "... as `timm`'s"}
+    assert set(reasons) <= at_full_size, reasons
+
+
+def test_the_list_names_all_and_a_stranger_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(__main__.subprocess, "run", lambda *args: pytest.fail("started"))
+    __main__.main([])
+    listed = capsys.readouterr().out
+    assert all(f"\n{name}" in f"\n{listed}" for name in (*SUITE, *OTHERS))
+    with pytest.raises(SystemExit):
+        __main__.main(["attention", "atention"])
+    assert "there is no benchmark atention, only attention" in capsys.readouterr().err
+
+
+def test_all_are_run_in_turn_and_a_failure_is_told(monkeypatch):
+    started = []
+
+    class Done:
+        returncode = 0
+
+    def run(words):
+        started.append(words[2:])
+        done = Done()
+        done.returncode = int("benchmarks.training" in words)
+        return done
+
+    monkeypatch.setattr(__main__.subprocess, "run", run)
+    with pytest.raises(SystemExit, match="not measured: training"):
+        __main__.main(["all", "--quick", "--out", "x", "--device", "cuda"])
+    assert started == [[f"benchmarks.{name}", "--quick", "--out", "x", "--device", "cuda"] for name in ON_GPU]
+
+
+@pytest.mark.parametrize(("series", "message"), [({}, "positive"), ({"a": [(1, 0)]}, "positive")])
+def test_a_chart_needs_what_has_a_logarithm(series, message):
+    with pytest.raises(ValueError, match=message):
+        _chart.lines("alt", series, "x", "y")
+    with pytest.raises(ValueError, match="6 lines"):
+        _chart.lines("alt", {name: [(1, 1)] for name in "abcdef"}, "x", "y")
+
+
+def test_the_heaviest_pages_are_those_of_a_built_book(tmp_path):
+    with pytest.raises(FileNotFoundError, match="`make book` makes it"):
+        book.largest(tmp_path, 1)
+    for name, size in (("index", 5), ("a", 50), ("b", 10)):
+        (tmp_path / f"{name}.html").write_text("x" * size)
+    assert book.largest(tmp_path, 2) == ["a.html", "b.html"]
+
+
+def test_the_page_is_in_step():
+    assert measured.sync(check=True) == [], "mend with: make sync"
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -257,38 +371,3 @@ def test_what_is_recorded_is_of_a_clean_tree_and_of_these_sizes(name):
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["source"]["dirty"] is False
     assert record["config"] == results.as_json(MODULES[name].Sizes())
-
-
-def test_the_book_is_measured_where_there_is_one_at_a_commit(tmp_path, monkeypatch):
-    book = pytest.importorskip("benchmarks.book")
-    monkeypatch.setattr(book, "ROOT", tmp_path)
-    with pytest.raises(SystemExit, match="there is no book"):
-        book.main()
-    page = tmp_path / "_build" / "html" / book.figure_start.PAGE
-    page.parent.mkdir(parents=True)
-    page.write_text("a page")
-    monkeypatch.setattr(book.runner, "_source", lambda: {"commit": "a", "dirty": True})
-    with pytest.raises(SystemExit, match="commit first"):
-        book.main()
-
-
-def test_the_table_of_the_book_names_its_heaviest_page(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "FOLDER", tmp_path)
-    pages = {"01_light": {"kB": 300.0, "requests": 20}, "02_heavy": {"kB": 900.0, "requests": 31}}
-    found = {"pages": pages, "build_s": 300.0, "figure_s": 2.04, "device": {"name": "a machine"}, "date": "2026-01-02T"}
-    (tmp_path / "benchmark_book.json").write_text(json.dumps(found))
-    table = measured.book_table()
-    assert (
-        "| built, all 2 chapters executed | 5.0 min |" in table
-        and "`02_heavy`, first visit | 900 kB in 31 req" in table
-    )
-    assert ("the book built in under 8 minutes", "5.0 min", "met") in measured.bars()
-    (tmp_path / "benchmark_book.json").write_text(json.dumps({**found, "build_s": None}))
-    assert ("the book built in under 8 minutes", "", "not measured") in measured.bars()
-
-
-def test_quality_stands_beside_published_recipes():
-    table = measured.quality_table()
-    small = results.load("gpt_shakespeare", "cpu")["metrics"]
-    assert f"| {small['crops'][0]:.3f} | " in table and f"| {small['rival']['crops']:.3f} | " in table
-    assert table.count("\n") == 5

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import benchmarks
 from d2lmini import results
 from d2lmini.experiments import runner
 
@@ -43,7 +44,8 @@ def test_every_file_here_is_known():
     names = {path.name for path in results.FOLDER.glob("*.json")}
     assert names - {f"{name}.{preset}.json" for name, preset in results.recorded()} <= {
         "run_times.json",
-        *(f"benchmark_{name}.json" for name in ("attention", "models", "decoding", "grading")),
+        *(f"benchmark_{name}.json" for name in (*benchmarks.SUITE, "book", "grading")),
+        *(f"benchmark_{name}_cuda.json" for name in benchmarks.ON_GPU),
         "figure_start.json",
     }
 

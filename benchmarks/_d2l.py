@@ -1,9 +1,84 @@
-"""D2L's Transformer in plain modules: weights made by a softmax in every layer, masks as in the book (11.3 to 11.7)."""
+"""D2L's Transformer as a contestant: from its own package where that is installed, else as the book describes it.
 
+`pip install --no-deps d2l` is enough: of what its one file imports, and this environment lacks, the Transformer needs
+nothing.
+"""
+
+import importlib
+import importlib.util
 import math
+import sys
+from unittest.mock import MagicMock
 
 import torch
 from torch import nn
+
+# what d2l/torch.py imports, for the sake of plots, data sets and pictures
+_IMPORTED = (
+    *("torchvision", "torchvision.transforms", "PIL", "PIL.Image", "pandas", "requests", "IPython", "IPython.display"),
+    *("matplotlib", "matplotlib.pyplot", "matplotlib_inline", "matplotlib_inline.backend_inline"),
+    *("scipy", "scipy.spatial"),
+)
+
+
+def published():
+    """The module ``d2l.torch``, with stand-ins for what it imports in vain; None where the package is not installed."""
+    if importlib.util.find_spec("d2l") is None:
+        return None
+    absent = [name for name in _IMPORTED if name not in sys.modules and not _is_there(name)]
+    sys.modules.update({name: MagicMock() for name in absent})
+    try:
+        return importlib.import_module("d2l.torch")
+    finally:  # nobody else is to find them
+        for name in absent:
+            del sys.modules[name]
+
+
+def _is_there(name):
+    top = name.split(".")[0]
+    return not isinstance(sys.modules.get(top), MagicMock) and importlib.util.find_spec(top) is not None
+
+
+def transformer(vocab, h, ffn, heads, blocks, dropout):
+    """D2L's Transformer of section 11.7.
+
+    Returns:
+        str, whose code it is: "d2l" or "D2L's formulation"; and a module from source (B, S), target (B, T) and lengths
+        (B,) to logits (B, T, V).
+    """
+    d2l = published()
+    if d2l is None:
+        return "D2L's formulation", PlainTransformer(vocab, h, ffn, heads, blocks, dropout)
+    return "d2l", PublishedTransformer(d2l, vocab, h, ffn, heads, blocks, dropout)
+
+
+class PublishedTransformer(nn.Module):
+    """The encoder of the package, and the decoder put together of its parts: the package has no decoder of its own."""
+
+    def __init__(self, d2l, vocab, h, ffn, heads, blocks, dropout):
+        super().__init__()
+        self.encoder = d2l.TransformerEncoder(vocab, h, ffn, heads, blocks, dropout)
+        self.embedding, self.positions = nn.Embedding(vocab, h), d2l.PositionalEncoding(h, dropout)
+        self.blks = nn.ModuleList()
+        for _ in range(blocks):
+            attentions = nn.ModuleList(d2l.MultiHeadAttention(h, heads, dropout) for _ in range(2))
+            addnorms = nn.ModuleList(d2l.AddNorm(h, dropout) for _ in range(3))
+            parts = {"attentions": attentions, "addnorms": addnorms, "ffn": d2l.PositionWiseFFN(ffn, h)}
+            self.blks.append(nn.ModuleDict(parts))
+        self.dense = nn.Linear(h, vocab)
+
+    def forward(self, source, target, lens):
+        memory = self.encoder(source, lens)
+        X = self.positions(self.embedding(target) * math.sqrt(self.embedding.embedding_dim))
+        causal = torch.arange(1, X.shape[1] + 1, device=X.device).repeat(len(X), 1)  # (B, T)
+        for blk in self.blks:
+            X = blk["addnorms"][0](X, blk["attentions"][0](X, X, X, causal))
+            X = blk["addnorms"][1](X, blk["attentions"][1](X, memory, memory, lens))
+            X = blk["addnorms"][2](X, blk["ffn"](X))
+        return self.dense(X)
+
+
+# --- the same, plainly: D2L 11.3, 11.5 to 11.7
 
 
 class PlainAttention(nn.Module):
@@ -24,7 +99,7 @@ class PlainAttention(nn.Module):
         scores = torch.bmm(queries, keys.transpose(1, 2)) / math.sqrt(queries.shape[-1])
         lens = valid_lens.repeat_interleave(scores.shape[1]) if valid_lens.dim() == 1 else valid_lens.reshape(-1)
         rows = scores.reshape(-1, scores.shape[-1])
-        rows[torch.arange(rows.shape[1])[None] >= lens[:, None]] = -1e6
+        rows[torch.arange(rows.shape[1], device=rows.device)[None] >= lens[:, None]] = -1e6
         self.weights = rows.view(scores.shape).softmax(-1)  # kept, as in the book
         output = torch.bmm(self.dropout(self.weights), values)
         B, n = output.shape[0] // self.heads, output.shape[1]
@@ -81,7 +156,7 @@ class PlainTransformer(nn.Module):
         for block in self.encoder:
             memory = block(memory, lens)
         X = self.embed(self.embeddings[1], target)
-        causal = torch.arange(1, X.shape[1] + 1).repeat(len(X), 1)
+        causal = torch.arange(1, X.shape[1] + 1, device=X.device).repeat(len(X), 1)
         for block in self.decoder:
             X = block(X, causal, memory, lens)
         return self.dense(X)
