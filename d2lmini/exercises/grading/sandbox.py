@@ -219,7 +219,8 @@ class AnswerProcess:
         try:
             found, error = done.get(timeout=max(self.left, 0.0))
         except queue.Empty:
-            raise HostError("had to be stopped, it did not end in time: is there an endless loop?", "timeout", "timeout") from None
+            said = "had to be stopped, it did not end in time: is there an endless loop?"
+            raise HostError(said, "timeout", "timeout") from None
         self.left -= time.monotonic() - start
         if isinstance(error, HostError):
             raise error
