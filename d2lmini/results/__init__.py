@@ -11,7 +11,6 @@ SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment a
 # Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
-    "long_context": "new: GPTs past the length of their training, by positions; about 30 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
     "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
     "vision_d2l": "new: two epochs as published, and the cure; about 30 min",
