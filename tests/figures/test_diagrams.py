@@ -34,6 +34,7 @@ ALL = [
     diagrams.alignment(),
     diagrams.clip(),
     diagrams.multi_head(),
+    diagrams.sequence_to_sequence(),
 ]
 
 
@@ -285,3 +286,25 @@ def test_the_shapes_of_multi_head_attention_are_those_of_a_call():
     shown = words(diagrams.multi_head(3, 4).on(layer, torch.rand(2, 5, 12), *torch.rand(2, 2, 7, 12)))
     assert {"(2, 5, 12)", "(2, 7, 12)", "(2, 3, 5, 4)", "(2, 3, 7, 4)", "(2, 3, 5, 7)"} <= set(shown)
     assert "in each of 3 heads" in shown
+
+
+class TwoTranslators(nn.Module):
+    """One encoder with both decoders of chapter 04, under the names that the diagram has."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = d2l.Seq2SeqEncoder(11, 4, 8, 1)
+        self.plain, self.attention = d2l.Seq2SeqDecoder(13, 4, 8, 1), d2l.Seq2SeqAttentionDecoder(13, 4, 8, 1)
+
+    def forward(self, src, tgt):
+        encoded = self.encoder(src)
+        return [decoder(tgt, decoder.init_state(encoded))[0] for decoder in (self.plain, self.attention)]
+
+
+def test_the_shapes_of_the_encoder_decoders_are_those_of_a_call():
+    model, diagram = TwoTranslators().eval(), diagrams.sequence_to_sequence()
+    shown = words(diagram.on(model, torch.randint(11, (2, 5)), torch.randint(13, (2, 6))))
+    assert {"(5, 2, 8)", "(2, 1, 8)", "(2, 8)"} <= set(shown) and shown.count("(2, 6, 13)") == 2
+    assert not any("(B" in text for text in shown)
+    parts = dict(model.named_modules())
+    assert {"encoder", "plain", "attention", "attention.attention"} <= diagram.places.keys() & parts.keys()

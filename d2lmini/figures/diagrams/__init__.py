@@ -6,6 +6,8 @@ clip.py          CLIP: pictures and texts in one space
 drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
 efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
+multi_head.py    multi-head attention: cut into heads, an attention in each, side by side
+recurrent.py     a recurrent encoder-decoder, without and with attention
 scaling.py       where a budget of compute goes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
@@ -20,6 +22,7 @@ from .drawing import Diagram
 from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
 from .multi_head import multi_head
+from .recurrent import sequence_to_sequence
 from .scaling import budget
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
@@ -40,6 +43,7 @@ __all__ = [
     "masked_targets",
     "multi_head",
     "residual_forms",
+    "sequence_to_sequence",
     "shifted_targets",
     "switch",
     "t5",
