@@ -1,7 +1,7 @@
 r"""AdamW by hand
 
 Adam keeps two running means for each number w, of its gradient g and of the square of that. In D2L's letters (section
-12.10; elsewhere they are m and v):
+12.10; the chapter writes m for v):
 
 $$v_t = \beta_1 v_{t-1} + (1 - \beta_1)\, g_t, \qquad s_t = \beta_2 s_{t-1} + (1 - \beta_2)\, g_t^2 .$$
 
