@@ -130,8 +130,8 @@ BARS = (
         "attention",
         ("nn.MultiheadAttention",),
         1,
-        reason="At such lengths both spend nearly all their time in the same kernel and the same four products, so they "
-        "are equal to about a per cent.",
+        reason="At such lengths both spend most of their time in the same kernel and the same four products: equal to "
+        "about a per cent.",
     ),
     Bar(
         "The Transformer's training step as fast as D2L's",
@@ -139,8 +139,8 @@ BARS = (
         D2L,
         None,
         {"model": "transformer"},
-        reason="Dropout of the weights is not in torch's fused kernel for CPUs, so with it ours runs the formula as D2L's "
-        "does; without dropout it is ahead, in the row beside it.",
+        reason="Dropout of the weights is not in torch's fused kernel for CPUs, so with it ours runs the formula, as D2L's "
+        "does; at nine tokens attention is a small part of the step, and without dropout the two are equal, too.",
     ),
     Bar(
         "... twice as fast at 512 tokens",
@@ -148,8 +148,8 @@ BARS = (
         D2L,
         0.5,
         {"model": "transformer", "T": 512},
-        reason="Of the multiplications of an attention layer of h = 256 features half are its four projections, 4 h² "
-        "against 2 T h for a token, and these are the same in both; attention alone takes about half of the formula's time.",
+        reason="Half of the multiplications of an attention layer are its projections here, 4 h² beside 2 T h for a token, "
+        "with h = 256, and these are the same in both; attention alone takes about half of the formula's time.",
     ),
     Bar("... as fast as `nn.Transformer`'s", "training", ("nn.Transformer",), None, {"model": "transformer"}),
     Bar("A ViT's as fast as `transformers`'", "training", ("transformers",), None, {"model": "vit"}),
@@ -177,8 +177,8 @@ BARS = (
         ("transformers",),
         2 / 3,
         {"sentences": 32},
-        reason="The larger the matrices or the vocabulary, the more of a step goes into the products with them, which both "
-        "have to do.",
+        reason="The larger the matrices or the vocabulary, the more of a step goes into the products with them, which "
+        "both have to do.",
     ),
     Value(
         "GPT-2 124M trains at 45 % of the card's measured matrix rate",
