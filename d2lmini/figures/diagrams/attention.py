@@ -26,7 +26,7 @@ def compare_normalise_mix(
         f"compare: {compare}, of every query with every key, gives T by S scores. Second step, normalise: {normalise} "
         "makes T by S weights of them, which sum to one for each query. Third step, mix: the values are added up by "
         "these weights, which gives an output of E numbers for each of the T queries.",
-        "T queries and S keys of D numbers each; S values of E numbers, one for each key. Rows are queries, columns keys.",
+        "T queries and S keys of D numbers each; S values of E numbers, one for each key.",
     )
     diagram.text("Q", (-2.3, 0), f"{queries} Q").text("K", (0, 0), f"{keys} K").text("V", (2.3, 0), f"{values} V")
     diagram.box("compare", (0, 1.5), f"compare: {compare}", width=2.8, accent="blue")
