@@ -139,8 +139,8 @@ BARS = (
         D2L,
         None,
         {"model": "transformer"},
-        reason="Dropout of the weights is not in torch's fused kernel for CPUs, so with it ours runs the formula, as D2L's "
-        "does; at nine tokens attention is a small part of the step, and without dropout the two are equal, too.",
+        reason="Dropout of the weights is not in torch's fused kernel for CPUs, so with it ours runs the formula, as "
+        "D2L's does; at nine tokens attention is a small part of the step, and without dropout the two are equal, too.",
     ),
     Bar(
         "... twice as fast at 512 tokens",
@@ -148,8 +148,8 @@ BARS = (
         D2L,
         0.5,
         {"model": "transformer", "T": 512},
-        reason="Half of the multiplications of an attention layer are its projections here, 4 h² beside 2 T h for a token, "
-        "with h = 256, and these are the same in both; attention alone takes about half of the formula's time.",
+        reason="Half of the multiplications of an attention layer are its projections here, 4 h² beside 2 T h for a "
+        "token, with h = 256, and these are the same in both; attention alone takes about half of the formula's time.",
     ),
     Bar("... as fast as `nn.Transformer`'s", "training", ("nn.Transformer",), None, {"model": "transformer"}),
     Bar("A ViT's as fast as `transformers`'", "training", ("transformers",), None, {"model": "vit"}),

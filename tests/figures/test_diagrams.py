@@ -35,6 +35,7 @@ ALL = [
     diagrams.clip(),
     diagrams.multi_head(),
     diagrams.sequence_to_sequence(),
+    diagrams.compare_normalise_mix(),
 ]
 
 
@@ -126,6 +127,29 @@ def test_the_shapes_of_gpt_are_those_of_a_call(norm_first, tied):
     for name in ("attention", "addnorm1", "ffn", "addnorm2"):
         assert name in diagram.places and f"blks.0.{name}" in parts
     assert ("same matrix" in shown) == tied and shown.count("layer norm") == (3 if norm_first else 2)
+
+
+class Product(nn.Module):
+    def forward(self, left, right):
+        return left @ right
+
+
+class ThreeSteps(nn.Module):
+    """Attention whose steps have the names that the diagram has."""
+
+    def __init__(self):
+        super().__init__()
+        self.compare, self.normalise, self.mix = Product(), nn.Softmax(dim=-1), Product()
+
+    def forward(self, queries, keys, values):
+        return self.mix(self.normalise(self.compare(queries, keys.mT)), values)
+
+
+def test_the_shapes_of_the_three_steps_are_those_of_a_call():
+    diagram = diagrams.compare_normalise_mix("a kernel", "divide by the sum", ("dates", "days", "prices"))
+    shown = words(diagram.on(ThreeSteps(), torch.randn(4, 3), torch.randn(6, 3), torch.randn(6, 2)))
+    assert {"(4, 3)", "(6, 3)", "(6, 2)", "(4, 6)", "(4, 2)"} <= set(shown)
+    assert {"compare: a kernel", "normalise: divide by the sum", "dates Q", "days K", "prices V"} <= set(shown)
 
 
 def test_targets_are_the_tokens_shifted_by_one():

@@ -1,6 +1,7 @@
 """Diagrams: how things are put together, drawn by one hand; each is a function that returns a `Diagram`.
 
 alignment.py     from pretraining to preferences
+attention.py     the three steps of every attention
 bert.py          BERT: the stack with its two heads, its targets, its heads for tasks
 clip.py          CLIP: pictures and texts in one space
 drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
@@ -16,6 +17,7 @@ transformer.py   the Transformer: encoder block, decoder block, the whole model
 """
 
 from .alignment import alignment
+from .attention import compare_normalise_mix
 from .bert import bert, masked_targets, task_heads
 from .clip import clip
 from .drawing import Diagram
@@ -35,6 +37,7 @@ __all__ = [
     "bert",
     "budget",
     "clip",
+    "compare_normalise_mix",
     "decoder_block",
     "decoding_loop",
     "encoder_block",
