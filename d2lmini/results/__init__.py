@@ -15,7 +15,6 @@ WAITING = {
     "long_context": "new: GPTs past the length of their training, by positions; about 30 min",
     "optimisers": "new: Adam, SGD and Muon, each at its best rate, and what else a recipe has; about 25 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
-    "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
     "vision_d2l": "new: two epochs as published, and the cure; about 30 min",
 }
 FIELDS = {
