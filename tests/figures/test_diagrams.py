@@ -32,6 +32,7 @@ ALL = [
     diagrams.budget(),
     diagrams.alignment(),
     diagrams.clip(),
+    diagrams.vision_transformer(),
 ]
 
 
@@ -123,6 +124,17 @@ def test_the_shapes_of_gpt_are_those_of_a_call(norm_first, tied):
     for name in ("attention", "addnorm1", "ffn", "addnorm2"):
         assert name in diagram.places and f"blks.0.{name}" in parts
     assert ("same matrix" in shown) == tied and shown.count("layer norm") == (3 if norm_first else 2)
+
+
+def test_the_shapes_of_the_vision_transformer_are_those_of_a_call():
+    model = d2l.ViT(12, 4, 8, 16, 2, 2, 0.0, 0.0, num_channels=3)
+    diagram = diagrams.vision_transformer()
+    shown = words(diagram.on(model, torch.randn(2, 3, 12, 12)))
+    assert {"(2, 3, 12, 12)", "(2, 9, 8)", "(2, 10, 8)", "(2, 10)"} <= set(shown)
+    assert not any("(B" in text for text in shown)
+    parts = dict(model.named_modules())
+    assert {"patch_embedding", "head"} <= diagram.places.keys() & parts.keys()
+    assert all(name in diagram.places and f"blks.0.{name}" in parts for name in ("ln1", "attention", "ln2", "mlp"))
 
 
 def test_targets_are_the_tokens_shifted_by_one():

@@ -10,6 +10,7 @@ scaling.py       where a budget of compute goes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
 transformer.py   the Transformer: encoder block, decoder block, the whole model
+vision.py        the vision Transformer
 """
 
 from .alignment import alignment
@@ -22,6 +23,7 @@ from .scaling import budget
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
 from .transformer import decoder_block, encoder_block, transformer
+from .vision import vision_transformer
 
 __all__ = [
     "Diagram",
@@ -41,4 +43,5 @@ __all__ = [
     "task_heads",
     "text_to_embeddings",
     "transformer",
+    "vision_transformer",
 ]
