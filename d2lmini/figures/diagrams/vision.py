@@ -15,11 +15,11 @@ def vision_transformer():
     """
     diagram = Diagram(
         "The vision Transformer",
-        "From the bottom up: images are cut into patches, and one matrix maps the pixels of each patch to a token. The "
-        "tokens stand in one row, a class token is put in front of them, and learned positions are added. L blocks follow, each with a layer norm "
-        "and self-attention, then a layer norm and a feed-forward network; what goes into either branch is added to "
-        "what comes out. At the end the output of the class token alone goes through a layer norm and a linear layer, "
-        "which gives a score for each class.",
+        "From the bottom up: images are cut into patches, and one matrix maps the pixels of each patch to a token. "
+        "The tokens stand in one row, a class token is put in front of them, and learned positions are added. L blocks "
+        "follow, each with a layer norm and self-attention, then a layer norm and a feed-forward network; what goes "
+        "into either branch is added to what comes out. At the end the output of the class token alone goes through a "
+        "layer norm and a linear layer, which gives a score for each class.",
     )
     diagram.text("images", (0, 0)).box("patch_embedding.conv", (0, 1.5), "cut into patches, × matrix", width=2.4)
     diagram.arrow("images", "patch_embedding.conv", "(B, c, y, x)", of="input 0", side="left")
