@@ -12,7 +12,6 @@ SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment a
 WAITING = {
     "image_gpt": "new: all of Fashion-MNIST; about 20 min",
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
-    "vision_cnn": "new: three seeds of one recipe for four networks; about 25 min",
     "vision_d2l": "new: two epochs as published, and the cure; about 30 min",
 }
 FIELDS = {

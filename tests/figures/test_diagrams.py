@@ -36,6 +36,7 @@ ALL = [
     diagrams.multi_head(),
     diagrams.sequence_to_sequence(),
     diagrams.compare_normalise_mix(),
+    diagrams.vision_transformer(),
 ]
 
 
@@ -150,6 +151,17 @@ def test_the_shapes_of_the_three_steps_are_those_of_a_call():
     shown = words(diagram.on(ThreeSteps(), torch.randn(4, 3), torch.randn(6, 3), torch.randn(6, 2)))
     assert {"(4, 3)", "(6, 3)", "(6, 2)", "(4, 6)", "(4, 2)"} <= set(shown)
     assert {"compare: a kernel", "normalise: divide by the sum", "dates Q", "days K", "prices V"} <= set(shown)
+
+
+def test_the_shapes_of_the_vision_transformer_are_those_of_a_call():
+    model = d2l.ViT(12, 4, 8, 16, 2, 2, 0.0, 0.0, num_channels=3)
+    diagram = diagrams.vision_transformer()
+    shown = words(diagram.on(model, torch.randn(2, 3, 12, 12)))
+    assert {"(2, 3, 12, 12)", "(2, 8, 3, 3)", "(2, 10, 8)", "(2, 10)"} <= set(shown)
+    assert not any("(B" in text for text in shown)
+    parts = dict(model.named_modules())
+    assert {"patch_embedding.conv", "head"} <= diagram.places.keys() & parts.keys()
+    assert all(name in diagram.places and f"blks.0.{name}" in parts for name in ("ln1", "attention", "ln2", "mlp"))
 
 
 def test_targets_are_the_tokens_shifted_by_one():

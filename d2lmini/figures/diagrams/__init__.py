@@ -14,6 +14,7 @@ t5.py            T5, from an input with sentinels to its target; a layer of expe
 tokenization.py  from a text to tokens, ids and embeddings
 training.py      where the norm of a block stands, and the sizes there
 transformer.py   the Transformer: encoder block, decoder block, the whole model
+vision.py        the vision Transformer
 """
 
 from .alignment import alignment
@@ -30,6 +31,7 @@ from .t5 import switch, t5
 from .tokenization import text_to_embeddings
 from .training import residual_forms
 from .transformer import decoder_block, encoder_block, transformer
+from .vision import vision_transformer
 
 __all__ = [
     "Diagram",
@@ -53,4 +55,5 @@ __all__ = [
     "task_heads",
     "text_to_embeddings",
     "transformer",
+    "vision_transformer",
 ]
