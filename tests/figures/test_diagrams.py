@@ -33,6 +33,7 @@ ALL = [
     diagrams.budget(),
     diagrams.alignment(),
     diagrams.clip(),
+    diagrams.masked_scoring(),
 ]
 
 
@@ -72,6 +73,14 @@ def test_two_diagrams_on_a_page_do_not_share_ids():
     both = diagrams.transformer()._repr_html_() + diagrams.transformer()._repr_html_()
     ids = re.findall(r' id="([^"]+)"', both)
     assert len(ids) == 2 == len(set(ids))
+
+
+def test_the_shapes_of_masked_scoring_are_those_of_a_call():
+    layer = d2l.DotProductAttention()
+    inputs = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6), torch.tensor([2, 5])
+    shown = words(diagrams.masked_scoring().on(layer, *inputs))
+    assert {"(2, 3, 4)", "(2, 5, 4)", "(2, 5, 6)", "(2,)", "(2, 3, 6)"} <= set(shown)
+    assert shown.count("(2, 3, 5)") == 2 and layer.attention_weights.shape == (2, 3, 5)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -7,6 +7,7 @@ drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a
 efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
 scaling.py       where a budget of compute goes
+scoring.py       scoring, masked and in batches
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
 training.py      where the norm of a block stands, and the sizes there
@@ -20,6 +21,7 @@ from .drawing import Diagram
 from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
 from .scaling import budget
+from .scoring import masked_scoring
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
 from .training import residual_forms
@@ -36,6 +38,7 @@ __all__ = [
     "encoder_block",
     "gpt",
     "long_sequences",
+    "masked_scoring",
     "masked_targets",
     "residual_forms",
     "shifted_targets",
