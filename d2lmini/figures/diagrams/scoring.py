@@ -18,7 +18,7 @@ def masked_scoring():
         "From the bottom up: queries of shape (B, T, D) and keys of shape (B, S, D) meet in a score for each pair, "
         "(B, T, S). From the left comes a mask, made of the valid lengths: where it is false the score becomes minus "
         "infinity. A softmax along the keys turns each row of scores into weights, (B, T, S), which sum to one and are "
-        "zero where the mask is false. The weights mix the values, (B, S, E), which come past all of that on the right. "
+        "zero where the mask is false. The weights mix the values, (B, S, E), which come from the right. "
         "The output has a row for each query, (B, T, E).",
         "B sentences, T queries and S keys in each, D features of a query and of a key, E features of a value. "
         "Blue: what this chapter exchanges. Orange: what it adds for sentences of different length.",
@@ -31,7 +31,7 @@ def masked_scoring():
         "score", "mask", "(B, T, S)"
     )
     diagram.box("key < length", (-3.4, 2.2), width=1.5, accent="orange")
-    diagram.arrow("lengths", "key < length", "(B,)", of="input 3")
+    diagram.arrow("lengths", "key < length", "(B)", of="input 3")
     diagram.arrow("key < length", "mask", "true: may attend", leave="top", enter="left")
     diagram.box("softmax", (0, 6.2), "softmax along the keys", width=1.9).arrow("mask", "softmax", "(B, T, S)")
     diagram.box("mix", (0, 8.2), "weights times values", width=1.9).arrow("softmax", "mix", "weights (B, T, S)")
