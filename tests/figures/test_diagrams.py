@@ -37,6 +37,7 @@ ALL = [
     diagrams.sequence_to_sequence(),
     diagrams.compare_normalise_mix(),
     diagrams.vision_transformer(),
+    diagrams.masked_scoring(),
 ]
 
 
@@ -76,6 +77,14 @@ def test_two_diagrams_on_a_page_do_not_share_ids():
     both = diagrams.transformer()._repr_html_() + diagrams.transformer()._repr_html_()
     ids = re.findall(r' id="([^"]+)"', both)
     assert len(ids) == 2 == len(set(ids))
+
+
+def test_the_shapes_of_masked_scoring_are_those_of_a_call():
+    layer = d2l.DotProductAttention()
+    inputs = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6), torch.tensor([2, 5])
+    shown = words(diagrams.masked_scoring().on(layer, *inputs))
+    assert {"(2, 3, 4)", "(2, 5, 4)", "(2, 5, 6)", "(2)", "(2, 3, 6)"} <= set(shown)
+    assert shown.count("(2, 3, 5)") == 2 and layer.attention_weights.shape == (2, 3, 5)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -10,6 +10,7 @@ gpt.py           language models: the decoder-only stack, its targets, the loop 
 multi_head.py    multi-head attention: cut into heads, an attention in each, side by side
 recurrent.py     a recurrent encoder-decoder, without and with attention
 scaling.py       where a budget of compute goes
+scoring.py       scoring, masked and in batches
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
 training.py      where the norm of a block stands, and the sizes there
@@ -27,6 +28,7 @@ from .gpt import decoding_loop, gpt, shifted_targets
 from .multi_head import multi_head
 from .recurrent import sequence_to_sequence
 from .scaling import budget
+from .scoring import masked_scoring
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
 from .training import residual_forms
@@ -45,6 +47,7 @@ __all__ = [
     "encoder_block",
     "gpt",
     "long_sequences",
+    "masked_scoring",
     "masked_targets",
     "multi_head",
     "residual_forms",
