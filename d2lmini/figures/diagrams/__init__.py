@@ -6,6 +6,7 @@ clip.py          CLIP: pictures and texts in one space
 drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
 efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
+position.py      who reads whom in a sequence; a pair of features turned by its position
 scaling.py       where a budget of compute goes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
@@ -18,6 +19,7 @@ from .clip import clip
 from .drawing import Diagram
 from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
+from .position import mixing_layers, turned_pairs
 from .scaling import budget
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
@@ -35,10 +37,12 @@ __all__ = [
     "gpt",
     "long_sequences",
     "masked_targets",
+    "mixing_layers",
     "shifted_targets",
     "switch",
     "t5",
     "task_heads",
     "text_to_embeddings",
     "transformer",
+    "turned_pairs",
 ]
