@@ -108,12 +108,13 @@ def mixing_layers(num_tokens=5, width=3):
     diagram = _Sketch(
         "Three ways to mix a sequence",
         f"Three panels with the same {num_tokens} tokens below. Left, a convolution of width {width}: each vector "
-        f"reads its neighbours in the layer below, and the first token reaches the last after {steps['convolution']} layers. "
-        f"Middle, a recurrent network: each state reads its own token and the state before it, and the first token "
-        f"reaches the last after {steps['recurrent']} steps, which have to wait for each other. Right, self-attention: "
-        "each output reads every token, and the first token reaches the last in one step.",
-        "Orange: a shortest way from the first token to the last. N tokens, D features, a convolution of width w; the "
-        "work leaves constant factors out.",
+        "reads its neighbours in the layer below, and the first token reaches the last after "
+        f"{steps['convolution']} layers. Middle, a recurrent network: each state reads its own token and the state "
+        f"before it, and the first token reaches the last after {steps['recurrent']} steps, which have to wait for "
+        "each other. Right, self-attention: each output reads every token, and the first token reaches the last in "
+        "one step.",
+        "Orange: a shortest way from the first token to the last. N tokens, D features, width w; in a row: operations "
+        "of one layer that wait for each other. The work leaves constant factors out.",
     )
     top = max(row for edges, _ in found.values() for _, (row, _) in edges)
     for panel, (name, (edges, way)) in enumerate(found.items()):
