@@ -11,6 +11,7 @@ from torch import nn
 import d2lmini as d2l
 from d2lmini.figures import diagrams
 from d2lmini.figures.diagrams.drawing import Diagram, shapes_of
+from d2lmini.figures.diagrams.position import ways
 
 ALL = [
     diagrams.encoder_block(),
@@ -38,6 +39,8 @@ ALL = [
     diagrams.compare_normalise_mix(),
     diagrams.vision_transformer(),
     diagrams.masked_scoring(),
+    diagrams.mixing_layers(),
+    diagrams.turned_pairs(),
 ]
 
 
@@ -353,3 +356,37 @@ def test_the_shapes_of_the_encoder_decoders_are_those_of_a_call():
     assert not any("(B" in text for text in shown)
     parts = dict(model.named_modules())
     assert {"encoder", "plain", "attention", "attention.attention"} <= diagram.places.keys() & parts.keys()
+
+
+@pytest.mark.parametrize("width", [3, 5])
+def test_layers_read_what_is_drawn(width):
+    edges, way = ways(6, width)["convolution"]
+    conv, X = nn.Conv1d(1, 1, width, padding="same", bias=False), torch.eye(6)[:, None]  # (6, 1, 6): one input each
+    reads = (conv(X)[:, 0] != 0).tolist()  # of input i, which outputs see it
+    assert {(i, j) for (row, i), (_, j) in edges if row == 0} == {
+        (i, j) for i in range(6) for j in range(6) if reads[i][j]
+    }
+    assert len(way) == -(-5 // (width // 2)) and len(ways(6)["recurrent"][1]) == 6
+    assert len(ways(6)["self-attention"][1]) == 1 and len(ways(6)["self-attention"][0]) == 36
+    for edges, way in ways(6, width).values():
+        assert set(way) <= set(edges) and all(a[1] == b[0] for a, b in pairwise(way))
+        assert way[0][0] == (0, 0) and way[-1][1][1] == 5
+    page = diagrams.mixing_layers(6, width)._repr_html_()
+    assert page.count("var(--orange)") == sum(len(way) for _, way in ways(6, width).values())
+    with pytest.raises(ValueError, match="odd number"):
+        diagrams.mixing_layers(5, 4)
+
+
+def test_pairs_are_turned_as_the_package_turns_them():
+    diagram = diagrams.turned_pairs(query=(1.0, 0.0), key=(0.0, 1.0), query_at=1, key_at=2, later=3)
+    where = {name: (place.x, -place.y) for name, place in diagram.places.items()}
+    centre = [where[f"circle {i}"] for i in range(3)]
+    for panel, label, pair, position in (
+        (0, "3", (1, 0), 3),
+        (1, "q", (1, 0), 1),
+        (2, "q", (1, 0), 4),
+        (2, "k", (0, 1), 5),
+    ):
+        x, y = (a - b for a, b in zip(where[f"{panel} {label}"], centre[panel], strict=True))
+        expected = d2l.rotary(torch.tensor([[pair]], dtype=torch.float), offset=position)[0, 0]
+        torch.testing.assert_close(torch.tensor([x, y]) / (1.17 * 88), expected, rtol=0, atol=1e-4)

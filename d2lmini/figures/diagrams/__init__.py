@@ -9,6 +9,7 @@ efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
 multi_head.py    multi-head attention: cut into heads, an attention in each, side by side
 recurrent.py     a recurrent encoder-decoder, without and with attention
+position.py      who reads whom in a sequence; a pair of features turned by its position
 scaling.py       where a budget of compute goes
 scoring.py       scoring, masked and in batches
 t5.py            T5, from an input with sentinels to its target; a layer of experts
@@ -26,6 +27,7 @@ from .drawing import Diagram
 from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
 from .multi_head import multi_head
+from .position import mixing_layers, turned_pairs
 from .recurrent import sequence_to_sequence
 from .scaling import budget
 from .scoring import masked_scoring
@@ -49,6 +51,7 @@ __all__ = [
     "long_sequences",
     "masked_scoring",
     "masked_targets",
+    "mixing_layers",
     "multi_head",
     "residual_forms",
     "sequence_to_sequence",
@@ -58,5 +61,6 @@ __all__ = [
     "task_heads",
     "text_to_embeddings",
     "transformer",
+    "turned_pairs",
     "vision_transformer",
 ]
