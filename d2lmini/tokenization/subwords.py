@@ -87,7 +87,7 @@ class SubwordTokenizer:
 
     def encode_with_offsets(self, texts):
         """The ids of several texts, and from where in the text each of them is: as `BPETokenizer`'s."""
-        return [(encoding.ids, encoding.offsets) for encoding in self._tokenizer.encode_batch(_checked(texts))]
+        return [(encoding.ids, _offsets(encoding)) for encoding in self._tokenizer.encode_batch(_checked(texts))]
 
     def __getitem__(self, token):
         """The id of a token, as the library writes it.
@@ -148,6 +148,14 @@ class SubwordTokenizer:
             raise ValueError("by_hand has no special tokens, this encoding has")
         merges = json.loads(self._tokenizer.to_str())["model"]["merges"]
         return BytePairEncoding(BYTES, [(_bytes(left), _bytes(right)) for left, right in merges], "bytes")
+
+
+def _offsets(encoding):
+    """Offsets of the library, but for a ``▁`` that it put before the text: it is of no character."""
+    found = encoding.offsets
+    if encoding.tokens[:1] == ["▁"] and len(found) > 1 and found[0][1] > found[1][0]:
+        found = [(0, 0), *found[1:]]
+    return found
 
 
 def _checked(texts):

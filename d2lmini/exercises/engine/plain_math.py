@@ -16,6 +16,7 @@ _FUNCTIONS = {name: name for name in ("log", "exp", "sin", "cos", "tanh", "max",
 _FUNCTIONS |= {"sum": "∑", "prod": "∏", "int": "∫", "partial": "∂"}
 _OPERATORS = {"odot": "⊙", "mapsto": "↦", "to": "→", "times": "×", "cdot": "·", "le": "≤", "ge": "≥", "leq": "≤"}
 _OPERATORS |= {"geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "in": "∈", "propto": "∝", "equiv": "≡", "mid": "|"}
+_OPERATORS |= {"lor": "∨", "land": "∧"}
 _SYMBOLS = {"lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "nabla": "∇", "pm": "±", "infty": "∞", "top": "⊤"}
 _SYMBOLS |= {"ldots": "…", "dots": "…", "cdots": "⋯", "prime": "′", "left": "", "right": "", "bigl": "", "bigr": ""}
 
