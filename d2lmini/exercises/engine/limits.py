@@ -39,11 +39,10 @@ def _with_alarm(function, seconds):
             frame.f_trace = _escape
             frame = frame.f_back
         sys.settrace(lambda *_: None)
-        signal.setitimer(signal.ITIMER_REAL, REPEAT)  # not before: an alarm must not interrupt the one before it
         raise TimeUp
 
     handler, start = signal.signal(signal.SIGALRM, ring), time.monotonic()
-    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT)
     try:
         return function()
     finally:
