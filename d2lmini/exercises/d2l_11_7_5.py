@@ -14,8 +14,8 @@ the *online softmax*; fused kernels are built on it.
 Write `chunked_attention(queries, keys, values, chunk)` for queries (B, T, D), keys (B, S, D) and values (B, S, E), with
 the usual scores $\mathbf q^\top \mathbf k / \sqrt D$. It takes `chunk` keys at a time (the last chunk may be shorter,
 and `chunk` may exceed S), returns (B, T, E), the same as plain attention up to rounding, in values and gradients, and
-makes no tensor as large as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not allowed: you are
-writing it.
+makes no tensor as large as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not allowed, nor what
+this package has in its place: you are writing it.
 """
 
 import math
@@ -24,7 +24,9 @@ from functools import partial
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import d2lmini as d2l
 from d2lmini.exercises.engine import Code, Exercise, LargestTensor, Mutant
+from d2lmini.exercises.engine.provenance import Calls
 
 
 def chunked_attention(queries, keys, values, chunk):
@@ -97,6 +99,17 @@ def borrowed(queries, keys, values, chunk):
     return torch.nn.functional.scaled_dot_product_attention(*heads)[:, 0]
 
 
+def borrowed_here(queries, keys, values, chunk):
+    return d2l.tiled_attention(queries, keys, values, tile=chunk)
+
+
+def borrowed_sums(queries, keys, values, chunk):
+    softmax = d2l.OnlineSoftmax()
+    for k, v in zip(keys.split(chunk, 1), values.split(chunk, 1), strict=True):
+        softmax.add(queries @ k.mT / math.sqrt(queries.shape[-1]), v)
+    return softmax.average()
+
+
 def chunks_of_queries(queries, keys, values, chunk):
     return torch.cat([all_at_once(q, keys, values, chunk) for q in queries.split(chunk, 1)], 1)
 
@@ -157,12 +170,18 @@ def verify(t, answer):
     with (
         t.watching(LargestTensor, "numel") as largest,
         t.watching(partial(_Operations, S, chunk), "seen") as operations,
+        t.watching(partial(Calls, "d2lmini.efficient."), "names") as calls,
     ):
         t.call(answer, *inputs, chunk)
     t.that(
         not operations.seen["borrowed"],
         "borrowed",
         "this calls torch's own fused kernel; write the loop over the chunks yourself",
+    )
+    t.that(
+        not calls.names,
+        "ready",
+        "this calls the package's own attention in tiles, or its online softmax; write the three sums yourself",
     )
     t.that(
         largest.numel < 2 * T * S,
@@ -342,6 +361,8 @@ EXERCISE = Exercise(
                 Mutant("scores collected", "memory", function=chunks_of_softmax_kept),
                 Mutant("chunks of queries", "all-keys", function=chunks_of_queries),
                 Mutant("torch's kernel", "borrowed", function=borrowed),
+                Mutant("the package's tiles", "ready", function=borrowed_here),
+                Mutant("the package's sums", "ready", function=borrowed_sums),
                 Mutant("transposed", "shape", "return output / total", "return (output / total).mT"),
                 Mutant("detached", "grad", "scaled = queries", "scaled = queries.detach()"),
                 Mutant("values detached", "grad", "powers @ values[:, some]", "powers @ values[:, some].detach()"),

@@ -68,6 +68,13 @@ def _with_watcher(function, seconds):
     try:
         return function()
     finally:
-        with lock:  # none is sent from here on, and one that is under way is called back
+        try:
+            with lock:  # none is sent from here on
+                done.set()
+            # One that is under way is replaced by one for us, and caught. Calling it back (None) would leave Python 3.11
+            # with something always pending, and the next profiled or traced call would wait for it forever.
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(TimeUp))
+            while True:
+                pass
+        except TimeUp:
             done.set()
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(target, None)
