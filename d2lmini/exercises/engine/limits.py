@@ -71,8 +71,8 @@ def _with_watcher(function, seconds):
         try:
             with lock:  # none is sent from here on
                 done.set()
-            # One that is under way is replaced by one for us, and caught. Calling it back (None) would leave Python 3.11
-            # with something always pending, and the next profiled or traced call would wait for it forever.
+            # One that is under way is replaced by one for us, and caught. Calling it back (None) would leave something
+            # pending for ever in Python 3.11, and the next profiled or traced call would wait for it.
             ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(TimeUp))
             while True:
                 pass
