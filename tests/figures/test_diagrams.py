@@ -76,6 +76,12 @@ def test_nothing_is_drawn_outside_of_the_picture(diagram):
             assert top < float(node.get("y")) < top + height, text
 
 
+@pytest.mark.parametrize("diagram", ALL, ids=lambda d: d.title)
+def test_the_column_of_the_book_shows_it_whole(diagram):
+    column = 735  # pixels of the theme; wide screens may shrink a diagram to 0.8 of its size
+    assert 0.8 * float(svg(diagram).attrib["width"]) <= column
+
+
 def test_two_diagrams_on_a_page_do_not_share_ids():
     both = diagrams.transformer()._repr_html_() + diagrams.transformer()._repr_html_()
     ids = re.findall(r' id="([^"]+)"', both)

@@ -20,7 +20,9 @@ MARGIN = 16
 _ids = itertools.count()  # two diagrams of one page must not share the ids of their arrow heads
 _STYLE = """
 .d2lmini-diagram { margin: 0.5rem 0 1rem; overflow-x: auto; }
-.d2lmini-diagram svg { display: block; height: auto; background: none; }
+.d2lmini-diagram svg { display: block; height: auto; background: none; max-width: 100%; }
+.d2lmini-diagram svg { min-width: calc(0.92 * var(--width)); }
+@media (min-width: 768px) { .d2lmini-diagram svg { min-width: calc(0.8 * var(--width)); } }
 .d2lmini-diagram text { font: 13px system-ui, sans-serif; fill: currentColor; }
 .d2lmini-diagram text.shape { font: 12px ui-monospace, monospace; }
 .d2lmini-diagram figcaption { font-size: 0.9rem; font-weight: normal; margin-top: 0.3rem; }
@@ -232,9 +234,9 @@ class Diagram:
         left, top = min(xs) - MARGIN, min(ys) - MARGIN
         width, height = max(xs) - left + MARGIN, max(ys) - top + MARGIN
         return (
-            # 12 pixels of text do not shrink below 11 on a phone: what is wider scrolls
+            # text of 13 and 12 pixels does not shrink below 11 on a phone, below 9.6 elsewhere: what is wider scrolls
             f'<svg role="img" viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}" '
-            f'style="min-width:{0.92 * width:.0f}px" stroke-width="1.2" xmlns="http://www.w3.org/2000/svg">'
+            f'style="--width:{width:g}px" stroke-width="1.2" xmlns="http://www.w3.org/2000/svg">'
             f"<title>{html.escape(self.title)}</title><desc>{html.escape(self.description)}</desc>"
             f'<defs><marker id="{tip}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
             'orient="auto"><path d="M0 0.5L8 4L0 7.5z" fill="currentColor"/></marker></defs>'
