@@ -1,5 +1,6 @@
 """The built book in a real browser: alive, self-contained, readable in both themes and without JavaScript."""
 
+import json
 import re
 from pathlib import Path
 
@@ -48,6 +49,9 @@ def everything(page):
         "cut": page.locator("article pre").evaluate_all(
             "all => all.filter((n) => n.scrollWidth > n.clientWidth + 1).length"
         ),
+        "cut equations": page.locator("article mjx-container[display=true]").evaluate_all(
+            "all => all.filter((n) => n.scrollWidth > n.clientWidth + 1).map((n) => n.closest('section').id)"
+        ),
         "theme": page.evaluate("document.documentElement.dataset.theme"),
         **{kind: list(seen) for kind, seen in page.log.items()},  # axe adds to it
     }
@@ -86,6 +90,36 @@ def test_no_page_is_wider_than_the_screen(seen, name):
 @pytest.mark.parametrize("name", PAGES)
 def test_no_line_of_code_is_cut_off(seen, name):
     assert seen(name)["cut"] == 0
+
+
+@pytest.mark.parametrize("seen", ["light"], indirect=True)
+@pytest.mark.parametrize("name", PAGES)
+def test_no_equation_is_cut_off_on_a_wide_screen(seen, name):
+    assert seen(name)["cut equations"] == []
+
+
+# of each line of code: its text, and how far to the left each of its rows begins, in pixels
+ROWS = """all => all.map((line) => {
+  const words = [...line.querySelectorAll('span')].filter((word) => word.innerText.trim());
+  const boxes = words.flatMap((word) => [...word.getClientRects()]);
+  const starts = {};
+  for (const box of boxes) starts[box.bottom] = Math.min(box.left, starts[box.bottom] ?? Infinity);
+  return [line.textContent, Object.keys(starts).sort((a, b) => a - b).map((row) => starts[row])];
+})"""
+
+
+def test_a_long_line_of_code_goes_on_to_the_right_of_where_it_began(open_page, book_url):
+    page = open_page(f"{book_url}/chapters/17_scaling.html")
+    found = page.locator("article .cell_input pre .line").evaluate_all(ROWS)
+    wrapped = [(text, rows) for text, rows in found if len(rows) > 1]
+    assert wrapped and [text for text, (first, *others) in wrapped if min(others) < first + 20] == []
+
+
+def test_the_code_that_is_copied_is_the_code_of_the_cell(open_page, book_url):
+    page = open_page(f"{book_url}/chapters/17_scaling.html")
+    shown = page.locator("article .cell_input pre").evaluate_all("all => all.map((node) => node.textContent.trim())")
+    cells = json.loads((ROOT / "chapters" / "17_scaling.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert shown == ["".join(cell["source"]).strip() for cell in cells if cell["cell_type"] == "code"]
 
 
 @pytest.mark.parametrize("name", PAGES)
