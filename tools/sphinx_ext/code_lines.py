@@ -1,4 +1,4 @@
-"""Each line of code is an element that knows its indentation: where a line is too long, it goes on further to the right.
+"""Each line of code is an element that knows its indentation: what is too long goes on further to the right.
 
 The look is in book.css. What is copied from the page is the code as it was.
 """
