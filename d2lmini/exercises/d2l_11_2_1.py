@@ -364,7 +364,9 @@ Write $k_i$ for $k(\mathbf x, \mathbf x_i)$. By Bayes' rule $\hat P(c \mid \math
 \hat p(\mathbf x)$, so
 
 $$\ell(\mathbf x) = \frac{\hat p(\mathbf x, +1) - \hat p(\mathbf x, -1)}{\hat p(\mathbf x, +1) + \hat
-p(\mathbf x, -1)} = \frac{\frac1N \left(\sum_{i:\,y_i=+1} k_i - \sum_{i:\,y_i=-1} k_i\right)}{\frac1N\sum_j
+p(\mathbf x, -1)}$$
+
+$$= \frac{\frac1N \left(\sum_{i:\,y_i=+1} k_i - \sum_{i:\,y_i=-1} k_i\right)}{\frac1N\sum_j
 k_j} = \frac{\sum_i y_i k_i}{\sum_j k_j} = \sum_i \alpha(\mathbf x, \mathbf x_i)\, y_i = r(\mathbf x).$$
 
 The third step uses that $y_i$ is $+1$ on the first sum and $-1$ on the second, and that every example is in

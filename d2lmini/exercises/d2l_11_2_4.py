@@ -4,8 +4,9 @@ More data allow a narrower kernel. But how much narrower? Averages over wide nei
 the curve bends within them; averages over narrow ones are wrong because few noisy examples take part. The
 best width $w$ balances the two. As the number $N$ of stored examples grows it follows a power law,
 
-$$w_{\text{best}} \propto N^{\,p} \qquad\text{with an exponent } p < 0 \text{ that depends on the dimension }
-D \text{ of the keys.}$$
+$$w_{\text{best}} \propto N^{\,p}$$
+
+with an exponent $p < 0$ that depends on the dimension $D$ of the keys.
 
 First you measure $p$, then you explain it.
 """

@@ -3,8 +3,9 @@ r"""A learned embedding for each offset
 A score should know how far a key is from the query, and to which side. Give each offset $o$ from $-k$ to $k$ a
 learned vector $\mathbf a_o$ of length D, and let offsets beyond share the outermost vectors:
 
-$$\text{score}(t, s) = \frac{\mathbf q_t^\top (\mathbf k_s + \mathbf a_o)}{\sqrt D}, \qquad
-o = \text{position of the key less position of the query, clipped to } [-k, k] .$$
+$$\text{score}(t, s) = \frac{\mathbf q_t^\top (\mathbf k_s + \mathbf a_o)}{\sqrt D},$$
+
+where $o$ is the position of the key less the position of the query, clipped to $[-k, k]$.
 
 There are S keys at positions 0 to S - 1 and T queries, T at most S. The queries are the *last* T of these positions,
 as they are when keys of earlier tokens are kept in a cache. So the last query stands where the last key stands.

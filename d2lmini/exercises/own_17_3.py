@@ -259,8 +259,9 @@ EXERCISE = Exercise(
 Write `clip_loss(images, texts, log_scale)`:
 
 $$L = -\frac1{2B} \sum_n \left[ \log \frac{\exp s_{nn}}{\sum_m \exp s_{nm}}
-    + \log \frac{\exp s_{nn}}{\sum_m \exp s_{mn}} \right] , \qquad
-s_{nm} = \min(e^{\lambda}, 100) \, \cos(\mathbf v_n, \mathbf t_m) ,$$
+    + \log \frac{\exp s_{nn}}{\sum_m \exp s_{mn}} \right] ,$$
+
+$$s_{nm} = \min(e^{\lambda}, 100) \, \cos(\mathbf v_n, \mathbf t_m) ,$$
 
 with $\mathbf v_n$ the features of picture n, $\mathbf t_m$ those of text m and $\lambda$ the `log_scale`. The scale is
 learned: its gradient is checked as are those of the features.

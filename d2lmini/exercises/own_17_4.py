@@ -601,8 +601,9 @@ exceeds that. The check tries thousands of answers, too.
 For answers so many that each is unlikely, and with rewards that differ, $u = F(y)$ of one draw is uniform on [0, 1].
 The best of n has the density $n u^{n-1}$, and
 
-$$\mathrm{KL} = \int_0^1 n u^{n-1} \log (n u^{n-1}) \, du = \log n + (n-1) \int_0^1 n u^{n-1} \log u \, du
-  = \log n - \frac{n-1}n .$$
+$$\mathrm{KL} = \int_0^1 n u^{n-1} \log (n u^{n-1}) \, du = \log n + (n-1) \int_0^1 n u^{n-1} \log u \, du$$
+
+$$= \log n - \frac{n-1}n .$$
 
 Answers with a probability of their own, or with equal rewards, are a coarser view of such a case. By the data
 processing inequality a coarser view has no larger divergence, so it is a bound (Beirami et al. 2024). It grows with log

@@ -5,8 +5,9 @@ form of self-attention in UDL:
 
 $$\mathbf Q = \mathbf X \mathbf W_q + \mathbf 1 \mathbf b_q^\top, \quad
 \mathbf K = \mathbf X \mathbf W_k + \mathbf 1 \mathbf b_k^\top, \quad
-\mathbf V = \mathbf X \mathbf W_v + \mathbf 1 \mathbf b_v^\top, \quad
-\mathbf Y = \operatorname{softmax}(\mathbf Q \mathbf K^\top)\, \mathbf V ,$$
+\mathbf V = \mathbf X \mathbf W_v + \mathbf 1 \mathbf b_v^\top,$$
+
+$$\mathbf Y = \operatorname{softmax}(\mathbf Q \mathbf K^\top)\, \mathbf V ,$$
 
 with a softmax over each row. The whole derivative of $\mathbf Y$ in a matrix has four indices. What training needs is
 less: for some loss $L$ the gradient in $\mathbf Y$ is known, $\mathbf G = \partial L/\partial \mathbf Y$ of shape (N,
