@@ -196,8 +196,8 @@ def shifted_windows(side=8, window_size=4, shift=2, patches=((3, 3), (7, 7))):
         "computed: the map is rolled up and to the left, so that full windows hold several pieces, and a mask keeps "
         "the pieces of a window apart, along the dashed lines; the orange piece shares its window with the other "
         "corners of the picture and attends to none of them.",
-        "Dark: a patch; light: what it may attend to. Heavy lines: windows. Numbers: the pieces into which shifted "
-        "borders cut the picture. Dashed: what the mask keeps apart.",
+        "Full colour: a patch; faint colour: what it may attend to. Heavy lines: windows. Numbers: the pieces into "
+        "which shifted borders cut the picture. Dashed: what the mask keeps apart.",
     )
     colours, cell = ("var(--blue)", "var(--orange)"), 22
     here = [torch.zeros(side, side, dtype=torch.bool) for _ in patches]
@@ -255,8 +255,8 @@ def attention_both_ways(num_tokens=8, num_hiddens=6, window=4, groups=2):
         "a matrix of P by P weights. Right, channel attention: the token is a column with T features; columns attend "
         "to the columns of their group, and each group has a matrix of weights of the size of a group, h/G by h/G, "
         "however many patches there are. Both give T by h numbers again.",
-        "T patches, h channels, P patches in a window, G groups of h/G channels. Dark: a token; light: the tokens that "
-        "it may attend to.",
+        "T patches, h channels, P patches in a window, G groups of h/G channels. Full colour: a token; faint "
+        "colour: the tokens that it may attend to.",
     )
     row, column = torch.arange(num_tokens)[:, None], torch.arange(num_hiddens)
     one, other = torch.ones(shape, dtype=torch.bool), torch.ones(shape, dtype=torch.bool)
