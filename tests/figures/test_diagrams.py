@@ -11,7 +11,11 @@ from torch import nn
 import d2lmini as d2l
 from d2lmini.figures import diagrams
 from d2lmini.figures.diagrams.drawing import Diagram, shapes_of
+from d2lmini.figures.diagrams.multiscale import attended
 from d2lmini.figures.diagrams.position import ways
+from d2lmini.models.davit import ChannelAttention
+from d2lmini.models.swin import Swin, SwinConfig
+from d2lmini.vision.windows import WindowAttention
 
 ALL = [
     diagrams.encoder_block(),
@@ -41,6 +45,10 @@ ALL = [
     diagrams.masked_scoring(),
     diagrams.mixing_layers(),
     diagrams.turned_pairs(),
+    diagrams.pyramid(),
+    diagrams.pyramid(side=28, num_stages=3),
+    diagrams.shifted_windows(),
+    diagrams.attention_both_ways(),
 ]
 
 
@@ -396,3 +404,57 @@ def test_pairs_are_turned_as_the_package_turns_them():
         x, y = (a - b for a, b in zip(where[f"{panel} {label}"], centre[panel], strict=True))
         expected = d2l.rotary(torch.tensor([[pair]], dtype=torch.float), offset=position)[0, 0]
         torch.testing.assert_close(torch.tensor([x, y]) / (1.17 * 88), expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("img_size", "num_stages"), [(28, 2), (56, 3)])
+def test_the_shapes_of_the_pyramid_are_those_of_a_call(img_size, num_stages):
+    config = SwinConfig(img_size, num_hiddens=8, num_blks=(2,) * num_stages, num_heads=(1, 2, 4)[:num_stages])
+    model, side = Swin(config).eval(), img_size // 2
+    diagram = diagrams.pyramid(side, 7, num_stages)
+    shown = words(diagram.on(model, torch.rand(3, 1, img_size, img_size)))
+    last = f"7, 7, {8 * 2 ** (num_stages - 1)}"
+    assert {f"(3, {side}, {side}, 8)", f"(3, {last})", "(3, 10)"} <= set(shown) and not any("(B" in x for x in shown)
+    parts = dict(model.named_modules())
+    drawn = {name for name in diagram.places if name.startswith(("stages.", "merging."))} | {"ln_patches", "head"}
+    assert drawn <= parts.keys() and len(drawn) == 2 * num_stages + 1
+    assert "1 window" in shown and shown.count("blocks in one window") == 1
+    bars = [diagram.places[f"map {i}: bar"].width for i in range(num_stages)]
+    assert bars == [bars[0] * 2**i for i in range(num_stages)]
+    for wrong in (dict(num_stages=4), dict(side=15), dict(side=14, window_size=4)):
+        with pytest.raises(ValueError, match=r"expected 2 or 3|cannot be merged|do not divide"):
+            diagrams.pyramid(**wrong)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 2])
+@pytest.mark.parametrize("patch", [(3, 3), (7, 7), (0, 6)])
+def test_patches_attend_as_they_are_drawn(patch, shift):
+    layer, X = WindowAttention(6, 2, 4, shift).double(), torch.randn(1, 8, 8, 6, dtype=torch.float64)
+    X.requires_grad_()
+    layer(X)[0][patch].sum().backward()  # what one output reads
+    reads = X.grad[0].abs().amax(-1) > 0
+    assert torch.equal(reads, attended(8, 4, shift, patch))
+
+
+def test_the_pieces_of_shifted_windows_are_what_a_patch_may_attend_to():
+    diagram = diagrams.shifted_windows(8, 4, 2)
+    shown, page = words(diagram), diagram._repr_html_()
+    assert all(shown.count(str(number)) == 2 for number in range(9))  # in two panels
+    light = [int(attended(8, 4, shift, patch).sum()) for shift in (0, 2, 2) for patch in ((3, 3), (7, 7))]
+    assert light == [16, 16, 16, 4, 16, 4] and page.count('fill-opacity="0.3"') == sum(light)
+    with pytest.raises(ValueError, match="shift is 0"):
+        diagrams.shifted_windows(shift=0)
+
+
+def test_the_sizes_of_both_attentions_are_those_of_a_call():
+    diagram = diagrams.attention_both_ways(8, 6, 4, 2)
+    channel, spatial = ChannelAttention(6, 2), d2l.MultiHeadAttention(6, 1)
+    with d2l.capture_attention(channel) as channels, d2l.capture_attention(spatial) as patches:
+        channel(torch.randn(1, 8, 6))
+        spatial(*[torch.randn(2, 4, 6)] * 3)  # two windows of four patches
+    for name, (calls,) in (("channel", channels.values()), ("spatial", patches.values())):
+        drawn = [place for key, place in diagram.places.items() if key.startswith(f"{name} weights")]
+        weights = calls[0]
+        assert len(drawn) == weights.shape[:2].numel()
+        assert {(place.height / 16, place.width / 16) for place in drawn} == {tuple(weights.shape[2:])}
+    with pytest.raises(ValueError, match="divide"):
+        diagrams.attention_both_ways(8, 6, 3, 2)

@@ -8,6 +8,7 @@ drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a
 efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
 multi_head.py    multi-head attention: cut into heads, an attention in each, side by side
+multiscale.py    a pyramid; windows and their shift; attention among patches and among channels
 recurrent.py     a recurrent encoder-decoder, without and with attention
 position.py      who reads whom in a sequence; a pair of features turned by its position
 scaling.py       where a budget of compute goes
@@ -27,6 +28,7 @@ from .drawing import Diagram
 from .efficient import long_sequences
 from .gpt import decoding_loop, gpt, shifted_targets
 from .multi_head import multi_head
+from .multiscale import attention_both_ways, pyramid, shifted_windows
 from .position import mixing_layers, turned_pairs
 from .recurrent import sequence_to_sequence
 from .scaling import budget
@@ -40,6 +42,7 @@ from .vision import vision_transformer
 __all__ = [
     "Diagram",
     "alignment",
+    "attention_both_ways",
     "bert",
     "budget",
     "clip",
@@ -53,9 +56,11 @@ __all__ = [
     "masked_targets",
     "mixing_layers",
     "multi_head",
+    "pyramid",
     "residual_forms",
     "sequence_to_sequence",
     "shifted_targets",
+    "shifted_windows",
     "switch",
     "t5",
     "task_heads",
