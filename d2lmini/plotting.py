@@ -129,6 +129,8 @@ def show_heatmaps(matrices, xlabel, ylabel, titles=None, figsize=(2.5, 2.5), cma
     for i, row in enumerate(axes):
         for j, ax in enumerate(row):
             image = ax.imshow(matrices[i, j], cmap=cmap, **scale)
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.get_major_locator().set_params(integer=True)  # there is no key 2.5
             if i == num_rows - 1:
                 ax.set_xlabel(xlabel)
             if j == 0:

@@ -7,7 +7,7 @@ from .drawing import Diagram
 
 
 def compare_normalise_mix(
-    compare="score s(q, k)", normalise="softmax over the keys", inputs=("queries", "keys", "values")
+    compare="score a(q, k)", normalise="softmax over the keys", inputs=("queries", "keys", "values")
 ):
     """Queries are compared with keys, the scores are normalised into weights, and these mix the values.
 
