@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import nbformat
@@ -17,6 +18,7 @@ DATA = ROOT / "tools" / "coverage.yml"
 KINDS = {"section": "", "equation": "equation ", "figure": "figure ", "problem": "problem ", "part": ""}
 VERBS = ("taught", "drawn", "computed", "solved")
 FIELDS = {"title", "words", "note", "absent", "same", "below", *VERBS}
+ANCHORS = 3  # levels of headings to which links are made: myst_heading_anchors of _config.yml
 DRAWS = re.compile(r"\bdiagrams\.|from d2lmini\.figures import|show_heatmaps\(|\bplot\(|\bplt\b|\.imshow\(")
 HEAD = """\
 # Coverage
@@ -59,11 +61,12 @@ def sections(path):
     for cell in nbformat.read(ROOT / path, as_version=4).cells:
         if cell.cell_type != "markdown":
             image = cell.metadata.get("mystnb", {}).get("image", {})
-            at.append(("code", f"{cell.source}\n{image.get('alt', '')}", bool(image) or bool(DRAWS.search(cell.source))))
+            shows = bool(image) or bool(DRAWS.search(cell.source))
+            at.append(("code", f"{cell.source}\n{image.get('alt', '')}", shows))
             continue
         lines, last = cell.source.split("\n"), 0
         tokens = MarkdownIt().enable("table").parse(cell.source)
-        for opening, inline in zip(tokens, tokens[1:], strict=False):
+        for opening, inline in pairwise(tokens):
             if opening.type == "heading_open" and opening.level == 0:
                 at.append(("markdown", "\n".join(lines[last : opening.map[0]]), False))
                 last = opening.map[0]
@@ -77,7 +80,7 @@ def sections(path):
         slug, more = default_slugify(title), 1
         while slug in result:  # as MyST does it
             slug, more = f"{slug}-{more}", more + 1
-        if level <= 3:  # myst_heading_anchors of _config.yml
+        if level <= ANCHORS:
             result[slug] = Section(path, slug, title, **text, draws=any(drawn for *_, drawn in at[start:end]))
     return result
 
@@ -201,7 +204,10 @@ def _here(row, names):
             does.setdefault(target, []).append(verb)
     links = []
     for target, verbs in does.items():
-        section = find(target)
+        try:
+            section = find(target)
+        except ValueError as error:
+            raise ValueError(f"tools/coverage.yml, {row.name}: {error}") from None
         text = f"{target[:2]} {section.title}" if "#" in target else target
         links.append(f"[{text}]({section.path}#{section.slug}) *{', '.join(verbs)}*")
     told = "; ".join(links)
@@ -214,7 +220,8 @@ def _here(row, names):
 def page():
     """Returns: str, Markdown."""
     every, names = rows(), {source["source"]: source["name"] for source in _sources()}
-    count = ["| source | sections | equations | figures | problems | other | not here |", "|---|---|---|---|---|---|---|"]
+    kinds = ("sections", "equations", "figures", "problems", "other", "not here")
+    count = [f"| source | {' | '.join(kinds)} |", "|---" * 7 + "|"]
     parts = []
     for source in _sources():
         own = [row for row in every.values() if row.source == source["source"]]
@@ -222,7 +229,14 @@ def page():
         absent = sum(bool(row.absent) for row in own)
         count.append(f"| {source['name']} | {' | '.join(map(str, numbers))} | {absent} |")
         cite = f" {{cite}}`{source['cite']}`" if "cite" in source else ""
-        lines = [f"## {source['name']}", "", f"{source['title']}{cite}.", "", "| there | what | here |", "|---|---|---|"]
+        lines = [
+            f"## {source['name']}",
+            "",
+            f"{source['title']}{cite}.",
+            "",
+            "| there | what | here |",
+            "|---|---|---|",
+        ]
         for row in own:
             name, title = f"{KINDS[row.kind]}{row.number}", row.title
             if row.kind == "section":
