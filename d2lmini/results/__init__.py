@@ -11,7 +11,6 @@ SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment a
 # Presets `laptop` that are not recorded, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
     "translation_transformer": "new: 60 passes with more dropout, in bf16; about 70 min",
-    "vision_d2l": "new: two epochs as published, and the cure; about 30 min",
 }
 FIELDS = {
     "experiment": str,
