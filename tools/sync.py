@@ -1,6 +1,6 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
-from tools import book_text, chapters, citations, coverage, exercise_notebooks, measured, pages
+from tools import book_text, chapters, citations, course, coverage, exercise_notebooks, measured, pages
 from tools._generated import main
 
 if __name__ == "__main__":
@@ -12,5 +12,6 @@ if __name__ == "__main__":
         citations.sync,
         book_text.sync,
         coverage.sync,
+        course.sync,
         command="make sync",
     )

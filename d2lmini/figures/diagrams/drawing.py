@@ -24,6 +24,7 @@ _STYLE = """
 .d2lmini-diagram svg { min-width: calc(0.92 * var(--width)); }
 @media (min-width: 768px) { .d2lmini-diagram svg { min-width: calc(0.8 * var(--width)); } }
 .d2lmini-diagram text { font: 13px system-ui, sans-serif; fill: currentColor; }
+.d2lmini-diagram a text { text-decoration: underline; }
 .d2lmini-diagram text.shape { font: 12px ui-monospace, monospace; }
 .d2lmini-diagram figcaption { font-size: 0.9rem; font-weight: normal; margin-top: 0.3rem; }
 """
@@ -73,15 +74,21 @@ class Diagram:
         self.title, self.description, self.caption = title, description, caption
         self.places, self._shapes_drawn, self.arrows, self.frames = {}, [], [], []
 
-    def box(self, name, at, text=None, *, width=1.6, accent=None):
-        """A box called ``name`` that says ``text`` (else its name), ``width`` in columns; accent "blue" or "orange"."""
+    def box(self, name, at, text=None, *, width=1.6, accent=None, link=None):
+        """A box called ``name`` that says ``text`` (else its name), ``width`` in columns; accent "blue" or "orange".
+
+        ``link``: an address to which the words lead; None: none.
+        """
         place = self._put(name, at, width * COLUMN - 12, HEIGHT)
         colour = f"var(--{accent})" if accent else "currentColor"
         self._shapes_drawn.append(
             f'<rect x="{place.x - place.width / 2:g}" y="{place.y - HEIGHT / 2:g}" width="{place.width:g}" '
             f'height="{HEIGHT}" rx="6" fill="{colour}" fill-opacity="{0.16 if accent else 0.05}" stroke="{colour}"/>'
         )
-        return self._write(text or name, place.x, place.y + 4.5)
+        self._write(text or name, place.x, place.y + 4.5)
+        if link:
+            self._shapes_drawn[-1] = f'<a href="{html.escape(link)}">{self._shapes_drawn[-1]}</a>'
+        return self
 
     def text(self, name, at, text=None):
         """Words without a box: what comes in and what goes out."""
