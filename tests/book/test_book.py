@@ -14,9 +14,11 @@ PAGES = sorted(
     + [f"exercises/{path.stem}.html" for path in (ROOT / "exercises").glob("*.ipynb")]
     + [f"exercises/solutions/{path.stem}.html" for path in (ROOT / "exercises" / "solutions").glob("*.ipynb")]
     + ["intro.html", "measured.html", "notation.html", "coverage.html", "api.html", "troubleshooting.html"]
-    + ["lecturers.html", "bibliography.html"]
+    + ["glossary.html", "book_index.html", "lecturers.html", "bibliography.html"]
 )
-OURS = re.compile("chapters/|exercises/|notation|measured|coverage")  # pages whose content we write ourselves
+OURS = re.compile(
+    "chapters/|exercises/|notation|measured|coverage|glossary|book_index"
+)  # pages whose content we write ourselves
 PLANE = "chapters/01_queries_keys_values.html"
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once
 UNWRAP_REPEATED_COLOURS = """() => {
