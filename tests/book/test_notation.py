@@ -14,9 +14,22 @@ MATH = re.compile(r"\$\$(.*?)\$\$|(?<![\\$])\$([^$]+?)\$(?!\$)", re.S)
 NAMES = re.compile(r"\\(?:text|texttt|operatorname\*?|mathrm|mathbb|begin|end)\{[^{}]*\}")  # words, sets of numbers
 KINDS = {"mathbf": "bold", "boldsymbol": "bold", "mathcal": "script"}
 FONT = re.compile(rf"\\({'|'.join(KINDS)})\s*\{{?\\?([A-Za-z]+|\d)\}}?")
-GREEK = set(
-    ["alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "eta", "theta", "kappa", "lambda", "mu", "xi", "pi", "rho", "sigma", "tau", "phi", "varphi", "psi", "omega"]
-) | {"Delta", "Phi", "Pi", "Sigma", "Omega", "ell"}
+GREEK = {
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "epsilon",
+    "varepsilon",
+    "eta",
+    "theta",
+    "kappa",
+    "lambda",
+    "mu",
+    "xi",
+    "pi",
+}
+GREEK |= {"rho", "sigma", "tau", "phi", "varphi", "psi", "omega", "Delta", "Phi", "Pi", "Sigma", "Omega", "ell"}
 
 
 def letters(markdown):
