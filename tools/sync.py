@@ -1,6 +1,6 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
-from tools import book_text, chapters, citations, course, coverage, exercise_notebooks, measured, pages
+from tools import book_text, chapters, citations, course, coverage, exercise_notebooks, glossary, measured, pages
 from tools._generated import main
 
 if __name__ == "__main__":
@@ -13,5 +13,6 @@ if __name__ == "__main__":
         book_text.sync,
         coverage.sync,
         course.sync,
+        glossary.sync,
         command="make sync",
     )

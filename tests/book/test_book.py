@@ -13,7 +13,7 @@ PAGES = sorted(
     [f"chapters/{path.stem}.html" for path in (ROOT / "chapters").glob("*.ipynb")]
     + [f"exercises/{path.stem}.html" for path in (ROOT / "exercises").glob("*.ipynb")]
     + [f"exercises/solutions/{path.stem}.html" for path in (ROOT / "exercises" / "solutions").glob("*.ipynb")]
-    + ["intro.html", "measured.html", "notation.html", "coverage.html", "api.html", "troubleshooting.html"]
+    + ["intro.html", "measured.html", "notation.html", "glossary.html", "book_index.html", "coverage.html", "api.html", "troubleshooting.html"]
     + ["lecturers.html", "bibliography.html"]
 )
 OURS = re.compile("chapters/|exercises/|notation|measured|coverage")  # pages whose content we write ourselves

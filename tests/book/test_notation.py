@@ -35,7 +35,9 @@ ROWS = {name: letters(row) for name, row in re.findall(r"^\| (all|\d\d) \| (.*) 
 
 
 def test_letters_are_told_apart():
-    text = r"$\mathbf{x}_i$, $$L = \text{a word} + \boldsymbol\phi(\mathcal{M}) \operatorname{softmax}(\beta)$$ and `$z`"
+    text = (
+        r"$\mathbf{x}_i$, $$L = \text{a word} + \boldsymbol\phi(\mathcal{M}) \operatorname{softmax}(\beta)$$ and `$z`"
+    )
     assert letters(text) == {"bold x", "i", "L", "bold phi", "script M", "beta"}
 
 
