@@ -23,11 +23,6 @@ def terms():
     return dict(sorted(entries.items(), key=lambda item: item[0].casefold()))
 
 
-def anchor(term):
-    """Returns: str, as "bits-per-byte"."""
-    return re.sub(r"[^\w]+", "-", term.casefold()).strip("-")
-
-
 def words(term):
     """In which forms the chapters write a term: without what explains it in brackets. Returns: list of str."""
     return terms()[term].get("words") or [re.sub(r" \(.*\)$", "", term)]
@@ -90,11 +85,11 @@ def glossary():
 
     def line(term):
         entry = terms()[term]
-        return f'- <a id="{anchor(term)}"></a>**{term}**: {entry["says"]} {_link(entry["at"])}.'
+        return f"- **{term}**: {entry['says']} {_link(entry['at'])}."
 
     opening = (
         "The terms of the book, each in a sentence or two, and the section that explains it. "
-        "Where a term is used is told by the [index](book_index.md), letters of formulas by the [notation page](notation.md)."
+        "The [index](book_index.md) tells where it is used. Letters of formulas are on the [notation page](notation.md)."
     )
     return f"# Glossary\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"
 
@@ -109,10 +104,10 @@ def index():
             found = [max(group, key=found.get) for _, group in chapters]
         named = sorted({*found, at}, key=lambda target: (target[:2], _in_order().index(target)))
         links = " · ".join(_link(target, bold=target == at) for target in named)
-        return f"- [{term}](glossary.md#{anchor(term)}): {links}"
+        return f"- [{term}](glossary.md#{term[0].lower()}): {links}"
 
     opening = (
-        "Where the chapters use the terms of the [glossary](glossary.md); **bold** is the section that explains a term. "
+        "Where the chapters use the terms of the [glossary](glossary.md). In **bold**: the section that explains it. "
         f"A term that stands in more than {MANY} sections has of each chapter the one that uses it most. "
         "Summaries are left out."
     )
