@@ -1,7 +1,8 @@
-"""The pages Glossary and Index, from tools/glossary.yml: what a term means, where it is explained and used."""
+"""The pages "Glossary" and "Index", from tools/glossary.yml and the chapters' text."""
 
 import re
 from functools import cache
+from itertools import groupby
 
 import yaml
 
@@ -9,96 +10,121 @@ from tools import coverage, site
 from tools._generated import ROOT, main, put
 
 DATA = ROOT / "tools" / "glossary.yml"
-MOST = 8  # sections that the index names of one term, beside the one that explains it
-GLOSSARY = """\
-# Glossary
-
-<!-- Written by `python -m tools.glossary` from tools/glossary.yml: change that. -->
-
-The terms of this book in a sentence or two. A link leads to the section that explains the term; the
-[index](book_index.md) has the others that use it. Letters are on the [notation page](notation.md).
-"""
-INDEX = """\
-# Index
-
-<!-- Written by `python -m tools.glossary` from tools/glossary.yml: change that. -->
-
-Where each term of the [glossary](glossary.md) is used. **Bold**: the section that explains it. Of those that merely
-use it, the eight that do so most; openings and summaries are left out.
-"""
+MANY = 12  # sections; of a term in more of them the index names one a chapter
+LEFT_OUT = {"summary", "going-further"}  # they repeat or contain what other headings have
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+MARK = "<!-- Written by `python -m tools.glossary` from tools/glossary.yml: change that. -->"
 
 
 @cache
 def terms():
-    """Returns: dict from terms to (place, definition, pattern of its forms), in the order of the alphabet."""
-    found = yaml.safe_load(DATA.read_text(encoding="utf-8"))
-    return {term: (place, text, _pattern(term, *forms)) for term, (place, text, *forms) in found.items()}
+    """What tools/glossary.yml holds, in the order of the alphabet. Returns: dict from terms to dicts."""
+    entries = yaml.safe_load(DATA.read_text(encoding="utf-8"))
+    return dict(sorted(entries.items(), key=lambda item: item[0].casefold()))
 
 
-def _pattern(term, forms=""):
-    words = [re.escape(term), *re.split(r",\s*", forms)] if forms else [re.escape(term)]
-    either = "|".join(word.replace(r"\ ", r"\s+").replace(" ", r"\s+") for word in words)
-    return re.compile(rf"(?<![\w-])(?:{either})(?!\w)", re.I)
+def words(term):
+    """In which forms the chapters write a term: without what explains it in brackets. Returns: list of str."""
+    return terms()[term].get("words") or [re.sub(r" \(.*\)$", "", term)]
+
+
+def pattern(word):
+    """What finds a word and its plural, over hyphens and ends of lines; capital letters count in abbreviations."""
+    inside = r"[\s-]+".join(re.escape(part) for part in re.split(r"[\s-]+", word))
+    abbreviation = re.match(r"[A-Z][A-Z0-9]", word)
+    return re.compile(rf"(?<![\w-]){inside}(?:s|es)?(?!\w)", 0 if abbreviation else re.I)
+
+
+def uses(term, markdown):
+    """How often a text uses a term; where its links lead does not count. Returns: int."""
+    text = LINK.sub(r"\1", markdown).replace("*", "")
+    return sum(len(pattern(word).findall(text)) for word in words(term))
 
 
 @cache
-def _smallest():
-    """Each chapter's sections with their own words, not those of headings below; no openings, no summaries.
-
-    Returns: list of (chapter, Section, text).
-    """
-    found = []
+def parts():
+    """Headings below a chapter's title, each with its own text alone. Returns: dict from targets to `Section`."""
+    found = {}
     for name, _ in site.chapters():
-        there = list(coverage.sections(f"chapters/{name}.ipynb").values())
-        for number, section in enumerate(there):
-            if not number or section.slug == "summary":
-                continue
-            text = section.markdown
-            for below in there[number + 1 :]:
-                text = text.replace(below.markdown, "")
-            found.append((name[:2], section, text))
+        there = list(coverage.sections(f"chapters/{name}.ipynb").values())[1:]
+        for place, section in enumerate(there):
+            own = section.markdown
+            for below in there[place + 1 :]:  # what stands under a heading of a lower level has its own entry
+                own = own.replace(below.markdown, "") if below.markdown in section.markdown else own
+            if section.slug not in LEFT_OUT:
+                found[f"{name[:2]}#{section.slug}"] = section._replace(markdown=own)
     return found
 
 
-def link(place):
-    """A place of the data file as a link. Returns: str."""
-    section = coverage.find(place)
-    return f"[{place[:2]} {section.title}]({section.path}#{section.slug})"
+def places(term):
+    """Where the chapters use a term. Returns: dict from targets to how often."""
+    only = terms()[term].get("only", [""])
+    return {
+        target: count
+        for target, section in parts().items()
+        if any(target.startswith(start) for start in only) and (count := uses(term, section.markdown))
+    }
 
 
-def used_in(term):
-    """Places whose own words have the term, those with most uses first. Returns: list of str, ``"06#counting"``."""
-    _, _, pattern = terms()[term]
-    counts = [(len(pattern.findall(text)), f"{chapter}#{section.slug}") for chapter, section, text in _smallest()]
-    return [place for count, place in sorted(counts, key=lambda pair: -pair[0]) if count]
+def _link(target, bold=False):
+    section = coverage.find(target)
+    link = f"[{target[:2]} {section.title}]({section.path}#{section.slug})"
+    return f"**{link}**" if bold else link
+
+
+def _by_letter(line):
+    """Markdown: a heading for each letter, and a line for each term."""
+    text = []
+    for letter, group in groupby(terms(), key=lambda term: term[0].upper()):
+        text += [f"## {letter}", "", *map(line, group), ""]
+    return "\n".join(text)
 
 
 def glossary():
-    """Returns: the page, as markdown."""
-    parts, letter = [GLOSSARY], None
-    for term, (place, text, _) in terms().items():
-        if term[0].upper() != letter:
-            letter = term[0].upper()
-            parts.append(f"## {letter}\n")
-        parts.append(f"**{term}**: {text} {link(place)}\n")
-    return "\n".join(parts)
+    """Returns: str, Markdown."""
+
+    def line(term):
+        entry = terms()[term]
+        return f"- **{term}**: {entry['says']} {_link(entry['at'])}."
+
+    opening = (
+        "The terms of the book, each in a sentence or two, and the section that explains it. "
+        "The [index](book_index.md) tells where it is used. Letters of formulas are on the [notation page](notation.md)."
+    )
+    return f"# Glossary\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"
 
 
 def index():
-    """Returns: the page, as markdown."""
-    parts, letter = [INDEX], None
-    for term, (place, _, _) in terms().items():
-        if term[0].upper() != letter:
-            letter = term[0].upper()
-            parts.append(f"{chr(10) if letter != 'A' else ''}## {letter}\n")
-        others = sorted([other for other in used_in(term) if other != place][:MOST])
-        parts.append(f"- {term}: {'; '.join([f'**{link(place)}**', *map(link, others)])}")
-    return "\n".join(parts) + "\n"
+    """Returns: str, Markdown."""
+
+    def line(term):
+        found, at = places(term), terms()[term]["at"]
+        if len(found) > MANY:  # of each chapter the section that has it most often
+            chapters = groupby(found, key=lambda target: target[:2])
+            found = [max(group, key=found.get) for _, group in chapters]
+        named = sorted({*found, at}, key=lambda target: (target[:2], _in_order().index(target)))
+        links = " · ".join(_link(target, bold=target == at) for target in named)
+        return f"- [{term}](glossary.md#{term[0].lower()}): {links}"
+
+    opening = (
+        "Where the chapters use the terms of the [glossary](glossary.md). In **bold**: the section that explains it. "
+        f"A term that stands in more than {MANY} sections has of each chapter the one that uses it most. "
+        "Summaries are left out."
+    )
+    return f"# Index\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"
+
+
+@cache
+def _in_order():
+    """All headings in the order of the book. Returns: tuple of targets."""
+    names = [name for name, _ in site.chapters()]
+    return tuple(f"{name[:2]}#{slug}" for name in names for slug in coverage.sections(f"chapters/{name}.ipynb"))
 
 
 def sync(check):
     """Returns: list of the files that were out of step."""
-    return [*put(ROOT / "glossary.md", glossary(), check), *put(ROOT / "book_index.md", index(), check)]
+    pages = {"glossary.md": glossary(), "book_index.md": index()}
+    return [path for name, text in pages.items() for path in put(ROOT / name, text.rstrip("\n") + "\n", check)]
 
 
 if __name__ == "__main__":
