@@ -89,7 +89,7 @@ def glossary():
 
     opening = (
         "The terms of the book, each in a sentence or two, and the section that explains it. "
-        "The [index](book_index.md) tells where it is used. Letters of formulas are on the [notation page](notation.md)."
+        "The [index](book_index.md) tells where it is used. Letters are on the [notation page](notation.md)."
     )
     return f"# Glossary\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"
 

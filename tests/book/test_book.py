@@ -16,9 +16,8 @@ PAGES = sorted(
     + ["intro.html", "measured.html", "notation.html", "coverage.html", "api.html", "troubleshooting.html"]
     + ["glossary.html", "book_index.html", "lecturers.html", "bibliography.html"]
 )
-OURS = re.compile(
-    "chapters/|exercises/|notation|glossary|book_index|measured|coverage"
-)  # pages whose content we write ourselves
+# pages whose content we write ourselves
+OURS = re.compile("chapters/|exercises/|notation|glossary|book_index|measured|coverage")
 PLANE = "chapters/01_queries_keys_values.html"
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once
 UNWRAP_REPEATED_COLOURS = """() => {

@@ -14,9 +14,9 @@ MATH = re.compile(r"\$\$(.*?)\$\$|(?<![\\$])\$([^$]+?)\$(?!\$)", re.S)
 NAMES = re.compile(r"\\(?:text|texttt|operatorname\*?|mathrm|mathbb|begin|end)\{[^{}]*\}")  # words, sets of numbers
 KINDS = {"mathbf": "bold", "boldsymbol": "bold", "mathcal": "script"}
 FONT = re.compile(rf"\\({'|'.join(KINDS)})\s*\{{?\\?([A-Za-z]+|\d)\}}?")
-GREEK = set(
-    "alpha beta gamma delta epsilon varepsilon eta theta kappa lambda mu xi pi rho sigma tau phi varphi psi omega "
-    "Delta Phi Pi Sigma Omega ell".split(" ")  # noqa: SIM905
+GREEK = re.compile(
+    r"\\(alpha|beta|gamma|delta|epsilon|varepsilon|eta|theta|kappa|lambda|mu|xi|pi|rho|sigma|tau|phi|varphi|psi|omega"
+    r"|ell|Delta|Phi|Pi|Sigma|Omega)(?![A-Za-z])"
 )
 
 
@@ -27,7 +27,7 @@ def letters(markdown):
         rest = NAMES.sub(" ", formula)
         found |= {f"{KINDS[font]} {letter}" for font, letter in FONT.findall(rest)}
         rest = FONT.sub(" ", rest)
-        found |= GREEK & set(re.findall(r"\\([A-Za-z]+)", rest))
+        found |= set(GREEK.findall(rest))
         found |= set(re.findall(r"[A-Za-z]", re.sub(r"\\[A-Za-z]+", " ", rest)))
     return found
 
