@@ -88,7 +88,7 @@ def glossary():
         return f"- **{term}**: {entry['says']} {_link(entry['at'])}."
 
     opening = (
-        "The terms of the book, each in a sentence or two, and the section that explains it. "
+        "The terms of the book, each in a sentence or two, and the section to read. "
         "The [index](book_index.md) tells where it is used. Letters are on the [notation page](notation.md)."
     )
     return f"# Glossary\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"
@@ -107,7 +107,7 @@ def index():
         return f"- [{term}](glossary.md#{term[0].lower()}): {links}"
 
     opening = (
-        "Where the chapters use the terms of the [glossary](glossary.md). In **bold**: the section that explains it. "
+        "Where the chapters use the terms of the [glossary](glossary.md). In **bold**: the section to read first. "
         f"A term that stands in more than {MANY} sections has of each chapter the one that uses it most. "
         "Summaries are left out."
     )
