@@ -9,7 +9,7 @@ import yaml
 
 from d2lmini.exercises.engine import registry
 from d2lmini.figures.diagrams.drawing import Diagram
-from tools import site
+from tools import coverage, site
 from tools._generated import ROOT, between, main, put
 
 SPINE = 3  # the column of the map in which most chapters stand
@@ -54,22 +54,33 @@ def book_map():
     needs = "; ".join(f"{n} needs {_listed(c['needs'])}" for n, c in chapters.items() if c["needs"])
     drawn = Diagram(
         "The chapters of this book",
-        f"From top to bottom, each chapter with its sections of the two books and its number of exercises; {needs}.",
-        "An arrow leads to a chapter from one that it builds on. A box is a link.",
+        "From top to bottom, each chapter with its sections of the two books, how many items of the tutorial and of "
+        f"the slides it takes up, and its number of exercises; {needs}.",
+        "An arrow leads to a chapter from one that it builds on. A box is a link. Lecture items are those of the "
+        "tutorial Transformers I and of the slides that the chapter takes up; the page Coverage lists them.",
     )
     for number, chapter in chapters.items():
         column, row = chapter["at"]
-        count = len(registry.exercises(number))
+        count, items = len(registry.exercises(number)), lecture_items(number)
         drawn.box(number, (column, -2 * row), f"{number} {TITLES[number]}", width=2.8, accent=_accent(number),
                   link=f"chapters/{NAMES[number]}.html")  # fmt: skip
-        drawn.text(f"{number} sections", (column, -2 * row - 0.55), f"{chapter['sections']}; {count} exercises")
+        drawn.text(f"{number} books", (column, -2 * row - 0.52), chapter["sections"])
+        lectures = f"{items} lecture item{'s' * (items > 1)}; " if items else ""
+        drawn.text(f"{number} sections", (column, -2 * row - 0.84), f"{lectures}{count} exercises")
     for number, chapter in chapters.items():
         for before in chapter["needs"]:
-            column, onto = chapters[before]["at"][0], chapter["at"][0]
-            back = onto == SPINE != column  # from the side to the middle
-            enter = "top" if not back else "left" if column < onto else "right"
-            drawn.arrow(f"{before} sections", number, leave="bottom", enter=enter)
+            (column, row), (onto, below) = chapters[before]["at"], chapter["at"]
+            beside, back = row == below, onto == SPINE != column  # back: from the side to the middle
+            enter = "top" if not (beside or back) else "left" if column < onto else "right"
+            leave = {"left": "right", "right": "left"}[enter] if beside else "bottom"
+            drawn.arrow(before if beside else f"{before} sections", number, leave=leave, enter=enter)
     return drawn
+
+
+def lecture_items(number):
+    """How many items of the tutorial and the slides a chapter takes up, by the page Coverage. Returns: int."""
+    rows = [row for row in coverage.rows().values() if row.source in ("borealis", "slides")]
+    return sum(any(f"{number}#" in target for targets in row.targets.values() for target in targets) for row in rows)
 
 
 def _accent(number):

@@ -16,12 +16,12 @@ def _badge(notebook):
 
 def chapter_table(in_book):
     """Markdown: a row for each chapter, with its exercises and where to run both."""
-    rows = ["| chapter | run | exercises | solve | |", "|---|---|---|---|---|"]
+    rows = ["| | chapter | run | exercises | solve | |", "|---|---|---|---|---|---|"]
     for name, title in site.chapters():
-        solve = f"exercises/{name}.ipynb"
+        read, solve = f"chapters/{name}.ipynb", f"exercises/{name}.ipynb"
         rows.append(
-            f"| [{title}](chapters/{name}.ipynb) | {_badge(f'chapters/{name}.ipynb')} | [exercises]({solve}) "
-            f"| {_badge(solve)} | [solutions](exercises/solutions/{name}.ipynb) |"
+            f"| {name[:2]} | [{title}]({read}) | {_badge(read)} | [exercises]({solve}) | {_badge(solve)} "
+            f"| [solutions](exercises/solutions/{name}.ipynb) |"
         )
     if not in_book:
         rows += ["", f"The repository is <{site.repository()['url']}>."]
@@ -50,6 +50,17 @@ def grading_table():
         minutes, others = found["seconds"] / 60, len(found["other_than_wanted"])
         rows.append(f"| {chapter} | {found['notebooks']} | {found['answers']} | {minutes:.1f} min | {others} |")
     return "\n".join([*rows, "", f"Measured on {record['device']['name']}, {record['jobs']} answers at once."])
+
+
+def memory():
+    """Markdown: what the chapters' kernels took at most, from ``tools/run_times.py``."""
+    measured = json.loads((results.FOLDER / "run_times.json").read_text(encoding="utf-8"))
+    measured = {name[:2]: found["cpu"] for name, found in measured.items()}
+    number, found = max(measured.items(), key=lambda item: item[1]["peak_mb"])
+    return (
+        f"- **No room in memory.** On a CPU (Linux, torch {found['torch'].partition('+')[0]}) the kernel of a chapter "
+        f"takes at most about {found['peak_mb'] / 1000:.1f} GB (chapter {number})."
+    )
 
 
 def measured_parts():
@@ -87,6 +98,7 @@ def sync(check):
     intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
     lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")
     lecturers = between(between(lecturers, "grading", grading_table()), "measured", measured_parts())
+    troubleshooting = between((ROOT / "troubleshooting.md").read_text(encoding="utf-8"), "memory", memory())
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     citation = re.sub(r"^version: .*\n", f"version: {site.VERSION}\n", citation, flags=re.M)
     citation = re.sub(r"^repository-code: .*\n", "", citation, flags=re.M).rstrip("\n")
@@ -95,6 +107,7 @@ def sync(check):
         *put(ROOT / "README.md", readme, check),
         *put(ROOT / "intro.md", intro, check),
         *put(ROOT / "lecturers.md", lecturers, check),
+        *put(ROOT / "troubleshooting.md", troubleshooting, check),
         *put(ROOT / "CITATION.cff", citation, check),
     ]
 

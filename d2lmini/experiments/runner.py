@@ -257,4 +257,5 @@ def _described(device):
     except OSError:
         pass
     threads = torch.get_num_threads()
-    return {"kind": device.type, "name": f"{name}, {threads} threads", "threads": threads}
+    counted = "1 thread" if threads == 1 else f"{threads} threads"
+    return {"kind": device.type, "name": f"{name}, {counted}", "threads": threads}

@@ -49,7 +49,7 @@ def load(name, preset="laptop"):
 
 
 def largest(*names):
-    """The records of the largest preset that was run for all of some experiments: "full", else "hour", else "cpu".
+    """The records of the largest preset, by the order of `SIZES`, that was run for all of some experiments.
 
     Args:
         names: of experiments.

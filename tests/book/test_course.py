@@ -44,6 +44,16 @@ def test_the_map_has_every_chapter_as_a_link_and_every_need_as_an_arrow():
 
 
 @pytest.mark.parametrize("number", CHAPTERS)
+def test_the_map_counts_what_the_page_coverage_links(number):
+    page = (ROOT / "coverage.md").read_text(encoding="utf-8")
+    lectures = page.split("\n## Transformers I\n")[1]  # the slides stand below it, and nothing after them
+    assert "\n## Slides\n" in lectures
+    links = sum(f"](chapters/{course.NAMES[number]}.ipynb#" in line for line in lectures.splitlines())
+    assert course.lecture_items(number) == links
+    assert not links or f">{links} lecture item{'s' * (links > 1)}; " in course.map_block()
+
+
+@pytest.mark.parametrize("number", CHAPTERS)
 def test_a_chapter_says_what_to_read_before_it(number):
     path = ROOT / "chapters" / f"{course.NAMES[number]}.ipynb"
     notebook = nbformat.read(path, as_version=4)
