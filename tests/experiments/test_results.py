@@ -9,7 +9,7 @@ import pytest
 
 import benchmarks
 from d2lmini import results
-from d2lmini.experiments import runner
+from d2lmini.experiments import runner, translation_d2l
 
 
 def numbers(value):
@@ -37,6 +37,11 @@ def test_recorded(name, preset):
 def test_recorded_can_be_repeated(name, preset):
     reasons = results.unrepeatable(results.load(name, preset))
     assert reasons == [], f"from a clean commit: {results.command(name, preset)}"
+
+
+def test_a_headline_says_what_the_record_holds():
+    metrics = results.load("translation_d2l", "laptop")["metrics"]
+    assert metrics["headline"] == translation_d2l.headline(metrics["summary"])
 
 
 def test_every_file_here_is_known():
