@@ -210,7 +210,7 @@ def headline(summary):
     found = {name: value["mean"] for name, value in summary["transformer"].items()}
     return (
         f"validation loss {found['loss']:.2f}, without the causal mask {found['loss_without_mask']:.2f}, as D2L plots "
-        f"it (padding counted, too) {found['loss_without_mask_padding_counted']:.2f}; BLEU (k = 2) {found['bleu']:.3f}, "
-        f"decoding at position 0 {found['bleu_at_position_0']:.3f}; recurrent model "
-        f"{summary['recurrent']['bleu']['mean']:.3f}"
+        f"it (padding counted, too) {found['loss_without_mask_padding_counted']:.2f}; "
+        f"BLEU (k = 2) {found['bleu']:.3f}, decoding at position 0 {found['bleu_at_position_0']:.3f}; "
+        f"recurrent model {summary['recurrent']['bleu']['mean']:.3f}"
     )
