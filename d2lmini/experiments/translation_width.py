@@ -7,7 +7,7 @@ lowest validation loss, found with the first seed.
 
 from dataclasses import dataclass, replace
 
-from d2lmini.experiments import _translation, translation_bahdanau
+from d2lmini.experiments import _rates, _translation, translation_bahdanau
 from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.translation_bahdanau import DECODERS
 
@@ -44,22 +44,18 @@ def run(config, device, parts=None):
     rates, runs, curves = [], [], {}
     data = {seed: _translation.load_data(replace(config, seeds=(seed,))) for seed in config.seeds}
 
-    def learn(kind, width, rate, seed):
-        name = f"{kind}-{width}-{rate:g}-{seed}"
-        one = replace(config, num_hiddens=width, lr=rate)
-        found = parts(name, translation_bahdanau.learn, one, data[seed], kind, seed, device, parts, name)
-        curves[f"{kind}, width {width}, rate {rate:g}, seed {seed}"] = found["curves"]
-        return found
-
-    first, *others = config.seeds
     for kind in DECODERS:
         for width in config.widths:
-            tried = {rate: learn(kind, width, rate, first) for rate in config.rates}
-            losses = {rate: found["curves"]["val_loss"][-1] for rate, found in tried.items()}
-            best = min(losses, key=losses.get)
-            rates.append({"kind": kind, "width": width, "rates": list(losses), "val_loss": list(losses.values())})
-            found = [tried[best], *(learn(kind, width, best, seed) for seed in others)]
-            runs += [{**one["row"], "width": width, "rate": best} for one in found]
+
+            def one(rate, seed, kind=kind, width=width):
+                name, sized = f"{kind}-{width}-{rate:g}-{seed}", replace(config, num_hiddens=width, lr=rate)
+                found = parts(name, translation_bahdanau.learn, sized, data[seed], kind, seed, device, parts, name)
+                curves[f"{kind}, width {width}, rate {rate:g}, seed {seed}"] = found["curves"]
+                return {**found["row"], "width": width, "rate": rate, "val_loss": found["curves"]["val_loss"][-1]}
+
+            tried, found = _rates.at_the_best(one, config.rates, config.seeds)
+            rates.append({"kind": kind, "width": width, **tried})
+            runs += found
 
     headline = "; ".join(f"{kind}: {_told(runs, kind, config.widths)}" for kind in DECODERS)
     metrics = {"headline": f"BLEU of the shortest and of the longest sentences, by width of the state; {headline}"}
