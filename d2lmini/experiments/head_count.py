@@ -12,7 +12,10 @@ from d2lmini.experiments._parts import Parts
 
 @dataclass(frozen=True)
 class Config(head_roles.Config):
-    """Settings beside those of `head_roles`: ``counts`` of heads, and ``rates`` to choose from."""
+    """Settings beside those of `head_roles`.
+
+    ``counts`` of heads stand in place of ``num_heads``, and ``rates`` to choose from in place of ``lr``.
+    """
 
     counts: tuple = (1, 4)
     rates: tuple = (5e-3,)

@@ -14,7 +14,10 @@ from d2lmini.experiments.translation_bahdanau import DECODERS
 
 @dataclass(frozen=True)
 class Config(translation_bahdanau.Config):
-    """Settings beside those of `translation_bahdanau`: ``widths`` of the state, and ``rates`` to choose from."""
+    """Settings beside those of `translation_bahdanau`.
+
+    ``widths`` of the state stand in place of ``num_hiddens``, and ``rates`` to choose from in place of ``lr``.
+    """
 
     widths: tuple = (16, 64)
     rates: tuple = (8e-3,)
