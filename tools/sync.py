@@ -1,6 +1,6 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
-from tools import book_text, chapters, citations, course, coverage, exercise_notebooks, glossary, measured, pages
+from tools import chapters, citations, course, coverage, exercise_notebooks, glossary, measured, pages
 from tools._generated import main
 
 if __name__ == "__main__":
@@ -10,7 +10,6 @@ if __name__ == "__main__":
         pages.sync,
         measured.sync,
         citations.sync,
-        book_text.sync,
         coverage.sync,
         course.sync,
         glossary.sync,

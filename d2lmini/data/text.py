@@ -1,6 +1,7 @@
-"""Texts by name: novels, plays, Wikipedia articles, a manual in six languages, and this book's own prose."""
+"""Texts by name: novels, plays, Wikipedia articles, a manual in six languages, and a copy of this book's own prose."""
 
 import gzip
+import hashlib
 import re
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from d2lmini.data import registry
 from d2lmini.data.store import DataError
 
 BOOK = Path(__file__).parent / "assets" / "book.txt"
+# the book's prose of November 2026: models train on it, so an edit of a chapter must not change it
+BOOK_SHA256 = "03a9a24429d8c6f8ea11c5b54c7287cff144d1b77ac9039c4bafb2aab743bd8b"
 LANGUAGES = "en", "de", "fr", "it", "ja", "zh-cn"  # of the manual
 _MARK = re.compile(r"^\*\*\* ?(START|END) OF TH(?:IS|E) PROJECT GUTENBERG EBOOK.*$", re.M)
 _CREDIT = re.compile(r"\A(?:Produced by|An Anonymous Volunteer).*?\n\n+", re.S)
@@ -111,16 +114,19 @@ def split_sentences(paragraph):
 
 
 def book_text():
-    """This book's own prose.
+    """A frozen copy of this book's own prose, as it was in November 2026.
 
     Returns:
         list of str, its paragraphs.
 
     Raises:
-        DataError: this installation of the package came without it.
+        DataError: this installation of the package came without it, or it was changed.
     """
     if not BOOK.is_file():
-        raise DataError(f"{BOOK} does not exist: `make sync` writes the book's text, in a checkout")
+        raise DataError(f"{BOOK} does not exist: install d2lmini again")
+    found = hashlib.sha256(BOOK.read_bytes()).hexdigest()
+    if found != BOOK_SHA256:
+        raise DataError(f"{BOOK} was changed: its SHA-256 is {found}, expected {BOOK_SHA256}; install d2lmini again")
     return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", _read(BOOK)) if paragraph.strip()]
 
 
