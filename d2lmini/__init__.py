@@ -236,6 +236,7 @@ _MODULES = {
     "data.augmentation": ["Augmentation"],
     "data.captions": ["FashionCaptions"],
     "plotting": ["plot", "plt", "set_axes", "set_figsize", "show_heatmaps", "use_svg_display"],
+    "show": ["show_table", "show_text"],
     "utils": [
         "HyperParameters",
         "add_to_class",

@@ -22,6 +22,7 @@ BASE = {
     "decoding",
     "utils",
     "plotting",
+    "show",
 }
 # what a module may import of ours, by the first name under d2lmini
 MAY_IMPORT = {
