@@ -1,11 +1,12 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
-from tools import chapters, citations, course, coverage, exercise_notebooks, glossary, measured, pages
+from tools import chapters, citations, core, course, coverage, exercise_notebooks, glossary, measured, pages
 from tools._generated import main
 
 if __name__ == "__main__":
     main(
         chapters.sync,
+        core.sync,
         exercise_notebooks.sync,
         pages.sync,
         measured.sync,
