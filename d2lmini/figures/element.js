@@ -1,14 +1,15 @@
 
 // The element form: a plain object plays the widget model, and the children stay if anything fails.
 class PageModel {
-  #state; #handlers = {};
-  constructor(state) { this.#state = state; }
+  #state; #host; #handlers = {};
+  constructor(state, host) { this.#state = state; this.#host = host; }
   get(key) { return this.#state[key]; }
   set(key, value) {
     this.#state[key] = value;
     for (const handler of this.#handlers["change:" + key] ?? []) handler();
   }
-  save_changes() {}
+  // what stands beside a figure may follow it: the code of the front page does
+  save_changes() { this.#host.dispatchEvent(new CustomEvent("d2lmini-change", { detail: this.#state })); }
   on(event, handler) { (this.#handlers[event] ??= []).push(handler); }
 }
 if (!customElements.get(TAG)) {
@@ -20,7 +21,7 @@ if (!customElements.get(TAG)) {
       if (this.dataset.ready) return;
       const live = document.createElement("div");
       try {
-        figure({ model: new PageModel(JSON.parse(this.dataset.state)), el: live });
+        figure({ model: new PageModel(JSON.parse(this.dataset.state), this), el: live });
         this.replaceChildren(live);
         this.dataset.ready = "yes";
       } catch (error) {

@@ -240,9 +240,10 @@ class Diagram:
             ys += [top, bottom]
         left, top = min(xs) - MARGIN, min(ys) - MARGIN
         width, height = max(xs) - left + MARGIN, max(ys) - top + MARGIN
+        role = "group" if any(shape.startswith("<a ") for shape in drawing._shapes_drawn) else "img"  # an img hides links
         return (
             # text of 13 and 12 pixels does not shrink below 11 on a phone, below 9.6 elsewhere: what is wider scrolls
-            f'<svg role="img" viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}" '
+            f'<svg role="{role}" viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}" '
             f'style="--width:{width:g}px" stroke-width="1.2" xmlns="http://www.w3.org/2000/svg">'
             f"<title>{html.escape(self.title)}</title><desc>{html.escape(self.description)}</desc>"
             f'<defs><marker id="{tip}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
