@@ -2,9 +2,11 @@
 
 import functools
 import http.server
+import importlib
 import os
 import re
 import shutil
+import sys
 import threading
 from pathlib import Path
 
@@ -25,6 +27,14 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+
+
+def sphinx_extension(name):
+    """The module of an extension of the book, which finds its neighbours as it does under Sphinx."""
+    folder = str(ROOT / "tools" / "sphinx_ext")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers

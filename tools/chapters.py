@@ -1,9 +1,9 @@
-"""Keep the chapters sources only: no outputs, stable cell ids, the common setup cell, no metadata of one machine,
-citations that read well in a notebook."""
+"""Keep the chapters sources only: no outputs, stable cell ids, the common setup cell, no metadata of one machine but
+that which folds, citations that read well in a notebook."""
 
 import nbformat
 
-from tools import citations, setup_cell
+from tools import citations, folds, setup_cell
 from tools._generated import ROOT, main, put
 
 METADATA = {
@@ -13,7 +13,11 @@ METADATA = {
 
 
 def normalise(notebook):
-    """Strip a notebook to its source, in place. Returns: the notebook."""
+    """Strip a notebook to its source, in place. Returns: the notebook.
+
+    Raises:
+        ValueError: a cell that is tagged fold has not the shape that tools/folds.py wants.
+    """
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for number, cell in enumerate(notebook.cells):
@@ -25,8 +29,9 @@ def normalise(notebook):
             continue
         cell.outputs, cell.execution_count = [], None
         if "setup" in cell.metadata.get("tags", []):
-            cell.source = setup_cell.source()
-    return notebook
+            cell.source = setup_cell.source(setup_cell.page(cell.source))
+            cell.metadata.tags = list(setup_cell.TAGS)
+    return folds.fold(notebook)
 
 
 def sync(check):

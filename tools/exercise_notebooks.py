@@ -20,7 +20,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Discussion, Identity
-from tools import setup_cell, site
+from tools import folds, setup_cell, site
 from tools._generated import ROOT, put
 from tools.chapters import METADATA
 
@@ -42,8 +42,8 @@ They belong to [the chapter](../chapters/{name}.ipynb); worked solutions stand i
 Each exercise has a cell for your answer and one that checks it. Write your code where the answer cell says
 so, run it, then run the check: it tries your code on fresh random inputs and prints one verdict. Leave the
 first line of an answer cell as it is (`# exercise: ...`), and let every answer cell stand alone: it may use
-the imports below and nothing from other cells. `hint("...")` prints one hint more at each call. Your progress
-stays on this machine, in one file: `python -m d2lmini progress` shows it."""
+the imports of the setup cell and nothing from other cells. `hint("...")` prints one hint more at each call. Your
+progress stays on this machine, in one file: `python -m d2lmini progress` shows it."""
     return _notebook(chapter, intro, solved=False)
 
 
@@ -62,14 +62,13 @@ its solution folded away: try first, then unfold. To have your own answers check
 def _notebook(chapter, intro, solved):
     cells = [
         _markdown("intro", intro),
-        _code("setup", setup_cell.source(), "setup", *(["hide-input"] if solved else [])),
-        _code("imports", IMPORTS, *(["hide-input"] if solved else [])),
+        _code("setup", setup_cell.source(IMPORTS), *setup_cell.TAGS),
     ]
     for exercise in registry.exercises(chapter):
         cells.append(_markdown(f"{exercise.key}-statement", _statement(exercise)))
         for part in exercise.parts:
             cells += _part(part, exercise, solved)
-    return new_notebook(cells=cells, metadata=METADATA, nbformat_minor=5)
+    return folds.fold(new_notebook(cells=cells, metadata=METADATA, nbformat_minor=5))
 
 
 def _statement(exercise):

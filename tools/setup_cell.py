@@ -1,9 +1,15 @@
-"""The first code cell of every notebook: it installs the package where it is missing, and leaves torch alone."""
+"""The first code cell of every notebook, one folded line: it installs the package where it is missing and leaves torch
+alone, and then does what the page's author wrote behind the line `# This page`: imports, a seed, the run time."""
+
+import re
 
 from tools.site import archive
 
+TAGS = ("setup", "fold")
+_PAGE = re.compile(r"^# This page[ \t]*\n", re.M)
 _TEMPLATE = """\
-# Setup. Does nothing where d2lmini is installed; on Colab it installs it and keeps Colab's own torch.
+# @title Setup: the package, and what this page imports
+# Does nothing where d2lmini is installed; on Colab it installs it and keeps Colab's own torch.
 import importlib.metadata
 import importlib.util
 import subprocess
@@ -20,6 +26,18 @@ if importlib.util.find_spec("d2lmini") is None:
     importlib.invalidate_caches()"""
 
 
-def source():
-    """Returns: str, the cell's source."""
-    return _TEMPLATE.format(url=archive())
+def source(page=""):
+    """Returns: str, the cell's source.
+
+    Args:
+        page: what the cell does for its page alone.
+    """
+    return f"{_TEMPLATE.format(url=archive())}\n\n# This page\n{page}".rstrip("\n")
+
+
+def page(source):
+    """Returns: str, what a setup cell does for its page alone. Nothing that is not generated gets lost."""
+    if found := _PAGE.search(f"{source}\n"):
+        return source[found.end() :].strip("\n")
+    # a setup cell of before, or one that is not filled in yet
+    return source.rpartition(_TEMPLATE.rpartition("\n")[2])[2].strip("\n")

@@ -1,15 +1,11 @@
 """The transform that sets off what the reader is asked to predict."""
 
-import importlib.util
-
 import pytest
-from conftest import ROOT
+from conftest import sphinx_extension
 from docutils import nodes
 from docutils.utils import new_document
 
-SPEC = importlib.util.spec_from_file_location("predictions", ROOT / "tools" / "sphinx_ext" / "predictions.py")
-predictions = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(predictions)
+predictions = sphinx_extension("predictions")
 
 
 def paragraphs(*parts):
