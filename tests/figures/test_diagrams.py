@@ -49,6 +49,7 @@ ALL = [
     diagrams.pyramid(side=28, num_stages=3),
     diagrams.shifted_windows(),
     diagrams.attention_both_ways(),
+    diagrams.self_attention(),
 ]
 
 
@@ -348,6 +349,25 @@ def test_the_shapes_of_multi_head_attention_are_those_of_a_call():
     shown = words(diagrams.multi_head(3, 4).on(layer, torch.rand(2, 5, 12), *torch.rand(2, 2, 7, 12)))
     assert {"(2, 5, 12)", "(2, 7, 12)", "(2, 3, 5, 4)", "(2, 3, 7, 4)", "(2, 3, 5, 7)"} <= set(shown)
     assert "in each of 3 heads" in shown
+
+
+def test_self_attention_draws_the_weights_and_the_shares_of_a_call():
+    queries, keys = ((0.5, 1.0), (1.5, 0.0), (0.0, 0.0)), ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.5))
+    diagram = diagrams.self_attention(("one", "two", "three"), queries, keys)
+    q, k = torch.tensor(queries)[None], torch.tensor(keys)[None]
+    expected = d2l.scaled_dot_product_attention(q, k, torch.eye(3)[None], scale=1.0)[0]  # the weights themselves
+    shown = [float(text) for text in words(diagram) if re.fullmatch(r"\d\.\d\d", text)]
+    assert shown == pytest.approx(expected.flatten().tolist(), abs=0.005)
+    discs = [node for node in svg(diagram).iter() if node.tag.endswith("circle")]
+    areas = torch.tensor([float(disc.get("r")) ** 2 for disc in discs]).view(3, 3)
+    torch.testing.assert_close(areas / areas.sum(dim=1, keepdim=True), expected, atol=2e-3, rtol=0)
+    bars = [node for node in svg(diagram).iter() if node.tag.endswith("rect") and node.get("rx") == "0"]
+    shares = torch.tensor([float(bar.get("width")) for bar in bars]).view(3, 3)
+    torch.testing.assert_close(shares / shares.sum(dim=1, keepdim=True), expected, atol=2e-3, rtol=0)
+    assert "one: 0.31 of one, 0.51 of two" in diagram.description
+    for wrong in (("one", "two"), ("one", "two", "too long")):
+        with pytest.raises(ValueError, match="three words of at most six letters"):
+            diagrams.self_attention(wrong)
 
 
 class TwoTranslators(nn.Module):

@@ -13,6 +13,7 @@ recurrent.py     a recurrent encoder-decoder, without and with attention
 position.py      who reads whom in a sequence; a pair of features turned by its position
 scaling.py       where a budget of compute goes
 scoring.py       scoring, masked and in batches
+self_attention.py  three tokens, each in three roles, and their three mixes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 tokenization.py  from a text to tokens, ids and embeddings
 training.py      where the norm of a block stands, and the sizes there
@@ -33,6 +34,7 @@ from .position import mixing_layers, turned_pairs
 from .recurrent import sequence_to_sequence
 from .scaling import budget
 from .scoring import masked_scoring
+from .self_attention import self_attention
 from .t5 import switch, t5
 from .tokenization import text_to_embeddings
 from .training import residual_forms
@@ -58,6 +60,7 @@ __all__ = [
     "multi_head",
     "pyramid",
     "residual_forms",
+    "self_attention",
     "sequence_to_sequence",
     "shifted_targets",
     "shifted_windows",
