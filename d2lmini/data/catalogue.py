@@ -118,7 +118,7 @@ _ALL = (
             """,
         ),
         pitfalls="There is no official split; the usual one is the first 90 per cent of the characters "
-        "against the rest.",
+        "against the rest. Its first 399,862 characters come with the package, as the text `shakespeare`.",
     ),
     DataSet(
         name="gutenberg",

@@ -1,4 +1,7 @@
-"""Texts by name: novels, plays, Wikipedia articles, a manual in six languages, and a copy of this book's own prose."""
+"""Texts by name: novels, plays, Wikipedia articles, a manual in six languages, and a copy of this book's own prose.
+
+The prose of this book and a stretch of Shakespeare's plays come with the package, each with a checksum.
+"""
 
 import gzip
 import hashlib
@@ -11,6 +14,8 @@ from d2lmini.data.store import DataError
 BOOK = Path(__file__).parent / "assets" / "book.txt"
 # the book's prose of November 2026: models train on it, so an edit of a chapter must not change it
 BOOK_SHA256 = "03a9a24429d8c6f8ea11c5b54c7287cff144d1b77ac9039c4bafb2aab743bd8b"
+SHAKESPEARE = Path(__file__).parent / "assets" / "shakespeare.txt"
+SHAKESPEARE_SHA256 = "8256a020fbc19d31e553583a6c8c0fbaccb3e3f8104c876f2f6921068a52dc7c"
 LANGUAGES = "en", "de", "fr", "it", "ja", "zh-cn"  # of the manual
 _MARK = re.compile(r"^\*\*\* ?(START|END) OF TH(?:IS|E) PROJECT GUTENBERG EBOOK.*$", re.M)
 _CREDIT = re.compile(r"\A(?:Produced by|An Anonymous Volunteer).*?\n\n+", re.S)
@@ -26,8 +31,10 @@ def load_text(name, part=None, download=True):
     """Read a text.
 
     Args:
-        name: ``"tinyshakespeare"``, ``"gutenberg"``, ``"wikitext2"``, ``"wikitext2_train_reordered"`` (the training
-            articles in another order: prefer ``"wikitext2"``), ``"debian_reference"`` or ``"book"``.
+        name: ``"shakespeare"`` or ``"book"``, which come with the package; ``"tinyshakespeare"``, ``"gutenberg"``,
+            ``"wikitext2"``, ``"wikitext2_train_reordered"`` (the training articles in another order: prefer
+            ``"wikitext2"``) or ``"debian_reference"``. ``"shakespeare"`` is the beginning of ``"tinyshakespeare"``:
+            399,862 characters, which end with a speech.
         part: of ``"wikitext2"``: ``"train"``, ``"valid"`` or ``"test"``. Of ``"gutenberg"``: a book's
             number there, such as 35; None for all, one after the other, in the order of their numbers. Of
             ``"debian_reference"``: ``"en"``, ``"de"``, ``"fr"``, ``"it"``, ``"ja"`` or ``"zh-cn"``; its prose, a
@@ -40,9 +47,13 @@ def load_text(name, part=None, download=True):
     Raises:
         ValueError: there is no such text or part.
         DataError: a file is missing or damaged.
+
+    Source: of the plays, Karpathy's char-rnn of 2015; Shakespeare's text is in the public domain.
     """
     if name == "book" and part is None:
         return "\n\n".join(book_text())
+    if name == "shakespeare" and part is None:
+        return _shipped(SHAKESPEARE, SHAKESPEARE_SHA256)
     if name == "tinyshakespeare" and part is None:
         return _read(registry.path(name, "input.txt", download))
     if name == "wikitext2" and part in ("train", "valid", "test"):
@@ -59,9 +70,9 @@ def load_text(name, part=None, download=True):
     if name == "debian_reference" and part in LANGUAGES:
         return _manual(part, download)
     raise ValueError(
-        f"there is no text {name!r} with part {part!r}, expected 'tinyshakespeare', 'gutenberg' (part: None "
-        "or a book's number), 'wikitext2' (part: 'train', 'valid' or 'test'), 'wikitext2_train_reordered', "
-        f"'debian_reference' (part: {', '.join(map(repr, LANGUAGES))}) or 'book'"
+        f"there is no text {name!r} with part {part!r}, expected 'shakespeare', 'book', 'tinyshakespeare', 'gutenberg' "
+        "(part: None or a book's number), 'wikitext2' (part: 'train', 'valid' or 'test'), 'wikitext2_train_reordered' "
+        f"or 'debian_reference' (part: {', '.join(map(repr, LANGUAGES))})"
     )
 
 
@@ -122,12 +133,17 @@ def book_text():
     Raises:
         DataError: this installation of the package came without it, or it was changed.
     """
-    if not BOOK.is_file():
-        raise DataError(f"{BOOK} does not exist: install d2lmini again")
-    found = hashlib.sha256(BOOK.read_bytes()).hexdigest()
-    if found != BOOK_SHA256:
-        raise DataError(f"{BOOK} was changed: its SHA-256 is {found}, expected {BOOK_SHA256}; install d2lmini again")
-    return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", _read(BOOK)) if paragraph.strip()]
+    return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", _shipped(BOOK, BOOK_SHA256)) if paragraph.strip()]
+
+
+def _shipped(path, expected):
+    """A text that comes with the package, with its SHA-256 checked."""
+    if not path.is_file():
+        raise DataError(f"{path} does not exist: install d2lmini again")
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != expected:
+        raise DataError(f"{path} was changed: its SHA-256 is {found}, expected {expected}; install d2lmini again")
+    return _read(path)
 
 
 def strip_gutenberg(text):

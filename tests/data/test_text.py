@@ -170,10 +170,25 @@ def test_book_text():
     assert text.load_text("book") == "\n\n".join(text.book_text())
 
 
-def test_the_copy_of_the_book_is_frozen(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "BOOK", tmp_path / "book.txt")
-    with pytest.raises(DataError, match=r"book\.txt does not exist: install d2lmini again"):
-        text.book_text()
-    Path(text.BOOK).write_text("Another book.\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"book\.txt was changed: its SHA-256 is [0-9a-f]{64}, expected 03a9"):
-        text.book_text()
+def test_the_shipped_plays():
+    plays = text.load_text("shakespeare")
+    assert len(plays) == 399_862 and plays.isascii() and "\r" not in plays
+    assert plays.startswith("First Citizen:\n") and plays.endswith(":\nWhat, are they dead?\n")
+
+
+@pytest.mark.skipif("tinyshakespeare" not in REAL, reason="REAL PLAYS NOT TESTED: they are not in D2LMINI_DATA")
+def test_the_shipped_plays_are_the_beginning_of_tinyshakespeare():
+    whole = text.load_text("tinyshakespeare", download=False)
+    plays = text.load_text("shakespeare")
+    assert whole.startswith(plays + "\n") and "\n\n" not in whole[len(plays) : 400_000]
+
+
+@pytest.mark.parametrize(("name", "constant"), [("book", "BOOK"), ("shakespeare", "SHAKESPEARE")])
+def test_what_is_shipped_is_frozen(name, constant, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, constant, tmp_path / f"{name}.txt")
+    with pytest.raises(DataError, match=rf"{name}\.txt does not exist: install d2lmini again"):
+        text.load_text(name)
+    Path(getattr(text, constant)).write_text("Another text.\n", encoding="utf-8")
+    start = getattr(text, f"{constant}_SHA256")[:4]
+    with pytest.raises(DataError, match=rf"{name}\.txt was changed: its SHA-256 is [0-9a-f]{{64}}, expected {start}"):
+        text.load_text(name)
