@@ -235,6 +235,7 @@ _MODULES = {
     "data.fashion_mnist": ["FashionMNIST"],
     "data.augmentation": ["Augmentation"],
     "data.captions": ["FashionCaptions"],
+    "plot_style": ["label_curves"],
     "plotting": ["plot", "plt", "set_axes", "set_figsize", "show_heatmaps", "use_svg_display"],
     "show": ["show_table", "show_text"],
     "utils": [

@@ -6,15 +6,16 @@ import numpy as np
 import torch
 from matplotlib import pyplot as plt
 
-_CARD = {"figure.facecolor": "white", "axes.facecolor": "white", "savefig.facecolor": "auto"}
+from .plot_style import COLUMN, DASHES, PALETTE, STYLE, dress, label_curves
 
 
 def use_svg_display():
-    """Shows figures as SVG in a notebook, on an opaque card. Outside IPython only the card is set.
+    """Shows figures as SVG in a notebook, on an opaque card, in the book's style. Outside IPython only the style is
+    set.
 
     Source: D2L section 2.4.3.
     """
-    plt.rcParams.update(_CARD)
+    plt.rcParams.update(STYLE)
     ipython = sys.modules.get("IPython")  # a running shell has imported it; asking for one would start one
     if ipython is not None and ipython.get_ipython() is not None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -22,22 +23,29 @@ def use_svg_display():
         set_matplotlib_formats("svg")
 
 
-def set_figsize(figsize=(3.5, 2.5)):
-    """Sets the size of the figures that follow, in inches. Source: D2L section 2.4.3."""
+def set_figsize(figsize=COLUMN):
+    """Sets the size of the figures that follow, in inches; without an argument, the width of the book's column.
+
+    Source: D2L section 2.4.3.
+    """
     use_svg_display()
     plt.rcParams["figure.figsize"] = figsize
 
 
 def set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend):
-    """Sets labels, limits (None: automatic), scales and, unless empty, the legend of matplotlib axes.
+    """Sets labels, limits (None: automatic) and scales of matplotlib axes and, unless ``legend`` is empty, writes the
+    names of the curves at their ends (`label_curves`).
+
+    Raises:
+        ValueError: there are more names than curves.
 
     Source: D2L section 2.4.3.
     """
     axes.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     axes.set(**{name: limits for name, limits in (("xlim", xlim), ("ylim", ylim)) if limits is not None})
+    dress(axes)
     if legend:
-        axes.legend(legend)
-    axes.grid()
+        label_curves(axes, legend)
 
 
 def plot(
@@ -50,28 +58,29 @@ def plot(
     ylim=None,
     xscale="linear",
     yscale="linear",
-    fmts=("-", "m--", "g-.", "r:"),
-    figsize=(3.5, 2.5),
+    fmts=None,
+    figsize=COLUMN,
     axes=None,
 ):
-    """Draws one curve or several.
+    """Draws one curve or several, each with its name at its right end.
 
     Args:
         X: abscissae: one sequence for all curves, or one a curve; the ordinates where ``Y`` is None.
         Y: ordinates, likewise.
         xlabel: label of the x axis.
         ylabel: label of the y axis.
-        legend: one name a curve.
+        legend: one name a curve, for the first curves or for all.
         xlim: pair of limits, None: automatic.
         ylim: likewise.
         xscale: "linear", "log", ...
         yscale: likewise.
-        fmts: matplotlib formats, taken in turn.
-        figsize: in inches; of a new figure.
+        fmts: matplotlib formats, taken in turn; None: the colours and dashes of the book.
+        figsize: in inches; of a new figure. The default is the width of the book's column.
         axes: where to draw (cleared first); None: the current axes.
 
     Raises:
-        ValueError: ``X`` and ``Y`` differ in the number of curves, or in the length of one.
+        ValueError: ``X`` and ``Y`` differ in the number of curves, or in the length of one; or there are more
+            names than curves.
 
     Source: D2L section 2.4.3.
     """
@@ -93,7 +102,10 @@ def plot(
         axes = plt.gca()
     axes.cla()
     for i, (x, y) in enumerate(zip(X, Y, strict=True)):
-        axes.plot(x, y, fmts[i % len(fmts)])
+        if fmts is None:
+            axes.plot(x, y, color=PALETTE[i % len(PALETTE)], linestyle=DASHES[i % len(DASHES)])
+        else:
+            axes.plot(x, y, fmts[i % len(fmts)])
     set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend)
 
 
@@ -123,7 +135,9 @@ def show_heatmaps(matrices, xlabel, ylabel, titles=None, figsize=(2.5, 2.5), cma
     if titles is not None and len(titles) != num_cols:
         raise ValueError(f"there are {len(titles)} titles for {num_cols} columns")
     use_svg_display()
-    fig, axes = plt.subplots(num_rows, num_cols, figsize=figsize, sharex=True, sharey=True, squeeze=False)
+    fig, axes = plt.subplots(
+        num_rows, num_cols, figsize=figsize, sharex=True, sharey=True, squeeze=False, layout="constrained"
+    )
     # one scale, for the one colour bar must be right for all
     scale = {"vmin": np.nanmin(matrices), "vmax": np.nanmax(matrices)}
     for i, row in enumerate(axes):

@@ -21,12 +21,13 @@ BASE = {
     "measure",
     "decoding",
     "utils",
-    "plotting",
+    "plot_style",
     "show",
 }
 # what a module may import of ours, by the first name under d2lmini
 MAY_IMPORT = {
     **{name: set() for name in BASE},
+    "plotting": {"plot_style"},
     "position": {"masks"},
     "objectives": {"masks"},
     "scoring": {"masks"},
@@ -42,7 +43,7 @@ MAY_IMPORT = {
         *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training"),
         *("vision", "objectives"),
     },
-    "training": {"metrics", "plotting", "utils"},
+    "training": {"metrics", "plot_style", "utils"},
 }
 # these may import everything, and only each other (and the command line) may import them
 TOP = {"figures", "experiments", "exercises"}

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 matplotlib.use("Agg")
+from d2lmini.plot_style import COLUMN, PALETTE, CurveLabels
 from d2lmini.plotting import plot, plt, set_axes, set_figsize, show_heatmaps, use_svg_display
 
 
@@ -116,9 +117,30 @@ def test_plot_dresses_the_axes():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x", "f(x)")
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
     assert axes.get_xlim() == (0, 4) and axes.get_ylim()[1] > 100
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
+    (labels,) = [artist for artist in axes.artists if isinstance(artist, CurveLabels)]
+    assert axes.get_legend() is None and [name for _, name in labels.named] == ["a", "b"]
     assert [line[2] for line in curves()] == ["-", ":", "-", ":", "-"]
     assert tuple(plt.gcf().get_size_inches()) == (5, 2)
+
+
+def test_a_plot_is_as_wide_as_the_column_in_the_colours_of_the_book():
+    plot([1, 2], [[3, 4], [5, 6]])
+    assert tuple(plt.gcf().get_size_inches()) == COLUMN
+    assert [line.get_color() for line in plt.gca().lines] == list(PALETTE[:2])
+    plt.close("all")
+    _, axes = plt.subplots()  # what a chapter draws by itself afterwards, too
+    axes.plot([1, 2])
+    assert axes.lines[0].get_color() == PALETTE[0]
+
+
+def test_text_of_a_figure_is_text_and_the_same_drawing_has_the_same_names_inside(tmp_path):
+    files = []
+    for i in range(2):
+        plot([1, 2], [[3, 4]], "step", legend=["loss"])
+        plt.savefig(tmp_path / f"{i}.svg", metadata={"Date": None})
+        plt.close("all")
+        files.append((tmp_path / f"{i}.svg").read_text())
+    assert ">step</text>" in files[0] and ">loss</text>" in files[0] and files[0] == files[1]
 
 
 def test_plot_on_given_axes_clears_them():

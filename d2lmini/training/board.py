@@ -9,6 +9,7 @@ from ..utils import HyperParameters
 _MOST_POINTS = 500  # drawn of a line; with more of them a draw would take longer, and show no more
 _SHARE = 0.1  # of the time, at most, goes into drawing
 _PAUSE = 0.5  # seconds, at least, from one draw to the next
+_WORDS = {"train": "training", "val": "validation", "acc": "accuracy"}
 
 
 def in_notebook():
@@ -16,6 +17,11 @@ def in_notebook():
     ipython = sys.modules.get("IPython")  # a running kernel has imported it
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
+
+
+def in_words(label):
+    """What a reader sees of a curve's label. Returns: str, as "validation loss" of "val_loss"."""
+    return " ".join(_WORDS.get(word, word) for word in label.split("_"))
 
 
 class ProgressBoard(HyperParameters):
@@ -31,8 +37,8 @@ class ProgressBoard(HyperParameters):
         ylim: likewise.
         xscale: "linear", "log", ...
         yscale: likewise.
-        ls: line styles, taken in turn.
-        colors: of the lines, taken in turn.
+        ls: line styles, taken in turn; None: the book's dashes.
+        colors: of the lines, taken in turn; None: the book's colours.
         fig: matplotlib figure to draw on; None: one of its own.
         axes: axes of ``fig``; None: new ones.
         figsize: in inches.
@@ -49,11 +55,11 @@ class ProgressBoard(HyperParameters):
         ylim=None,
         xscale="linear",
         yscale="linear",
-        ls=("-", "--", "-.", ":"),
-        colors=("C0", "C1", "C2", "C3"),
+        ls=None,
+        colors=None,
         fig=None,
         axes=None,
-        figsize=(3.5, 2.5),
+        figsize=(7.5, 3),
         display=True,
     ):
         self.save_hyperparameters()
@@ -110,12 +116,20 @@ class ProgressBoard(HyperParameters):
 
     def svg(self):
         """The figure as SVG, on an opaque card."""
-        self._update()
+        import matplotlib
+
+        from ..plot_style import STYLE
+
         stream = io.StringIO()
-        self.fig.savefig(stream, format="svg", bbox_inches="tight", facecolor="white", metadata={"Date": None})
+        with matplotlib.rc_context(STYLE):
+            self._update()
+            self.fig.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
         return stream.getvalue()
 
     def _update(self):
+        from ..plot_style import DASHES, PALETTE, dress, label_curves
+
+        dashes, colors = self.ls or DASHES, self.colors or PALETTE
         if self.fig is None:
             from matplotlib.figure import Figure  # not pyplot's: an inline backend would show it once more
 
@@ -124,16 +138,16 @@ class ProgressBoard(HyperParameters):
             self.axes = self.fig.add_subplot()
         for i, (label, (xs, ys)) in enumerate(self.points.items()):
             if label not in self._lines:
-                style = {"ls": self.ls[i % len(self.ls)], "color": self.colors[i % len(self.colors)]}
-                (self._lines[label],) = self.axes.plot([], [], label=label, **style)
+                style = {"ls": dashes[i % len(dashes)], "color": colors[i % len(colors)]}
+                (self._lines[label],) = self.axes.plot([], [], label=in_words(label), **style)
             # a single point would be no line
             self._lines[label].set(marker="." if len(xs) == 1 else "", data=(_thin(xs), _thin(ys)))
         self.axes.relim()
         self.axes.set(xlabel=self.xlabel or "", ylabel=self.ylabel or "", xscale=self.xscale, yscale=self.yscale)
         self.axes.autoscale_view()
         self.axes.set(**{k: v for k, v in (("xlim", self.xlim), ("ylim", self.ylim)) if v is not None})
-        if self._lines:
-            self.axes.legend()
+        dress(self.axes)
+        label_curves(self.axes)
 
     def _listen(self):
         """Makes the end of the cell show what the last draw did not."""

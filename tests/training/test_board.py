@@ -91,6 +91,17 @@ def test_a_draw_does_not_take_longer_with_more_points():
     assert many < 2 * few + 0.05 and large < 2 * small
 
 
+def test_curves_are_named_in_words_at_their_ends_and_the_keys_stay():
+    board = ProgressBoard(xlabel="epoch")
+    for label in ("train_loss", "val_loss", "val_acc", "mine"):
+        board.draw(0, 1, label)
+        board.draw(1, 2, label)
+    svg = board.svg()
+    for words in ("training loss", "validation loss", "validation accuracy", "mine"):
+        assert f">{words}</text>" in svg
+    assert list(board.points) == ["train_loss", "val_loss", "val_acc", "mine"] and "legend" not in svg
+
+
 def test_thinned_curves_keep_their_ends():
     values = [float(i) for i in range(10_001)]
     thin = board_module._thin(values)
