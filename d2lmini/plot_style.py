@@ -201,15 +201,26 @@ class LogTicks(Locator):
         vmin, vmax = sorted((vmin, vmax))
         if not 0 < vmin < vmax < np.inf:
             return np.array([])
-        decades = np.log10(vmax / vmin)
         powers = np.arange(np.floor(np.log10(vmin)), np.ceil(np.log10(vmax)) + 1)
-        if decades >= 2.5:
-            ticks = 10.0 ** powers[:: max(1, int(np.ceil(decades / 7)))]
-        elif decades >= 0.9:
-            ticks = np.array([step * 10.0**power for power in powers for step in (1, 2, 5)])
-        else:
-            ticks = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
-        return ticks[(ticks > 0.999 * vmin) & (ticks < 1.001 * vmax)]
+        steps = [(1,)] if vmax / vmin >= 300 else [(1, 2, 5), (1, 3), (1,)] if vmax / vmin >= 8 else []
+        choices = [np.array([step * 10.0**power for power in powers for step in some]) for some in steps]
+        choices += [10.0 ** powers[::skip] for skip in range(2, len(powers) // 2 + 1)]
+        if not steps:
+            choices = [MaxNLocator(n, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax) for n in (5, 3, 2)]
+        choices = [ticks[(ticks > 0.999 * vmin) & (ticks < 1.001 * vmax)] for ticks in choices]
+        choices = [ticks for ticks in choices if len(ticks) > 1] or choices[:1]
+        return next((ticks for ticks in choices if self._fit(ticks)), choices[-1])
+
+    def _fit(self, ticks):
+        """Whether there is room for the numbers at these ticks."""
+        if self.axis is None or not hasattr(self.axis, "axes"):
+            return len(ticks) <= 8
+        axes, size = self.axis.axes, 9.0  # of the numbers, points
+        inches = axes.bbox.transformed(axes.get_figure(root=True).dpi_scale_trans.inverted())
+        if self.axis.axis_name == "y":
+            return len(ticks) * 2.0 * size < 72 * inches.height
+        longest = max(map(len, LogNumbers().format_ticks(ticks)), default=0)
+        return len(ticks) * (0.65 * longest + 1) * size < 72 * inches.width
 
 
 class LogNumbers(Formatter):

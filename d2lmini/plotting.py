@@ -16,11 +16,19 @@ def use_svg_display():
     Source: D2L section 2.4.3.
     """
     plt.rcParams.update(STYLE)
-    ipython = sys.modules.get("IPython")  # a running shell has imported it; asking for one would start one
-    if ipython is not None and ipython.get_ipython() is not None:
+    if _in_shell():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg")
+
+
+def _in_shell():
+    ipython = sys.modules.get("IPython")  # a running shell has imported it; asking for one would start one
+    return ipython is not None and ipython.get_ipython() is not None
+
+
+if _in_shell():  # also what a chapter draws with d2l.plt alone is SVG
+    use_svg_display()
 
 
 def set_figsize(figsize=COLUMN):

@@ -1,5 +1,6 @@
 """The built book in a real browser: alive, self-contained, readable in both themes and without JavaScript."""
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -35,6 +36,16 @@ UNWRAP_REPEATED_COLOURS = """() => {
 }"""
 
 
+# what has no switch, the setup of exercises, is opened by hand
+OPEN_FOLDS = "for (const fold of document.querySelectorAll('article details.fold')) fold.open = true"
+
+
+@pytest.fixture
+def open_page(open_page):
+    """Folded parts are seen, too: in this file every reader has everything open."""
+    return functools.partial(open_page, everything=True)
+
+
 def weights(page):
     return [float(cell) for cell in page.locator("d2lmini-query-plane td.shade").all_inner_texts()]
 
@@ -43,10 +54,13 @@ def everything(page):
     """What is asked of a page, as one load of it takes seconds."""
     from axe_playwright_python.sync_playwright import Axe
 
+    page.evaluate(OPEN_FOLDS)
     dollars = "$" in page.locator("article").inner_text()
     found = {
         "unset mathematics": dollars and page.locator("mjx-container").count() == 0,
-        "alt": page.locator("article .cell_output img").evaluate_all("nodes => nodes.map(n => n.alt)"),
+        "alt": page.locator("article .cell_output :is(img, svg.plot)").evaluate_all(
+            "nodes => nodes.map(n => n.alt ?? n.getAttribute('aria-label') ?? '')"
+        ),
         "overflow": page.evaluate("document.documentElement.scrollWidth - window.innerWidth"),
         "cut": page.locator("article pre").evaluate_all(
             "all => all.filter((n) => n.scrollWidth > n.clientWidth + 1).length"
@@ -55,6 +69,7 @@ def everything(page):
             "all => all.filter((n) => n.scrollWidth > n.clientWidth + 1).map((n) => n.closest('section').id)"
         ),
         "theme": page.evaluate("document.documentElement.dataset.theme"),
+        "unseen": page.locator("article :is(details.fold:not([open]), .predict-answer[hidden])").count(),
         **{kind: list(seen) for kind, seen in page.log.items()},  # axe adds to it
     }
     if OURS.search(page.url):
@@ -71,8 +86,8 @@ def seen(request, look_at):
     width = {"light": 1280, "dark": 390}[request.param]
 
     def seen(name):
-        found = look_at(name, everything, theme=request.param, width=width)
-        assert found["theme"] == request.param
+        found = look_at(name, everything, theme=request.param, width=width, everything=True)
+        assert found["theme"] == request.param and found["unseen"] == 0
         return found
 
     return seen
@@ -121,7 +136,8 @@ def test_the_code_that_is_copied_is_the_code_of_the_cell(open_page, book_url):
     page = open_page(f"{book_url}/chapters/17_scaling.html")
     shown = page.locator("article .cell_input pre").evaluate_all("all => all.map((node) => node.textContent.trim())")
     cells = json.loads((ROOT / "chapters" / "17_scaling.ipynb").read_text(encoding="utf-8"))["cells"]
-    assert shown == ["".join(cell["source"]).strip() for cell in cells if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert shown == [re.sub(r"^# @title .*\n", "", source).strip() for source in sources]  # the title is the fold's
 
 
 @pytest.mark.parametrize("name", PAGES)

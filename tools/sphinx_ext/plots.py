@@ -25,10 +25,12 @@ COLOURS = {
     "#ffffff": "var(--plot-paper)",
     **{colour: f"var(--curve-{i})" for i, colour in enumerate(PALETTE, 1)},
     # those of matplotlib, for chapters that name them: C0 to C7, b, g, r, c and m
-    **dict(zip("#1f77b4 #ff7f0e #2ca02c #9467bd #17becf #d62728 #e377c2 #7f7f7f".split(), map("var(--curve-{})".format, range(1, 9)))),
-    **{"#0000ff": "var(--curve-1)", "#008000": "var(--curve-3)", "#00bfbf": "var(--curve-5)"},
-    **{"#ff0000": "var(--curve-6)", "#bf00bf": "var(--curve-7)"},
-}  # fmt: skip
+    **{"#1f77b4": "var(--curve-1)", "#ff7f0e": "var(--curve-2)", "#2ca02c": "var(--curve-3)"},
+    **{"#9467bd": "var(--curve-4)", "#17becf": "var(--curve-5)", "#d62728": "var(--curve-6)"},
+    **{"#e377c2": "var(--curve-7)", "#7f7f7f": "var(--curve-8)", "#0000ff": "var(--curve-1)"},
+    **{"#008000": "var(--curve-3)", "#00bfbf": "var(--curve-5)", "#ff0000": "var(--curve-6)"},
+    "#bf00bf": "var(--curve-7)",
+}
 PAINTED = ("fill", "stroke", "color")
 POINT = 4 / 3  # pixels
 
@@ -117,7 +119,7 @@ def _paint(element, keep):
                 element.set(name, COLOURS.get(element.get(name).lower(), element.get(name)))
     elif element.tag == "path" and "fill" not in style:
         style["fill"] = "#000000"  # matplotlib leaves out black
-    if "style" in element.attrib:
+    if style:
         element.set("style", "; ".join(f"{name}: {value}" for name, value in style.items()))
     for child in element:
         _paint(child, keep)
