@@ -11,28 +11,30 @@ from pybtex.database import parse_file
 from pybtex.plugin import find_plugin
 
 from tools._generated import ROOT, between, main, put
-from tools.sphinx_ext.citations import LINK
+from tools.sphinx_ext.citations import LINK, tell_apart
+from tools.sphinx_ext.citations import label as label_of
 
 RAW = re.compile(r"\{cite\}`\s*([^`]+?)\s*`")
 
 
 @cache
 def _entries():
-    return parse_file(str(ROOT / "references.bib")).entries
+    entries = parse_file(str(ROOT / "references.bib")).entries
+    tell_apart(entries.values())
+    return entries
 
 
 def label(key):
     """What stands in the text for an entry of references.bib. Returns: str, as "Vaswani et al., 2017".
+
+    Works of the same authors and year have letters behind it.
 
     Raises:
         ValueError: there is no such entry.
     """
     if key not in _entries():
         raise ValueError(f"{key!r} is cited, but references.bib has no entry of this name")
-    entry = _entries()[key]
-    names = [" ".join(map(str, p.rich_prelast_names + p.rich_last_names)) for p in entry.persons["author"]]
-    who = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} et al."
-    return f"{who}, {entry.fields['year']}"
+    return label_of(_entries()[key])
 
 
 def readable(markdown, to_root):

@@ -253,7 +253,7 @@ def test_what_asks_to_predict_stands_in_a_box(open_page, book_url):
 
 def test_a_citation_leads_to_the_bibliography(open_page, book_url):
     page = open_page(f"{book_url}/{PLANE}")
-    page.get_by_role("link", name="Zhang et al., 2023").first.click()
+    page.get_by_role("link", name="Zhang et al., 2023a").first.click()
     page.wait_for_url("**/bibliography.html#*")
     assert "Dive into Deep Learning" in page.locator(":target").inner_text()
 

@@ -1,11 +1,12 @@
 """Citations: readable in a notebook, and Sphinx's own in the book."""
 
+import html
 import importlib.util
 import json
 import re
 
 import pytest
-from conftest import ROOT
+from conftest import BOOK, ROOT
 
 from tools import citations
 
@@ -24,6 +25,56 @@ SPEC.loader.exec_module(extension)
 )
 def test_the_label_names_authors_and_year(key, label):
     assert citations.label(key) == label
+
+
+def test_no_two_works_have_one_label():
+    keys = list(citations._entries())
+    labels = [citations.label(key) for key in keys]
+    assert len(set(labels)) == len(keys) > 100
+    assert {label for label in labels if label.startswith("Wei et al., 2022")} == {
+        f"Wei et al., 2022{letter}" for letter in "abc"
+    }
+
+
+def test_letters_are_in_the_order_of_the_bibliography():
+    found = re.findall(r"^- <a id=[^>]*></a>\[(.*?)\]", citations.references(), re.M)
+    lettered = [label for label in found if re.search(r"\d[a-z]$", label)]
+    for whose in {label[:-1] for label in lettered}:
+        group = [label for label in lettered if label[:-1] == whose]
+        assert len(group) > 1 and group == [whose + letter for letter in "abcdefgh"[: len(group)]]
+    assert len(lettered) >= 16
+    # the year in the text of the entry has the letter, too
+    (zhang,) = [line for line in citations.references().splitlines() if "Zhang et al., 2023a]" in line]
+    assert zhang.count("2023a") == 2
+
+
+# of a citation in the list of the book: its id, its label, its text
+LISTED = re.compile(
+    r'<div class="citation" id="([^"]+)"[^>]*>\s*<span class="label"><span class="fn-bracket">\[</span>(.*?)'
+    r'<span class="fn-bracket">\]</span></span>\s*(.*?)</div>',
+    re.S,
+)
+
+
+def words(text):
+    return " ".join(re.findall(r"\w+", html.unescape(re.sub(r"<.*?>", "", text)).lower()))
+
+
+def test_labels_of_the_book_are_those_of_the_notebooks(book_url):
+    """Sphinx writes the same label, letter by letter, in the list and where the work is cited."""
+    page = (BOOK / "bibliography.html").read_text(encoding="utf-8")
+    listed = {name: (html.unescape(label), text) for name, label, text in LISTED.findall(page)}
+    title_of = {citations.label(key): entry.fields["title"] for key, entry in citations._entries().items()}
+    assert len(listed) > 100
+    for label, text in listed.values():
+        assert "\\" in title_of[label] or words(title_of[label].replace("{", "").replace("}", "")) in words(text), label
+    cited = 0
+    for path in [BOOK / "intro.html", *sorted((BOOK / "chapters").glob("*.html"))]:
+        found = re.findall(r'bibliography\.html#(id\d+)"[^>]*>(.*?)</a>', path.read_text(encoding="utf-8"))
+        for name, label in found:
+            assert html.unescape(re.sub(r"<.*?>", "", label)) == listed[name][0], path.name
+            cited += 1
+    assert cited > 100
 
 
 def test_a_citation_becomes_a_link_and_stays_one():
