@@ -1,4 +1,4 @@
-"""Side by side with peers: each script writes a JSON into d2lmini/results/, of which README and a page are made."""
+"""Side by side with peers: each script writes a JSON into d2lmini/results/, of which a page is made."""
 
 SUITE = ("attention", "training", "translation", "decoding", "cost")  # what `make bench` runs
 ON_GPU = (*SUITE, "utilisation")

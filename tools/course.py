@@ -1,4 +1,4 @@
-"""The order of reading, from tools/course.yml: the map on the front page, what to read before, the syllabi."""
+"""The order of reading, from tools/course.yml: routes and map of the front page, what to read before, the syllabi."""
 
 import json
 import re
@@ -7,12 +7,12 @@ from functools import cache
 import nbformat
 import yaml
 
-from d2lmini.exercises.engine import registry
 from d2lmini.figures.diagrams.drawing import Diagram
-from tools import coverage, site
+from tools import site
 from tools._generated import ROOT, between, main, put
 
-SPINE = 3  # the column of the map in which most chapters stand
+SPINE = 3  # the column of the map that holds most chapters
+STEP = 1.2  # from a row of the map to the next, in rows of the drawing
 RUN_TIMES = ROOT / "d2lmini" / "results" / "run_times.json"
 NAMES = {name[:2]: name for name, _ in site.chapters()}
 TITLES = {name[:2]: title for name, title in site.chapters()}
@@ -20,7 +20,7 @@ TITLES = {name[:2]: title for name, title in site.chapters()}
 
 @cache
 def table():
-    """What tools/course.yml holds. Returns: dict with the keys chapters and courses."""
+    """What tools/course.yml holds. Returns: dict with the keys chapters, routes and courses."""
     return yaml.safe_load((ROOT / "tools" / "course.yml").read_text(encoding="utf-8"))
 
 
@@ -48,63 +48,77 @@ def with_line(source, line):
     return re.sub(r"\n+\*\*Read before:\*\*.*$", "", source.rstrip(), flags=re.S) + f"\n\n{line}"
 
 
+def chapters():
+    """The rows of the table whose chapters are in `_toc.yml`: a part of the book may be built alone. Returns: dict."""
+    return {number: chapter for number, chapter in table()["chapters"].items() if number in NAMES}
+
+
+def needed(number):
+    """The chapters to read before one, of those that are there. Returns: list of str."""
+    return [before for before in table()["chapters"][number]["needs"] if before in NAMES]
+
+
+def routes():
+    """The ways through the book. Returns: list of (name, list of chapter numbers in their order)."""
+    there = chapters()
+    return [
+        (route["name"], [n for n in (there if route["chapters"] == "all" else route["chapters"]) if n in there])
+        for route in table()["routes"]
+    ]
+
+
+def core_minutes(numbers):
+    """Minutes for the cores of these chapters together. Returns: int."""
+    from tools.core import minutes  # which reads every chapter
+
+    return sum(minutes(NAMES[number]).core for number in numbers)
+
+
+def spent(minutes):
+    """Minutes in words: "25 min", "2 h", "2 h 5 min". Returns: str."""
+    hours, rest = divmod(minutes, 60)
+    return " ".join([*[f"{hours} h"] * (hours > 0), *[f"{rest} min"] * (rest > 0 or hours == 0)])
+
+
 def book_map():
     """The chapters, and arrows to each from those that it builds on. Returns: `Diagram`."""
-    chapters = table()["chapters"]
-    needs = "; ".join(f"{n} needs {_listed(c['needs'])}" for n, c in chapters.items() if c["needs"])
+    there = chapters()
+    needs = "; ".join(f"{n} needs {_listed(needed(n))}" for n in there if needed(n))
     drawn = Diagram(
-        "The chapters of this book",
-        "From top to bottom, each chapter with its sections of the two books, how many items of the tutorial and of "
-        f"the slides it takes up, and its number of exercises; {needs}.",
-        "An arrow leads to a chapter from one that it builds on. A box is a link. Lecture items are those of the "
-        "tutorial Transformers I and of the slides that the chapter takes up; the page Coverage lists them.",
+        "The chapters of this book and what each builds on",
+        f"From top to bottom: {needs}." if needs else "One chapter.",
+        "An arrow points from a chapter to one that builds on it. Orange: images. Blue: language models.",
     )
-    for number, chapter in chapters.items():
+    for number, chapter in there.items():
         column, row = chapter["at"]
-        count, items = len(registry.exercises(number)), lecture_items(number)
-        drawn.box(number, (column, -2 * row), f"{number} {TITLES[number]}", width=2.8, accent=_accent(number),
+        drawn.box(number, (column, -STEP * row), f"{number} {TITLES[number]}", width=2.8, accent=accent(number),
                   link=f"chapters/{NAMES[number]}.html")  # fmt: skip
-        drawn.text(f"{number} books", (column, -2 * row - 0.52), chapter["sections"])
-        lectures = f"{items} lecture item{'s' * (items > 1)}; " if items else ""
-        drawn.text(f"{number} sections", (column, -2 * row - 0.84), f"{lectures}{count} exercises")
-    for number, chapter in chapters.items():
-        for before in chapter["needs"]:
-            (column, row), (onto, below) = chapters[before]["at"], chapter["at"]
-            beside, back = row == below, onto == SPINE != column  # back: from the side to the middle
-            enter = "top" if not (beside or back) else "left" if column < onto else "right"
-            leave = {"left": "right", "right": "left"}[enter] if beside else "bottom"
-            drawn.arrow(before if beside else f"{before} sections", number, leave=leave, enter=enter)
+    for number, chapter in there.items():
+        for before in needed(number):
+            (column, row), (onto, below) = there[before]["at"], chapter["at"]
+            level, back = row == below, onto == SPINE != column  # back: from the side to the middle
+            enter = "top" if not (level or back) else "left" if column < onto else "right"
+            leave = {"left": "right", "right": "left"}[enter] if level else "bottom"
+            drawn.arrow(before, number, leave=leave, enter=enter)
     return drawn
 
 
-def lecture_items(number):
-    """How many items of the tutorial and the slides a chapter takes up, by the page Coverage. Returns: int."""
-    rows = [row for row in coverage.rows().values() if row.source in ("borealis", "slides")]
-    return sum(any(f"{number}#" in target for targets in row.targets.values() for target in targets) for row in rows)
-
-
-def _accent(number):
-    """Attention and Transformers plain, vision orange, language models blue."""
+def accent(number):
+    """Attention and Transformers plain, vision orange, language models blue. Returns: str or None."""
     return "orange" if number in ("10", "11") else "blue" if number >= "12" else None
 
 
-def map_block():
-    """The map as raw HTML for a page that is not executed. Returns: str."""
-    page = re.sub(r"\s*\n\s*", " ", book_map()._repr_html_())
-    page = re.sub(r"d2lmini-tip-\d+", "d2lmini-tip-map", page)  # whatever was drawn before it
-    return f"```{{raw}} html\n{page}\n```"
-
-
 def syllabi():
-    """Markdown: a table for each course; times are those in which its chapters execute."""
+    """Markdown: a table for each course, with the minutes of reading and the seconds in which its chapters execute."""
     measured = json.loads(RUN_TIMES.read_text(encoding="utf-8"))
     lines = []
     for name, weeks in table()["courses"].items():
-        lines += [f"### In {name}", "", "| week | chapters | execute in | exercises |", "|---|---|---|---|"]
+        lines += [f"### In {name}", "", "| week | chapters | core | execute in | exercises |", "|---|---|---|---|---|"]
         for number, week in enumerate(weeks, 1):
-            chapters = ", ".join(f"[{n} {TITLES[n]}](chapters/{NAMES[n]}.ipynb)" for n in week["chapters"])
+            titles = ", ".join(f"[{n} {TITLES[n]}](chapters/{NAMES[n]}.ipynb)" for n in week["chapters"])
+            read = spent(core_minutes(week["chapters"]))
             took = sum(measured[NAMES[n]]["cpu"]["seconds"] for n in week["chapters"])
-            lines.append(f"| {number} | {chapters} | {took:.0f} s | {', '.join(week['exercises'])} |")
+            lines.append(f"| {number} | {titles} | {read} | {took:.0f} s | {', '.join(week['exercises'])} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -117,10 +131,8 @@ def sync(check):
         notebook = nbformat.read(path, as_version=4)
         notebook.cells[0].source = with_line(notebook.cells[0].source, read_before(number))
         stale += put(path, nbformat.writes(notebook) + "\n", check)
-    for page, name, body in (("intro.md", "map", map_block()), ("lecturers.md", "syllabi", syllabi())):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        stale += put(ROOT / page, between(text, name, body), check)
-    return stale
+    text = (ROOT / "lecturers.md").read_text(encoding="utf-8")
+    return stale + put(ROOT / "lecturers.md", between(text, "syllabi", syllabi()), check)
 
 
 if __name__ == "__main__":

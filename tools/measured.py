@@ -1,4 +1,4 @@
-"""The page "Measured" of the book and the README's table of bars, from the records of `benchmarks/`."""
+"""The page "Measured" of the book: bars and contests from the records of `benchmarks/`, and every experiment."""
 
 import json
 
@@ -28,6 +28,12 @@ How fast is what this book builds, beside what others use? Every number on this 
   do not tell the two apart. *Ahead* and *times as fast* are held to the median.
 """
 
+EXPERIMENTS = """\
+One row for each experiment of the chapters, with the main number of its largest recorded run. Each row is read from a
+JSON file in `d2lmini/results/` that holds the whole curve, the configuration, the commit, the versions, the device and
+the checksums of the data. `python -m d2lmini run --list` shows how to run each again.
+"""
+
 
 def measured_on(name, device="cpu", wants="contests"):
     """A line: device, versions and date of a record; or that there is none."""
@@ -47,16 +53,27 @@ def bars_table():
     return "\n".join(rows)
 
 
-def readme_table():
-    """Markdown: the bars in short, and where they were measured."""
+def when():
+    """A line: on what the bars were measured, and on which days."""
     dates = {}
     for device in DEVICES:
         for name in ("attention", "training", "translation", "decoding"):
             if (record := load(name, device)) is not None:
                 dates.setdefault(record["device"]["name"], set()).add(record["date"][:10])
-    told = "; ".join(f"{name}, {' and '.join(sorted(days))}" for name, days in dates.items())
-    told = f"Measured on {told}." if told else "No benchmark was run yet: `make bench`."
-    return f"{bars_table()}\n\n{told} The book's page [Measured](measured.md) has times, memory and exponents."
+    found = "; ".join(f"{name}, {' and '.join(sorted(days))}" for name, days in dates.items())
+    return f"Measured on {found}." if found else "No benchmark was run yet: `make bench`."
+
+
+def experiments_table():
+    """Markdown: the headline of each experiment's largest recorded run; the experiment says which number that is."""
+    rows = ["| experiment | preset | result | device | wall time |", "|---|---|---|---|---|"]
+    for name in sorted({name for name, _ in results.recorded()}):
+        (record,) = results.largest(name)
+        device = record["device"]
+        processes = f", {device['processes']} processes" if "processes" in device else ""
+        cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
+        rows.append(f"| `{name}` | `{record['preset']}` | {record['metrics']['headline']} | {cost} |")
+    return "\n".join(rows)
 
 
 def contests_table(record, chosen=lambda contest: True):
@@ -196,7 +213,7 @@ def not_measured():
         lines.append(f"- {what}, {place}: {why}.")
     lines.append(
         "- Quality at equal compute is no part of the suite: the chapters state it, recipe by recipe, from records of "
-        "experiments, and the README lists these."
+        "experiments, which are listed under *Every experiment*."
     )
     return "\n".join(lines)
 
@@ -262,6 +279,7 @@ def page():
         HEAD.format(near=NEAR, url=place["url"], branch=place["branch"]),
         "## What was to be reached\n",
         bars_table(),
+        when(),
     ]
     for title, name, wants, render, words in PARTS:
         parts += [f"## {title}\n", words]
@@ -272,6 +290,7 @@ def page():
             parts += [*render(device), where + measured_on(name, device, wants)]
     parts += ["## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
     parts += ["## What was not measured\n", not_measured()]
+    parts += ["## Every experiment\n", EXPERIMENTS, experiments_table()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 

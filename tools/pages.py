@@ -1,43 +1,69 @@
-"""The parts of README.md and other pages that follow from the chapters, the results and the address."""
+"""The parts of README.md and of other pages that follow from the chapters, the records and the address."""
 
 import json
 import re
 from types import CodeType, FunctionType
 
+import yaml
+
 from d2lmini import results
 from d2lmini.exercises.engine import registry
-from tools import measured, site
+from tools import course, findings, site
 from tools._generated import ROOT, between, main, put
+
+TITLE = "Attention and Transformers, typed by you"
 
 
 def _badge(notebook):
     return f"[Colab]({site.colab(notebook)})"
 
 
-def chapter_table(in_book):
-    """Markdown: a row for each chapter, with its exercises and where to run both."""
-    rows = ["| | chapter | run | exercises | solve | |", "|---|---|---|---|---|---|"]
+def chapter_table():
+    """Markdown: a row for each chapter, with what to read first in the books, its exercises and where to run both."""
+    rows = ["| | chapter | in the textbooks | run | exercises | solve | |", "|---|---|---|---|---|---|---|"]
     for name, title in site.chapters():
         read, solve = f"chapters/{name}.ipynb", f"exercises/{name}.ipynb"
         rows.append(
-            f"| {name[:2]} | [{title}]({read}) | {_badge(read)} | [exercises]({solve}) | {_badge(solve)} "
-            f"| [solutions](exercises/solutions/{name}.ipynb) |"
+            f"| {name[:2]} | [{title}]({read}) | {course.table()['chapters'][name[:2]]['sections']} | {_badge(read)} "
+            f"| [exercises]({solve}) | {_badge(solve)} | [solutions](exercises/solutions/{name}.ipynb) |"
         )
-    if not in_book:
-        rows += ["", f"The repository is <{site.repository()['url']}>."]
     return "\n".join(rows)
 
 
-def results_table():
-    """Markdown: the headline of each experiment's largest recorded run; the experiment says which number that is."""
-    rows = ["| experiment | preset | result | device | wall time |", "|---|---|---|---|---|"]
-    for name in sorted({name for name, _ in results.recorded()}):
-        (record,) = results.largest(name)
-        device = record["device"]
-        processes = f", {device['processes']} processes" if "processes" in device else ""
-        cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
-        rows.append(f"| `{name}` | `{record['preset']}` | {record['metrics']['headline']} | {cost} |")
-    return "\n".join(rows)
+def start():
+    """Markdown: where to read."""
+    name, title = site.chapters()[0]
+    minutes = course.spent(course.core_minutes([name[:2]]))
+    lines = (
+        f"- Now, in a browser: [chapter 1, {title}]({site.colab(f'chapters/{name}.ipynb')}), on Colab, {minutes}.",
+        "- As a book with live figures: build it with the second command below, then open `_build/html/index.html`.",
+        f"- The code and the notebooks: <{site.repository()['url']}>.",
+    )
+    return "\n".join(lines)
+
+
+def cost():
+    """Markdown: what the two commands take, from the records of ``tools/footprint.py`` and ``tools/run_times.py``."""
+    found = json.loads((results.FOLDER / "footprint.json").read_text(encoding="utf-8"))
+    seconds = [of["cpu"]["seconds"] for of in _run_times().values() if "cpu" in of]
+    return (
+        "| | |\n|---|---|\n"
+        f"| disk | {found['venv_mb'] / 1000:.1f} GB in `.venv` ({found['system']}), filled by the first command |\n"
+        f"| time | the download of the packages; then `make book` executes {len(seconds)} chapters in "
+        f"{sum(seconds) / 60:.0f} minutes of one core, shared among all cores |\n"
+        "| you need | Python 3.11 or newer, `make` |\n"
+        "| you do not need | a GPU, an account, a data set, Node, LaTeX |"
+    )
+
+
+def cite():
+    """Markdown: an entry for BibTeX."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return (
+        f"```bibtex\n@misc{{d2lmini,\n  title  = {{d2lmini: {TITLE}}},\n  author = {{{{{config['author']}}}}},\n"
+        f"  year   = {{{config['copyright']}}},\n  note   = {{Version {site.VERSION}}},\n"
+        f"  url    = {{{site.repository()['url']}}}\n}}\n```"
+    )
 
 
 def grading_table():
@@ -54,8 +80,7 @@ def grading_table():
 
 def memory():
     """Markdown: what the chapters' kernels took at most, from ``tools/run_times.py``."""
-    measured = json.loads((results.FOLDER / "run_times.json").read_text(encoding="utf-8"))
-    measured = {name[:2]: found["cpu"] for name, found in measured.items()}
+    measured = {name[:2]: found["cpu"] for name, found in _run_times().items()}
     number, found = max(measured.items(), key=lambda item: item[1]["peak_mb"])
     return (
         f"- **No room in memory.** On a CPU (Linux, torch {found['torch'].partition('+')[0]}) the kernel of a chapter "
@@ -85,6 +110,10 @@ def _looks(part):
     return False
 
 
+def _run_times():
+    return json.loads((results.FOLDER / "run_times.json").read_text(encoding="utf-8"))
+
+
 def _benchmark(name):
     path = results.FOLDER / f"benchmark_{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -93,13 +122,15 @@ def _benchmark(name):
 def sync(check):
     """Returns: list of the files that were out of step."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = between(between(readme, "chapters", chapter_table(False)), "results", results_table())
-    readme = between(readme, "peers", measured.readme_table())
-    intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table(True))
+    readme = between(between(readme, "start", start()), "cost", cost())
+    readme = between(between(readme, "results", findings.sentences()), "cite", cite())
+    intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table())
+    intro = between(intro, "results", findings.sentences(findings.BAIT))
     lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")
     lecturers = between(between(lecturers, "grading", grading_table()), "measured", measured_parts())
     troubleshooting = between((ROOT / "troubleshooting.md").read_text(encoding="utf-8"), "memory", memory())
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    citation = re.sub(r"^title: .*\n", f'title: "d2lmini: {TITLE}"\n', citation, flags=re.M)
     citation = re.sub(r"^version: .*\n", f"version: {site.VERSION}\n", citation, flags=re.M)
     citation = re.sub(r"^repository-code: .*\n", "", citation, flags=re.M).rstrip("\n")
     citation += f"\nrepository-code: {site.repository()['url']}\n"

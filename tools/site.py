@@ -19,12 +19,24 @@ def repository():
 
 
 @cache
+def parts():
+    """(caption, names of the files of its chapters) of each part of the book that has chapters. Returns: tuple."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    found = []
+    for part in toc.get("parts", [toc]):  # chapters built alone are in no part
+        files = [entry["file"] for entry in part["chapters"]]
+        names = tuple(name.removeprefix("chapters/") for name in files if name.startswith("chapters/"))
+        if names:
+            found.append((part.get("caption", "Chapters"), names))
+    return tuple(found)
+
+
+@cache
 def chapters():
     """(name, title) of each chapter, in the order of the book. Returns: tuple of pairs."""
-    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
-    names = [entry["file"] for part in parts for entry in part["chapters"] if entry["file"].startswith("chapters/")]
-    first = {name: nbformat.read(ROOT / f"{name}.ipynb", as_version=4).cells[0].source for name in names}
-    return tuple((name.removeprefix("chapters/"), re.search(r"^# (.+)$", first[name], re.M)[1]) for name in names)
+    names = [name for _, names in parts() for name in names]
+    first = {n: nbformat.read(ROOT / "chapters" / f"{n}.ipynb", as_version=4).cells[0].source for n in names}
+    return tuple((name, re.search(r"^# (.+)$", first[name], re.M)[1]) for name in names)
 
 
 def colab(notebook):

@@ -260,7 +260,7 @@ def test_the_page_shows_every_contest(records, tmp_path, monkeypatch):
     empty = measured.page()
     for name in SUITE:
         assert f"Not measured: `python -m benchmarks.{name}` was not run" in empty
-    assert "No benchmark was run yet" in measured.readme_table() and "<svg" not in empty
+    assert "No benchmark was run yet" in empty and "<svg" not in empty
     monkeypatch.setattr(results, "FOLDER", records)
     page = measured.page()
     for name in ("attention", "training", "translation", "decoding"):
@@ -274,7 +274,15 @@ def test_the_page_shows_every_contest(records, tmp_path, monkeypatch):
     assert not re.search(r"<figure(?:(?!</figure>).)*\n\n", page, re.S), "an empty line ends HTML in Markdown"
     behind = page.split("## Where ours is behind")[1].split("## ")[0]
     assert any(verdict == MISSED for verdict, _ in (bar.judge() for bar in BARS)) == ("Why, is not" in behind)
-    assert "no GPU could be had" in page and load(records, "attention")["date"][:10] in measured.readme_table()
+    assert "no GPU could be had" in page and load(records, "attention")["date"][:10] in measured.when()
+    assert measured.when() in page
+
+
+def test_the_page_lists_every_experiment():
+    page = measured.page()
+    for name, _ in results.recorded():
+        (record,) = results.largest(name)
+        assert f"| `{name}` | `{record['preset']}` | {record['metrics']['headline']} |" in page
 
 
 def test_bars_are_judged_by_the_worst_contest(tmp_path, monkeypatch):
