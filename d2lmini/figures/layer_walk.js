@@ -1,10 +1,13 @@
 // One encoder layer, stage by stage: a drawing of the layer, and a small shaded table whose rows are the tokens.
-// Where the stages stand in the drawing, [left, width, row from below].
-const STAGES = [[8, 212, 0], [8, 68, 1], [80, 68, 1], [152, 68, 1], [8, 140, 2], [8, 140, 3], [8, 212, 4], [8, 212, 5],
-  [8, 212, 6], [8, 212, 7], [8, 212, 8], [8, 212, 9], [8, 212, 10], [8, 212, 11]];
+// Where the stages stand in the drawing, [left, width, row from below], by where the norm is.
+const whole = (row) => [8, 212, row];
+const attending = (row) => [[8, 68, row], [80, 68, row], [152, 68, row], [8, 140, row + 1], [8, 140, row + 2]];
+const AFTER = [whole(0), ...attending(1), ...[4, 5, 6, 7, 8, 9, 10, 11].map(whole)];
+const FIRST = [whole(0), whole(1), ...attending(2), ...[5, 6, 7, 8, 9, 10, 11].map(whole)];
 const ROW = 37, BOX = 27, BOTTOM = 12 * ROW - 6;
 
 function render({ model, el }) {
+  const STAGES = model.get("norm_first") ? FIRST : AFTER;
   const tokens = model.get("tokens"), stages = model.get("stages"), heads = model.get("num_heads"), N = tokens.length;
   const now = { stage: model.get("stage"), head: model.get("head") };
   let chosen = 0;

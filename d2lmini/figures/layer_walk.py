@@ -9,14 +9,22 @@ from d2lmini.figures.base import Figure, table
 from d2lmini.transformer import TransformerEncoderBlock
 
 OWN, ALL = "own row", "all rows"
-# what a row of each of the 14 stages is made from: of an earlier stage, its own row or all rows
-USES = [
-    *([], [(1, OWN)], [(1, OWN)], [(1, OWN)]),  # input; queries, keys, values
-    *([(2, OWN), (3, ALL)], [(5, OWN)], [(6, OWN), (4, ALL)], [(7, OWN)]),  # attention
-    *([(1, OWN), (8, OWN)], [(9, OWN)]),  # add, norm
-    *([(10, OWN)], [(11, OWN)]),  # the network
-    *([(10, OWN), (12, OWN)], [(13, OWN)]),  # add, norm
-]
+# What a row of each of the 14 stages is made from: of an earlier stage, its own row or all rows. By `norm_first`.
+USES = {
+    False: [
+        *([], [(1, OWN)], [(1, OWN)], [(1, OWN)]),  # input; queries, keys, values
+        *([(2, OWN), (3, ALL)], [(5, OWN)], [(6, OWN), (4, ALL)], [(7, OWN)]),  # attention
+        *([(1, OWN), (8, OWN)], [(9, OWN)]),  # add, norm
+        *([(10, OWN)], [(11, OWN)]),  # the network
+        *([(10, OWN), (12, OWN)], [(13, OWN)]),  # add, norm
+    ],
+    True: [
+        *([], [(1, OWN)], [(2, OWN)], [(2, OWN)], [(2, OWN)]),  # input; norm; queries, keys, values
+        *([(3, OWN), (4, ALL)], [(6, OWN)], [(7, OWN), (5, ALL)], [(8, OWN)]),  # attention
+        *([(1, OWN), (9, OWN)], [(10, OWN)]),  # add; norm
+        *([(11, OWN)], [(12, OWN)], [(10, OWN), (13, OWN)]),  # the network; add
+    ],
+}
 
 
 class LayerWalk(Figure):
@@ -26,7 +34,7 @@ class LayerWalk(Figure):
     reader goes back and forth, chooses a head, and follows a token by its row.
 
     Args:
-        block: a small `TransformerEncoderBlock`, the norm after each sublayer; used as in evaluation, not changed.
+        block: a small `TransformerEncoderBlock`, with the norms on either side; used as in evaluation, not changed.
         tokens: N different words.
         X: (N, h) or (1, N, h), what goes into the block.
         stage: which stage is shown first, from 1.
@@ -34,8 +42,8 @@ class LayerWalk(Figure):
 
     Raises:
         TypeError: ``block`` is no `TransformerEncoderBlock`.
-        ValueError: the block normalises first, shapes do not fit, words repeat, there is no such stage or head, a
-            number is not finite, or the parts do not give what the block gives.
+        ValueError: shapes do not fit, words repeat, there is no such stage or head, a number is not finite, or the
+            parts do not give what the block gives.
     """
 
     name = "layer_walk"
@@ -48,8 +56,6 @@ class LayerWalk(Figure):
     def __init__(self, block, tokens, X, stage=1, head=1):
         if not isinstance(block, TransformerEncoderBlock):
             raise TypeError(f"block is a {type(block).__name__}, expected a TransformerEncoderBlock")
-        if block.norm_first:
-            raise ValueError("this block normalises before each sublayer: the walk is through one that does after")
         tokens, X = [str(token) for token in tokens], torch.as_tensor(X).detach()
         if len(set(tokens)) != len(tokens):
             raise ValueError(f"tokens name the rows, so they must differ: {tokens}")
@@ -80,8 +86,9 @@ class LayerWalk(Figure):
                     "uses": uses,
                     "numbers": numbers[0].double().round(decimals=3),
                 }
-                for (title, text, numbers, shape, among), uses in zip(stages, USES, strict=True)
+                for (title, text, numbers, shape, among), uses in zip(stages, USES[block.norm_first], strict=True)
             ],
+            norm_first=block.norm_first,
             stage=stage,
             head=head,
         )
@@ -120,22 +127,23 @@ def _stages(block, X):
     def heads(projected):
         return projected.unflatten(-1, (H, d)).transpose(1, 2)  # (1, H, N, d)
 
-    queries, keys, values = (heads(W(X)) for W in (attention.W_q, attention.W_k, attention.W_v))
+    first_norm, second_norm = block.addnorm1.ln, block.addnorm2.ln
+    read = first_norm(X) if block.norm_first else X  # (1, N, h)
+    queries, keys, values = (heads(W(read)) for W in (attention.W_q, attention.W_k, attention.W_v))
     scores = queries @ keys.mT / math.sqrt(d)  # (1, H, N, N)
     weights = scores.softmax(-1)
     brought = weights @ values  # (1, H, N, d)
     mixed = attention.W_o(brought.transpose(1, 2).flatten(2))  # (1, N, h)
     first = X + mixed
-    fetched = block.addnorm1.ln(first)
-    hidden = ffn.activation(ffn.dense1(fetched))  # (1, N, f)
+    into_network = second_norm(first) if block.norm_first else first_norm(first)
+    hidden = ffn.activation(ffn.dense1(into_network))  # (1, N, f)
     thought = ffn.dense2(hidden)
-    second = fetched + thought
+    second = (first if block.norm_first else into_network) + thought
     whole, head = f"(T, h) = ({N}, {h})", f"(T, h / H) = ({N}, {d})"
     square, wide = f"(T, T) = ({N}, {N})", f"(T, f) = ({N}, {f})"
-    final = block.addnorm2.ln(second)
     activation = type(ffn.activation).__name__
-    return [
-        ("input", "Each token comes as a row of h numbers: its embedding and its position.", X, whole, False),
+    scaled = "Each row gets mean zero and variance one, then learned factors and shifts."
+    attending = [
         ("queries", "Each row times the head's part of W_q: what the token looks for.", queries, head, False),
         ("keys", "Each row times the head's part of W_k: what the token is found by.", keys, head, False),
         ("values", "Each row times the head's part of W_v: what the token gives when found.", values, head, False),
@@ -144,9 +152,28 @@ def _stages(block, X):
         ("what the head brings", "Each row of weights averages the rows of the values.", brought, head, False),
         ("after W_o", "The heads side by side again, h numbers a row, mixed by W_o.", mixed, whole, False),
         ("first residual", "What was fetched is added to the input: nothing is lost.", first, whole, False),
-        ("first norm", "Each row gets mean zero and variance one, then learned factors.", fetched, whole, False),
-        ("hidden layer", f"The network reads each row by itself; {activation} behind it.", hidden, wide, False),
+    ]
+    thinking = [
+        ("hidden layer", f"The network reads each row by itself; {activation} follows.", hidden, wide, False),
         ("network's output", "Back to h numbers for each token.", thought, whole, False),
+    ]
+    given = ("input", "Each token comes as a row of h numbers: its embedding and its position.", X, whole, False)
+    if block.norm_first:
+        branch = "The network's output is added to the first sum: the layer's output, shaped as its input."
+        return [
+            given,
+            ("first norm", f"{scaled} Only attention reads this.", read, whole, False),
+            *attending,
+            ("second norm", f"{scaled} Only the network reads this.", into_network, whole, False),
+            *thinking,
+            ("second residual", branch, second, whole, False),
+        ]
+    final = "Normalised row by row: the layer's output, shaped as its input."
+    return [
+        given,
+        *attending,
+        ("first norm", scaled, into_network, whole, False),
+        *thinking,
         ("second residual", "What the network computed is added to what went into it.", second, whole, False),
-        ("second norm", "Normalised row by row: the layer's output, shaped as its input.", final, whole, False),
+        ("second norm", final, second_norm(second), whole, False),
     ]

@@ -12,6 +12,7 @@ from d2lmini.figures import LayerWalk
 TOKENS = ["the", "black", "cat", "sleeps"]
 TITLES = ["input", "queries", "keys", "values", "scores", "weights", "what the head brings", "after W_o"]
 TITLES += ["first residual", "first norm", "hidden layer", "network's output", "second residual", "second norm"]
+NORM_FIRST = ["input", "first norm", *TITLES[1:9], "second norm", *TITLES[10:13]]
 PER_HEAD = range(2, 8)  # stages that every head has of its own
 
 
@@ -24,8 +25,8 @@ def make(**options):
     return block, torch.randn(4, 8)
 
 
-def figure(**changes):
-    block, X = make()
+def figure(norm_first=False, **changes):
+    block, X = make(norm_first=norm_first)
     return LayerWalk(**{**dict(block=block, tokens=TOKENS, X=X), **changes}), block.eval(), X
 
 
@@ -69,12 +70,37 @@ def test_the_stages_between_are_those_of_torch():
         near(shown.numbers(7, head), outputs["attention.attention"][head - 1])
 
 
-def test_the_shapes_said_are_the_shapes_shown():
-    shown = figure()[0]
+def test_with_the_norm_first_the_stages_are_those_of_torch():
+    shown, block, X = figure(norm_first=True)
+    assert [stage["title"] for stage in shown.state["stages"]] == NORM_FIRST
+    outputs = {}
+    for name in ("addnorm1.ln", "addnorm2.ln", "attention", "attention.attention", "ffn.activation", "ffn"):
+        block.get_submodule(name).register_forward_hook(lambda m, a, out, name=name: outputs.update({name: out[0]}))
+    with d2l.capture_attention(block) as weights:
+        output = block(X[None])[0]
+    near(shown.numbers(1), X)
+    near(shown.numbers(2), outputs["addnorm1.ln"])
+    for head, own in ((1, slice(0, 4)), (2, slice(4, 8))):
+        for stage, W in ((3, block.attention.W_q), (4, block.attention.W_k), (5, block.attention.W_v)):
+            near(shown.numbers(stage, head), W(outputs["addnorm1.ln"])[:, own])
+        near(shown.numbers(7, head), weights["attention.attention"][0][0, head - 1])
+        near(shown.numbers(6, head).softmax(-1), shown.numbers(7, head))
+        near(shown.numbers(8, head), outputs["attention.attention"][head - 1])
+    near(shown.numbers(9), outputs["attention"])
+    near(shown.numbers(10), X + outputs["attention"])
+    near(shown.numbers(11), outputs["addnorm2.ln"])
+    near(shown.numbers(12), outputs["ffn.activation"])
+    near(shown.numbers(13), outputs["ffn"])
+    near(shown.numbers(14), output)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_shapes_said_are_the_shapes_shown(norm_first):
+    shown = figure(norm_first)[0]
     for i, stage in enumerate(shown.state["stages"], start=1):
         said = tuple(map(int, re.search(r"= \((\d+), (\d+)\)$", stage["shape"]).groups()))
         assert tuple(shown.numbers(i).shape) == said
-        assert (torch.tensor(stage["numbers"]).dim() == 3) == (i in PER_HEAD)
+        assert (torch.tensor(stage["numbers"]).dim() == 3) == (i - norm_first in PER_HEAD)
 
 
 def test_the_block_stays_as_it_was():
@@ -96,8 +122,9 @@ def test_the_fallback_walks_too():
     assert f"<td>(T, T) = (4, 4)</td><td>{row}</td>" in text
 
 
-def test_a_row_is_made_from_the_rows_that_the_page_says():
-    shown, block, X = figure()
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_row_is_made_from_the_rows_that_the_page_says(norm_first):
+    shown, block, X = figure(norm_first)
     stages = shown.state["stages"]
     moved = X.clone()
     moved[2] += torch.linspace(-1, 1, 8)  # another third token
@@ -109,8 +136,8 @@ def test_a_row_is_made_from_the_rows_that_the_page_says():
 
     for i in range(1, 15):
         changed = [t for t in (0, 1, 3) if not torch.equal(shown.numbers(i)[t], other.numbers(i)[t])]
-        assert bool(changed) == meets(i), TITLES[i - 1]
-    assert not meets(4) and meets(5)
+        assert bool(changed) == meets(i), stages[i - 1]["title"]
+    assert not meets(4 + norm_first) and meets(5 + norm_first)
 
 
 class Other(d2l.TransformerEncoderBlock):
@@ -122,7 +149,6 @@ class Other(d2l.TransformerEncoderBlock):
     ("changes", "error", "message"),
     [
         ({"block": nn.Linear(8, 8)}, TypeError, "is a Linear"),
-        ({"block": d2l.TransformerEncoderBlock(8, 12, 2, norm_first=True)}, ValueError, "normalises before"),
         ({"block": Other(8, 12, 2)}, ValueError, "miss its output"),
         ({"tokens": TOKENS[:3]}, ValueError, r"X has shape \(4, 8\), expected \(3, 8\)"),
         ({"X": torch.zeros(2, 4, 8)}, ValueError, r"expected \(4, 8\)"),
@@ -201,4 +227,23 @@ def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     # a phone: the widest table scrolls in its box, the page does not
     page.get_by_role("combobox", name="stage").select_option("11")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.log["errors"] == []
+
+
+def test_the_page_draws_the_norm_where_it_is(open_figure):
+    page = open_figure(figure(norm_first=True)[0], width=390)
+
+    def height(stage):
+        return page.locator(f"[aria-label^='stage {stage},'] rect").first.bounding_box()["y"]
+
+    heights = [height(stage) for stage in range(1, 15)]
+    assert heights[0] > heights[1] > heights[2] == heights[3] == heights[4] > heights[5]
+    assert heights[4:] == sorted(heights[4:], reverse=True) and len(set(heights)) == 12
+    page.get_by_role("button", name="stage 2").click()
+    assert "its own row of input: no other token" in page.locator(".d2lmini-made").inner_text()
+    page.get_by_role("combobox", name="stage").select_option("14")
+    assert (
+        "its own row of first residual and its own row of network's output"
+        in page.locator(".d2lmini-made").inner_text()
+    )
     assert page.log["errors"] == []

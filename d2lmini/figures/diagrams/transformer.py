@@ -143,14 +143,14 @@ def transformer():
     diagram.arrow("encoder +", "encoder attention").arrow("encoder attention", "encoder ffn")
     x = columns["decoder"]
     diagram.box("decoder attention", (x, 3.7), "causal self-attention", width=1.8, accent="blue")
-    diagram.box("cross", (x, 6.0), "cross-attention", width=1.8, accent="blue")
-    diagram.box("decoder ffn", (x, 7.05), "feed-forward", width=1.8, accent="orange")
+    diagram.box("cross", (x, 5.7), "cross-attention", width=1.8, accent="blue")
+    diagram.box("decoder ffn", (x, 6.75), "feed-forward", width=1.8, accent="orange")
     diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
     diagram.arrow("encoder ffn", "cross", "memory (B, S, h)", enter="left", at=0.4)
-    diagram.box("dense", (x, 8.7), "linear, softmax", width=1.8).arrow(
+    diagram.box("dense", (x, 8.1), "linear, softmax", width=1.8).arrow(
         "decoder ffn", "dense", "(B, T, h)", side="left", at=0.75
     )
-    diagram.text("output", (x, 10.0), "probabilities of the next token").arrow(
+    diagram.text("output", (x, 9.2), "probabilities of the next token").arrow(
         "dense", "output", "(B, T, V)", side="left"
     )
     diagram.frame("L times", ["encoder attention", "encoder ffn"], pad=(14, 24))
