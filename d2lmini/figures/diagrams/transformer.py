@@ -147,10 +147,10 @@ def transformer():
     diagram.box("decoder ffn", (x, 6.75), "feed-forward", width=1.8, accent="orange")
     diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
     diagram.arrow("encoder ffn", "cross", "memory (B, S, h)", enter="left", at=0.4)
-    diagram.box("dense", (x, 8.1), "linear, softmax", width=1.8).arrow(
+    diagram.box("dense", (x, 8.35), "linear, softmax", width=1.8).arrow(
         "decoder ffn", "dense", "(B, T, h)", side="left", at=0.75
     )
-    diagram.text("output", (x, 9.2), "probabilities of the next token").arrow(
+    diagram.text("output", (x, 9.45), "probabilities of the next token").arrow(
         "dense", "output", "(B, T, V)", side="left"
     )
     diagram.frame("L times", ["encoder attention", "encoder ffn"], pad=(14, 24))
