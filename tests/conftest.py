@@ -3,11 +3,13 @@
 import functools
 import http.server
 import importlib
+import json
 import os
 import re
 import shutil
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_build" / "html"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SKIPPED = "BROWSER TESTS SKIPPED"
+EVERYTHING = "d2lmini:open everything"  # under this name folds.js keeps the switch
 # no name resolves but the local one, so a third-party request cannot succeed unseen
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -80,14 +83,21 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="session")
-def book_url():
-    """The address of the built book on a plain file server."""
-    _need((BOOK / "index.html").exists(), "the book is not built (make book)")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(BOOK)))
+@contextmanager
+def serving(folder):
+    """The address of a folder on a plain file server, which ends with the block."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def book_url():
+    """The address of the built book."""
+    _need((BOOK / "index.html").exists(), "the book is not built (make book)")
+    with serving(BOOK) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -101,8 +111,11 @@ def chromium():
         browser.close()
 
 
-def _open(chromium, url, theme="light", width=1280, **options):
+def _open(chromium, url, theme="light", width=1280, everything=False, script="", **options):
+    """A page; `everything`: for a reader who has everything open; `script` runs before the page's own."""
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
+    context.add_init_script(f"if ({json.dumps(everything)}) localStorage.setItem({json.dumps(EVERYTHING)}, 'yes');")
+    context.add_init_script(script)
     page = context.new_page()
     page.set_default_timeout(30_000)
     page.log = {"requests": [], "errors": []}

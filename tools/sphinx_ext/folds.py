@@ -19,9 +19,17 @@ SWITCH = (
 # Runs before anything is drawn, so that nothing jumps; if folds.js does not come, the page is as without JavaScript.
 EARLY = """\
 (({ classList, dataset }) => {
-  classList.add("folds-on");
-  try { if (localStorage.getItem("d2lmini:open everything")) classList.add("all-open"); } catch { /* blocked */ }
-  addEventListener("load", () => { if (!dataset.folds) classList.remove("folds-on", "all-open"); });
+  const kept = (name) => { try { return localStorage.getItem(`d2lmini:${name}`) !== null; } catch { return false; } };
+  const all = kept("open everything");
+  classList.add("folds-on", ...(all ? ["all-open"] : []));
+  window.awaitPrediction = (answer, name) => {
+    if (!all && !kept(name)) answer.setAttribute("hidden", "onbeforematch" in answer ? "until-found" : "");
+  };
+  addEventListener("load", () => {
+    if (dataset.folds) return;
+    classList.remove("folds-on", "all-open");
+    for (const answer of document.querySelectorAll(".predict-answer")) answer.hidden = false;
+  });
 })(document.documentElement);"""
 
 

@@ -126,6 +126,8 @@ def _add_forms(app, doctree, docname):
     for found in of_class(doctree, "predict-answer"):
         asked = found.parent[found.parent.index(found) - 1]
         found.parent.insert(found.parent.index(found), HtmlPiece(form(asked.astext(), found["question"])))
+        hide = f'awaitPrediction(document.currentScript.parentElement, "{found["question"]}")'  # EARLY in folds.py
+        found.insert(0, HtmlPiece(f"<script>{hide}</script>"))
 
 
 def setup(app):

@@ -42,8 +42,8 @@
     const commit = (to) => { said = to; keep(key, said); render(); };
 
     answer.tabIndex = -1; // the focus goes there when the form goes away
-    answer.classList.add("settled");
-    answer.addEventListener("beforematch", () => { shown = true; render(); });
+    // found by a search: the browser shows it, and gives up on the fold around it if we do so first
+    answer.addEventListener("beforematch", () => { shown = true; setTimeout(render); });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       commit(new FormData(form).get("said").trim());
