@@ -26,7 +26,7 @@ STYLE = {
     "svg.hashsalt": "d2lmini",  # the same drawing has the same names inside, so an unchanged page stays as it is
 }
 
-_WRAP = 26  # characters of a name in a line
+_WRAP = 30  # characters of a name in a line
 _SMALLEST = 6  # points: names are made smaller, down to this, where they are too many
 
 
@@ -126,7 +126,10 @@ class CurveLabels(Artist):
         """The box around all names, which the layout of the figure leaves free."""
         renderer = renderer or self.get_figure(root=True)._get_renderer()
         boxes = [text.get_window_extent(renderer) for text, _ in self.texts(renderer)]
-        return Bbox.union(boxes) if boxes else Bbox.null()
+        if not boxes:
+            return Bbox.null()
+        (x0, y0), (x1, y1) = Bbox.union(boxes).get_points()
+        return Bbox([[x0, y0], [x1 + renderer.points_to_pixels(6.0), y1]])  # apart from what is drawn to the right
 
 
 def _end(line, axes):

@@ -139,7 +139,7 @@ def test_a_chapter_that_draws_by_itself_labels_its_curves():
 def test_long_names_go_on_in_another_line():
     plot([0, 1], [[0, 1]], legend=["a name that is much longer than the margin of a figure"])
     ((text, *_),) = names_of(plt.gca())
-    assert max(map(len, text.split("\n"))) <= 26 and len(text.split("\n")) == 3
+    assert max(map(len, text.split("\n"))) <= 30 and len(text.split("\n")) == 2
 
 
 def test_more_names_than_curves_are_refused():

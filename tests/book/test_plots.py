@@ -110,6 +110,15 @@ def test_maps_and_pictures_keep_their_colours():
     assert after.count("fill: #000000") == 2
 
 
+def test_a_mark_on_a_picture_stays_white_and_its_frame_follows_the_theme():
+    plt.imshow([[0, 1], [1, 0]])
+    plt.plot([0], [0], "wo")
+    plt.title("a title")
+    element = plots.inline(saved(), "a-", ALT)
+    assert "fill: #ffffff" in element and "plot-paper" not in element and ">a title<" in element
+    assert element.count("stroke: currentColor") > 4
+
+
 def document(*cells):
     """A page of myst-nb: of each cell the outputs, each a list of its forms, and whether it has a caption."""
     page = new_document("page")

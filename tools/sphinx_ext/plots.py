@@ -104,6 +104,10 @@ def _declarations(element):
 def _paint(element, keep):
     """Colours that follow the theme and the font of the page, but for what is a map of colours (`keep`)."""
     keep = keep or element.get("id", "").startswith(("QuadMesh", "PolyQuadMesh"))
+    if element.get("id", "").startswith("axes_") and element.find(".//image") is not None:
+        marks = [child for child in element if child.get("id", "").startswith(("line2d_", "PathCollection"))]
+    else:
+        marks = []
     style = _declarations(element)
     style.pop("font-family", None)
     if "font" in style:  # the short form: slant, weight, size and family
@@ -117,12 +121,12 @@ def _paint(element, keep):
                 style[name] = COLOURS.get(style[name].lower(), style[name])
             if name in element.attrib:
                 element.set(name, COLOURS.get(element.get(name).lower(), element.get(name)))
-    elif element.tag == "path" and "fill" not in style:
+    elif element.tag in ("path", "use") and "fill" not in style:
         style["fill"] = "#000000"  # matplotlib leaves out black
     if style:
         element.set("style", "; ".join(f"{name}: {value}" for name, value in style.items()))
     for child in element:
-        _paint(child, keep)
+        _paint(child, keep or child in marks)  # marks on a picture stay as they were chosen for it
 
 
 def _rename(root, prefix):
@@ -194,7 +198,9 @@ class Inline(SphinxPostTransform):
                 count += 1
                 element = inline(svg, f"plot{count}-", image.get("alt", ""))
                 # the theme's class: a plot that is too wide scrolls, and the keyboard reaches it
-                image.replace_self(HtmlPiece(f'<div class="pst-scrollable-table-container">{element}</div>\n'))
+                image.replace_self(
+                    HtmlPiece(f'<div class="plot-frame pst-scrollable-table-container">{element}</div>\n')
+                )
 
 
 def setup(app):
