@@ -71,6 +71,29 @@ PAGES = {
     "exercises/01_one": (text("# Exercises\n\n<details><summary>Hint 1</summary>\n\nA lime.\n\n</details>"), SETUP),
 }
 
+# what a reader of the first page does not see at first, and what is open
+FOLDED = ("gooseberry", "measured in a jiffy", "blueberry", "grape", "hazelnut", "huckleberry")
+ANSWERS = ("apricot = 2", "apricot 2", "two apricots", "point of the first", "cherry = 4", "damson", "by the fig")
+OPEN = ("agrees, 12 sizes", "Behind the first", "Behind the second", "elderberry 5", "Behind the third")
+
+
+def sees(page, *words):
+    """Which of these words a reader sees."""
+    article = page.locator("article.bd-article")
+    return [word for word in words if article.get_by_text(word).locator("visible=true").count()]
+
+
+def fold(page, title="Going further"):
+    return page.locator("article details.fold", has=page.locator("> summary", has_text=title))
+
+
+def ask(page, number=0):
+    return page.locator(".predict-place").nth(number)
+
+
+def is_open(fold):
+    return fold.evaluate("node => node.open")
+
 
 def build(folder):
     """Build the small book. Returns: path of its pages."""
