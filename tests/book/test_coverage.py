@@ -241,5 +241,5 @@ def test_a_section_ends_where_the_next_of_its_level_begins():
     outer, inner = there["one-sequence-in-three-roles"], there["counting"]
     assert "capture_attention" in inner.code and "capture_attention" in outer.code
     assert "FlopCounterMode" not in outer.code
-    twice = coverage.sections("chapters/03_attention_scoring.ipynb")["additive-scores-in-blocks"]
-    assert twice.title == "Additive scores, in blocks" and not twice.speaks_of(["Multiplications, counted"])
+    twice = coverage.sections("chapters/03_attention_scoring.ipynb")["additive-scores-in-blocks-save-memory"]
+    assert twice.title == "Additive scores in blocks save memory" and not twice.speaks_of(["Multiplications, counted"])

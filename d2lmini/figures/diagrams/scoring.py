@@ -20,8 +20,8 @@ def masked_scoring():
         "infinity. A softmax along the keys turns each row of scores into weights, (B, T, S), which sum to one and are "
         "zero where the mask is false. The weights mix the values, (B, S, E), which come from the right. "
         "The output has a row for each query, (B, T, E).",
-        "B sentences, T queries and S keys in each, D features of a query and of a key, E features of a value. "
-        "Blue: what this chapter exchanges. Orange: what it adds for sentences of different length.",
+        "B sentences, T queries and S keys in each; a query and a key have D entries, a value E. "
+        "Blue: the step that other scores replace. Orange: hiding padding.",
     )
     diagram.text("queries", (-2, 0)).text("keys", (2, 0)).text("values", (3.5, 0)).text("lengths", (-3.6, 0))
     diagram.box("score", (0, 2.2), "score each pair", width=1.9, accent="blue")
