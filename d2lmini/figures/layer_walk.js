@@ -1,4 +1,4 @@
-// One encoder layer, stage by stage: a drawing of the layer, and a small shaded table whose rows are the tokens.
+// One encoder block, stage by stage: a drawing of the block, and a small shaded table whose rows are the tokens.
 // Where the stages stand in the drawing, [left, width, row from below], by where the norm is.
 const whole = (row) => [8, 212, row];
 const attending = (row) => [[8, 68, row], [80, 68, row], [152, 68, row], [8, 140, row + 1], [8, 140, row + 2]];

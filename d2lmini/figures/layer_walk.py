@@ -1,4 +1,4 @@
-"""Figure of chapter 07: a walk through one Transformer encoder layer, with real numbers."""
+"""Figure of chapter 07: a walk through one Transformer encoder block, with real numbers."""
 
 import copy
 import math
@@ -47,7 +47,7 @@ class LayerWalk(Figure):
     """
 
     name = "layer_walk"
-    title = "Through one encoder layer"
+    title = "Through one encoder block"
     hint = (
         "Click a stage of the drawing, or walk with the buttons; point at a row of the table to see which "
         "rows it is made from."
@@ -74,7 +74,7 @@ class LayerWalk(Figure):
         if not (1 <= stage <= len(stages) and 1 <= head <= H):
             raise ValueError(f"stage {stage} and head {head}: expected 1 to {len(stages)} and 1 to {H}")
         super().__init__(
-            f"The {len(stages)} stages of one encoder layer, for {N} tokens: choose stage, head and token.",
+            f"The {len(stages)} stages of one encoder block, for {N} tokens: choose stage, head and token.",
             tokens=tokens,
             num_heads=H,
             stages=[
@@ -113,7 +113,7 @@ class LayerWalk(Figure):
             row = ", ".join(f"{x:.2f}" for x in self.numbers(i, state["head"])[0].tolist())
             made = "; ".join(f"{which} of {state['stages'][n - 1]['title']}" for n, which in stage["uses"])
             rows.append([f"{i}. {stage['title']}", stage["text"], made, stage["shape"], row])
-        caption = f"One encoder layer, stage by stage; where a stage has heads, head {state['head']}."
+        caption = f"One encoder block, stage by stage; where a stage has heads, head {state['head']}."
         header = ["stage", "what happens", "a row is made from", "shape", f"row of “{state['tokens'][0]}”"]
         return table(header, rows, caption)
 
@@ -159,7 +159,7 @@ def _stages(block, X):
     ]
     given = ("input", "Each token comes as a row of h numbers: its embedding and its position.", X, whole, False)
     if block.norm_first:
-        branch = "The network's output is added to the first sum: the layer's output, shaped as its input."
+        branch = "The network's output is added to the first sum: the block's output, shaped as its input."
         return [
             given,
             ("first norm", f"{scaled} Only attention reads this.", read, whole, False),
@@ -168,7 +168,7 @@ def _stages(block, X):
             *thinking,
             ("second residual", branch, second, whole, False),
         ]
-    final = "Normalised row by row: the layer's output, shaped as its input."
+    final = "Normalised row by row: the block's output, shaped as its input."
     return [
         given,
         *attending,

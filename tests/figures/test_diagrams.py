@@ -124,6 +124,19 @@ def test_the_shapes_of_the_decoder_block_are_those_of_a_call(norm_first):
     assert diagram.places.keys() >= {"attention1", "attention2", "ffn"} <= dict(block.named_modules()).keys()
 
 
+def test_the_transformer_has_a_norm_after_each_stack_and_fits_on_a_phone():
+    model = d2l.Transformer(d2l.TransformerConfig(50, 8, 16, num_heads=2, num_blks=2))
+    diagram = diagrams.transformer()
+    places = diagram.places
+    for side in ("encoder", "decoder"):
+        assert isinstance(model.get_submodule(f"{side}.norm"), nn.LayerNorm)
+        assert places[f"{side}.norm"].y < places[f"{side} ffn"].y  # above the blocks
+    assert places["dense"].y < places["decoder.norm"].y and words(diagram).count("layer norm") == 2
+    shown = words(diagram.on(model, torch.randint(50, (2, 7)), torch.randint(50, (2, 5)), torch.tensor([7, 4])))
+    assert {"(2, 7)", "(2, 5)", "memory (2, 7, 8)", "(2, 5, 8)", "(2, 5, 50)"} <= set(shown)
+    assert 0.92 * float(svg(diagram).attrib["width"]) <= 390 - 3 * 16  # margins
+
+
 class SmallGPT(nn.Module):
     """A decoder-only model whose parts have the names that the diagram has."""
 

@@ -1,4 +1,4 @@
-"""The walk through an encoder layer: what Python computes and refuses, and that the page shows it."""
+"""The walk through an encoder block: what Python computes and refuses, and that the page shows it."""
 
 import re
 

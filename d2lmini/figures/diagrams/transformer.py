@@ -1,12 +1,12 @@
 """Diagrams of the Transformer: its two blocks, with the norm on either side, and the whole model.
 
-Source: Vaswani et al. 2017, section 3; Xiong et al. 2020 for the norm inside of the branches.
+Source: Vaswani et al. 2017, section 3; Xiong et al. 2020 for the norm before each sublayer.
 """
 
 from .drawing import ROW, Diagram
 
 
-def stack(diagram, below, row, sublayers, norm_first, *, of=None):
+def stack(diagram, below, row, sublayers, norm_first, *, of=None, length="T"):
     """Draws sublayers, one over the other, each with its residual connection and its norm.
 
     Args:
@@ -14,8 +14,9 @@ def stack(diagram, below, row, sublayers, norm_first, *, of=None):
         below: name of what the first one stands on.
         row: the row of that.
         sublayers: list of (name, text, accent, name of its AddNorm), named as in the module.
-        norm_first: whether the norm stands before the sublayer.
+        norm_first: whether the norm comes before the sublayer.
         of: part of the module whose output goes into the first one.
+        length: the letter of the number of tokens.
 
     Returns:
         The row and the name of the last thing.
@@ -32,7 +33,7 @@ def stack(diagram, below, row, sublayers, norm_first, *, of=None):
             diagram.box(part, (0, row), words, width=2.1, accent=colour)
             if first:
                 given, at = (of, 0.3) if bottom == below else (None, 0.4)
-                diagram.arrow(bottom, part, "(B, T, h)", of=given, side="left", at=at)
+                diagram.arrow(bottom, part, f"(B, {length}, h)", of=given, side="left", at=at)
             else:
                 diagram.arrow(parts[0][0], part)
         row, last = row + 0.85, f"{norm}+"
@@ -43,26 +44,32 @@ def stack(diagram, below, row, sublayers, norm_first, *, of=None):
     return row, last
 
 
-def _block(name, description, sublayers, norm_first):
+def _block(name, description, caption, sublayers, norm_first, length):
     """A stack of sublayers from the input ``X`` up, each with its residual connection and its norm.
 
     Args:
         name: of the block.
-        description: of the diagram, but for where the norms stand.
+        description: of the diagram, but for where the norms are.
+        caption: what follows the sentence on the norms; "": nothing.
         sublayers: list of (name, text, accent, name of its AddNorm), named as in the module.
-        norm_first: whether the norm stands before the sublayer.
+        norm_first: whether the norm comes before the sublayer.
+        length: the letter of the number of tokens.
 
     Returns:
         A `Diagram`.
     """
-    where = "inside of each branch, before the sublayer" if norm_first else "after each sum"
+    where = "before the sublayer in each branch" if norm_first else "after each sum"
+    norms = (
+        "Pre-norm: a norm before each sublayer, a sum after it." if norm_first else "Post-norm: a norm after each sum."
+    )
     diagram = Diagram(
         f"Transformer {name} block, {'pre' if norm_first else 'post'}-norm",
-        f"From the bottom up: {description} A layer norm stands {where}.",
+        f"From the bottom up: {description} A layer norm comes {where}.",
+        f"{norms} {caption}".strip(),
     )
     diagram.text("X", (0, 0))
-    row, last = stack(diagram, "X", 0.0, sublayers, norm_first, of="input 0")
-    diagram.text("output", (0, row + 1.5)).arrow(last, "output", "(B, T, h)", of="", side="left", at=0.7)
+    row, last = stack(diagram, "X", 0.0, sublayers, norm_first, of="input 0", length=length)
+    diagram.text("output", (0, row + 1.5)).arrow(last, "output", f"(B, {length}, h)", of="", side="left", at=0.7)
     return diagram.frame(
         "L times", [norm for *_, norm in sublayers] + [name for name, *_ in sublayers] + [last], pad=(50, 24)
     )
@@ -72,7 +79,7 @@ def encoder_block(norm_first=False):
     """The encoder block: self-attention and feed-forward network, each with a residual connection and a layer norm.
 
     Args:
-        norm_first: whether the norm stands inside of the branch, before the sublayer (pre-norm); else after the sum.
+        norm_first: whether the norm comes before the sublayer in each branch (pre-norm); else after the sum.
 
     Returns:
         A `Diagram` of `d2lmini.TransformerEncoderBlock`.
@@ -85,7 +92,7 @@ def encoder_block(norm_first=False):
         "the tokens X go through multi-head self-attention, and X is added to what comes out; the sum goes through a "
         "feed-forward network and is added to what comes out of that."
     )
-    return _block("encoder", description, sublayers, norm_first)
+    return _block("encoder", description, "", sublayers, norm_first, "S")
 
 
 def decoder_block(norm_first=False):
@@ -107,7 +114,8 @@ def decoder_block(norm_first=False):
         "from them, and its keys and values from the memory, the output of the encoder; a feed-forward network "
         "follows. Each of the three is added to what went in."
     )
-    diagram = _block("decoder", description, sublayers, norm_first)
+    caption = "Cross-attention comes between the causal self-attention and the network."
+    diagram = _block("decoder", description, caption, sublayers, norm_first, "T")
     row = -diagram.places["attention2"].y / ROW
     diagram.text("memory", (-2.5, row))
     return diagram.arrow("memory", "attention2", "(B, S, h)", leave="right", enter="left", at=0.28)
@@ -116,42 +124,45 @@ def decoder_block(norm_first=False):
 def transformer():
     """The whole model: embeddings and positions, L encoder blocks, L decoder blocks, scores for every word.
 
+    Narrow enough for a phone.
+
     Returns:
         A `Diagram` of `d2lmini.Transformer`.
     """
     diagram = Diagram(
         "The Transformer",
-        "Left, the encoder: source tokens are embedded, positions are added, L encoder blocks follow. Their output, "
-        "the memory, goes into the cross-attention of every one of the L decoder blocks on the right. These take the "
-        "target so far, embedded, with positions; a linear layer and a softmax at the end give, for every position, "
-        "probabilities of the next token.",
-        "Residual connections and layer norms are left out: the blocks have them.",
+        "Left, the encoder: source tokens are embedded, positions are added, L encoder blocks and a layer norm follow. "
+        "Their output, the memory, goes into the cross-attention of every one of the L decoder blocks on the right. "
+        "These take the target so far, embedded, with positions; a layer norm, a linear layer and a softmax at the end "
+        "give, for every position, probabilities of the next token.",
+        "B sentences of a batch, S source and T target tokens, h numbers a token, L blocks, V words in the vocabulary. "
+        "Left out: residual connections, and the norms in the blocks.",
     )
-    columns = {"encoder": -1.6, "decoder": 1.6}
+    columns, width = {"encoder": -0.89, "decoder": 0.89}, 1.52
     for side, x in columns.items():
         tokens, length = ("source tokens", "S") if side == "encoder" else ("target so far", "T")
         diagram.text(f"{side} tokens", (x, 0), tokens)
-        diagram.box(f"{side} embedding", (x, 1.3), "embedding × √h", width=1.8)
+        diagram.box(f"{side} embedding", (x, 1.3), "embedding × √h", width=width)
         given = "input 0" if side == "encoder" else "input 1"
         diagram.arrow(f"{side} tokens", f"{side} embedding", f"(B, {length})", of=given, side="left")
-        diagram.plus(f"{side} +", (x, 2.4)).arrow(f"{side} embedding", f"{side} +", f"(B, {length}, h)", side="left")
-        diagram.text(f"{side} P", (x + 1.15, 2.4), "positions")
-        diagram.arrow(f"{side} P", f"{side} +", leave="left", enter="right")
+        diagram.box(f"{side} +", (x, 2.6), "+ positions", width=width)
+        diagram.arrow(f"{side} embedding", f"{side} +", f"(B, {length}, h)", side="left")
     x = columns["encoder"]
-    diagram.box("encoder attention", (x, 3.7), "self-attention", width=1.8, accent="blue")
-    diagram.box("encoder ffn", (x, 4.75), "feed-forward", width=1.8, accent="orange")
+    diagram.box("encoder attention", (x, 4.1), "self-attention", width=width, accent="blue")
+    diagram.box("encoder ffn", (x, 5.1), "feed-forward", width=width, accent="orange")
+    diagram.box("encoder.norm", (x, 6.6), "layer norm", width=width)
     diagram.arrow("encoder +", "encoder attention").arrow("encoder attention", "encoder ffn")
+    diagram.arrow("encoder ffn", "encoder.norm")
     x = columns["decoder"]
-    diagram.box("decoder attention", (x, 3.7), "causal self-attention", width=1.8, accent="blue")
-    diagram.box("cross", (x, 5.7), "cross-attention", width=1.8, accent="blue")
-    diagram.box("decoder ffn", (x, 6.75), "feed-forward", width=1.8, accent="orange")
+    diagram.box("decoder attention", (x, 4.1), "causal self-attention", width=width, accent="blue")
+    diagram.box("cross", (x, 7.5), "cross-attention", width=width, accent="blue")
+    diagram.box("decoder ffn", (x, 8.5), "feed-forward", width=width, accent="orange")
     diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
-    diagram.arrow("encoder ffn", "cross", "memory (B, S, h)", enter="left", at=0.4)
-    diagram.box("dense", (x, 8.35), "linear, softmax", width=1.8).arrow(
-        "decoder ffn", "dense", "(B, T, h)", side="left", at=0.75
+    diagram.arrow("encoder.norm", "cross", "memory (B, S, h)", enter="left", at=0.27)
+    diagram.box("decoder.norm", (x, 10.0), "layer norm", width=width).arrow("decoder ffn", "decoder.norm")
+    diagram.box("dense", (x, 11.3), "linear, softmax", width=width).arrow(
+        "decoder.norm", "dense", "(B, T, h)", of="decoder.norm", side="left"
     )
-    diagram.text("output", (x, 9.45), "probabilities of the next token").arrow(
-        "dense", "output", "(B, T, V)", side="left"
-    )
-    diagram.frame("L times", ["encoder attention", "encoder ffn"], pad=(14, 24))
-    return diagram.frame("L times", ["decoder attention", "decoder ffn"], pad=(14, 24))
+    diagram.text("output", (x, 12.6), "probabilities").arrow("dense", "output", "(B, T, V)", of="", side="left")
+    diagram.frame("L times", ["encoder attention", "encoder ffn"], pad=(10, 24))
+    return diagram.frame("L times", ["decoder attention", "decoder ffn"], pad=(10, 24))
