@@ -77,7 +77,7 @@ PRESETS = {
         splits=("test2016", "test2017", "mscoco"),
     ),
 }
-# the dropout that Wu et al. publish, for more passes; a CPU without bfloat16 instructions takes three times as long in it
+# the dropout that Wu et al. publish, for more passes; bfloat16 is slower on a CPU without instructions for it
 PRESETS["laptop"] = replace(PRESETS["full"], dropout=0.3, warmup=1000, max_epochs=60)
 PRESETS["tatoeba"] = replace(  # five times the pairs; fewer passes, and little to learn by heart
     PRESETS["full"],
