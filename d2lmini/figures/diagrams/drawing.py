@@ -240,7 +240,8 @@ class Diagram:
             ys += [top, bottom]
         left, top = min(xs) - MARGIN, min(ys) - MARGIN
         width, height = max(xs) - left + MARGIN, max(ys) - top + MARGIN
-        role = "group" if any(shape.startswith("<a ") for shape in drawing._shapes_drawn) else "img"  # an img hides links
+        links = any(shape.startswith("<a ") for shape in drawing._shapes_drawn)
+        role = "group" if links else "img"  # an img hides links
         return (
             # text of 13 and 12 pixels does not shrink below 11 on a phone, below 9.6 elsewhere: what is wider scrolls
             f'<svg role="{role}" viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}" '
