@@ -36,7 +36,7 @@ function render({ model, el }) {
     return { node, frame, number };
   });
   rove(boxes.map(({ node }) => node), { entry: now.position, to: (i, down, right) => i + down * P + right });
-  add(el, "div", { style: "margin: 4px 0 10px" }, "Orange frame: the token pointed at; dashed: its previous occurrence; thick blue: the token behind that. "
+  add(el, "div", { style: "margin: 4px 0 10px" }, "Orange frame: the token pointed at; dashed: its previous occurrence; thick blue: the token after that. "
     + "Arcs, shades and numbers: where the head looks.");
 
   const figure = add(add(el, "div", { class: "d2lmini-panels" }), "figure");

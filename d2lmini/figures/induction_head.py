@@ -12,7 +12,7 @@ class InductionHead(Figure):
     """A repeated sequence: where each head looks, how much it looks up what followed the last time, and the loss.
 
     The copies stand under each other. The reader chooses a head by its induction score and points at a token: arcs show
-    where the head looks from there, frames the previous occurrence and the token behind it, which comes next
+    where the head looks from there, frames the previous occurrence and the token after it, which comes next
     again. The curve is the loss at each position; where given, also with the chosen head switched off.
 
     Args:

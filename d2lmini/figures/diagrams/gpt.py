@@ -65,7 +65,7 @@ def gpt(norm_first=True, tied=True):
 
 
 def shifted_targets(words=("the", "ship", "sails", "at", "dawn")):
-    """What a causal language model is trained on: at every place the next token, all places in one pass.
+    """What a causal language model is trained on: at every position the next token, all of them in one pass.
 
     Args:
         words: a short text, two words or more; the last one is a target only.
@@ -82,9 +82,9 @@ def shifted_targets(words=("the", "ship", "sails", "at", "dawn")):
     diagram = Diagram(
         "Targets shifted by one",
         f"Below, the tokens that go in: {', '.join(words[:-1])}. Above, the targets, each the token that comes next: "
-        f"{', '.join(words[1:])}. One pass of the model serves all places, because the causal mask lets each place "
+        f"{', '.join(words[1:])}. One pass of the model serves all positions, because the causal mask lets each one "
         "read only the tokens up to its own.",
-        "Every place is an example: a text of T + 1 tokens gives T of them in one pass.",
+        "Every position is an example: a text of T + 1 tokens gives T of them in one pass.",
     )
     diagram.text("tokens in", (0.35, 0)).text("targets", (0.35, 4.4))
     for i, (given, target) in enumerate(pairwise(words), start=1):
