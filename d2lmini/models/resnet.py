@@ -34,8 +34,8 @@ class Residual(nn.Module):
 
         self.conv1 = conv(3, strides)
         self.conv2 = nn.Conv2d(num_channels, num_channels, kernel_size=3, padding=1, bias=False)
-        # the 1 x 1 convolution takes every `strides`-th position: with a step of its own torch 2.13 writes past its memory
-        # on a CPU without AVX-512, where fewer than eight channels come in, the last one varying fastest
+        # the 1 x 1 convolution takes every `strides`-th position: with a step of its own torch 2.13 writes past its
+        # memory on a CPU without AVX-512, where fewer than eight channels come in, the last one varying fastest
         self.conv3 = conv(1, 1) if use_1x1conv else None
         self.strides = strides
         self.bn1 = nn.BatchNorm2d(num_channels)
