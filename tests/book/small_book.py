@@ -68,7 +68,11 @@ PAGES = {
         text("## Going further", "fold"),
         text("The kiwi is further."),
     ),
-    "exercises/01_one": (text("# Exercises\n\n<details><summary>Hint 1</summary>\n\nA lime.\n\n</details>"), SETUP),
+    "exercises/01_one": (
+        text("# Exercises\n\n<details><summary>Hint 1</summary>\n\nA lime.\n\n</details>\n\n**Predict** the number."),
+        SETUP,
+        code("lychee = ..."),
+    ),
 }
 
 # what a reader of the first page does not see at first, and what is open

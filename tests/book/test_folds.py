@@ -1,5 +1,7 @@
 """What is tagged `fold`: the metadata for JupyterLab and Colab, the setup cell, and which parts answer a prediction."""
 
+from types import SimpleNamespace
+
 import nbformat
 import pytest
 from conftest import sphinx_extension
@@ -110,9 +112,16 @@ def runs(*classes, markdown=False):
     return nodes.container("", *shown, classes=["cell", *classes])
 
 
+def empty_page(docname="chapters/01_one"):
+    """An empty document that Sphinx reads."""
+    document = new_document("page")
+    document.settings.env = SimpleNamespace(docname=docname)
+    return document
+
+
 def hidden(*behind):
     """Which of the nodes behind a question in cell 1 are put into its container."""
-    document, section = new_document("page"), nodes.section()
+    document, section = empty_page(), nodes.section()
     document += section
     section += [asks("how many?", 1), *behind]
     predictions.Predictions(document).apply()
@@ -150,7 +159,7 @@ def test_what_answers_a_prediction(behind, expected):
 
 
 def test_two_questions_have_two_answers_and_each_its_own_id():
-    document, section = new_document("page"), nodes.section()
+    document, section = empty_page(), nodes.section()
     document += section
     section += [asks("how many?", 1), runs(), asks("how many?", 3), runs(), asks("which?", 5), runs()]
     predictions.Predictions(document).apply()
@@ -162,7 +171,7 @@ def test_two_questions_have_two_answers_and_each_its_own_id():
 
 
 def test_before_you_touch_hides_nothing():
-    document, section = new_document("page"), nodes.section()
+    document, section = empty_page(), nodes.section()
     document += section
     asked = paragraph("", 1)
     asked += [nodes.strong("", "Before you touch it:"), nodes.Text(" what will it do?")]

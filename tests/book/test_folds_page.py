@@ -107,6 +107,12 @@ def test_the_switch_leaves_hints_of_exercises_closed(go):
     assert sees(page, "gooseberry")
 
 
+def test_what_an_exercise_asks_to_predict_hides_no_code(go):
+    page = go(EXERCISES)
+    assert page.locator("p.predict").count() == 1 and sees(page, "lychee = ...")
+    assert page.locator(".predict-place, .predict-answer").count() == 0
+
+
 def test_the_search_in_the_page_looks_into_folds_and_answers(go):
     """By a text fragment, which goes the way of Ctrl+F: headless Chromium has no such bar."""
     for words in ("huckleberry is deep", "measured in a jiffy", "They are two apricots", "here it is the jackfruit"):

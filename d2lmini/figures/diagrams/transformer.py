@@ -142,27 +142,27 @@ def transformer():
     for side, x in columns.items():
         tokens, length = ("source tokens", "S") if side == "encoder" else ("target so far", "T")
         diagram.text(f"{side} tokens", (x, 0), tokens)
-        diagram.box(f"{side} embedding", (x, 1.3), "embedding × √h", width=width)
+        diagram.box(f"{side} embedding", (x, 1.15), "embedding × √h", width=width)
         given = "input 0" if side == "encoder" else "input 1"
         diagram.arrow(f"{side} tokens", f"{side} embedding", f"(B, {length})", of=given, side="left")
-        diagram.box(f"{side} +", (x, 2.6), "+ positions", width=width)
+        diagram.box(f"{side} +", (x, 2.3), "+ positions", width=width)
         diagram.arrow(f"{side} embedding", f"{side} +", f"(B, {length}, h)", side="left")
     x = columns["encoder"]
-    diagram.box("encoder attention", (x, 4.1), "self-attention", width=width, accent="blue")
-    diagram.box("encoder ffn", (x, 5.1), "feed-forward", width=width, accent="orange")
-    diagram.box("encoder.norm", (x, 6.6), "layer norm", width=width)
+    diagram.box("encoder attention", (x, 3.7), "self-attention", width=width, accent="blue")
+    diagram.box("encoder ffn", (x, 4.6), "feed-forward", width=width, accent="orange")
+    diagram.box("encoder.norm", (x, 5.95), "layer norm", width=width)
     diagram.arrow("encoder +", "encoder attention").arrow("encoder attention", "encoder ffn")
     diagram.arrow("encoder ffn", "encoder.norm")
     x = columns["decoder"]
-    diagram.box("decoder attention", (x, 4.1), "causal self-attention", width=width, accent="blue")
-    diagram.box("cross", (x, 7.5), "cross-attention", width=width, accent="blue")
-    diagram.box("decoder ffn", (x, 8.5), "feed-forward", width=width, accent="orange")
+    diagram.box("decoder attention", (x, 3.7), "causal self-attention", width=width, accent="blue")
+    diagram.box("cross", (x, 6.65), "cross-attention", width=width, accent="blue")
+    diagram.box("decoder ffn", (x, 7.55), "feed-forward", width=width, accent="orange")
     diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
     diagram.arrow("encoder.norm", "cross", "memory (B, S, h)", enter="left", at=0.27)
-    diagram.box("decoder.norm", (x, 10.0), "layer norm", width=width).arrow("decoder ffn", "decoder.norm")
-    diagram.box("dense", (x, 11.3), "linear, softmax", width=width).arrow(
+    diagram.box("decoder.norm", (x, 8.9), "layer norm", width=width).arrow("decoder ffn", "decoder.norm")
+    diagram.box("dense", (x, 10.05), "linear, softmax", width=width).arrow(
         "decoder.norm", "dense", "(B, T, h)", of="decoder.norm", side="left"
     )
-    diagram.text("output", (x, 12.6), "probabilities").arrow("dense", "output", "(B, T, V)", of="", side="left")
+    diagram.text("output", (x, 11.2), "probabilities").arrow("dense", "output", "(B, T, V)", of="", side="left")
     diagram.frame("L times", ["encoder attention", "encoder ffn"], pad=(10, 24))
     return diagram.frame("L times", ["decoder attention", "decoder ffn"], pad=(10, 24))
