@@ -1,12 +1,11 @@
 """Static figures: curves and heat maps, on an opaque white card that reads in a light and in a dark page."""
 
-import sys
-
 import numpy as np
 import torch
 from matplotlib import pyplot as plt
 
 from .plot_style import COLUMN, DASHES, PALETTE, STYLE, dress, label_curves
+from .shell import running_shell
 
 
 def use_svg_display():
@@ -16,18 +15,13 @@ def use_svg_display():
     Source: D2L section 2.4.3.
     """
     plt.rcParams.update(STYLE)
-    if _in_shell():
+    if running_shell():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg")
 
 
-def _in_shell():
-    ipython = sys.modules.get("IPython")  # a running shell has imported it; asking for one would start one
-    return ipython is not None and ipython.get_ipython() is not None
-
-
-if _in_shell():  # also what a chapter draws with d2l.plt alone is SVG
+if running_shell():  # also what a chapter draws with d2l.plt alone is SVG
     use_svg_display()
 
 

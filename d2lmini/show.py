@@ -3,8 +3,9 @@
 import inspect
 import math
 import re
-import sys
 from html import escape
+
+from .shell import running_shell
 
 _MARKED = re.compile(r"(`[^`\n]+`|\$(?=\S)[^$\n]*?\S\$(?!\d)|\$[^$\s]\$(?!\d))")  # code and mathematics
 _STRONG = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
@@ -105,8 +106,7 @@ class Text:
 
 
 def _display(thing):
-    ipython = sys.modules.get("IPython")  # a running shell has imported it; asking for one would start one
-    if ipython is not None and ipython.get_ipython() is not None:
+    if running_shell():
         from IPython.display import display
 
         display(thing)

@@ -40,6 +40,20 @@ def sphinx_extension(name):
     return importlib.import_module(name)
 
 
+@pytest.fixture
+def book_plots():
+    """Plots in the book's style; what a test changes of it, or leaves open, is gone afterwards."""
+    import matplotlib
+    from matplotlib import pyplot as plt
+
+    from d2lmini.plotting import use_svg_display
+
+    with matplotlib.rc_context():
+        use_svg_display()
+        yield
+    plt.close("all")
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(items):
     for item in items:

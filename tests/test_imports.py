@@ -22,12 +22,13 @@ BASE = {
     "decoding",
     "utils",
     "plot_style",
-    "show",
+    "shell",
 }
 # what a module may import of ours, by the first name under d2lmini
 MAY_IMPORT = {
     **{name: set() for name in BASE},
-    "plotting": {"plot_style"},
+    "plotting": {"plot_style", "shell"},
+    "show": {"shell"},
     "position": {"masks"},
     "objectives": {"masks"},
     "scoring": {"masks"},
@@ -43,7 +44,7 @@ MAY_IMPORT = {
         *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training"),
         *("vision", "objectives"),
     },
-    "training": {"metrics", "plot_style", "utils"},
+    "training": {"metrics", "plot_style", "shell", "utils"},
 }
 # these may import everything, and only each other (and the command line) may import them
 TOP = {"figures", "experiments", "exercises"}

@@ -11,15 +11,9 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 
 from d2lmini.plot_style import DASHES, PALETTE, CurveLabels, LogNumbers, LogTicks, dress, label_curves, spread
-from d2lmini.plotting import plot, use_svg_display
+from d2lmini.plotting import plot
 
-
-@pytest.fixture(autouse=True)
-def fresh():
-    with matplotlib.rc_context():
-        use_svg_display()
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("book_plots")
 
 
 def names_of(axes):

@@ -1,22 +1,15 @@
 """The live curve of a training run."""
 
 import io
-import sys
 import time
 
+from ..shell import in_notebook, running_shell
 from ..utils import HyperParameters
 
 _MOST_POINTS = 500  # drawn of a line; with more of them a draw would take longer, and show no more
 _SHARE = 0.1  # of the time, at most, goes into drawing
 _PAUSE = 0.5  # seconds, at least, from one draw to the next
 _WORDS = {"train": "training", "val": "validation", "acc": "accuracy"}
-
-
-def in_notebook():
-    """Whether the code runs in the kernel of a notebook, not in a terminal."""
-    ipython = sys.modules.get("IPython")  # a running kernel has imported it
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
 
 
 def in_words(label):
@@ -151,10 +144,8 @@ class ProgressBoard(HyperParameters):
 
     def _listen(self):
         """Makes the end of the cell show what the last draw did not."""
-        from IPython import get_ipython
-
         if self._shell is None:
-            self._shell = get_ipython()
+            self._shell = running_shell()
             self._shell.events.register("post_run_cell", self._at_end_of_cell)
 
     def _at_end_of_cell(self, *result):

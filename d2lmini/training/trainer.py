@@ -10,10 +10,10 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
+from ..shell import in_notebook
 from ..utils import HyperParameters
 from . import state
 from .batches import epoch_batches, is_repeat, share
-from .board import in_notebook
 from .curves import Curves
 from .device import Steps, make_accelerator
 from .diagnosis import explain, explain_validation

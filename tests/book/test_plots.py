@@ -1,14 +1,12 @@
 """Plots in the page: what becomes of a file of matplotlib, which drawing gets the caption, and what the book shows."""
 
-import importlib.util
 import io
 import re
-import sys
 from xml.etree import ElementTree
 
 import matplotlib
 import pytest
-from conftest import BOOK, ROOT
+from conftest import BOOK, ROOT, sphinx_extension
 from docutils import nodes
 from docutils.utils import new_document
 
@@ -16,25 +14,15 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from d2lmini.plot_style import PALETTE
-from d2lmini.plotting import plot, show_heatmaps, use_svg_display
+from d2lmini.plotting import plot, show_heatmaps
 
-FOLDER = ROOT / "tools" / "sphinx_ext"
-sys.path.insert(0, str(FOLDER))  # as Jupyter Book does
-SPEC = importlib.util.spec_from_file_location("plots", FOLDER / "plots.py")
-plots = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(plots)
-sys.path.remove(str(FOLDER))
-CSS = (FOLDER / "static" / "plots.css").read_text(encoding="utf-8")
+plots = sphinx_extension("plots")
+CSS = (ROOT / "tools" / "sphinx_ext" / "static" / "plots.css").read_text(encoding="utf-8")
 CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
 ALT = "Two curves, of which one rises & the other falls."
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    with matplotlib.rc_context():
-        use_svg_display()
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("book_plots")
 
 
 def saved():

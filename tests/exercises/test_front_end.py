@@ -11,7 +11,8 @@ import pytest
 import tqdm
 
 from d2lmini.exercises.engine import front_end
-from d2lmini.exercises.engine.front_end import in_notebook, show, waiting
+from d2lmini.exercises.engine.front_end import show, waiting
+from d2lmini.shell import in_notebook
 
 
 class Terminal(io.StringIO):

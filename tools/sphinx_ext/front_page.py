@@ -20,7 +20,6 @@ if str(ROOT) not in sys.path:
 FLOAT = re.compile(r'(?:<span class="o">-</span>)?<span class="mf">([\d.]+)</span>')
 PICTURE = "tools/sphinx_ext/static/first_look.png"
 ABOUT = "Attention and Transformers, typed by you: executable chapters, live figures, exercises that check themselves."
-PARTS = {}
 # The numbers of the code follow the figure's.
 FOLLOW = """
 (() => {
@@ -40,14 +39,6 @@ FOLLOW = """
   look.querySelector("[data-follows]").hidden = false;
 })();
 """
-
-
-def _part(name):
-    def keep(function):
-        PARTS[name] = function
-        return function
-
-    return keep
 
 
 def run(code):
@@ -95,7 +86,6 @@ def _of(numbers):
     return course.spent(course.core_minutes(numbers))
 
 
-@_part("look")
 def look(code, highlight):
     """The live figure, the code beside it, and where to begin."""
     from tools import course
@@ -119,7 +109,6 @@ def look(code, highlight):
 </div>"""
 
 
-@_part("routes")
 def routes(*_):
     """The ways through the book, each with its time and its chapters in their order."""
     from tools import course
@@ -137,7 +126,6 @@ def routes(*_):
     return f'<div class="front-routes">{"".join(lines)}</div>'
 
 
-@_part("chapters")
 def cards(*_):
     """A card for each chapter, in the parts of the table of contents."""
     from tools import course, site
@@ -156,7 +144,6 @@ def cards(*_):
     return "".join(made)
 
 
-@_part("map")
 def chapter_map(*_):
     """The map as a drawing, and as a list for a phone."""
     from tools import course
@@ -172,6 +159,9 @@ def chapter_map(*_):
         f'<div class="front-map">{course.book_map()._repr_html_()}</div><ol class="front-map-list" aria-label='
         f'"The chapters of this book and what each builds on">{items}</ol>'
     )
+
+
+PARTS = {"look": look, "routes": routes, "chapters": cards, "map": chapter_map}
 
 
 class FrontPage(SphinxDirective):
@@ -202,10 +192,7 @@ def description(pagename, context):
         what = {"chapters": "", "exercises": "Exercises that check themselves: "}[found[1]]
         return what + course.chapters()[found[2]]["line"]
     title = re.sub(r"<[^>]*>", "", context.get("title") or "")
-    about = (
-        "Attention and Transformers, typed by you: executable chapters, live figures, exercises that check themselves."
-    )
-    return about if pagename == context.get("root_doc", "intro") else f"{title}. {about}"
+    return ABOUT if pagename == context.get("root_doc", "intro") else f"{title}. {ABOUT}"
 
 
 def _page(app, pagename, templatename, context, doctree):

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from .front_end import in_notebook, show, waiting
+from ...shell import in_notebook
+from .front_end import show, waiting
 from .judge import NOT_ATTEMPTED, PASSED, RECORDED, judge
 from .model import Discussion, Identity
 from .other_cells import note

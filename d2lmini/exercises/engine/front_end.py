@@ -5,15 +5,10 @@ import sys
 import threading
 import time
 
+from ...shell import in_notebook
+
 DELAY = 3.0  # seconds after which the bar appears
 STEP = 0.5  # seconds between two of its moves
-
-
-def in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this."""
-    ipython = sys.modules.get("IPython")  # it is loaded where a kernel is, and need not be installed elsewhere
-    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
-    return getattr(shell, "kernel", None) is not None
 
 
 def show(text, markdown):
