@@ -20,9 +20,9 @@ LIMITS = {"words": 1400, "lines": 70, "lines a cell": 12, "lines of a class": 20
 LIMITS["pixels"] = 2 * 900  # above the first thing to touch: two screens, 1,280 wide
 EXCEPTIONS = {}  # chapter: {limit: (number, why)}
 WAITING = ("02", "04", "05", "06", "08", "09", "10", "11", "12", "13", "14", "16", "17")  # not in this form yet
-# Minutes for a word, a line of code that carries an idea, one of bookkeeping, a prediction, an output, a figure that
-# moves: the rates of a reader who timed five chapters. Sums are rounded to five.
-WORD, LINE, BOOKKEEPING, PREDICTION, OUTPUT, FIGURE = 1 / 200, 1 / 7, 1 / 15, 0.75, 0.58, 4
+# Minutes for a word, a displayed equation, a line of code that carries an idea, one of bookkeeping, a prediction, an
+# output, a figure that moves: the rates of readers who timed seven chapters. Sums are rounded to five.
+WORD, EQUATION, LINE, BOOKKEEPING, PREDICTION, OUTPUT, FIGURE = 1 / 200, 0.6, 1 / 7, 1 / 15, 0.75, 0.58, 4
 _BOOKKEEPING = re.compile(r"^ *(?:assert|print\(|plt\.|d2l\.plot|d2l\.show_)|assert_close|results\.|record")
 TIMES = re.compile(r"^\*Core \d+ min, [^\n]*\*\n\n", re.M)
 
@@ -56,7 +56,8 @@ def _lines(piece):
 def minutes_of(piece):
     """Minutes of reading by the rates above. Returns: float."""
     if piece.kind == "prose":
-        return WORD * words(piece) + PREDICTION * len(prose.predictions(piece.text))
+        equations = piece.text.count("$$") // 2
+        return WORD * words(piece) + EQUATION * equations + PREDICTION * len(prose.predictions(piece.text))
     shown = FIGURE if _has_figure(piece.text) else OUTPUT if layers.shows(piece.text) else 0
     return WORD * words(piece) + _lines(piece) + shown
 

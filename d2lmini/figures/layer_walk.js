@@ -86,7 +86,7 @@ function render({ model, el }) {
     const parts = uses.map(([n, which]) => `${which === "all rows" ? "all rows" : "its own row"} of ${stages[n - 1].title}`);
     const meet = uses.some(([, which]) => which === "all rows");
     made.textContent = parts.length
-      ? `The row of “${tokens[chosen]}” is made from ${parts.join(" and ")}: ${meet ? "here tokens meet." : "no other token takes part."}`
+      ? `The row of “${tokens[chosen]}” is made from ${parts.join(" and ")}: ${meet ? "here tokens meet." : "no other row takes part in this step."}`
       : `The row of “${tokens[chosen]}” is what came in.`;
   }
 

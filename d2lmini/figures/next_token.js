@@ -12,7 +12,7 @@ const bits = (p) => p.reduce((sum, x) => (x > 0 ? sum - x * Math.log2(x) : sum),
 const total = (p) => p.reduce((a, b) => a + b, 0);
 
 function render({ model, el }) {
-  const contexts = model.get("contexts"), names = model.get("tokens"), V = names.length, unit = model.get("unit");
+  const sampling = model.get("sampling"), contexts = model.get("contexts"), names = model.get("tokens"), V = names.length, unit = model.get("unit");
   const now = Object.fromEntries(["context", "temperature", "top_k", "top_p", "seed"].map((key) => [key, model.get(key)]));
   const below = unpack(model.get("logits"), Uint16Array), orders = contexts.map((_, n) => {
     const row = below.subarray(n * V, (n + 1) * V); // distances from the greatest score
@@ -43,7 +43,7 @@ function render({ model, el }) {
   const panels = add(el, "div", { class: "d2lmini-panels" }), figure = add(panels, "figure"), rows = Math.min(SHOWN, V);
   const { svg } = panel(figure, { width: 340, height: LINE * (rows + 1) + 6, x: [0, 1], y: [0, 1], label: "the likeliest tokens and their probabilities" });
   draw(svg, "text", { x: NAME, y: 16, "text-anchor": "end", opacity: 0.8 }, "token");
-  draw(svg, "text", { x: 336, y: 16, "text-anchor": "end", opacity: 0.8 }, "model's → drawn from");
+  draw(svg, "text", { x: 336, y: 16, "text-anchor": "end", opacity: 0.8 }, sampling ? "model's → drawn from" : "share");
   const lines = Array.from({ length: rows }, (_, i) => {
     const y = LINE * (i + 1), row = draw(svg, "g");
     return {
@@ -54,13 +54,14 @@ function render({ model, el }) {
       number: draw(row, "text", { x: 336, y: y + 15, "text-anchor": "end" }),
     };
   });
-  add(figure, "figcaption", {}, `the ${rows} likeliest of ${V} tokens; dropped ones are only hollow`);
+  add(figure, "figcaption", {}, `the ${rows} likeliest of ${V} tokens${sampling ? "; dropped ones are only hollow" : ""}`);
 
   const side = add(panels, "div");
   const note = add(side, "div", { class: "d2lmini-note", "aria-live": "polite" });
   const drawing = add(side, "div", { class: "d2lmini-controls", style: "margin-top: 10px" });
   button(drawing, "draw again", () => change("seed")(now.seed + 1));
   const sample = add(side, "div", { class: "d2lmini-draws", "aria-live": "polite" });
+  if (!sampling) for (const part of [controls, side]) part.style.display = "none";
 
   function paint() {
     const { order, scores } = orders[now.context];
@@ -79,7 +80,7 @@ function render({ model, el }) {
       place(row, { "data-kept": !dropped, opacity: dropped ? 0.75 : 1 });
       place(hollow, { width: (before[i] / top) * BAR });
       place(full, { width: ((after[i] ?? 0) / top) * BAR });
-      number.textContent = `${before[i].toFixed(3)} → ${dropped ? "dropped" : after[i].toFixed(3)}`;
+      number.textContent = before[i].toFixed(3) + (sampling ? ` → ${dropped ? "dropped" : after[i].toFixed(3)}` : "");
     });
     note.textContent = `${size} of ${V} tokens stay. They have ${total(heated.slice(0, size)).toFixed(3)} of the mass `
       + `at this temperature, ${total(before.slice(0, size)).toFixed(3)} of the model's own. Entropy: ${bits(before).toFixed(2)} bits in the model, `

@@ -29,6 +29,7 @@ class NextToken(Figure):
         top_k: at first, from 1 to V; None: all.
         top_p: at first, above 0 and at most 1.
         seed: of the generator that draws at first, 0 or more.
+        sampling: whether the reader sees the three settings and the draws; if not, the probabilities alone.
 
     Raises:
         ValueError: there is nothing to show, shapes do not fit, a score is not finite, or a setting is out of
@@ -44,7 +45,9 @@ class NextToken(Figure):
         "drawn from. Then draw."
     )
 
-    def __init__(self, contexts, tokens, logits, context=0, temperature=1.0, top_k=None, top_p=1.0, seed=1):
+    def __init__(
+        self, contexts, tokens, logits, context=0, temperature=1.0, top_k=None, top_p=1.0, seed=1, sampling=True
+    ):
         contexts, tokens = list(map(str, contexts)), list(map(str, tokens))
         logits = torch.as_tensor(logits).detach().cpu().double()
         n, V = len(contexts), len(tokens)
@@ -79,6 +82,7 @@ class NextToken(Figure):
             top_k=top_k,
             top_p=float(top_p),
             seed=seed,
+            sampling=sampling,
         )
 
     def logits(self):
@@ -116,6 +120,9 @@ class NextToken(Figure):
             [repr(state["tokens"][i]), f"{before[i]:.3f}", f"{after[i]:.3f}"]
             for i in before.sort(descending=True, stable=True).indices[:10].tolist()
         ]
+        if not state["sampling"]:
+            caption = f"What follows “{state['contexts'][state['context']]}”: the likeliest tokens."
+            return table(["token", "share"], [row[:2] for row in rows], caption)
         caption = (
             f"What follows “{state['contexts'][state['context']]}”: the model's own probabilities, and those with "
             f"temperature {state['temperature']:g}, the {state['top_k']} likeliest, and mass {state['top_p']:g}. "

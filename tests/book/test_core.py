@@ -134,6 +134,8 @@ def test_the_times():
         assert core.minutes(name).core <= core.minutes(name).checks <= core.minutes(name).further
     piece = layers.pieces(notebook("# T\n\n" + "word " * 200))[0]
     assert core.minutes_of(piece) == pytest.approx(1, abs=0.01)
+    (equations,) = layers.pieces(notebook("$$\nx\n$$\n\n$$y$$"))
+    assert core.minutes_of(equations) == pytest.approx(2 * core.EQUATION, abs=0.02)
     lines = layers.pieces(notebook("```x = 1\ny = 2\nassert x\n# no line"))[0]
     assert core.minutes_of(lines) == pytest.approx(2 / 7 + 1 / 15)
 

@@ -160,3 +160,13 @@ def test_the_page_shows_the_distribution_and_draws_from_it(open_figure):
     page.get_by_role("button", name="Reset").click()
     sees(0, 0.37, 33, 1.0, 1)
     assert page.log["errors"] == []
+
+
+def test_counts_alone_have_no_settings_and_no_draws(open_figure):
+    shown = figure(sampling=False)
+    page = open_figure(shown)
+    assert page.get_by_role("slider").count() == 0 and page.get_by_role("button", name="draw again").count() == 0
+    assert "→" not in page.locator("d2lmini-next-token").inner_text()
+    best = shown.probabilities(0).max().item()
+    assert page.locator("svg g text:last-child").first.text_content() == f"{best:.3f}"
+    assert "drawn from" not in shown.fallback() and f"<td>{best:.3f}</td>" in shown.fallback()
