@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 from conftest import ROOT
+from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools import folds, setup_cell
@@ -79,6 +81,13 @@ PAGES = {
 FOLDED = ("gooseberry", "measured in a jiffy", "blueberry", "grape", "hazelnut", "huckleberry")
 ANSWERS = ("apricot = 2", "apricot 2", "two apricots", "point of the first", "cherry = 4", "damson", "by the fig")
 OPEN = ("agrees, 12 sizes", "Behind the first", "Behind the second", "elderberry 5", "Behind the third")
+
+
+def empty_page(docname="chapters/01_one"):
+    """An empty document that Sphinx reads."""
+    document = new_document("page")
+    document.settings.env = SimpleNamespace(docname=docname)
+    return document
 
 
 def sees(page, *words):

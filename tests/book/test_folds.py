@@ -1,13 +1,11 @@
 """What is tagged `fold`: the metadata for JupyterLab and Colab, the setup cell, and which parts answer a prediction."""
 
-from types import SimpleNamespace
-
 import nbformat
 import pytest
 from conftest import sphinx_extension
 from docutils import nodes
 from docutils.utils import new_document
-from small_book import code, notebook, text
+from small_book import code, empty_page, notebook, text
 
 from tools import chapters, folds, setup_cell
 
@@ -110,13 +108,6 @@ def asks(source, cell):
 def runs(*classes, markdown=False):
     shown = [nodes.container("", nodes.paragraph("", "shown"), mime_type="text/markdown")] if markdown else []
     return nodes.container("", *shown, classes=["cell", *classes])
-
-
-def empty_page(docname="chapters/01_one"):
-    """An empty document that Sphinx reads."""
-    document = new_document("page")
-    document.settings.env = SimpleNamespace(docname=docname)
-    return document
 
 
 def hidden(*behind):

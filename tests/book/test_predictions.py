@@ -3,15 +3,14 @@
 import pytest
 from conftest import sphinx_extension
 from docutils import nodes
-from docutils.utils import new_document
+from small_book import empty_page
 
 predictions = sphinx_extension("predictions")
 
 
 def paragraphs(*parts):
     """What becomes of a paragraph of words and bold words (tuples): texts, and whether each is set off."""
-    document = new_document("page")
-    section = nodes.section()
+    document, section = empty_page(), nodes.section()
     section += nodes.paragraph(
         "", "", *(nodes.strong("", *p) if isinstance(p, tuple) else nodes.Text(p) for p in parts)
     )
