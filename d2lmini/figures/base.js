@@ -59,7 +59,8 @@ function framed(render, title, hint) {
   };
 }
 
-// A box for what may be too wide (or too high, if its style limits that): it scrolls, and while there is more to see the keyboard reaches it, too.
+// A box for what may be too wide (or too high, if its style limits that): it scrolls, and while there is more to see,
+// the keyboard reaches it.
 function scroller(parent) {
   const box = add(parent, "div", { class: "d2lmini-scroll" });
   const observer = new ResizeObserver(() => {
@@ -272,7 +273,8 @@ function wordPicker(svg, { entry, downwards }, changed) {
         list = nodes[side + across];
       list?.[across ? Math.min(i, list.length - 1) : i + along]?.focus();
     });
-    return (nodes[side][i] = node);
+    nodes[side][i] = node;
+    return node;
   }
 
   // Tab reaches one word, the last that had the focus; the arrow keys reach the others.

@@ -19,7 +19,8 @@ function render({ model, el }) {
   const options = Object.fromEntries(sizes.map((size) => [size, size === "1" ? "1, greedy" : size]));
   if (sizes.length > 1)
     choice(controls, { label: "beam", options, value: now.beam_size }, (size) => {
-      keep(model, "beam_size", (now.beam_size = size));
+      now.beam_size = size;
+      keep(model, "beam_size", size);
       pointed = null;
       walk.end(search().columns.length);
       walk.go(Math.min(now.step, search().columns.length));
@@ -28,7 +29,10 @@ function render({ model, el }) {
     el.appendChild(controls.cloneNode()),
     { label: "step", max: search().columns.length, value: now.step },
     (step) => {
-      if (step !== now.step) keep(model, "step", (now.step = step));
+      if (step !== now.step) {
+        now.step = step;
+        keep(model, "step", step);
+      }
       pointed = null;
       paint();
     },
@@ -151,7 +155,9 @@ function render({ model, el }) {
       const edge =
         t &&
         draw(edges, "path", {
-          d: `M${x(t - 1) + WIDE} ${y(t - 1, parent)}C${x(t) - 12} ${y(t - 1, parent)} ${x(t) - 18} ${y(t, i)} ${x(t)} ${y(t, i)}`,
+          d:
+            `M${x(t - 1) + WIDE} ${y(t - 1, parent)}C${x(t) - 12} ${y(t - 1, parent)} ${x(t) - 18} ${y(t, i)} ` +
+            `${x(t)} ${y(t, i)}`,
         });
       const point = () => {
         pointed = [t, i];
@@ -189,7 +195,7 @@ function render({ model, el }) {
     }
 
     function say(lit) {
-      if (pointed && pointed[0]) {
+      if (pointed?.[0]) {
         const parts = lit.map(
           ([t, i], n) => columns[t - 1][i][2] - (n ? columns[lit[n - 1][0] - 1][lit[n - 1][1]][2] : 0),
         );
@@ -198,10 +204,16 @@ function render({ model, el }) {
           .map((p) => (p < 0 ? number(p) : "−" + number(p)))
           .join(" ")
           .replaceAll(" −", " − ");
-        return `“${words(lit).join(" ")}”: ${sum} = ${number(total)}, rank ${pointed[1] + 1} of step ${pointed[0]}: ${fate}.`;
+        return (
+          `“${words(lit).join(" ")}”: ${sum} = ${number(total)}, rank ${pointed[1] + 1} of step ` +
+          `${pointed[0]}: ${fate}.`
+        );
       }
       if (now.step === 0)
-        return `Nothing is chosen yet: press next. The beam keeps ${now.beam_size === "1" ? "one beginning" : `${now.beam_size} beginnings`}.`;
+        return (
+          `Nothing is chosen yet: press next. The beam keeps ` +
+          `${now.beam_size === "1" ? "one beginning" : `${now.beam_size} beginnings`}.`
+        );
       const count = (what) => columns[now.step - 1].filter(([, , , fate]) => fate === what).length;
       const state = `Step ${now.step}: ${count("kept")} kept, ${count("ended")} ended, the others are pruned.`;
       return ended ? `${state} The search is over: “${text}” is best, with ${number(score)}${over}.` : state;
@@ -215,7 +227,8 @@ function render({ model, el }) {
         ? ""
         : said["1"].join("\n") === best.join("\n")
           ? "Greedy decoding finds the same."
-          : `Greedy decoding finds “${said["1"].join(" ")}”, with ${number(searches["1"].score)}${over}: they part at token ${first < 0 ? said["1"].length + 1 : first + 1}.`;
+          : `Greedy decoding finds “${said["1"].join(" ")}”, with ${number(searches["1"].score)}${over}: they ` +
+            `part at token ${first < 0 ? said["1"].length + 1 : first + 1}.`;
     mark();
   }
   paint();

@@ -12,7 +12,11 @@ const closes = (token) => WHITE.test([...token].at(-1)); // nothing is joined on
 // Every occurrence of a pair, from left to right, becomes one token.
 function join(ids, [a, b, made]) {
   const out = [];
-  for (let i = 0; i < ids.length; i++) out.push(ids[i] === a && ids[i + 1] === b ? (i++, made) : ids[i]);
+  for (let i = 0; i < ids.length; i++) {
+    const pair = ids[i] === a && ids[i + 1] === b;
+    out.push(pair ? made : ids[i]);
+    if (pair) i++;
+  }
   return out;
 }
 
@@ -75,7 +79,10 @@ function render({ model, el }) {
   area.value = now.text;
   area.addEventListener("input", change("text", relearn));
   const walk = stepper(add(el, "div", { class: "d2lmini-controls" }), { label: "merges", max: 1, value: 0 }, (step) => {
-    if (step !== now.step) keep(model, "step", (now.step = step));
+    if (step !== now.step) {
+      now.step = step;
+      keep(model, "step", step);
+    }
     paint();
   });
 
@@ -202,7 +209,8 @@ function render({ model, el }) {
     sheet.style.display = counts.length ? "" : "none";
     note.textContent = !start.length
       ? "There is no text to merge: type some."
-      : `After ${now.step} of ${merges.length} merges: ${ids.length} tokens, ${learned.used[now.step]} of them different. ` +
+      : `After ${now.step} of ${merges.length} merges: ${ids.length} tokens, ${learned.used[now.step]} of them ` +
+        `different. ` +
         (next
           ? `Next: ${shown(names[next[0]])} + ${shown(names[next[1]])}, ${next[3]} times.`
           : "No pair is left: every word is one token.") +

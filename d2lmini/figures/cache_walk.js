@@ -15,11 +15,13 @@ function render({ model, el }) {
 
   const walk = add(el, "div", { class: "d2lmini-controls" });
   stepper(walk, { label: "step", max: steps - 1, value: now.step }, (step) => {
-    keep(model, "step", (now.step = step));
+    now.step = step;
+    keep(model, "step", step);
     paint();
   });
   tick(walk, { label: "keep keys and values (cache)", value: now.cache }, (on) => {
-    keep(model, "cache", (now.cache = on));
+    now.cache = on;
+    keep(model, "cache", on);
     paint();
   });
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 4.4em" });
@@ -68,7 +70,8 @@ function render({ model, el }) {
     figure,
     "figcaption",
     {},
-    "blue: computed now; orange: computed again, to the same number; pale: computed before (keys and values are in the cache, scores are " +
+    "blue: computed now; orange: computed again, to the same number; pale: computed before (keys and values are " +
+      "in the cache, scores are " +
       "needed no more); crossed: masked, no query looks ahead",
   );
 
@@ -146,10 +149,13 @@ function render({ model, el }) {
       last = tokens[length - 1];
     note.textContent =
       now.step === 0
-        ? `Step 0: all ${prompt} token${prompt > 1 ? "s" : ""} of the prompt go in at once; the mask lets each see itself and those before. The last row predicts: ${given}`
+        ? `Step 0: all ${prompt} token${prompt > 1 ? "s" : ""} of the prompt go in at once; the mask lets each ` +
+          `see itself and those before. The last row predicts: ${given}`
         : now.cache
-          ? `Step ${now.step}: “${last}” alone goes in: one query, one new key and value; the other ${length - 1} come from the cache. ${given}`
-          : `Step ${now.step}: all ${length} tokens go in again, though only the row of “${last}” is new. The others come out as before. ${given}`;
+          ? `Step ${now.step}: “${last}” alone goes in: one query, one new key and value; the other ${length - 1} ` +
+            `come from the cache. ${given}`
+          : `Step ${now.step}: all ${length} tokens go in again, though only the row of “${last}” is new. The ` +
+            `others come out as before. ${given}`;
   }
   paint();
 }

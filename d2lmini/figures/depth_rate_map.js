@@ -22,7 +22,11 @@ function render({ model, el }) {
   const now = Object.fromEntries(["recipe", "other", "depth", "rate"].map((key) => [key, model.get(key)]));
   let over = null; // the cell under the pointer, which goes before the chosen one
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes)) if (now[key] !== value) keep(model, key, (now[key] = value));
+    for (const [key, value] of Object.entries(changes))
+      if (now[key] !== value) {
+        now[key] = value;
+        keep(model, key, value);
+      }
     paint();
   };
   const named = (name) => recipes.find((card) => card.name === name);
@@ -35,7 +39,8 @@ function render({ model, el }) {
   const blocks = (d) => `${depths[d]} block${depths[d] === 1 ? "" : "s"}`;
   const finite = recipes.flatMap(({ loss }) => loss.flat()).filter((loss) => loss !== null),
     least = Math.min(unigram, ...finite);
-  const share = (loss) => (loss === null || least === unigram ? 0 : Math.max(0, (unigram - loss) / (unigram - least))); // 0: no better than the frequencies
+  // 0: no better than the frequencies
+  const share = (loss) => (loss === null || least === unigram ? 0 : Math.max(0, (unigram - loss) / (unigram - least)));
 
   const names = Object.fromEntries(recipes.map(({ name }) => [name, name]));
   const controls = add(el, "div", { class: "d2lmini-controls" });
@@ -81,7 +86,8 @@ function render({ model, el }) {
           {
             "data-cell": `${d} ${n}`,
             style:
-              "display: block; width: 100%; height: 46px; padding: 0; border: 0; border-radius: 0; line-height: 1.2; font-size: max(12px, 0.85em)",
+              "display: block; width: 100%; height: 46px; padding: 0; border: 0; border-radius: 0; line-height: " +
+              "1.2; font-size: max(12px, 0.85em)",
           },
         );
         cell.addEventListener("pointerenter", () => {
@@ -164,7 +170,8 @@ function render({ model, el }) {
     add(key, "span", {
       "aria-hidden": "true",
       style:
-        "display: inline-block; width: 5rem; height: 0.8em; border: 1px solid #8886; background: linear-gradient(to right, transparent, color-mix(in srgb, #1f77b4 70%, transparent))",
+        "display: inline-block; width: 5rem; height: 0.8em; border: 1px solid #8886; background: " +
+        "linear-gradient(to right, transparent, color-mix(in srgb, #1f77b4 70%, transparent))",
     });
     add(key, "span", {}, ` ${say(least)}, for all recipes alike. `);
   }
@@ -173,7 +180,8 @@ function render({ model, el }) {
     "span",
     {},
     `${star} best: the lowest loss of those of a depth that train. ` +
-      `${signs[1]} stuck: hardly better than the character frequencies alone, or worse. ${signs[2]} diverged: worse than at the start, or not finite.` +
+      `${signs[1]} stuck: hardly better than the character frequencies alone, or worse. ${signs[2]} diverged: ` +
+      `worse than at the start, or not finite.` +
       (seeds > 1 ? ` Of ${seeds} seeds the first is shown.` : ""),
   );
 
@@ -194,8 +202,11 @@ function render({ model, el }) {
     cards.forEach((card, i) => curve(card, d, n, ["--blue", "--orange"][i], i > 0));
     const top = Math.max(...cards.flatMap((card) => [...card.curves[d][n], card.loss[d][n] ?? 0]));
     caption.textContent =
-      `Loss in nats a character. ${cards.length > 1 ? `Blue: ${cards[0].name}. Orange, dashed: ${cards[1].name}. ` : ""}` +
-      `Dots: in the training, means of ${every === 1 ? "one step" : `${every} steps`}. Diamond: at the end, on the validation text. ▲: above the axis${top > high ? `, up to ${say(top)}` : ""}. ✕: the last step before numbers are not finite.`;
+      `Loss in nats a character. ` +
+      `${cards.length > 1 ? `Blue: ${cards[0].name}. Orange, dashed: ${cards[1].name}. ` : ""}` +
+      `Dots: in the training, means of ${every === 1 ? "one step" : `${every} steps`}. Diamond: at the end, on ` +
+      `the validation text. ▲: above the axis${top > high ? `, up to ${say(top)}` : ""}. ✕: the last step ` +
+      `before numbers are not finite.`;
     note.replaceChildren();
     cards.forEach((card) => add(note, "div", {}, tell(card, d, n)));
   }
@@ -213,7 +224,9 @@ function render({ model, el }) {
     place(node, {
       "aria-pressed": chosen,
       "data-verdict": verdicts[kind],
-      "aria-label": `${blocks(d)}, rate ${rates[n]}: ${verdicts[kind]}${loss === null ? "" : `, loss ${say(loss)}`}${best ? ", best rate of this depth" : ""}`,
+      "aria-label":
+        `${blocks(d)}, rate ${rates[n]}: ` +
+        `${verdicts[kind]}${loss === null ? "" : `, loss ${say(loss)}`}${best ? ", best rate of this depth" : ""}`,
     });
     node.style.boxShadow = chosen
       ? "inset 0 0 0 3px var(--orange)"
@@ -270,14 +283,17 @@ function render({ model, el }) {
       made = card.steps[d][n],
       off = loss === null ? 0 : loss - unigram;
     const at = `${card.name}, ${blocks(d)}, a rate of ${words[n]}: `,
-      against = `${say(loss ?? 0)}, ${Math.abs(off) < 0.005 ? "just" : `${say(Math.abs(off))} ${off < 0 ? "below" : "above"}`} that of the character frequencies`;
+      far = Math.abs(off) < 0.005 ? "just" : `${say(Math.abs(off))} ${off < 0 ? "below" : "above"}`,
+      against = `${say(loss ?? 0)}, ${far} that of the character frequencies`;
     const found =
       kind === 0
-        ? `it trains. After ${steps} steps its loss is ${against}.${card.best[d] === n ? " No other rate does better at this depth." : ""}`
+        ? `it trains. After ${steps} steps its loss is ` +
+          `${against}.${card.best[d] === n ? " No other rate does better at this depth." : ""}`
         : kind === 1
           ? `it is stuck. After ${steps} steps its loss is ${against}.`
           : loss !== null
-            ? `it diverged. After ${steps} steps its loss is ${say(loss)}, worse than at the first step and than ${say(uniform)}, that of all characters alike.`
+            ? `it diverged. After ${steps} steps its loss is ${say(loss)}, worse than at the first step and than ` +
+              `${say(uniform)}, that of all characters alike.`
             : made < steps
               ? `it diverged. In step ${made + 1} of ${steps} its loss or its gradient is not finite.`
               : `it diverged. After ${steps} steps its loss on the validation text is not finite.`;

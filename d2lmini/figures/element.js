@@ -19,7 +19,8 @@ class PageModel {
     this.#host.dispatchEvent(new CustomEvent("d2lmini-change", { detail: this.#state }));
   }
   on(event, handler) {
-    (this.#handlers[event] ??= []).push(handler);
+    this.#handlers[event] ??= [];
+    this.#handlers[event].push(handler);
   }
 }
 if (!customElements.get(TAG)) {

@@ -4,14 +4,9 @@ const GAP = 84,
   GRAPH = [340, 170];
 
 function render({ model, el }) {
-  const [tokens, P, [layers, H], scores, losses, without] = [
-    "tokens",
-    "period",
-    "size",
-    "scores",
-    "losses",
-    "without",
-  ].map((key) => model.get(key));
+  const [tokens, P, [, H], scores, losses, without] = ["tokens", "period", "size", "scores", "losses", "without"].map(
+    (key) => model.get(key),
+  );
   const T = tokens.length,
     bytes = unpack(model.get("weights"));
   const now = Object.fromEntries(["layer", "head", "position"].map((key) => [key, model.get(key)]));
@@ -76,7 +71,8 @@ function render({ model, el }) {
     });
     const point = () => {
       if (now.position !== t) {
-        keep(model, "position", (now.position = t));
+        now.position = t;
+        keep(model, "position", t);
         paint();
       }
     };
@@ -194,7 +190,8 @@ function render({ model, el }) {
       `${best.map(([s, w]) => `“${tokens[s]}” at ${s} (${w.toFixed(2)})`).join(", ") || "nothing much"}. ` +
       (before < 0
         ? "This token was not there before."
-        : `The last “${tokens[t]}” was at ${before}, and “${tokens[after]}” came after it: weight ${row[after].toFixed(2)}. ` +
+        : `The last “${tokens[t]}” was at ${before}, and “${tokens[after]}” came after it: weight ` +
+          `${row[after].toFixed(2)}. ` +
           (t + 1 < T ? `Next comes “${tokens[t + 1]}” again.` : ""));
   }
   paint();

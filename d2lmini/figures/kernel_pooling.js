@@ -10,7 +10,7 @@ function poolWeights(kernel, width, xs, query, skip = -1) {
   return total > 0 ? raw.map((w) => w / total) : null;
 }
 
-const pooled = (weights, ys) => weights && weights.reduce((sum, w, i) => sum + w * ys[i], 0);
+const pooled = (weights, ys) => (weights ? weights.reduce((sum, w, i) => sum + w * ys[i], 0) : null);
 
 // Mean squared error over the points that have a prediction, and how many have none.
 function poolErrors(kernel, width, xs, ys) {

@@ -70,7 +70,7 @@ function render({ model, el }) {
   rove(rows.map(({ name }) => name));
   const made = add(side, "div", { class: "d2lmini-made", "aria-live": "polite" });
 
-  // From the top of one box to the bottom of another; past what lies between, from the right of one to that of the other.
+  // From the top of one box to the bottom of another; past what lies between, from right side to right side.
   function arrow(from, to) {
     const [x0, w0, r0] = STAGES[from],
       [x1, w1, r1] = STAGES[to];
@@ -148,7 +148,8 @@ function render({ model, el }) {
     );
     const meet = uses.some(([, which]) => which === "all rows");
     made.textContent = parts.length
-      ? `The row of “${tokens[chosen]}” is made from ${parts.join(" and ")}: ${meet ? "here tokens meet." : "no other token takes part."}`
+      ? `The row of “${tokens[chosen]}” is made from ${parts.join(" and ")}: ` +
+        `${meet ? "here tokens meet." : "no other token takes part."}`
       : `The row of “${tokens[chosen]}” is what came in.`;
   }
 
@@ -174,7 +175,8 @@ function render({ model, el }) {
           const cell = document.createElement("td"),
             colour = x < 0 ? "--orange" : "--blue";
           cell.textContent = x.toFixed(2).replace("-", "−");
-          cell.style.background = `color-mix(in srgb, var(${colour}) ${((45 * Math.abs(x)) / top).toFixed(0)}%, transparent)`;
+          cell.style.background =
+            `color-mix(in srgb, var(${colour}) ${((45 * Math.abs(x)) / top).toFixed(0)}%, ` + `transparent)`;
           return cell;
         }),
       );

@@ -16,7 +16,11 @@ function render({ model, el }) {
     }));
   const now = Object.fromEntries(["passage", "position", "guess", "revealed"].map((key) => [key, model.get(key)]));
   const change = (changes, act = paint) => {
-    for (const [key, value] of Object.entries(changes)) if (now[key] !== value) keep(model, key, (now[key] = value));
+    for (const [key, value] of Object.entries(changes))
+      if (now[key] !== value) {
+        now[key] = value;
+        keep(model, key, value);
+      }
     act();
   };
   const short = (word) => ([...word].length > 13 ? [...word].slice(0, 12).join("") + "…" : word);

@@ -106,7 +106,11 @@ function render({ model, el }) {
     let size = now.top_k;
     if (now.top_p < 1) {
       let mass = 0;
-      size = best.findIndex((p) => (mass += p) >= now.top_p - 1e-9) + 1 || now.top_k;
+      const enough = best.findIndex((p) => {
+        mass += p;
+        return mass >= now.top_p - 1e-9;
+      });
+      size = enough + 1 || now.top_k;
     }
     const after = softmax(scores.slice(0, size), now.temperature),
       top = Math.max(before[0], after[0]);
@@ -121,7 +125,8 @@ function render({ model, el }) {
     });
     note.textContent =
       `${size} of ${V} tokens stay. They have ${total(heated.slice(0, size)).toFixed(3)} of the mass ` +
-      `at this temperature, ${total(before.slice(0, size)).toFixed(3)} of the model's own. Entropy: ${bits(before).toFixed(2)} bits in the model, ` +
+      `at this temperature, ${total(before.slice(0, size)).toFixed(3)} of the model's own. Entropy: ` +
+      `${bits(before).toFixed(2)} bits in the model, ` +
       `${bits(after).toFixed(2)} bits drawn from.`;
 
     const random = generator(now.seed),
@@ -129,7 +134,10 @@ function render({ model, el }) {
     for (let n = 0; n < DRAWS; n++) {
       let u = random(),
         i = 0;
-      while (i < size - 1 && (u -= after[i]) >= 0) i++;
+      for (; i < size - 1; i++) {
+        u -= after[i];
+        if (u < 0) break;
+      }
       counts.set(i, (counts.get(i) ?? 0) + 1);
     }
     const found = [...counts]

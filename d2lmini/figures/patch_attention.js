@@ -179,17 +179,15 @@ function render({ model, el }) {
       preserveAspectRatio: "none",
       style: "image-rendering: pixelated",
     });
-    const shades = tokens
-      .slice(extra)
-      .map((_, i) =>
-        draw(svg, "rect", {
-          x: (i % columns) * cell[0],
-          y: Math.floor(i / columns) * cell[1],
-          width: cell[0],
-          height: cell[1],
-          fill: "#ff7a00",
-        }),
-      );
+    const shades = tokens.slice(extra).map((_, i) =>
+      draw(svg, "rect", {
+        x: (i % columns) * cell[0],
+        y: Math.floor(i / columns) * cell[1],
+        width: cell[0],
+        height: cell[1],
+        fill: "#ff7a00",
+      }),
+    );
     add(node, "span", {}, `head ${head}`);
     return { node, shades };
   }
@@ -216,7 +214,9 @@ function render({ model, el }) {
       .sort((a, b) => b[0] - a[0])
       .slice(0, 3);
     const list = best.map(([w, s]) => `${called(s)}: ${w.toFixed(2)}`).join("; ");
-    note.textContent = `${names[now.layer]}${map().H > 1 ? `, head ${now.head}` : ""}: ${t < extra ? "the class token" : `the patch in ${called(t)}`} looks at ${list}.`;
+    note.textContent =
+      `${names[now.layer]}${map().H > 1 ? `, head ${now.head}` : ""}: ` +
+      `${t < extra ? "the class token" : `the patch in ${called(t)}`} looks at ${list}.`;
   }
 
   start();

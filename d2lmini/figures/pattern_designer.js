@@ -1,4 +1,4 @@
-// A pattern joined from parts: its matrix, what has met after n layers, the way from one output to the inputs, its cost.
+// A pattern joined from parts: its matrix, what has met after n layers, the way from an output to the inputs, its cost.
 const WIDE = 340,
   LEFT = 26,
   TOP = 20,
@@ -17,7 +17,11 @@ function render({ model, el }) {
     many = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   const share = (x) => `${Number((100 * x).toPrecision(3))} %`;
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes)) if (now[key] !== value) keep(model, key, (now[key] = value));
+    for (const [key, value] of Object.entries(changes))
+      if (now[key] !== value) {
+        now[key] = value;
+        keep(model, key, value);
+      }
     paint();
   };
 
@@ -131,7 +135,10 @@ function render({ model, el }) {
     input.dispatchEvent(new Event("input"));
   };
   function fill(parts) {
-    for (const key of PARTS) keep(model, key, (now[key] = parts[key]));
+    for (const key of PARTS) {
+      now[key] = parts[key];
+      keep(model, key, parts[key]);
+    }
     causal.checked = now.causal;
     for (const [key, input] of Object.entries(inputs)) move(input, now[key]);
   }
@@ -144,8 +151,7 @@ function render({ model, el }) {
   const panels = add(el, "div", { class: "d2lmini-panels" }),
     cell = (WIDE - LEFT - 8) / T,
     HIGH = TOP + T * cell + 8;
-  const x = (s) => LEFT + (s + 0.5) * cell,
-    every5 = (at) => at % 5 === 0;
+  const x = (s) => LEFT + (s + 0.5) * cell;
   function chart(label, height, at) {
     // pointing at a place follows the query that `at` finds there
     const figure = add(panels, "figure"),
@@ -161,7 +167,7 @@ function render({ model, el }) {
   const matrix = chart(
     "the pattern: a row for each query, a column for each key",
     HIGH,
-    (right, down) => (down - TOP) / cell,
+    (_, down) => (down - TOP) / cell,
   );
   const band = draw(matrix.svg, "rect", {
     x: LEFT,
@@ -209,7 +215,8 @@ function render({ model, el }) {
     sheet,
     "caption",
     {},
-    "The same pattern in longer sequences. The parts keep their numbers; a window of all and the chosen tokens grow with T.",
+    "The same pattern in longer sequences. The parts keep their numbers; a window of all and the chosen tokens " +
+      "grow with T.",
   );
   for (const text of ["tokens T", "pairs", "of T²", "keys a query"]) add(heads, "th", { scope: "col" }, text);
   const costs = [T, ...model.get("lengths")].map((length) => {
@@ -222,7 +229,8 @@ function render({ model, el }) {
     el,
     "div",
     { class: "d2lmini-key" },
-    "Global tokens see all and are seen by all; chosen tokens see all. Random keys of longer sequences are counted on average. " +
+    "Global tokens see all and are seen by all; chosen tokens see all. Random keys of longer sequences are " +
+      "counted on average. " +
       "A mask alone saves no time: a kernel has to compute these pairs and no others.",
   );
 
@@ -306,7 +314,9 @@ function render({ model, el }) {
       b.textContent = about + share(count / length ** 2);
       c.textContent = about + Number((count / length).toPrecision(3)).toLocaleString("en");
     }
-    matrix.caption.textContent = `${here} pairs of ${T * T}, ${share(here / T ** 2)}. Squares: pairs that are computed in each layer. Dots: what has met by now through others.`;
+    matrix.caption.textContent =
+      `${here} pairs of ${T * T}, ${share(here / T ** 2)}. Squares: pairs that are ` +
+      `computed in each layer. Dots: what has met by now through others.`;
   }
 
   function tell(met) {
@@ -316,12 +326,15 @@ function render({ model, el }) {
       most = Math.max(...wanted),
       arrived = wanted.filter((l) => l >= 0 && l <= n).length;
     note.textContent =
-      `Query ${query} attends to ${many(keys[query].length, "key")}. After ${many(n, "layer")} its output depends on ${inputs} of ${before ? query + 1 : T} inputs` +
+      `Query ${query} attends to ${many(keys[query].length, "key")}. After ${many(n, "layer")} its output depends ` +
+      `on ${inputs} of ${before ? query + 1 : T} inputs` +
       `${before ? " up to its own" : ""}, and ${arrived} of ${wanted.length} pairs have met. ` +
       (wanted.includes(-1)
         ? "Some pairs never meet, however many layers there are."
         : `It takes ${many(most, "layer")} until all have met.`);
-    tower.caption.textContent = `What the output of query ${query} is made of. Lines: pairs of the pattern; dotted: residual connections alone.`;
+    tower.caption.textContent =
+      `What the output of query ${query} is made of. Lines: pairs of the pattern; ` +
+      `dotted: residual connections alone.`;
   }
   paint();
 }

@@ -17,7 +17,8 @@ function render({ model, el }) {
   });
   const point = (t) => {
     if (t !== token) {
-      keep(model, "token", (token = t));
+      token = t;
+      keep(model, "token", t);
       paint();
     }
   };

@@ -3,16 +3,14 @@ function render({ model, el }) {
   const levels = model.get("levels"),
     names = model.get("names"),
     truth = model.get("true");
-  const walks = model
-    .get("walks")
-    .map((samples) =>
-      samples.map((walk) => ({
-        ...walk,
-        probabilities: unpack(walk.probabilities),
-        weights: unpack(walk.weights),
-        where: unpack(walk.where, walk.size[0] * walk.size[1] > 256 ? Uint16Array : Uint8Array),
-      })),
-    );
+  const walks = model.get("walks").map((samples) =>
+    samples.map((walk) => ({
+      ...walk,
+      probabilities: unpack(walk.probabilities),
+      weights: unpack(walk.weights),
+      where: unpack(walk.where, walk.size[0] * walk.size[1] > 256 ? Uint16Array : Uint8Array),
+    })),
+  );
   const {
     size: [height, width],
     given,

@@ -37,7 +37,7 @@ function render({ model, el }) {
   const links = keys.map(() => draw(left.svg, "line", { stroke: "var(--blue)" }));
   const hull = draw(right.svg, "polygon", { fill: "#8882", stroke: "#8888" });
   const pulls = keys.map(() => draw(right.svg, "line", { stroke: "var(--blue)" }));
-  const dots = keys.map((key, i) => {
+  const dots = keys.map((_, i) => {
     const group = draw(left.svg, "g");
     const disc = draw(group, "circle", { fill: "var(--blue)", "fill-opacity": 0.75 });
     const name = draw(group, "text", {}, `k${i + 1}`);

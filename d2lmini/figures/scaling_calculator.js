@@ -15,7 +15,10 @@ function render({ model, el }) {
     law = () => laws[now.law];
   const inside = (x, [low, high]) => Math.min(high, Math.max(low, x));
   const set = (changes) => {
-    for (const [key, value] of Object.entries(changes)) keep(model, key, (now[key] = value));
+    for (const [key, value] of Object.entries(changes)) {
+      now[key] = value;
+      keep(model, key, value);
+    }
     paint();
   };
 
@@ -282,10 +285,7 @@ function render({ model, el }) {
     const at = (n, d) => `${x(log(n)).toFixed(1)} ${y(log(d)).toFixed(1)}`;
     const budgets = [-3, 3].map((far, i) => ends.budget[i] * 10 ** far);
     path.setAttribute("d", "M" + budgets.map((budget) => at(...optimum(budget))).join("L"));
-    iso.setAttribute(
-      "d",
-      `M${at(limits.parameters[0], C / 6 / limits.parameters[0])}L${at(limits.parameters[1], C / 6 / limits.parameters[1])}`,
-    );
+    iso.setAttribute("d", `M${limits.parameters.map((n) => at(n, C / 6 / n)).join("L")}`);
     const [n0, n1] = law().parameters.map((v) => x(log(v))),
       [d0, d1] = law().tokens.map((v) => y(log(v)));
     place(range, { x: n0, width: n1 - n0, y: d1, height: d0 - d1 });
@@ -307,11 +307,13 @@ function render({ model, el }) {
     if (models[chosen])
       told.push(`${models[chosen].name}${models[chosen].note ? ` (N: ${models[chosen].note})` : ""}.`);
     told.push(
-      `With the same FLOPs the optimum has ${cut(bestN / N)} times the parameters, and its loss is ${(L - least).toFixed(3)} lower.`,
+      `With the same FLOPs the optimum has ${cut(bestN / N)} times the parameters, and its loss is ` +
+        `${(L - least).toFixed(3)} lower.`,
     );
     if (mine.length || ideals.length)
       told.push(
-        `Outside of the law's range (N from ${law().parameters.map(count).join(" to ")}, D from ${law().tokens.map(count).join(" to ")}): ` +
+        `Outside of the law's range (N from ${law().parameters.map(count).join(" to ")}, D from ` +
+          `${law().tokens.map(count).join(" to ")}): ` +
           [
             mine.length ? `your ${mine.join(" and ")}` : "",
             ideals.length ? `the optimum's ${ideals.join(" and ")}` : "",

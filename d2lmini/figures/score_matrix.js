@@ -99,7 +99,8 @@ function render({ model, el }) {
     note.textContent =
       sum === 0
         ? `“${tokens[chosen]}” may attend to nothing: its weights are all zero, and so is its output.`
-        : `“${tokens[chosen]}”: sum ${sum.toFixed(2)}, entropy ${bits.toFixed(2)} bits, as if ${(2 ** bits).toFixed(1)} keys shared the weight evenly.`;
+        : `“${tokens[chosen]}”: sum ${sum.toFixed(2)}, entropy ${bits.toFixed(2)} bits, as if ` +
+          `${(2 ** bits).toFixed(1)} keys shared the weight evenly.`;
   }
   paint();
 }

@@ -7,7 +7,11 @@ function render({ model, el }) {
     B = texts.length;
   const now = Object.fromEntries(["temperature", "side", "chosen"].map((key) => [key, model.get(key)]));
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes)) if (now[key] !== value) keep(model, key, (now[key] = value));
+    for (const [key, value] of Object.entries(changes))
+      if (now[key] !== value) {
+        now[key] = value;
+        keep(model, key, value);
+      }
     paint();
   };
   const row = (side, n) => (side === "picture" ? cosines[n] : cosines.map((line) => line[n]));
@@ -138,7 +142,8 @@ function render({ model, el }) {
     const loss = told.flat().reduce((sum, line, i) => sum - Math.log(softmax(line, temperature)[i % B]), 0) / (2 * B);
     const hits = told.map((lines) => lines.filter((line, n) => best(line) === n).length);
     note.textContent =
-      `Temperature ${temperature.toFixed(3)}: loss ${loss.toFixed(3)} nats, where ${B} that cannot be told apart have ${Math.log(B).toFixed(3)}. ` +
+      `Temperature ${temperature.toFixed(3)}: loss ${loss.toFixed(3)} nats, where ${B} that cannot be told apart ` +
+      `have ${Math.log(B).toFixed(3)}. ` +
       `${hits[0]} of ${B} pictures choose their text, ${hits[1]} of ${B} texts their picture.`;
   }
   paint();

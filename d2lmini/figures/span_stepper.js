@@ -1,7 +1,8 @@
 // Span corruption: words, noise, input, target, and the words again. The rule is that of corrupt_spans.
 const STEPS = ["the words", "the noise", "the input", "the target", "restored"];
 
-// Each span of noise becomes a sentinel in the input; the target has the sentinel and what stood there, and a last sentinel.
+// Each span of noise becomes a sentinel in the input; the target has the sentinel and what stood there, and a last
+// sentinel.
 function corrupt(words, noise, sentinels) {
   const input = [],
     target = [];
@@ -22,7 +23,12 @@ function corrupt(words, noise, sentinels) {
 function restore(input, target) {
   const behind = new Map();
   let list;
-  for (const token of target) token.kind === "sentinel" ? behind.set(token.text, (list = [])) : list.push(token);
+  for (const token of target) {
+    if (token.kind === "sentinel") {
+      list = [];
+      behind.set(token.text, list);
+    } else list.push(token);
+  }
   return input.flatMap((token) => (token.kind === "sentinel" ? behind.get(token.text) : [token]));
 }
 
@@ -34,7 +40,11 @@ function render({ model, el }) {
     ["text", "share", "mean", "draw", "noise", "step"].map((key) => [key, model.get(key)]),
   );
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes)) if (now[key] !== value) keep(model, key, (now[key] = value));
+    for (const [key, value] of Object.entries(changes))
+      if (now[key] !== value) {
+        now[key] = value;
+        keep(model, key, value);
+      }
   };
   const words = () => texts[now.text].words;
 
@@ -180,10 +190,13 @@ function render({ model, el }) {
       `${step}. ` +
       [
         `The text: ${many(T, "word")}. No word is chosen yet.`,
-        `${many(dropped, "word")} of ${T} ${dropped === 1 ? "is" : "are"} noise, in ${many(spans, "span")} (${source}). Words side by side are one span.`,
+        `${many(dropped, "word")} of ${T} ${dropped === 1 ? "is" : "are"} noise, in ${many(spans, "span")} ` +
+          `(${source}). Words side by side are one span.`,
         `Each span becomes one sentinel. What the encoder reads: ${names(input)}`,
-        `What the decoder has to write, each span behind its sentinel, and one more sentinel, which ends it: ${names(target)}`,
-        `What stands behind a sentinel in the target takes its place in the input: the ${many(again.length, "word")} are back.`,
+        `What the decoder has to write, each span behind its sentinel, and one more sentinel, which ends it: ` +
+          `${names(target)}`,
+        `What stands behind a sentinel in the target takes its place in the input: the ` +
+          `${many(again.length, "word")} are back.`,
       ][step - 1];
   }
   build();

@@ -144,7 +144,8 @@ function render({ model, el }) {
       s = shift(now.layer);
     const attends = spread(new Set([t]), now.layer);
     let reached = new Set([t]);
-    for (let layer = now.layer; layer >= 1; layer--) reached = spread(reached, layer); // from the output back to the picture
+    // from the output back to the picture
+    for (let layer = now.layer; layer >= 1; layer--) reached = spread(reached, layer);
     picture.setAttribute("href", photos[now.picture]);
     patches.forEach((node, i) => {
       place(node, {

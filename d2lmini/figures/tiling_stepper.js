@@ -13,7 +13,10 @@ function render({ model, el }) {
     E = values[0].length;
   const now = Object.fromEntries(["tile", "causal", "step", "query"].map((key) => [key, model.get(key)]));
   const set = (key, value) => {
-    if (now[key] !== value) keep(model, key, (now[key] = value));
+    if (now[key] !== value) {
+      now[key] = value;
+      keep(model, key, value);
+    }
   };
   const seen = (t, s) => !now.causal || s <= t + S - T,
     score = (t, s) => (seen(t, s) ? scores[t][s] : -Infinity);
@@ -141,7 +144,8 @@ function render({ model, el }) {
     figure,
     "figcaption",
     {},
-    "Orange: the tile whose scores are there now, and what of queries and keys is in fast memory. Blue: scores that were there and are gone. Crossed: hidden.",
+    "Orange: the tile whose scores are there now, and what of queries and keys is in fast memory. Blue: scores " +
+      "that were there and are gone. Crossed: hidden.",
   );
 
   const side = add(panels, "div", { style: "flex: 2 1 22rem" }),
@@ -172,8 +176,10 @@ function render({ model, el }) {
     el,
     "div",
     { class: "d2lmini-key" },
-    "Top: the largest score so far. Total: the sum of exp(score − top). Output: the same sum with the values as factors. Average: output over total; " +
-      "error: how far it is from attention with the plain softmax. A query that is done leaves its average and one more number in slow memory, the logarithm of its sum of " +
+    "Top: the largest score so far. Total: the sum of exp(score − top). Output: the same sum with the values as " +
+      "factors. Average: output over total; " +
+      "error: how far it is from attention with the plain softmax. A query that is done leaves its average and " +
+      "one more number in slow memory, the logarithm of its sum of " +
       "exponentials. The plain form writes and reads scores and weights.",
   );
 
@@ -278,14 +284,21 @@ function render({ model, el }) {
     if (!state) return `${begin}Query ${q} has its turn later.`;
     const { factor, fresh, before, top, total } = state;
     if (!rows.includes(q))
-      return `${begin}Query ${q} is done: its average is written, and the logarithm of its sum, ${fix(top)} + ln ${fix(total)} = ${fix(top + Math.log(total))}.`;
+      return (
+        `${begin}Query ${q} is done: its average is written, and the logarithm of its sum, ${fix(top)} + ln ` +
+        `${fix(total)} = ${fix(top + Math.log(total))}.`
+      );
     if (!columns.some((s) => seen(q, s))) return `${begin}Query ${q} sees none of these keys: nothing changes.`;
     if (before.top === -Infinity)
-      return `${begin}Query ${q}: the largest score is ${fix(top)}. The sum of the exponentials of score − ${fix(top)} is ${fix(total)}.`;
+      return (
+        `${begin}Query ${q}: the largest score is ${fix(top)}. The sum of the exponentials of score − ` +
+        `${fix(top)} is ${fix(total)}.`
+      );
     return (
       begin +
       (top > before.top
-        ? `Query ${q}: the largest score goes from ${fix(before.top)} to ${fix(top)}, so both sums shrink by the factor exp(${fix(before.top)} − ${fix(top)}) = ${fix(factor)}.`
+        ? `Query ${q}: the largest score goes from ${fix(before.top)} to ${fix(top)}, so both sums shrink by the ` +
+          `factor exp(${fix(before.top)} − ${fix(top)}) = ${fix(factor)}.`
         : `Query ${q}: the largest score stays ${fix(top)}, so the factor is 1.`) +
       ` The sum is now ${fix(factor)} × ${fix(before.total)} + ${fix(fresh)} = ${fix(total)}.`
     );

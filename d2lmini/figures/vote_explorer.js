@@ -7,7 +7,11 @@ function render({ model, el }) {
     ["question", "votes", "start", "drawn", "guess", "revealed"].map((key) => [key, model.get(key)]),
   );
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes)) if (now[key] !== value) keep(model, key, (now[key] = value));
+    for (const [key, value] of Object.entries(changes))
+      if (now[key] !== value) {
+        now[key] = value;
+        keep(model, key, value);
+      }
     paint();
   };
   const text = ({ summands }) => summands.join(" + "),

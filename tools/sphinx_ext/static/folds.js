@@ -1,4 +1,4 @@
-// Folds are <details>, made by tools/sphinx_ext/folds.py; answers are what predictions.py marks. This does what HTML does not:
+// Folds are <details>, made by tools/sphinx_ext/folds.py; answers are what predictions.py marks. What HTML does not do:
 // a link opens what it leads into, an answer waits for a prediction, one switch opens all, paper shows all.
 (() => {
   const root = document.documentElement,
@@ -26,7 +26,8 @@
   const folds = toggle ? [...article.querySelectorAll("details.fold, details.hide")] : [];
   let everything = false;
 
-  // An answer is hidden "until found": the browser's search in the page looks into it. `reveal`: answer -> how to show it.
+  // An answer is hidden "until found": the browser's search in the page looks into it.
+  // `reveal`: answer -> how to show it.
   const reveal = new Map(),
     draw = [];
   for (const answer of article.querySelectorAll(".predict-answer")) {
@@ -134,7 +135,7 @@
   });
   follow();
 
-  // After a search. The theme loads searchtools.js on each page, and Sphinx then takes every page for the page of results
+  // After a search. The theme loads searchtools.js on each page, and Sphinx then takes every page for that of results
   // and marks no words; so mark them here, and open what they are in.
   addEventListener("load", () => {
     try {
