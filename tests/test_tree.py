@@ -44,7 +44,7 @@ def mirror(module):
         if place in ELSEWHERE:
             return ELSEWHERE[place][0]
     flat = f"{folder.replace('exercises/engine', 'exercises')}/test_{name}.py".lstrip("/")
-    return flat if (TESTS / flat).exists() else EACH.get(folder, flat)
+    return flat if (TESTS / flat).exists() else EACH.get(re.sub(r"^exercises/ch\d\d$", "exercises", folder), flat)
 
 
 def test_every_module_has_its_test_file():

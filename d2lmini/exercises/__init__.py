@@ -6,8 +6,8 @@
     hint("d2l-11.3.1")                        # one hint more at each call
     review("d2l-11.1.2", "agrees")            # you compared your proof with the model proof
 
-An exercise is one file in this folder; ``engine`` holds the machinery. "I want to add an exercise" in
-CONTRIBUTING.md explains the form of such a file.
+An exercise is one file in the folder of its chapter, ``ch03``; ``engine`` holds the machinery. "I want to add an
+exercise" in CONTRIBUTING.md explains the form of such a file.
 """
 
 from .engine.check import check, hint, review

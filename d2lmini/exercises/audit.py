@@ -71,8 +71,6 @@ def _form(exercise):
         expected = f"UDL problem {number}" if origin == "udl" else "own"
     if not exercise.source.startswith(expected):
         yield problem("source", f"it is {exercise.source!r}, expected {expected!r}")
-    if not re.fullmatch(r"\d\d", exercise.chapter):
-        yield problem("chapter", f"it is {exercise.chapter!r}, expected two digits")
     if not exercise.title or len(exercise.statement) < 80:
         yield problem("statement", "the docstring needs a title and, below it, the statement")
     letters = [""] if len(exercise.parts) == 1 else list("abcdefgh"[: len(exercise.parts)])

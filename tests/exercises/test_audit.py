@@ -124,7 +124,6 @@ class Seen:
 
 FAULTS = {
     "source": replace(TOY, key="d2l-11.3.1", source="D2L 11.3, exercise 2", parts=[replace(PART, key="d2l-11.3.1")]),
-    "chapter": replace(TOY, chapter="3"),
     "statement": replace(TOY, doc="Twice\n\nshort"),
     "keys": replace(TOY, parts=[PART, PART]),
     "hints": replace(PART, hints=[]),

@@ -92,7 +92,7 @@ def probe():
         "fill shm": outcome(lambda: fill("/dev/shm")),
         "kill": outcome(lambda: os.kill(PARENT, 0)),
         "own folder": outcome(lambda: open("/tmp/mine", "w").close()),
-        "solution": outcome(lambda: __import__("d2lmini.exercises.d2l_11_3_1")),
+        "solution": outcome(lambda: __import__("d2lmini.exercises.ch03.d2l_11_3_1")),
         "solution file": outcome(lambda: open(SOLUTION_FILE).read(20)),
         "chroot": outcome(lambda: os.chroot("/tmp")),
         "sysctl": outcome(lambda: open("/proc/sys/kernel/core_pattern", "a").close()),
@@ -135,7 +135,7 @@ def found(tmp_path_factory):
             "SOCKETS": [server.getsockname(), "\0d2lmini-test"],
             "SECRET": str(secret),
             "PARENT": os.getpid(),
-            "SOLUTION_FILE": str(sandbox.PACKAGE / "exercises" / "d2l_11_3_1.py"),
+            "SOLUTION_FILE": str(sandbox.PACKAGE / "exercises" / "ch03" / "d2l_11_3_1.py"),
         }
         yield report_of(TRIES + "".join(f"{name} = {value!r}\n" for name, value in names.items()))
     del os.environ["D2LMINI_TEST_SECRET"]

@@ -49,7 +49,7 @@ _hints_given: dict[str, int] = {}
 
 def _what_now(exercise, part):
     """Show in one line what comes next, and where the worked solution stands."""
-    if follows := next_open(part):
+    if follows := next_open(exercise, part):
         other, todo = follows
         where = f" in chapter {other.chapter}" if other.chapter != exercise.chapter else ""
         after = f"next{where}: {todo.key} ({other.title})"

@@ -147,15 +147,15 @@ class Exercise:
         key: ``d2l-11.3.1``, ``udl-12.5`` or ``own-03.1``; the file is named after it (``d2l_11_3_1.py``).
         doc: the docstring of the file: the title on its first line, the statement in Markdown below.
         source: where the question comes from: ``D2L 11.3, exercise 1`` or ``UDL problem 12.5``.
-        chapter: two digits.
         parts: in the order in which they are asked.
+        chapter: two digits; whoever loads the file takes them from its folder.
     """
 
     key: str
     doc: str
     source: str
-    chapter: str
     parts: Sequence[Part]
+    chapter: str = ""
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from platformdirs import user_data_path
 
 from .judge import NOT_ATTEMPTED, PASSED
 from .model import Discussion, Identity
-from .registry import exercises
+from .registry import chapters, exercises
 
 VERSION = 1
 ASSESSMENTS = ("agrees", "partly", "differs")
@@ -111,21 +111,20 @@ def record_review(key, assessment):
     _save(parts)
 
 
-def next_open(part):
+def next_open(exercise, part):
     """Return (exercise, part) of what comes next: in the same chapter, else in the next one; None if all is done.
 
-    Done is what has passed, and a discussion that was reviewed.
+    Done is what has passed, and a discussion that was reviewed. A chapter is imported when those before it are done.
     """
-    parts = load_progress()
-    every = sorted(((e, p) for e in exercises() for p in e.parts), key=lambda pair: pair[0].chapter)
-    here = next(index for index, (_, p) in enumerate(every) if p.key == part.key)
-    ahead = every[here + 1 :] + every[:here]  # after the last chapter the first follows
-    chapter = every[here][0].chapter
-    ahead.sort(key=lambda pair: pair[0].chapter != chapter)
-    for exercise, other in ahead:
-        entry = parts.get(other.key, {})
-        if not entry.get("review" if isinstance(other, Discussion) else "passed"):
-            return exercise, other
+    parts, order = load_progress(), chapters()
+    here = order.index(exercise.chapter)
+    for chapter in order[here:] + order[:here]:  # after the last chapter the first follows
+        every = [(e, p) for e in exercises(chapter) for p in e.parts]
+        start = next((index for index, (_, p) in enumerate(every) if p.key == part.key), 0)
+        for e, p in every[start:] + every[:start]:
+            entry = parts.get(p.key, {})
+            if p.key != part.key and not entry.get("review" if isinstance(p, Discussion) else "passed"):
+                return e, p
     return None
 
 
@@ -138,15 +137,15 @@ def progress_report(chapter=None) -> str:
     Raises:
         ValueError: no such chapter has exercises.
     """
-    chosen = sorted(exercises(), key=lambda e: e.chapter)
+    chosen = chapters()
     if chapter is not None:
-        chapters, wanted = sorted({e.chapter for e in chosen}), str(chapter).strip().zfill(2)
-        if wanted not in chapters:
-            raise ValueError(f"there is no chapter {chapter!r} with exercises, expected one of {', '.join(chapters)}")
-        chosen = [e for e in chosen if e.chapter == wanted]
+        wanted = str(chapter).strip().zfill(2)
+        if wanted not in chosen:
+            raise ValueError(f"there is no chapter {chapter!r} with exercises, expected one of {', '.join(chosen)}")
+        chosen = [wanted]
     parts, lines, shown = load_progress(), [], None
     verified = verifiable = assessed = assessable = 0
-    for exercise in chosen:
+    for exercise in (e for name in chosen for e in exercises(name)):
         if exercise.chapter != shown:
             shown = exercise.chapter
             lines += ["", f"Chapter {shown}"]
