@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks._common import main
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Experiment
-from d2lmini.exercises.grading import grade
+from d2lmini.exercises.grading.folder import grade
 
 RIGHT, WRONG, EMPTY = "passed", "wrong", "not attempted"
 

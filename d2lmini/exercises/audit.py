@@ -20,7 +20,7 @@ import torch
 from .engine import registry, source
 from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, RECORDED, TIMEOUT, judge
 from .engine.model import Choice, Coded, Experiment, Identity
-from .engine.remote import Loopback
+from .grading.remote import Loopback
 
 SEEDS = (0, 1, 2)
 LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}

@@ -15,10 +15,11 @@ from toy_exercise import DISCUSSION, PART, TOY
 
 from d2lmini.__main__ import main
 from d2lmini.exercises import check, hint, progress_report, review
-from d2lmini.exercises.engine import check as check_module
-from d2lmini.exercises.engine import progress, registry
+from d2lmini.exercises.engine import registry
 from d2lmini.exercises.engine.judge import Verdict
 from d2lmini.exercises.engine.model import Discussion, Exercise
+from d2lmini.exercises.reader import check as check_module
+from d2lmini.exercises.reader import progress
 from tools import site
 
 

@@ -12,12 +12,11 @@ import pytest
 import torch
 import toy_exercise
 
-from d2lmini.exercises.engine import wire
 from d2lmini.exercises.engine.compare import Rejected
 from d2lmini.exercises.engine.host import HostError
 from d2lmini.exercises.engine.judge import judge
-from d2lmini.exercises.engine.remote import RemoteHost
-from d2lmini.exercises.grading import sandbox
+from d2lmini.exercises.grading import sandbox, wire
+from d2lmini.exercises.grading.remote import RemoteHost
 
 REASON = sandbox.why_not()
 if REASON and os.environ.get("D2LMINI_REQUIRE_SANDBOX"):

@@ -1,8 +1,8 @@
 """Where an answer lives: it is run here, and here stays what it was given and what it returned.
 
-``Host`` is this process. ``remote.RemoteHost`` has the same methods for an answer in another one; then only plain data
-comes back: tensors, numbers, strings, and lists and dicts of them. So whatever ``verify`` wants to know of an answer it
-asks with ``call``, ``gradient`` and ``look``.
+``Host`` is this process. ``grading.remote.RemoteHost`` has the same methods for an answer in another one; then only
+plain data comes back: tensors, numbers, strings, and lists and dicts of them. So whatever ``verify`` wants to know of
+an answer it asks with ``call``, ``gradient`` and ``look``.
 """
 
 import contextlib

@@ -17,8 +17,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from .compare import Rejected
-from .host import HostError
+from ..engine.compare import Rejected
+from ..engine.host import HostError
 
 SIZES = struct.Struct("<QQ")  # bytes of the JSON and of the tensors that follow
 MOST_TEXT, MOST_TENSORS = 2**22, 2**28  # bytes; more is refused

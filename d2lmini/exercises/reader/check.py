@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 from ...shell import in_notebook
+from ..engine.judge import NOT_ATTEMPTED, PASSED, RECORDED, judge
+from ..engine.model import Discussion, Identity
+from ..engine.registry import NOTEBOOKS, REPOSITORY, find
 from .front_end import show, waiting
-from .judge import NOT_ATTEMPTED, PASSED, RECORDED, judge
-from .model import Discussion, Identity
 from .other_cells import note
 from .plain_math import plain
 from .progress import ASSESSMENTS, next_open, record, record_review
-from .registry import NOTEBOOKS, REPOSITORY, find
 
 
 def check(key, answer, *, seed=None, device="cpu", record=True):

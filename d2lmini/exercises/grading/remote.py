@@ -2,8 +2,8 @@
 
 import torch
 
+from ..engine.compare import Rejected
 from . import wire
-from .compare import Rejected
 from .endpoint import Endpoint
 
 

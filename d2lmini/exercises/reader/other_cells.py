@@ -8,7 +8,7 @@ import symtable
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
 
-from .source import PRELUDE
+from ..engine.source import PRELUDE
 
 
 def assigned(source) -> set[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from .judge import NOT_ATTEMPTED, PASSED
-from .model import Discussion, Identity
-from .registry import chapters, exercises
+from ..engine.judge import NOT_ATTEMPTED, PASSED
+from ..engine.model import Discussion, Identity
+from ..engine.registry import chapters, exercises
 
 VERSION = 1
 ASSESSMENTS = ("agrees", "partly", "differs")
