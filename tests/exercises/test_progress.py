@@ -334,8 +334,10 @@ from d2lmini.exercises.engine.registry import find
 
 check("d2l-11.3.2", find("d2l-11.3.2")[1].answer)
 print(*sorted({name.split(".")[2] for name in sys.modules if name.startswith("d2lmini.exercises.ch")}))
+print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("d2lmini.")}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    verdict, now, chapters = done.stdout.splitlines()
+    verdict, now, chapters, used = done.stdout.splitlines()
     assert verdict.startswith("PASSED d2l-11.3.2: ") and now.startswith("next: d2l-11.3.3 ")
     assert chapters == "ch03"
+    assert not {"models", "training", "data", "figures"} & set(used.split())
