@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks._common import main
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Experiment
-from d2lmini.exercises.grading import grade
+from d2lmini.exercises.grading.folder import grade
 
 RIGHT, WRONG, EMPTY = "passed", "wrong", "not attempted"
 
@@ -46,7 +46,7 @@ def answers(part):
     else:
         found = [(source.solution(part), RIGHT)]
         for mutant in part.mutants:
-            if not mutant.function:
+            if not callable(mutant.change):
                 found += [(source.mutated(part, mutant), WRONG), (source.solution(part), RIGHT)]
         found.append((source.stub(part), EMPTY))
     return itertools.cycle(found)

@@ -64,7 +64,7 @@ def _run(args):
 def _grade(args):
     from d2lmini.exercises import grade
     from d2lmini.exercises.engine.judge import fresh_seed
-    from d2lmini.exercises.grading import totals
+    from d2lmini.exercises.grading.folder import totals
 
     seed = fresh_seed() if args.seed is None else args.seed
     rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, gradescope=args.gradescope, unsafe=args.unsafe)

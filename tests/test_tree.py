@@ -17,11 +17,12 @@ ELSEWHERE = {
     "data/registry": ("data/test_store.py", "it is the store's catalogue by name"),
     "data/grammar_phrases": ("data/test_grammar.py", "the inside of the grammar"),
     "data/grammar_words": ("data/test_grammar.py", "the inside of the grammar"),
-    "exercises/engine/check": ("exercises/test_progress.py", "what a check prints is what is remembered"),
+    "exercises/reader/check": ("exercises/test_progress.py", "what a check prints is what is remembered"),
     "exercises/engine/model": ("exercises/test_audit.py", "the audit reads every field"),
     "exercises/engine/registry": ("exercises/test_exercises.py", "it finds the exercises"),
     "exercises/engine/source": ("exercises/test_exercises.py", "the notebooks are made by it"),
-    "exercises/grading": ("exercises/test_grade.py", "a folder is graded as a whole"),
+    "exercises/grading/answer": ("exercises/test_grade.py", "a folder is graded answer by answer"),
+    "exercises/grading/folder": ("exercises/test_grade.py", "a folder is graded as a whole"),
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),
     "models/t5_config": ("models/test_t5.py", "a configuration is what a model is made of"),
@@ -43,8 +44,8 @@ def mirror(module):
     for place in (module, folder):
         if place in ELSEWHERE:
             return ELSEWHERE[place][0]
-    flat = f"{folder.replace('exercises/engine', 'exercises')}/test_{name}.py".lstrip("/")
-    return flat if (TESTS / flat).exists() else EACH.get(folder, flat)
+    flat = f"{re.sub('^exercises/(engine|reader|grading)$', 'exercises', folder)}/test_{name}.py".lstrip("/")
+    return flat if (TESTS / flat).exists() else EACH.get(re.sub(r"^exercises/ch\d\d$", "exercises", folder), flat)
 
 
 def test_every_module_has_its_test_file():

@@ -4,7 +4,7 @@
     python -m tools.exercise_notebooks --check     # only tell
     python -m tools.exercise_notebooks --execute   # execute all solved ones again
 
-Both come from `d2lmini/exercises/*.py` alone. A solved notebook is kept WITH its outputs: the tests run it
+Both come from `d2lmini/exercises/ch*/*.py` alone. A solved notebook is kept WITH its outputs: the tests run it
 again and compare. It remembers the hash of its exercises, so that a changed check makes it stale too.
 """
 

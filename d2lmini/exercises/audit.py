@@ -20,7 +20,7 @@ import torch
 from .engine import registry, source
 from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, RECORDED, TIMEOUT, judge
 from .engine.model import Choice, Coded, Experiment, Identity
-from .engine.remote import Loopback
+from .grading.remote import Loopback
 
 SEEDS = (0, 1, 2)
 LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}
@@ -71,8 +71,6 @@ def _form(exercise):
         expected = f"UDL problem {number}" if origin == "udl" else "own"
     if not exercise.source.startswith(expected):
         yield problem("source", f"it is {exercise.source!r}, expected {expected!r}")
-    if not re.fullmatch(r"\d\d", exercise.chapter):
-        yield problem("chapter", f"it is {exercise.chapter!r}, expected two digits")
     if not exercise.title or len(exercise.statement) < 80:
         yield problem("statement", "the docstring needs a title and, below it, the statement")
     letters = [""] if len(exercise.parts) == 1 else list("abcdefgh"[: len(exercise.parts)])
@@ -217,25 +215,25 @@ def _mutants(part):
         if mutant.diagnosis in UNTELLING:
             yield (
                 "diagnosis",
-                f"{mutant.name}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message",
+                f"{mutant}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message",
             )
         try:
             answer = source.mutant(part, mutant)
         except (ValueError, SyntaxError) as error:
-            yield "mutants", f"{mutant.name}: {error}"
+            yield "mutants", f"{mutant}: {error}"
             continue
         for seed in _seeds(part):
             verdict = judge(part, answer, seed=seed)
             if verdict.status in (PASSED, BROKEN):
-                yield "mutants", f"{mutant.name}: {verdict}"
+                yield "mutants", f"{mutant}: {verdict}"
             elif verdict.code != mutant.diagnosis:
                 yield (
                     "diagnosis",
-                    f"{mutant.name}: expected {mutant.diagnosis!r}, got {verdict.code!r}: {verdict}",
+                    f"{mutant}: expected {mutant.diagnosis!r}, got {verdict.code!r}: {verdict}",
                 )
-            yield from _leaks(verdict, mutant.name)
+            yield from _leaks(verdict, mutant)
         if not isinstance(part, Experiment):
-            yield from _elsewhere(part, answer, verdict, mutant.name)
+            yield from _elsewhere(part, answer, verdict, mutant)
 
 
 def _leaks(verdict, name):

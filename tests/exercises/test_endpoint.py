@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from d2lmini.exercises.engine import wire
 from d2lmini.exercises.engine.compare import Rejected
-from d2lmini.exercises.engine.endpoint import Endpoint, run_cell
+from d2lmini.exercises.grading import wire
+from d2lmini.exercises.grading.endpoint import Endpoint, run_cell
 
 
 def reply_to(*order):
@@ -47,7 +47,7 @@ def test_a_result_that_does_not_fit_into_memory_is_told(monkeypatch):
 def test_limits_hold_for_the_process(tmp_path):
     program = """
 import torch
-from d2lmini.exercises.engine.endpoint import limit
+from d2lmini.exercises.grading.endpoint import limit
 limit(1.0, 2**28)
 try:
     torch.zeros(2**30)

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 import tqdm
 
-from d2lmini.exercises.engine import front_end
-from d2lmini.exercises.engine.front_end import show, waiting
+from d2lmini.exercises.reader import front_end
+from d2lmini.exercises.reader.front_end import show, waiting
 from d2lmini.shell import in_notebook
 
 

@@ -12,9 +12,9 @@ import pytest
 from d2lmini.exercises import check_file, grade
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.grading import folder as grading
-from d2lmini.exercises.grading import gradescope_results, sandbox, totals
+from d2lmini.exercises.grading import sandbox
 from d2lmini.exercises.grading.answer_cells import answers, cells, imports
-from d2lmini.exercises.grading.folder import COLUMNS
+from d2lmini.exercises.grading.folder import COLUMNS, gradescope_results, totals
 
 pytestmark = pytest.mark.slow
 RIGHT = "# exercise: udl-12.5b\nanswer = 'B'"

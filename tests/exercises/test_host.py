@@ -1,5 +1,8 @@
 """An answer is run on copies, and whatever it raises becomes a fault with a name."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -63,3 +66,23 @@ def test_modes_that_an_answer_leaves_behind_are_put_back():
 
     Host().call(answer, (torch.ones(2),), {})
     assert torch.is_grad_enabled() and torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.slow
+def test_what_an_answer_and_its_check_name_is_imported_before_they_run():
+    program = """
+import functools, sys
+import d2lmini as d2l
+from d2lmini.exercises.engine.host import load_for
+
+def helper(): return lambda: d2l.GPT
+class Answer:
+    def forward(self): return helper()
+def verify(t, answer): pass
+
+before = "d2lmini.models.gpt" in sys.modules
+load_for(functools.partial(Answer), verify, heavy=False)
+print(before, "d2lmini.models.gpt" in sys.modules, "d2lmini.models.vit" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert found.stdout.split() == ["False", "True", "False"], found.stderr

@@ -4,8 +4,9 @@ import linecache
 
 import pytest
 
-from d2lmini.exercises.engine import other_cells, registry, source
-from d2lmini.exercises.engine.other_cells import assigned, borrowed, imported, note
+from d2lmini.exercises.engine import registry, source
+from d2lmini.exercises.reader import other_cells
+from d2lmini.exercises.reader.other_cells import assigned, borrowed, imported, note
 
 IMPORTS = source.PRELUDE + "from d2lmini import check\nfrom functools import lru_cache, wraps\n"
 

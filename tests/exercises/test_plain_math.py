@@ -3,7 +3,7 @@
 import pytest
 
 from d2lmini.exercises.engine import registry
-from d2lmini.exercises.engine.plain_math import formula, plain
+from d2lmini.exercises.reader.plain_math import formula, plain
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,10 +15,11 @@ from toy_exercise import DISCUSSION, PART, TOY
 
 from d2lmini.__main__ import main
 from d2lmini.exercises import check, hint, progress_report, review
-from d2lmini.exercises.engine import check as check_module
-from d2lmini.exercises.engine import progress, registry
+from d2lmini.exercises.engine import registry
 from d2lmini.exercises.engine.judge import Verdict
 from d2lmini.exercises.engine.model import Discussion, Exercise
+from d2lmini.exercises.reader import check as check_module
+from d2lmini.exercises.reader import progress
 from tools import site
 
 
@@ -108,10 +110,10 @@ def solve(*keys):
 
 
 def test_next_is_what_is_not_solved_yet():
-    parts = {p.key: p for e in registry.exercises() for p in e.parts}
+    parts = [p.key for e in registry.exercises() for p in e.parts]
 
     def after(key):
-        return (found := progress.next_open(parts[key])) and found[1].key
+        return (found := progress.next_open(*registry.find(key))) and found[1].key
 
     assert after("d2l-11.3.1") == "d2l-11.3.2" and after("udl-12.5b") == "d2l-11.3.1"
     solve("d2l-11.3.2", "d2l-11.3.3")
@@ -136,10 +138,11 @@ def test_the_next_chapter_and_the_end_are_told(capsys):
 
 def test_a_discussion_is_done_when_it_was_reviewed(monkeypatch):
     first, second = (Exercise(**vars(TOY) | {"parts": [p]}) for p in (PART, replace(DISCUSSION, key="own-99.2")))
-    monkeypatch.setattr(progress, "exercises", lambda: [first, second])
-    assert progress.next_open(PART)[1].key == "own-99.2"
+    monkeypatch.setattr(progress, "chapters", lambda: [TOY.chapter])
+    monkeypatch.setattr(progress, "exercises", lambda chapter: [first, second])
+    assert progress.next_open(first, PART)[1].key == "own-99.2"
     progress.record_review("own-99.2", "agrees")
-    assert progress.next_open(PART) is None
+    assert progress.next_open(first, PART) is None
 
 
 def test_the_solution_is_a_link_in_a_notebook(notebook, monkeypatch, tmp_path, capsys):
@@ -321,3 +324,20 @@ def test_interrupted_write_leaves_the_old_file(own_progress, monkeypatch):
         check("udl-12.5b", "A")
     assert own_progress.read_bytes() == before
     assert len(list(own_progress.parent.iterdir())) == 1
+
+
+def test_a_right_answer_imports_the_exercises_of_its_chapter_and_no_others():
+    code = """
+import sys
+from d2lmini import check
+from d2lmini.exercises.engine.registry import find
+
+check("d2l-11.3.2", find("d2l-11.3.2")[1].answer)
+print(*sorted({name.split(".")[2] for name in sys.modules if name.startswith("d2lmini.exercises.ch")}))
+print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("d2lmini.")}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    verdict, now, chapters, used = done.stdout.splitlines()
+    assert verdict.startswith("PASSED d2l-11.3.2: ") and now.startswith("next: d2l-11.3.3 ")
+    assert chapters == "ch03"
+    assert not {"models", "training", "data", "figures"} & set(used.split())

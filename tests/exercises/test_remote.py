@@ -4,10 +4,11 @@ import pytest
 import torch
 from toy_exercise import PART, doubled
 
-from d2lmini.exercises.engine import LargestTensor, Trial, wire
+from d2lmini.exercises.engine import LargestTensor, Trial
 from d2lmini.exercises.engine.compare import Rejected
 from d2lmini.exercises.engine.judge import judge
-from d2lmini.exercises.engine.remote import Loopback, RemoteHost
+from d2lmini.exercises.grading import wire
+from d2lmini.exercises.grading.remote import Loopback, RemoteHost
 
 
 def test_a_loopback_gives_the_verdicts_of_this_process():

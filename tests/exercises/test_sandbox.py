@@ -12,12 +12,11 @@ import pytest
 import torch
 import toy_exercise
 
-from d2lmini.exercises.engine import wire
 from d2lmini.exercises.engine.compare import Rejected
 from d2lmini.exercises.engine.host import HostError
 from d2lmini.exercises.engine.judge import judge
-from d2lmini.exercises.engine.remote import RemoteHost
-from d2lmini.exercises.grading import sandbox
+from d2lmini.exercises.grading import sandbox, wire
+from d2lmini.exercises.grading.remote import RemoteHost
 
 REASON = sandbox.why_not()
 if REASON and os.environ.get("D2LMINI_REQUIRE_SANDBOX"):
@@ -92,7 +91,7 @@ def probe():
         "fill shm": outcome(lambda: fill("/dev/shm")),
         "kill": outcome(lambda: os.kill(PARENT, 0)),
         "own folder": outcome(lambda: open("/tmp/mine", "w").close()),
-        "solution": outcome(lambda: __import__("d2lmini.exercises.d2l_11_3_1")),
+        "solution": outcome(lambda: __import__("d2lmini.exercises.ch03.d2l_11_3_1")),
         "solution file": outcome(lambda: open(SOLUTION_FILE).read(20)),
         "chroot": outcome(lambda: os.chroot("/tmp")),
         "sysctl": outcome(lambda: open("/proc/sys/kernel/core_pattern", "a").close()),
@@ -135,7 +134,7 @@ def found(tmp_path_factory):
             "SOCKETS": [server.getsockname(), "\0d2lmini-test"],
             "SECRET": str(secret),
             "PARENT": os.getpid(),
-            "SOLUTION_FILE": str(sandbox.PACKAGE / "exercises" / "d2l_11_3_1.py"),
+            "SOLUTION_FILE": str(sandbox.PACKAGE / "exercises" / "ch03" / "d2l_11_3_1.py"),
         }
         yield report_of(TRIES + "".join(f"{name} = {value!r}\n" for name, value in names.items()))
     del os.environ["D2LMINI_TEST_SECRET"]

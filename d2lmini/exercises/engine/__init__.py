@@ -1,4 +1,16 @@
-"""The machinery behind ``check``: the form of an exercise, its trial, the verdict, progress and grading."""
+"""What judges: the form of an exercise, the trial of an answer, and the verdict on it.
+
+model.py        what an author writes: an exercise, its parts of six kinds, their mutants
+registry.py     exercises by key and by chapter
+source.py       from a model solution to its stub, to the solved answer and to mutants
+trial.py        what a check works with: inputs, guarded calls, comparisons that count
+compare.py      what kind of difference there is between a result and its reference
+provenance.py   where a result came from: out of a derivative, out of a ready function
+host.py         where an answer lives: in this process
+guard.py        what an answer does to this process does not outlive it
+limits.py       a time limit that an endless loop cannot swallow
+judge.py        from a part and an answer to a verdict
+"""
 
 from ...measure import LargestTensor, Traffic
 from .model import Choice, Code, Count, Discussion, Exercise, Experiment, Identity, Mutant, Option

@@ -13,7 +13,8 @@ import torch
 from torch.nn import functional
 
 OUTPUT_LIMIT = 2_000  # characters that one check lets an answer print
-ENGINE = __package__ + "."
+EXERCISES = __package__.rpartition(".")[0]
+JUDGES = tuple(f"{EXERCISES}.{folder}." for folder in ("engine", "reader", "grading"))
 LIBRARIES = (builtins, math, random, torch, functional, torch.linalg, torch.Tensor, torch.nn.Module)
 
 
@@ -38,10 +39,10 @@ class BoundedOutput:
         return False
 
 
-def _of_engine():
+def _of_judges():
     """The modules and classes that judge: whoever replaces a function there breaks the checks that follow."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(ENGINE):
+        if name.startswith(JUDGES):
             yield module
             yield from (x for x in vars(module).values() if isinstance(x, type) and x.__module__ == name)
 
@@ -61,7 +62,7 @@ def _put_back(before):
                 delattr(place, name)
 
 
-_engine = []  # as it was when the first check began
+_judges = []  # as they were when the first check began
 
 
 @contextlib.contextmanager
@@ -76,10 +77,10 @@ def restored_state(seed=None, quiet=False):
         quiet: whether prints are dropped.
     """
     put_back = _put_back  # an answer may replace that, too
-    if not _engine:
-        _engine.extend(_snapshot(_of_engine()))
-    put_back(_engine)
-    before = _snapshot([*_of_engine(), *LIBRARIES])
+    if not _judges:
+        _judges.extend(_snapshot(_of_judges()))
+    put_back(_judges)
+    before = _snapshot([*_of_judges(), *LIBRARIES])
     state = torch.get_rng_state(), random.getstate(), np.random.get_state()
     dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
     threads = torch.get_num_threads()

@@ -1,15 +1,18 @@
 """Where an answer lives: it is run here, and here stays what it was given and what it returned.
 
-``Host`` is this process. ``remote.RemoteHost`` has the same methods for an answer in another one; then only plain data
-comes back: tensors, numbers, strings, and lists and dicts of them. So whatever ``verify`` wants to know of an answer it
-asks with ``call``, ``gradient`` and ``look``.
+``Host`` is this process. ``grading.remote.RemoteHost`` has the same methods for an answer in another one; then only
+plain data comes back: tensors, numbers, strings, and lists and dicts of them. So whatever ``verify`` wants to know of
+an answer it asks with ``call``, ``gradient`` and ``look``.
 """
 
 import contextlib
 import copy
 import importlib
+import inspect
 import linecache
 import traceback
+from functools import partial
+from types import CodeType, FunctionType
 
 import torch
 
@@ -103,16 +106,41 @@ def _modes_put_back():
 
 
 def load_everything(heavy):
-    """Import what answers use: it takes seconds, and a limit that cut it off would leave half a module behind.
+    """Import all that answers may use: it takes seconds, and a limit that cut it off would leave half a module behind.
 
     Args:
         heavy: also what optimizers and measurements need.
     """
-    for name in d2lmini.__all__:  # the package loads its names when they are asked for
+    _load(d2lmini.__all__, heavy)
+
+
+def load_for(answer, verify, heavy):
+    """Import what an answer and its check use: each name of the package that stands in their notebook or their file."""
+    scopes = {id(scope): scope for function in (*_functions(answer), verify) for scope in (function.__globals__,)}
+    inside = (f for scope in scopes.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope)
+    _load(set().union(*(_names(f.__code__) for f in inside)) & set(d2lmini.__all__), heavy)
+
+
+def _load(names, heavy):
+    for name in names:  # the package loads its names when they are asked for
         with contextlib.suppress(ImportError, AttributeError):  # in a sandbox there are no exercises
             getattr(d2lmini, name)
     if heavy:
         importlib.import_module("torch._dynamo")
+
+
+def _functions(value):
+    """Return the function that something callable is or holds, or those of a class."""
+    while isinstance(value, partial):
+        value = value.func
+    if isinstance(value, type):
+        return [f for f in vars(value).values() if isinstance(f, FunctionType)]
+    value = inspect.getattr_static(value, "__wrapped__", value)  # a notebook may hold objects that answer to any name
+    return [value] if isinstance(value, FunctionType) else []
+
+
+def _names(code):
+    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def _copy(value):

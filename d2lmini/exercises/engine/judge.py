@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import source
 from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
-from .host import HostError, load_everything
+from .host import HostError, load_for
 from .limits import TimeUp, call_limited
 from .model import Choice, Discussion, Experiment
 from .trial import Trial
@@ -112,7 +112,7 @@ def _discussion(part, answer):
 
 def _coded(part, answer, seed, device, seconds, host):
     trial = Trial(seed, device, host)
-    load_everything(heavy(part))
+    load_for(answer, part.verify, heavy(part))
 
     def verdict(status, code, message):
         return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))

@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -35,27 +36,47 @@ def natural(key):
 
 
 @cache
-def keys() -> tuple[str, ...]:
-    """Return the keys of all exercises, in order."""
-    names = [p.stem for prefix in ("d2l", "udl", "own") for p in FOLDER.glob(f"{prefix}_*.py")]
-    return tuple(sorted((n.replace("_", "-", 1).replace("_", ".") for n in names), key=natural))
+def _files() -> dict[str, Path]:
+    """Return the file of each exercise, by key, in order: names say where exercises are, none has to be imported."""
+    found = (p for book in ("d2l", "udl", "own") for p in FOLDER.glob(f"ch[0-9][0-9]/{book}_*.py"))
+    return {key: p for key, p in sorted(((_key(p), p) for p in found), key=lambda pair: natural(pair[0]))}
+
+
+def _key(file):
+    return file.stem.replace("_", "-", 1).replace("_", ".")
+
+
+def keys(chapter=None) -> tuple[str, ...]:
+    """Return the keys of all exercises, or of those of one chapter (``"03"``), in order."""
+    return tuple(key for key in _files() if chapter in (None, chapter_of(key)))
+
+
+def chapters() -> list[str]:
+    """Return the chapters that have exercises, in order."""
+    return sorted({chapter_of(key) for key in keys()})
+
+
+def chapter_of(key) -> str:
+    """Return the chapter of an exercise, ``"03"``: the folder that its file lies in."""
+    return path(key).parent.name.removeprefix("ch")
 
 
 def path(key) -> Path:
     """Return the file of the exercise with this key, without a part's letter."""
-    return FOLDER / f"{key.replace('-', '_').replace('.', '_')}.py"
+    return _files()[key]
 
 
 @cache
 def load(key):
     """Return the exercise with this key, without a part's letter."""
-    return importlib.import_module(f"d2lmini.exercises.{path(key).stem}").EXERCISE
+    file = path(key)
+    module = importlib.import_module(f"d2lmini.exercises.{file.parent.name}.{file.stem}")
+    return replace(module.EXERCISE, chapter=chapter_of(key))
 
 
 def exercises(chapter=None):
-    """Return all exercises, or those of one chapter (``"03"``)."""
-    found = [load(key) for key in keys()]
-    return [e for e in found if chapter in (None, e.chapter)]
+    """Return all exercises, or those of one chapter (``"03"``): no others are imported."""
+    return [load(key) for key in keys(chapter)]
 
 
 def find(key):

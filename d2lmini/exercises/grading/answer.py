@@ -9,8 +9,8 @@ from ..engine.host import HostError
 from ..engine.judge import WRONG, heavy, judge
 from ..engine.model import Coded
 from ..engine.registry import find
-from ..engine.remote import RemoteHost
 from .answer_cells import defined_elsewhere
+from .remote import RemoteHost
 from .sandbox import AnswerProcess
 
 GIB = 2**30

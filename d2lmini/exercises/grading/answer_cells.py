@@ -5,8 +5,8 @@ import json
 import re
 from pathlib import Path
 
-from ..engine.other_cells import assigned
 from ..engine.registry import find
+from ..reader.other_cells import assigned
 
 HEADER = re.compile(r"^[ \t]*#+[ \t]*exercise[ \t]*:[ \t]*(\S+)", re.M | re.I)
 _SPECIAL = re.compile(r"\s*(%{1,2}[A-Za-z_]|!|\?|[\w.]+\?{1,2}\s*$)")  # %magic, %%magic, !shell, ?help and help?

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import d2lmini
 
-from ..engine import wire
 from ..engine.host import HostError
+from . import wire
 
 PACKAGE = Path(d2lmini.__file__).resolve().parent
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
@@ -96,7 +96,9 @@ def _bubblewrap(rules):
         words += ["--ro-bind", path, path]
     exercises = str(PACKAGE / "exercises")
     words += ["--ro-bind", str(PACKAGE), str(PACKAGE), "--tmpfs", exercises]  # the solutions are not there
-    words += ["--ro-bind", f"{exercises}/engine", f"{exercises}/engine", "--remount-ro", exercises]
+    for folder in ("engine", "grading"):  # of what the program at the answer's end is made
+        words += ["--ro-bind", f"{exercises}/{folder}", f"{exercises}/{folder}"]
+    words += ["--remount-ro", exercises]
     words += ["--proc", "/proc", "--dev", "/dev", "--size", str(16 * MIB), "--tmpfs", "/dev/shm"]
     # /proc, too: its settings of the kernel belong to root, and the grader may be root
     words += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
@@ -142,7 +144,7 @@ class AnswerProcess:
         self.left = STARTUP
 
     def __enter__(self):
-        program = [sys.executable, "-m", "d2lmini.exercises.engine.endpoint"]
+        program = [sys.executable, "-m", "d2lmini.exercises.grading.endpoint"]
         self.home = tempfile.TemporaryDirectory()
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         options |= {"start_new_session": True, "cwd": self.home.name}

@@ -1,0 +1,100 @@
+"""Which names an answer takes from other cells of its notebook: graded alone it does not find them."""
+
+import builtins
+import dis
+import inspect
+import linecache
+import symtable
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
+
+from ..engine.source import PRELUDE
+
+
+def assigned(source) -> set[str]:
+    """Return what a cell binds on its top level, imports apart; nothing if it is not valid Python."""
+    return {s.get_name() for s in _symbols(source) if s.is_assigned()}
+
+
+def imported(source) -> set[str]:
+    """Return the names that a cell imports on its top level."""
+    return {s.get_name() for s in _symbols(source) if s.is_imported()}
+
+
+@cache
+def _symbols(source):
+    try:
+        return tuple(symtable.symtable(source, "<cell>", "exec").get_symbols())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+def note(answer) -> str:
+    """Return a line on what an answer takes from other cells, or "" where that is nothing or cannot be told."""
+    try:
+        names = [f"`{name}`" for name in borrowed(answer)]
+    except Exception:  # what a notebook holds may be of any kind, and a note is no verdict
+        return ""
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"note: your answer uses {names[0]}, which another cell defines; graded alone it will be missing"
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"note: your answer uses {listed}, which other cells define; graded alone they will be missing"
+
+
+def borrowed(answer) -> list[str]:
+    """Return the names that an answer, or the rest of its cell, uses and another cell defines.
+
+    A function of the notebook is known by the file of its code, which is another for each cell. Any other value counts
+    only if a cell that was run assigns its name, none imports it, and the source of the answer's own cell is at hand.
+
+    Args:
+        answer: a function or a class, made in a notebook.
+    """
+    if not (left := _functions(answer)):
+        return []
+    home, namespace = left[0].__code__.co_filename, left[0].__globals__
+    own = "".join(linecache.getlines(home))
+    cells = [cell for cell in namespace.get("In", ()) if isinstance(cell, str)]  # what IPython ran, as Python
+    elsewhere, brought = set().union(*map(assigned, cells)), set().union(*map(imported, cells))
+    known = vars(builtins).keys() | imported(PRELUDE) | assigned(own)
+
+    def strange(name, functions):
+        value = namespace[name]
+        if name in known or isinstance(value, ModuleType):
+            return False
+        if functions and not isinstance(value, type):
+            return functions[0].__globals__ is namespace and functions[0].__code__.co_filename != home
+        return bool(own) and name in elsewhere and name not in brought
+
+    names, found = {s.get_name() for s in _symbols(own) if s.is_referenced()}, {}
+    while names or left:
+        if left:
+            names |= _looked_up(left.pop().__code__)
+        for name in names - found.keys():
+            functions = _functions(namespace[name]) if name in namespace else []
+            left += [f for f in functions if f.__code__.co_filename == home]
+            found[name] = name in namespace and strange(name, functions)
+        names = set()
+    return sorted(name for name in found if found[name])
+
+
+def _functions(value):
+    """Return the functions of a class, or a function in a list; else nothing."""
+    if isinstance(value, type):
+        return [f for f in map(_undressed, vars(value).values()) if isinstance(f, FunctionType)]
+    value = inspect.unwrap(value) if callable(value) else value
+    return [value] if isinstance(value, FunctionType) else []
+
+
+def _undressed(value):
+    return getattr(value, "fget", None) or getattr(value, "__func__", value)  # of properties, static and class methods
+
+
+def _looked_up(code):
+    """Return the names that code, and what is nested in it, looks up in its globals."""
+    steps = [(i.opname, i.argval) for i in dis.get_instructions(code)]
+    names = {name for step, name in steps if step in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")}
+    names -= {name for step, name in steps if step == "STORE_NAME"}  # of a class body
+    return names.union(*(_looked_up(c) for c in code.co_consts if isinstance(c, CodeType)))

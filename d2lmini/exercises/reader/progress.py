@@ -1,0 +1,173 @@
+"""What the reader has done so far: one private JSON file, written atomically, never lost."""
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from ..engine.judge import NOT_ATTEMPTED, PASSED
+from ..engine.model import Discussion, Identity
+from ..engine.registry import chapters, exercises
+
+VERSION = 1
+ASSESSMENTS = ("agrees", "partly", "differs")
+_NEW = {"tries": 0, "passed": False, "last": "", "review": ""}
+
+
+def progress_path() -> Path:
+    """Return ``$D2LMINI_PROGRESS``, or ``progress.json`` in the user's data folder of this platform."""
+    if chosen := os.environ.get("D2LMINI_PROGRESS"):
+        return Path(chosen)
+    path = user_data_path("d2lmini", appauthor=False) / "progress.json"
+    if sys.platform == "darwin" and not path.exists():  # it was here once, whatever XDG_DATA_HOME says
+        before = Path("~/Library/Application Support/d2lmini/progress.json").expanduser()
+        return before if before.exists() else path
+    return path
+
+
+def load_progress() -> dict:
+    """Return part key -> ``{"tries", "passed", "last", "review"}``; a damaged file is set aside."""
+    path = progress_path()
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        _warn_once(f"cannot read the progress in {path} ({error.strerror}); going on without it")
+        return {}
+    try:
+        parts = json.loads(text)["parts"]
+        if not all(_in_order(entry) for entry in parts.values()):
+            raise TypeError("an entry is not as `record` writes it")
+        return parts
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        _set_aside(path)
+        return {}
+
+
+def _in_order(entry):
+    return all(type(entry.get(name, new)) is type(new) for name, new in _NEW.items()) and entry.get("tries", 0) >= 0
+
+
+def _set_aside(path):
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    try:
+        path.rename(aside)
+        print(f"the progress in {path} is damaged: kept as {aside.name}, starting afresh")
+    except OSError as error:
+        _warn_once(f"the progress in {path} is damaged and cannot be set aside ({error.strerror})")
+
+
+def _save(parts):
+    path = progress_path()
+    half = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, half = tempfile.mkstemp(dir=path.parent, prefix=".progress-")  # mkstemp makes it 0600
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, "parts": parts}, file, indent=1, sort_keys=True)
+        os.replace(half, path)
+    except OSError as error:
+        _warn_once(f"cannot keep the progress in {path} ({error.strerror}); going on without it")
+        if half is not None and os.path.exists(half):
+            os.unlink(half)
+
+
+_warned = set()
+
+
+def _warn_once(message):
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, stacklevel=4)
+
+
+def _entry(parts, key):
+    return parts.setdefault(key, dict(_NEW))
+
+
+def record(verdict):
+    """Count a try; once passed, a part stays passed. What was not attempted is no try: "Run all" changes nothing."""
+    if verdict.status == NOT_ATTEMPTED:
+        return
+    parts = load_progress()
+    entry = _entry(parts, verdict.key)
+    entry["tries"] = entry.get("tries", 0) + 1
+    entry["passed"] = bool(entry.get("passed")) or verdict.status == PASSED
+    entry["last"] = verdict.status
+    _save(parts)
+
+
+def record_review(key, assessment):
+    """Keep the reader's own judgement of a proof or a text, apart from what was verified."""
+    parts = load_progress()
+    _entry(parts, key)["review"] = assessment
+    _save(parts)
+
+
+def next_open(exercise, part):
+    """Return (exercise, part) of what comes next: in the same chapter, else in the next one; None if all is done.
+
+    Done is what has passed, and a discussion that was reviewed. A chapter is imported when those before it are done.
+    """
+    parts, order = load_progress(), chapters()
+    here = order.index(exercise.chapter)
+    for chapter in order[here:] + order[:here]:  # after the last chapter the first follows
+        every = [(e, p) for e in exercises(chapter) for p in e.parts]
+        start = next((index for index, (_, p) in enumerate(every) if p.key == part.key), 0)
+        for e, p in every[start:] + every[:start]:
+            entry = parts.get(p.key, {})
+            if p.key != part.key and not entry.get("review" if isinstance(p, Discussion) else "passed"):
+                return e, p
+    return None
+
+
+def progress_report(chapter=None) -> str:
+    """Return a table of all parts, or of those of one chapter; what was self-assessed is counted apart.
+
+    Args:
+        chapter: ``"03"``; None: all.
+
+    Raises:
+        ValueError: no such chapter has exercises.
+    """
+    chosen = chapters()
+    if chapter is not None:
+        wanted = str(chapter).strip().zfill(2)
+        if wanted not in chosen:
+            raise ValueError(f"there is no chapter {chapter!r} with exercises, expected one of {', '.join(chosen)}")
+        chosen = [wanted]
+    parts, lines, shown = load_progress(), [], None
+    verified = verifiable = assessed = assessable = 0
+    for exercise in (e for name in chosen for e in exercises(name)):
+        if exercise.chapter != shown:
+            shown = exercise.chapter
+            lines += ["", f"Chapter {shown}"]
+        for part in exercise.parts:
+            entry, marks = parts.get(part.key, {}), []
+            if not isinstance(part, Discussion):
+                verifiable += 1
+                verified += bool(entry.get("passed"))
+                last = entry.get("last") or "not attempted"
+                marks.append(("verified" if entry.get("passed") else f"not yet ({last})") + _tries(entry))
+            if isinstance(part, (Discussion, Identity)):
+                assessable += 1
+                assessed += bool(entry.get("review"))
+                marks.append(f"self-assessed: {entry['review']}" if entry.get("review") else "not self-assessed")
+            lines.append(f"  {part.key:<12} {part.kind:<11} {exercise.title[:48]:<49} {'; '.join(marks)}")
+    head = [
+        f"Verified by checks:  {verified} of {verifiable}",
+        f"Self-assessed:       {assessed} of {assessable} (proofs and discussions)",
+    ]
+    return "\n".join(head + lines + ["", f"Kept in {progress_path()}"])
+
+
+def _tries(entry):
+    count = entry.get("tries", 0)
+    return f", {count} {'try' if count == 1 else 'tries'}" if count else ""
