@@ -218,10 +218,10 @@ def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     assert "“the” is made from its own row of weights and all rows of values: here tokens meet" in made()
     page.keyboard.press("ArrowDown")
     sees(6)
-    assert "its own row of scores: no other token" in made()
+    assert "its own row of scores: no other row" in made()
     assert page.get_by_role("button", name="stage 6").get_attribute("aria-pressed") == "true"
     page.get_by_role("combobox", name="stage").select_option("9")
-    assert "its own row of input and its own row of after W_o: no other token" in made()
+    assert "its own row of input and its own row of after W_o: no other row" in made()
     assert page.get_by_role("button", name="stage 9").get_attribute("aria-pressed") == "true"
 
     # a phone: the widest table scrolls in its box, the page does not
@@ -240,7 +240,7 @@ def test_the_page_draws_the_norm_where_it_is(open_figure):
     assert heights[0] > heights[1] > heights[2] == heights[3] == heights[4] > heights[5]
     assert heights[4:] == sorted(heights[4:], reverse=True) and len(set(heights)) == 12
     page.get_by_role("button", name="stage 2").click()
-    assert "its own row of input: no other token" in page.locator(".d2lmini-made").inner_text()
+    assert "its own row of input: no other row" in page.locator(".d2lmini-made").inner_text()
     page.get_by_role("combobox", name="stage").select_option("14")
     assert (
         "its own row of first residual and its own row of network's output"
