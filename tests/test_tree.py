@@ -11,7 +11,7 @@ PACKAGE, TESTS = Path(d2lmini.__file__).parent, Path(__file__).parent
 ROOT = TESTS.parent
 # by whom what has no file of its own is tested, and why
 ELSEWHERE = {
-    "__main__": ("experiments/test_parts.py", "its commands are tested with what they do"),
+    "__main__": ("lab/test_parts.py", "its commands are tested with what they do"),
     "selfcheck": ("test_install.py", "what it looks at is what is installed"),
     "run_times": ("book/test_chapters.py", "it tells of chapters"),
     "data/registry": ("data/test_store.py", "it is the store's catalogue by name"),
@@ -22,6 +22,7 @@ ELSEWHERE = {
     "exercises/engine/registry": ("exercises/test_exercises.py", "it finds the exercises"),
     "exercises/engine/source": ("exercises/test_exercises.py", "the notebooks are made by it"),
     "exercises/grading": ("exercises/test_grade.py", "a folder is graded as a whole"),
+    "lab/fit": ("experiments/test_cuts.py", "every experiment that trains is cut inside of it"),
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),
     "models/t5_config": ("models/test_t5.py", "a configuration is what a model is made of"),

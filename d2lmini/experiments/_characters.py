@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.data.text import load_text
-from d2lmini.experiments import _common, _language
+from d2lmini.experiments import _language
 from d2lmini.experiments._language import Recipe
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.tokenization.characters import CharacterTokenizer
 
 
@@ -58,7 +59,7 @@ def learn(recipe, ids, device, seed, parts, name):
         "train_crops": _language.loss_by_place(model, ids[0], recipe).mean().item(),
         **_language.measures(model, history, recipe),
     }
-    curves = _common.curves(history, *_language.CURVES) | {"loss_by_place": [round(x, 4) for x in by_place.tolist()]}
+    curves = summaries.curves(history, *_language.CURVES) | {"loss_by_place": [round(x, 4) for x in by_place.tolist()]}
     return model, {"metrics": found, "curves": curves}
 
 
@@ -107,7 +108,7 @@ def run(config, device, parts=None):
 
     names = {seed: f"seed-{seed}" for seed in config.seeds}
     found = [parts(name, work, config, seed, name, seed == config.seeds[0]) for seed, name in names.items()]
-    metrics = _common.columns([one["metrics"] for one in found]) | found[0]["look"]
+    metrics = summaries.columns([one["metrics"] for one in found]) | found[0]["look"]
     curves = found[0]["curves"]
     loss = metrics["crops"][0]
     metrics["headline"] = (

@@ -9,7 +9,8 @@ from statistics import mean
 import torch
 
 from d2lmini.data.batching import LengthBatches
-from d2lmini.experiments import _common, _fine_tuning
+from d2lmini.experiments import _fine_tuning
+from d2lmini.lab import summaries
 from d2lmini.models.heads import class_token, mean_pooling
 
 _STRENGTHS = tuple(10.0**power for power in (-3, -2, -1, 0, 1, 2))  # C of the regressions
@@ -36,7 +37,7 @@ def confusion(scores, labels):
 
 def judged(scores, labels):
     """``accuracy``, its ``standard_error`` by the number of sentences, and ``confusion``, see there."""
-    right = _common.share([(score > 0) == bool(label) for score, label in zip(scores, labels, strict=True)])
+    right = summaries.share([(score > 0) == bool(label) for score, label in zip(scores, labels, strict=True)])
     return {"accuracy": right["accuracy"], "standard_error": right["error"], "confusion": confusion(scores, labels)}
 
 

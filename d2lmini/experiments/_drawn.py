@@ -3,7 +3,8 @@
 from torch import optim
 from torch.utils.data import DataLoader, Dataset
 
-from d2lmini.experiments import _common
+from d2lmini.lab import summaries
+from d2lmini.lab.fit import fit_part
 from d2lmini.training import DataModule, WarmupLinear
 from d2lmini.training.optimizers import muon_of
 
@@ -52,7 +53,7 @@ def fit(model, draw, config, device, seed, parts, name, after_check=None):
         the trainer's history.
     """
     each = max(1, config.steps // config.checks)
-    return _common.fit(
+    return fit_part(
         model,
         Drawn(draw, config.batch_size, each),
         device,
@@ -88,5 +89,5 @@ def contest(learn, config, device, parts, of_the_first, of_all):
             rows.append(parts(name, learn, one, config, seed, device, parts, name))
             curves[name] = rows[-1]["curves"]
         kept = {key: rows[0][key] for key in of_the_first}
-        models[one.name] = kept | _common.columns([{key: row[key] for key in of_all} for row in rows])
+        models[one.name] = kept | summaries.columns([{key: row[key] for key in of_all} for row in rows])
     return models, curves

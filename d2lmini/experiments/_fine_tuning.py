@@ -14,7 +14,8 @@ from torch.utils.data import DataLoader
 from d2lmini.data import registry
 from d2lmini.data.batching import LengthBatches
 from d2lmini.data.minilm import NAME, load_minilm
-from d2lmini.experiments import _common
+from d2lmini.lab import summaries
+from d2lmini.lab.fit import fit_part
 from d2lmini.models.bert import BERT
 from d2lmini.tokenization.trained import BPETokenizer
 from d2lmini.training import DataModule
@@ -101,7 +102,7 @@ def fine_tune(head, data, places, tuning, device, score, *, seed=0, parts=None, 
         score: function of a split's name that returns what JSON can hold; of ``"val"`` a dict whose ``"chosen_by"``
             is the number that chooses: the larger, the better. ``"test"`` is scored where that is the best yet.
         seed: of all that is drawn in training.
-        parts, name: as `_common.fit`.
+        parts, name: as `fit_part`.
 
     Returns:
         dict with ``val`` and ``test``, the scores at the chosen moment, and ``passes`` over the data until then; and
@@ -118,7 +119,7 @@ def fine_tune(head, data, places, tuning, device, score, *, seed=0, parts=None, 
         val = score("val")
         return {"val": val, "test": score("test") if not before or val["chosen_by"] > max(before) else None}
 
-    history = _common.fit(
+    history = fit_part(
         head,
         chosen,
         device,
@@ -139,7 +140,7 @@ def fine_tune(head, data, places, tuning, device, score, *, seed=0, parts=None, 
 
 def curves(history):
     """Curves of a training: the loss, thinned, and what chose at each check."""
-    found = _common.curves(history)
+    found = summaries.curves(history)
     steps, checks = history["step"][-1], len(history["val"])
     found["val_step"] = [steps * (number + 1) // checks for number in range(checks)]
     return found | {"val_chosen_by": [one["chosen_by"] for one in history["val"]]}

@@ -2,8 +2,8 @@
 
 import torch
 
-from d2lmini.experiments import _common
 from d2lmini.experiments import _instructions as rules
+from d2lmini.lab import summaries
 from d2lmini.objectives.preferences import answer_batch, best_of_n_kl, expected_best_of, sequence_log_probs
 
 
@@ -58,7 +58,7 @@ def measure(model, reference, tokens, examples, config):
     answers = draw_answers(model, prompts, 1, tokens, config, seed=10_000)
     scores = judged(tokens, examples, answers, config)
     found = {name: score.mean().item() for name, score in scores.items()}
-    found["error"] = _common.standard_error(scores["followed"][:, 0].tolist())
+    found["error"] = summaries.standard_error(scores["followed"][:, 0].tolist())
     if reference is None:
         found["kl"] = None
     else:

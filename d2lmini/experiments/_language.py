@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, RandomSampler, Sampler
 
 from d2lmini.data import registry
 from d2lmini.data.text import BOOK
-from d2lmini.experiments import _common
+from d2lmini.lab.fit import fit_in_checks
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPT_CONFIGS, GPTConfig
 from d2lmini.training import DataModule, WarmupCosine
@@ -131,7 +131,7 @@ def train(recipe, train_tokens, val_tokens, device, seed=0, parts=None, name="tr
         train_tokens, val_tokens: integers (N,) below V.
         device: ``torch.device``.
         seed: of the weights and all that is drawn.
-        parts, name: as `_common.fit`.
+        parts, name: as `fit_part`.
         say: called with a line after each check; None: silence.
         make: function of the recipe that gives the `Learner` to train.
 
@@ -145,9 +145,7 @@ def train(recipe, train_tokens, val_tokens, device, seed=0, parts=None, name="tr
     else:
         schedule = WarmupLinear(recipe.warmup, recipe.steps, int(recipe.decay * recipe.steps), recipe.floor)
 
-    return model, _common.fit_in_checks(
-        model, data, device, recipe, schedule, seed=seed, parts=parts, name=name, say=say
-    )
+    return model, fit_in_checks(model, data, device, recipe, schedule, seed=seed, parts=parts, name=name, say=say)
 
 
 def measures(model, history, recipe):

@@ -5,8 +5,9 @@ from statistics import mean
 import torch
 
 from d2lmini.decoding.votes import vote_accuracy
-from d2lmini.experiments import _common, _sums
+from d2lmini.experiments import _sums
 from d2lmini.experiments._sums import adds_up
+from d2lmini.lab import summaries
 
 SPARE = 8  # tokens that a response may have beyond the right one before it counts as endless
 
@@ -61,7 +62,7 @@ def examine(model, form, sums, num, config, seed):
     prompts, max_new = prompts_of(sums, summands, form)
     found = [sums.read(tokens) for tokens in ask(model, sums, prompts, max_new, temperature=0)]
     hits = [bool(numbers) and numbers[-1] == truth for numbers, truth in zip(found, right, strict=True)]
-    told = {"greedy": _common.share(hits) | {"unread": found.count(None) / len(found)}}
+    told = {"greedy": summaries.share(hits) | {"unread": found.count(None) / len(found)}}
     if form == "steps":
         told["greedy"] |= _steps(summands.tolist(), found, hits)
     told["votes"], drawn = {}, None

@@ -6,7 +6,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, WeightedRandomSampler
 
 from d2lmini.data.batching import pad
-from d2lmini.experiments import _common
+from d2lmini.lab.fit import fit_in_checks
 from d2lmini.models.t5 import T5
 from d2lmini.models.t5_config import T5_CONFIGS, T5Config
 from d2lmini.tokenization.trained import BPETokenizer
@@ -150,7 +150,7 @@ def train(recipe, tokens, data, device, seed=0, parts=None, name="training", wei
         data: a `DataModule` whose epoch is one of the checks of the recipe.
         device: ``torch.device``.
         seed: of the weights and all that is drawn.
-        parts, name: as `_common.fit`.
+        parts, name: as `fit_part`.
         weights: a state dict to begin with; None: random ones.
         say: called with a line after each check; None: silence.
 
@@ -163,9 +163,7 @@ def train(recipe, tokens, data, device, seed=0, parts=None, name="training", wei
         model.load_state_dict(weights)
     steps = recipe.checks * max(1, recipe.steps // recipe.checks)
     schedule = WarmupLinear(int(recipe.warmup * steps), steps, int(recipe.decay * steps))
-    return model, _common.fit_in_checks(
-        model, data, device, recipe, schedule, seed=seed, parts=parts, name=name, say=say
-    )
+    return model, fit_in_checks(model, data, device, recipe, schedule, seed=seed, parts=parts, name=name, say=say)
 
 
 def answers(model, tokens, inputs, max_new_tokens, batch_size=128):

@@ -5,7 +5,8 @@ import os
 import torch
 
 from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
-from d2lmini.experiments import _common
+from d2lmini.lab import summaries
+from d2lmini.lab.fit import fit_part
 from d2lmini.metrics import corpus_bleu, corpus_chrf, tokenised_bleu
 from d2lmini.training.device import num_processes
 
@@ -112,7 +113,7 @@ def train(model, data, config, device, schedule, batches_per_step=1, parts=None,
         device: ``torch.device``.
         schedule: of the `Trainer`.
         batches_per_step: how many batches make a step; the processes that `torchrun` started share them evenly.
-        parts, name: as `_common.fit`.
+        parts, name: as `fit_part`.
 
     Returns:
         dict of curves.
@@ -131,7 +132,7 @@ def train(model, data, config, device, schedule, batches_per_step=1, parts=None,
             print(f"epoch {trainer.epoch}: validation BLEU {bleu}", flush=True)
         return {"val_bleu": bleu}
 
-    history = _common.fit(
+    history = fit_part(
         model,
         data,
         device,
@@ -148,7 +149,7 @@ def train(model, data, config, device, schedule, batches_per_step=1, parts=None,
     )
     if averaged and config.max_steps is None:
         last.load_mean(averaged)
-    return _common.curves({"val_bleu": [], **history}, "lr", "val_epoch", "val_loss", "val_bleu")
+    return summaries.curves({"val_bleu": [], **history}, "lr", "val_epoch", "val_loss", "val_bleu")
 
 
 def samples(data, split, translations, number=50):

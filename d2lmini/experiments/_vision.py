@@ -15,8 +15,9 @@ from torch.utils.data import DataLoader, RandomSampler
 from d2lmini.data.augmentation import Augmentation
 from d2lmini.data.fashion_mnist import FashionMNIST
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist_checksums
-from d2lmini.experiments import _common
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab import summaries
+from d2lmini.lab.fit import fit_part
+from d2lmini.lab.parts import Parts
 from d2lmini.training import Classifier, WarmupCosine
 
 CURVES = "val_step", "val_loss", "val_acc"
@@ -115,14 +116,14 @@ def train(net, config, device, seed=0, say=print, parts=None, name="training"):
         device: ``torch.device``.
         seed: of the batches, of dropout, and of which training images are taken where not all are.
         say: called with a line after each check; None: silence.
-        parts, name: as `_common.fit`.
+        parts, name: as `fit_part`.
 
     Returns:
         dict with ``metrics`` and ``curves``, for JSON.
     """
     data, learner = Pictures(config, device, seed), Learner(net, config)
     history = fit(learner, data, config, device, seed, say, parts, name)
-    return {"metrics": measures(learner, data, history), "curves": _common.curves(history, *CURVES)}
+    return {"metrics": measures(learner, data, history), "curves": summaries.curves(history, *CURVES)}
 
 
 def fit(learner, data, config, device, seed=0, say=print, parts=None, name="training"):
@@ -134,7 +135,7 @@ def fit(learner, data, config, device, seed=0, say=print, parts=None, name="trai
             say(f"step {trainer.step}: " + ", ".join(f"{k} {v:.4f}" for k, v in latest.items()), flush=True)
         return {}
 
-    return _common.fit(
+    return fit_part(
         learner,
         data,
         device,
@@ -199,7 +200,7 @@ def run(make, config, device, look=lambda net, data: {}, parts=None):
         device: ``torch.device``.
         look: function of the first seed's trained network and its data, which returns a dict for JSON that goes into
             the metrics.
-        parts: those of `_parts.Parts`.
+        parts: those of `Parts`.
 
     Returns:
         dict with ``metrics`` (lists have a value for each seed; ``mean`` and ``spread`` are the mean and the standard
@@ -216,14 +217,14 @@ def run(make, config, device, look=lambda net, data: {}, parts=None):
         return {**found, "parameters": net.num_parameters, "look": looked}
 
     found = [parts(name, learn, seed, name) for seed, name in ((seed, f"seed-{seed}") for seed in config.seeds)]
-    metrics = _common.columns([one["metrics"] for one in found])
-    metrics |= {"parameters": found[0]["parameters"], **_common.summary(metrics["accuracy"]), **found[0]["look"]}
+    metrics = summaries.columns([one["metrics"] for one in found])
+    metrics |= {"parameters": found[0]["parameters"], **summaries.summary(metrics["accuracy"]), **found[0]["look"]}
     metrics["headline"] = f"{say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters"
     return {"metrics": metrics, "curves": found[0]["curves"], "data": fashion_mnist_checksums(config.subset)}
 
 
 def say_accuracy(accuracies):
     """Accuracies of several seeds, to be read: "accuracy 94.1 % (± 0.1 over 3 seeds)"."""
-    found = _common.summary(accuracies)
+    found = summaries.summary(accuracies)
     spread = "" if found["spread"] is None else f" (± {100 * found['spread']:.2f} over {len(accuracies)} seeds)"
     return f"accuracy {100 * found['mean']:.2f} %{spread}"

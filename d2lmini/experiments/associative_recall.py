@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from d2lmini.experiments._common import means
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.summaries import means
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def learn(kind, config, seed, device):
 
 
 def run(config, device, parts=None):
-    """Train both learners for each seed; ``parts`` are those of `_parts.Parts`.
+    """Train both learners for each seed; ``parts`` are those of `Parts`.
 
     Returns:
         dict with ``metrics`` (accuracies as lists over seeds, parameter counts) and ``curves``

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.attention import AdditiveAttention, scaled_dot_product_attention
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
 from d2lmini.measure import median_seconds, peak_bytes, seconds  # noqa: F401, chapter 11 has it from here
 
 
@@ -68,7 +68,7 @@ def _measure(config, length, dtype, device):
 
 
 def run(config, device, parts=None):
-    """Measure all lengths in every precision; ``parts`` are those of `_parts.Parts`.
+    """Measure all lengths in every precision; ``parts`` are those of `Parts`.
 
     Returns:
         dict with ``curves`` (seconds and peak bytes of each way, a value a length) and ``metrics``: for each

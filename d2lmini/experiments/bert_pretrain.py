@@ -17,9 +17,11 @@ import torch
 
 from d2lmini.data import registry
 from d2lmini.data.sentiment import SentencePolarity
-from d2lmini.experiments import _common, _language, _pretraining, _probes, _taught, _uncased
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _language, _pretraining, _probes, _taught, _uncased
 from d2lmini.experiments._pretraining import Objective, Recipe
+from d2lmini.lab import summaries
+from d2lmini.lab.fit import fit_in_checks
+from d2lmini.lab.parts import Parts
 from d2lmini.models.bert_config import MODERN, BERTConfig
 from d2lmini.training import CheckpointError
 from d2lmini.training.schedules import WarmupLinear
@@ -130,7 +132,7 @@ def train(objective, texts, device, parts, name):
     model = _pretraining.learner(objective, recipe)
     data = texts.windows.for_objective(objective.batches(texts.windows), steps // recipe.checks)
     schedule = WarmupLinear(round(recipe.warmup * steps), steps, round(recipe.decay * steps))
-    return model, _common.fit_in_checks(model, data, device, recipe, schedule, seed=seed, parts=parts, name=name)
+    return model, fit_in_checks(model, data, device, recipe, schedule, seed=seed, parts=parts, name=name)
 
 
 def pretrained(config, device, parts=None, name="pretraining"):
@@ -216,7 +218,7 @@ def compete(objective, texts, device, parts, name):
         said = _probes.guesses(model, texts.tokenizer, said, config.top)
     extra = ("detection", "generation") if objective.kind == "replaced" else ()
     checks = ("val_step", *(f"val_{key}" for key in ("loss", "acc", *extra)))
-    return {"metrics": metrics, "curves": _common.curves(history, *checks), "guesses": said}
+    return {"metrics": metrics, "curves": summaries.curves(history, *checks), "guesses": said}
 
 
 def run(config, device, parts=None):

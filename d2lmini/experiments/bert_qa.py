@@ -15,10 +15,11 @@ import torch
 from d2lmini.data.question_answering import SQuAD
 from d2lmini.data.squad import FILES
 from d2lmini.data.text import split_sentences
-from d2lmini.experiments import _common, _fine_tuning
+from d2lmini.experiments import _fine_tuning
 from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadeQuestions
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.metrics import answer_scores, normalise_answer
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.span_head import SpanHead, best_spans
@@ -140,7 +141,7 @@ def scores(found, questions):
         kind: {"questions": len(ones), "exact_match": mean(one[0] for one in ones), "f1": mean(one[1] for one in ones)}
         for kind, ones in sorted(kinds.items())
     }
-    errors = {name: _common.standard_error(row) for name, row in (("exact_match", exact), ("f1", f1))}
+    errors = {name: summaries.standard_error(row) for name, row in (("exact_match", exact), ("f1", f1))}
     return {
         "exact_match": mean(exact),
         "f1": mean(f1),

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.data.sentiment import SentencePolarity
-from d2lmini.experiments import _classes, _common, _fine_tuning, _language, bert_pretrain
+from d2lmini.experiments import _classes, _fine_tuning, _language, bert_pretrain
 from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadeReviews
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.heads import POOLINGS, TextHead
 from d2lmini.tokenization.trained import BPETokenizer
 
@@ -273,7 +274,7 @@ def summarised(ones, labels):
         others["parameters"] = ones[0]["parameters"]
     return {
         "test_accuracy": tested,
-        **_common.summary(tested),
+        **summaries.summary(tested),
         "val_accuracy": [one["val"]["chosen_by"] for one in ones],
         "val_loss": [one["val"]["loss"] for one in ones],
         "scores": ones[0]["test"],

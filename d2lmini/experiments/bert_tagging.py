@@ -12,7 +12,7 @@ from d2lmini.data.tagging import ENTITIES, EmergingEntities
 from d2lmini.experiments import _fine_tuning
 from d2lmini.experiments._fine_tuning import Tuning
 from d2lmini.experiments._made_texts import MadeNames
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
 from d2lmini.metrics import span_f1
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.heads import TaggingHead

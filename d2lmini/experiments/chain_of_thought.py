@@ -17,10 +17,11 @@ from statistics import mean, median
 
 import torch
 
-from d2lmini.experiments import _common, _drawn, _sums
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _drawn, _sums
 from d2lmini.experiments._sums import Sums
 from d2lmini.experiments._sums_asked import SPARE, examine, falsify, show, test_questions
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.scaling import gpt_training_flops
@@ -187,7 +188,7 @@ def learn(contestant, config, seed, device, parts, name):
         "examples": examples,
         "flops": examples * example_flops(model, sums, contestant.form, config.summands),
         "step_s": round(median(seconds), 4),
-        "curves": _common.curves(history),
+        "curves": summaries.curves(history),
     }
 
 

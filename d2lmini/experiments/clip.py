@@ -14,8 +14,9 @@ import torch
 
 from d2lmini.data.captions import ATTRIBUTES, WORDINGS, FashionCaptions
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist_checksums
-from d2lmini.experiments import _common, _vision
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _vision
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.clip import CLIP, CLIPConfig, picture_encoder, repeats_floor, same_texts
 
 
@@ -186,7 +187,7 @@ def learn(held_out, contestant, config, seed, device, parts, part):
         "parameters": model.num_parameters,
         "train_images": len(data.train),
         "train_s": round(history["seconds"][-1], 1),
-        "curves": _common.curves(history),
+        "curves": summaries.curves(history),
     }
     return trained, Scored(model, data), data
 

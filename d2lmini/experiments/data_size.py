@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.data.images import fashion_mnist, fashion_mnist_checksums
-from d2lmini.experiments import _common, _vision, vision_vit
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _vision, vision_vit
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.resnet import ResNet, arch_for
 
 NETWORKS = ("resnet", "vit")
@@ -91,7 +92,7 @@ def run(config, device, parts=None):
                 part = f"{name}-{size}-{seed}"
                 runs.append(parts(part, learn, name, size, config, seed, device, parts, part))
             scores = [run["metrics"]["accuracy"] for run in runs]
-            for key, value in (("accuracy", scores), *_common.summary(scores).items()):
+            for key, value in (("accuracy", scores), *summaries.summary(scores).items()):
                 metrics[key][name][str(size)] = value
             metrics["train_s"][name][str(size)] = [run["metrics"]["train_s"] for run in runs]
             curves[f"{name}_{size}"] = {key: runs[0]["curves"][key] for key in ("val_step", "val_acc")}

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 
-from d2lmini.experiments._common import columns
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.summaries import columns
 from d2lmini.measure import median_seconds
 from d2lmini.models.transformer_seq2seq import TransformerDecoder
 
@@ -124,7 +124,7 @@ def _measure(config, decoder, batch, length, device):
 
 @torch.no_grad()
 def run(config, device, parts=None):
-    """Measures every scheme after every length; ``parts`` are those of `_parts.Parts`.
+    """Measures every scheme after every length; ``parts`` are those of `Parts`.
 
     Returns:
         dict with ``curves``, the median seconds of a step for each batch size and scheme, and ``metrics``: for each

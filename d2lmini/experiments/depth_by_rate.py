@@ -14,10 +14,10 @@ from itertools import product
 
 import torch
 
-from d2lmini.experiments._common import means
 from d2lmini.experiments._deep_gpts import BASE, DeepGPT, Form, Text, rounded, score, told, train, verdict
 from d2lmini.experiments._language import text_checksums
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.summaries import means
 from d2lmini.models.gpt_config import GPTConfig
 from d2lmini.training import WarmupLinear, gradient_sizes, residual_sizes, update_sizes
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from d2lmini.experiments import _characters, _language
 from d2lmini.experiments._language import Recipe
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.gpt_shakespeare import PRESETS as SHAKESPEARE
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 
 AGAIN = "base, another seed"

@@ -13,10 +13,11 @@ import torch
 
 from d2lmini.data import registry
 from d2lmini.data.text import load_text
-from d2lmini.experiments import _common, _decodings, _language
+from d2lmini.experiments import _decodings, _language
 from d2lmini.experiments._language import Recipe
-from d2lmini.experiments._parts import Parts
 from d2lmini.figures.beam_tree import BeamTree
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.tokenization.trained import BPETokenizer
 
@@ -134,7 +135,7 @@ def learn(recipe, tokenizer, ids, device, seed, parts, name):
         "flops": 6 * used * measured["tokens_seen"],  # forward and backward, attention's scores left out
         **measured,
     }
-    return model, {"metrics": metrics, "curves": _common.curves(history, *_language.CURVES)}
+    return model, {"metrics": metrics, "curves": summaries.curves(history, *_language.CURVES)}
 
 
 def sentences_of(text, tokenizer, length, most):

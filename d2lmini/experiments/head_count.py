@@ -6,8 +6,9 @@ For each number the learning rate is the one of several with the lowest validati
 
 from dataclasses import dataclass, replace
 
-from d2lmini.experiments import _rates, head_roles
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import head_roles
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.rates import at_the_best
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def learn(config, heads, rate, seed, device, parts, name):
 
 
 def run(config, device, parts=None):
-    """Trains a model for each number of heads, rate and seed; ``parts`` are those of `_parts.Parts`.
+    """Trains a model for each number of heads, rate and seed; ``parts`` are those of `Parts`.
 
     Returns:
         dict with curves, and metrics: ``rates`` tried for each number, and ``runs``, those at the best rate.
@@ -65,7 +66,7 @@ def run(config, device, parts=None):
             curves[f"{heads} heads, rate {rate:g}, seed {seed}"] = found["losses"]
             return found
 
-        tried, found = _rates.at_the_best(one, config.rates, config.seeds)
+        tried, found = at_the_best(one, config.rates, config.seeds)
         rates.append({"heads": heads, **tried})
         runs += [of["row"] for of in found]
 

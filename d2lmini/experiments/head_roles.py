@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 
 from d2lmini.data.translation import GrammarCorpus
-from d2lmini.experiments import _common
-from d2lmini.experiments._parts import Parts
 from d2lmini.hooks import capture_attention, head_masks
+from d2lmini.lab import summaries
+from d2lmini.lab.fit import fit_part
+from d2lmini.lab.parts import Parts
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig
 from d2lmini.multi_head import MultiHeadAttention
 from d2lmini.training import WarmupCosine
@@ -53,7 +54,7 @@ PRESETS = {
 
 
 def train(config, seed, device="cpu", parts=None, name="training"):
-    """A model trained on the grammar corpus; ``parts`` and ``name`` are those of `_common.fit`.
+    """A model trained on the grammar corpus; ``parts`` and ``name`` are those of `fit_part`.
 
     Returns:
         the `Transformer`, in evaluation mode, the `GrammarCorpus`, and the training losses, each of 10 steps.
@@ -64,7 +65,7 @@ def train(config, seed, device="cpu", parts=None, name="training"):
     size = (config.num_hiddens, 2 * config.num_hiddens, config.num_heads, config.num_blks)
     settings = TransformerConfig(len(data.tgt_vocab), *size, dropout=0.0, label_smoothing=0.0, lr=config.lr)
     model = Transformer(settings, data.tgt_vocab["<pad>"])
-    history = _common.fit(
+    history = fit_part(
         model,
         data,
         torch.device(device),
@@ -76,7 +77,7 @@ def train(config, seed, device="cpu", parts=None, name="training"):
         seed=seed,
         max_steps=config.max_steps,
     )
-    return model, data, _common.means(history["train_loss"], 10)
+    return model, data, summaries.means(history["train_loss"], 10)
 
 
 def batches_of(data, split, number, device="cpu", size=50):
@@ -289,7 +290,7 @@ def study(model, data, config, device="cpu"):
 
 
 def run(config, device, parts=None):
-    """Trains a model and studies it for each seed; ``parts`` are those of `_parts.Parts`.
+    """Trains a model and studies it for each seed; ``parts`` are those of `Parts`.
 
     Returns:
         dict with metrics, by seed, and curves.

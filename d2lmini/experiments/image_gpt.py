@@ -14,9 +14,10 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist_checksums
-from d2lmini.experiments import _common, _vision
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _vision
 from d2lmini.figures.pixel_completion import completion_walk
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.image_gpt import GreyQuantizer, ImageGPT, ImageGPTConfig
 
 
@@ -196,7 +197,7 @@ def learn(config, seed, device, parts, name):
             "completions": complete(model, data, config, device),
             "baselines": baselines(*pixels, config.num_levels),
         }
-    curves = _common.curves(history, *_vision.CURVES)
+    curves = summaries.curves(history, *_vision.CURVES)
     return {"metrics": metrics, "curves": curves, "parameters": model.num_parameters, "look": looked}
 
 
@@ -210,8 +211,8 @@ def run(config, device, parts=None):
     parts = parts or Parts()
     names = {seed: f"seed-{seed}" for seed in config.seeds}
     found = [parts(name, learn, config, seed, device, parts, name) for seed, name in names.items()]
-    metrics = _common.columns([one["metrics"] for one in found]) | found[0]["look"]
-    metrics |= {"parameters": found[0]["parameters"], **_common.summary(metrics["bits"])}
+    metrics = summaries.columns([one["metrics"] for one in found]) | found[0]["look"]
+    metrics |= {"parameters": found[0]["parameters"], **summaries.summary(metrics["bits"])}
     metrics["headline"] = (
         f"{metrics['mean']:.3f} bits per pixel of {config.num_levels} grey values with {metrics['parameters']:,} "
         f"parameters; counts of both neighbours {metrics['baselines']['left_and_above']:.3f}"

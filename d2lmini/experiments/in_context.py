@@ -16,8 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from d2lmini.experiments import _common, _drawn
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _drawn
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPT_CONFIGS
 
@@ -248,7 +249,7 @@ def learn(contestant, config, seed, device, parts, name):
         "parameters": model.num_parameters,
         "tasks_seen": len(history["step"]) * config.batch_size,
         "step_s": round(median(seconds), 4),
-        "curves": _common.curves(history),
+        "curves": summaries.curves(history),
     }
 
 

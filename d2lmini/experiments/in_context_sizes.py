@@ -16,9 +16,10 @@ from statistics import mean, median
 
 import torch
 
-from d2lmini.experiments import _common, _drawn, in_context
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _drawn, in_context
 from d2lmini.experiments._power_laws import slope
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.scaling import gpt_training_flops, training_flops
 
 KINDS = "dense", "sparse"
@@ -214,7 +215,7 @@ def learn(contestant, config, seed, device, parts, name):
         "tasks_seen": seen,
         "flops": seen * task_flops(model, config),
         "step_s": round(median(seconds), 4),
-        "curves": _common.curves(history),
+        "curves": summaries.curves(history),
     }
 
 
@@ -241,7 +242,7 @@ def compare(references, models, shots):
     for kind, known in references.items():
         rows = {name: [seed[kind] for seed in seeds] for name, seeds in each.items()}
         found["left"][kind] = {
-            name: [_common.summary(column) for column in zip(*row, strict=True)] for name, row in rows.items()
+            name: [summaries.summary(column) for column in zip(*row, strict=True)] for name, row in rows.items()
         }
         found["references"][kind] = {name: left({kind: known[name]}, references, shots)[kind] for name in known}
         found["slopes"][kind] = [

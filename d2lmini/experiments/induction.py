@@ -22,9 +22,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from d2lmini.experiments import _common, _drawn
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _drawn
 from d2lmini.hooks import capture_attention, head_masks
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPT_CONFIGS
 
@@ -286,7 +287,7 @@ def learn(contestant, config, seed, device, parts, name):
         "parameters": model.num_parameters,
         "step_s": round(median(seconds), 4),
         "example": example(model, config, seed) if seed == config.seeds[0] else None,
-        "curves": _common.curves(history, "steps", "first", "second", "induction", "previous"),
+        "curves": summaries.curves(history, "steps", "first", "second", "induction", "previous"),
     }
 
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from d2lmini.experiments import _common, _drawn, _language
+from d2lmini.experiments import _drawn, _language
 from d2lmini.experiments import _instructions as rules
 from d2lmini.experiments._judged import best_of, draw_answers, judged, log_probs, measure
 from d2lmini.experiments._language import Recipe
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.objectives.preferences import (
     answer_batch,
@@ -239,7 +240,7 @@ class Run:
             "measured": path[-1],
             "path": {"step": [each * (i + 1) for i in range(len(path))]}
             | {name: [one[name] for one in path] for name in numbers},
-            "curves": _common.curves(history),
+            "curves": summaries.curves(history),
         }
 
 
@@ -265,7 +266,7 @@ def run(config, device, parts=None):
             reference = None if what == "pretrained" else one.pretrained()[0]
             found = measure(model, reference, one.tokens, one.tests, config)
             found |= {"parameters": model.num_parameters, "train_s": round(history["seconds"][-1], 3)}
-            return found | {"curves": _common.curves(history)}
+            return found | {"curves": summaries.curves(history)}
 
         found = {what: parts(one.name(what), first, what) for what in ("pretrained", "instructed")}
         found["best_of"] = parts(

@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 
-from d2lmini.experiments import _common, _language
+from d2lmini.experiments import _language
 from d2lmini.experiments._language import Recipe
 from d2lmini.experiments._long_positions import POSITIONS, ROTATIONS, LongLearner, StretchedRotary
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.gpt_gutenberg import encoded, read
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 
 WHOLE, WINDOW = "all before", "window"
@@ -206,7 +207,7 @@ def run(config, device, parts=None):
 
         model, history = _language.train(recipe, *ids, device, seed, parts=parts, name=name, make=make)
         return model, {
-            "curves": _common.curves(history, *_language.CURVES), "sizes": _language.measures(model, history, recipe)
+            "curves": summaries.curves(history, *_language.CURVES), "sizes": _language.measures(model, history, recipe)
         }  # fmt: skip
 
     def trained(positions):  # a training that is finished is read from its checkpoint

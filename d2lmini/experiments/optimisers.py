@@ -13,10 +13,10 @@ from statistics import mean
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from d2lmini.experiments._common import means
 from d2lmini.experiments._deep_gpts import BASE, DeepGPT, Form, Text, rounded, score, told, train, verdict
 from d2lmini.experiments._language import text_checksums
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.summaries import means
 from d2lmini.models.gpt_config import GPTConfig
 from d2lmini.training import WarmupLinear, gradient_sizes, second_moments, update_sizes
 from d2lmini.training.optimizers import muon_of

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from d2lmini.data.images import FASHION_MNIST_LABELS, fashion_mnist, fashion_mnist_checksums
 from d2lmini.experiments._image_features import oriented_gradients, pixels
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
 
 CLASSES = len(FASHION_MNIST_LABELS)
 _CHUNK = 500  # queries at a time: their scores against 60,000 keys take 120 MB
@@ -217,7 +217,7 @@ def run(config, device, parts=None):
 
     Args:
         config, device: a `Config` and a ``torch.device``.
-        parts: those of `_parts.Parts`.
+        parts: those of `Parts`.
 
     Returns:
         dict with ``metrics`` (for each kind: accuracies of attention and of the baseline, widths, k, as lists

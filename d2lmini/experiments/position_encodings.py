@@ -19,8 +19,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from d2lmini import position
-from d2lmini.experiments._common import means
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.summaries import means
 from d2lmini.transformer import TransformerEncoderBlock
 
 ENCODINGS = ("none", "sinusoidal", "learned", "shaw", "t5", "rotary")
@@ -164,7 +164,7 @@ def learn(task, encoding, config, seed, device):
 
 
 def run(config, device, parts=None):
-    """Train every encoding on every task with every seed; ``parts`` are those of `_parts.Parts`.
+    """Train every encoding on every task with every seed; ``parts`` are those of `Parts`.
 
     Returns:
         dict with ``metrics``: ``accuracy[task][encoding][length]`` as a list over seeds, and their means over seeds and

@@ -15,8 +15,8 @@ import torch
 
 from d2lmini.experiments import _language, _power_laws
 from d2lmini.experiments._language import Recipe
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.gpt_gutenberg import encoded, read
+from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.scaling import gpt_training_flops, matrix_parameters
 

@@ -12,11 +12,12 @@ from statistics import median
 
 import torch
 
-from d2lmini.experiments import _common, _language, _scores, _tasks, _text_to_text, gpt_gutenberg
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _language, _scores, _tasks, _text_to_text, gpt_gutenberg
 from d2lmini.experiments._text_objectives import OBJECTIVES, Crops
 from d2lmini.experiments._text_to_text import Recipe, Tokens
 from d2lmini.experiments.t5_tasks import test
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.models.t5_config import T5Config
 
 SCRATCH = "not pretrained"
@@ -196,7 +197,7 @@ def run(config, device, parts=None):
         }
         filled = fillings(model, data, tokens, config) if name == config.objectives[0] else None
         return {
-            "metrics": metrics, "curves": _common.curves(history, "val_step", "val_loss"), "fillings": filled
+            "metrics": metrics, "curves": summaries.curves(history, "val_step", "val_loss"), "fillings": filled
         }  # fmt: skip
 
     def tune(name, start, task, examples):
@@ -208,7 +209,7 @@ def run(config, device, parts=None):
         weights = model_of(*start)[0].state_dict() if start else None
         model, history = _text_to_text.train(recipe, tokens, data, device, config.seeds[0], parts, name, weights)
         answers, rows = test(model, tasks[task], tokens, config)
-        curves = _common.curves(history, "val_step", "val_loss")
+        curves = summaries.curves(history, "val_step", "val_loss")
         return {"rows": rows, "answers": answers[: config.shown], "curves": curves}
 
     first = config.objectives[0]

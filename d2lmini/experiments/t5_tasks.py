@@ -9,9 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from d2lmini.data import registry
-from d2lmini.experiments import _common, _scores, _tasks, _text_to_text
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _scores, _tasks, _text_to_text
 from d2lmini.experiments._text_to_text import Recipe, Tokens
+from d2lmini.lab import summaries
+from d2lmini.lab.parts import Parts
 from d2lmini.metrics import corpus_bleu, corpus_chrf
 from d2lmini.models.t5_config import T5Config
 
@@ -84,7 +85,7 @@ def learn(config, tasks, tokens, rates, device, parts, name):
         "train_s": round(history["seconds"][-1], 3),
         "parameters": model.num_parameters,
     }
-    return model, {"measured": measured, "curves": _common.curves(history, "val_step", "val_loss")}
+    return model, {"measured": measured, "curves": summaries.curves(history, "val_step", "val_loss")}
 
 
 def test(model, task, tokens, config, limit=None, prefix=None):

@@ -15,7 +15,7 @@ from d2lmini.data import registry
 from d2lmini.data.grammar import make_sentences
 from d2lmini.data.tatoeba import parse_pairs, split_by_sentence, tatoeba_text
 from d2lmini.data.text import LANGUAGES, load_text
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
 from d2lmini.tokenization.subwords import KINDS, SubwordTokenizer
 
 WITHOUT_SPACES = "ja", "zh-cn"
@@ -266,7 +266,7 @@ def dropout(config, seed):
 
 
 def run(config, device, parts=None):
-    """Compares on each text; ``device`` is not used, ``parts`` are those of `_parts.Parts`.
+    """Compares on each text; ``device`` is not used, ``parts`` are those of `Parts`.
 
     Returns:
         dict with metrics and curves.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.experiments import _translation
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
 from d2lmini.metrics import corpus_bleu
 from d2lmini.models.bahdanau import Seq2SeqAttentionDecoder, Seq2SeqDecoder, Seq2SeqEncoder
 from d2lmini.models.seq2seq import Seq2Seq
@@ -141,7 +141,7 @@ def learn(config, data, kind, seed, device, parts, name):
 
 
 def run(config, device, parts=None):
-    """Trains both for each seed; ``parts`` are those of `_parts.Parts`. Returns: dict with metrics and curves."""
+    """Trains both for each seed; ``parts`` are those of `Parts`. Returns: dict with metrics and curves."""
     parts = parts or Parts()
     runs, curves = [], {}
     for seed in config.seeds:

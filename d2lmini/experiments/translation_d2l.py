@@ -15,8 +15,8 @@ import torch.nn.functional as F
 
 from d2lmini.data.fra_eng import MTFraEng
 from d2lmini.data.registry import checksums, get
-from d2lmini.experiments import _common
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.fit import fit_part
+from d2lmini.lab.parts import Parts
 from d2lmini.metrics import bleu
 from d2lmini.models.bahdanau import Seq2SeqAttentionDecoder, Seq2SeqEncoder
 from d2lmini.models.seq2seq import Seq2Seq
@@ -161,7 +161,7 @@ def learn(config, data, kind, seed, device, parts, name):
     """Trains one model and looks at it. Returns: dict with ``row`` and ``curves``, for JSON."""
     torch.manual_seed(seed)
     model = build(config, data, kind)
-    history = _common.fit(
+    history = fit_part(
         model,
         data,
         device,
@@ -180,7 +180,7 @@ def learn(config, data, kind, seed, device, parts, name):
 
 
 def run(config, device, parts=None):
-    """Trains both for each seed; ``parts`` are those of `_parts.Parts`. Returns: dict with metrics and curves."""
+    """Trains both for each seed; ``parts`` are those of `Parts`. Returns: dict with metrics and curves."""
     parts = parts or Parts()
     source = ShippedPairs if config.shipped else MTFraEng
     data = source(config.batch_size, num_train=config.num_train, num_val=config.num_val)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from d2lmini.experiments import _translation
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig
 from d2lmini.training import WarmupCosine
 
@@ -126,7 +126,7 @@ def best_length_penalty(model, data, config, parts=None):
 
 
 def run(config, device, parts=None):
-    """Trains and scores; ``parts`` are those of `_parts.Parts`. Returns: dict with metrics and curves."""
+    """Trains and scores; ``parts`` are those of `Parts`. Returns: dict with metrics and curves."""
     parts = parts or Parts()
     data = _translation.load_data(config)
     steps = config.max_epochs * math.ceil(len(data.get_dataloader(train=True)) / config.batches_per_step)

@@ -7,9 +7,10 @@ lowest validation loss, found with the first seed.
 
 from dataclasses import dataclass, replace
 
-from d2lmini.experiments import _rates, _translation, translation_bahdanau
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _translation, translation_bahdanau
 from d2lmini.experiments.translation_bahdanau import DECODERS
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.rates import at_the_best
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ PRESETS = {
 
 
 def run(config, device, parts=None):
-    """Trains both kinds at each width; ``parts`` are those of `_parts.Parts`.
+    """Trains both kinds at each width; ``parts`` are those of `Parts`.
 
     Returns:
         dict with curves, and metrics: ``rates`` tried, with the validation loss of each, and ``runs``, those at the
@@ -56,7 +57,7 @@ def run(config, device, parts=None):
                 curves[f"{kind}, width {width}, rate {rate:g}, seed {seed}"] = found["curves"]
                 return {**found["row"], "width": width, "rate": rate, "val_loss": found["curves"]["val_loss"][-1]}
 
-            tried, found = _rates.at_the_best(one, config.rates, config.seeds)
+            tried, found = at_the_best(one, config.rates, config.seeds)
             rates.append({"kind": kind, "width": width, **tried})
             runs += found
 

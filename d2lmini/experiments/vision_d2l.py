@@ -13,8 +13,10 @@ from torch import nn
 
 from d2lmini.data.fashion_mnist import FashionMNIST
 from d2lmini.data.images import fashion_mnist_checksums
-from d2lmini.experiments import _common, _vision
-from d2lmini.experiments._parts import Parts
+from d2lmini.experiments import _vision
+from d2lmini.lab import summaries
+from d2lmini.lab.fit import fit_part
+from d2lmini.lab.parts import Parts
 from d2lmini.models.vit import ViT
 from d2lmini.training import WarmupCosine
 
@@ -90,17 +92,17 @@ def learn(config, data, seed, device, parts, name, cured=False):
     if cured:
         steps = config.max_epochs * len(data.get_dataloader(train=True))
         options |= {"schedule": WarmupCosine(steps // 20, steps), "gradient_clip_val": 1}
-    history = _common.fit(model, data, device, config.max_epochs, parts=parts, name=name, **options)
+    history = fit_part(model, data, device, config.max_epochs, parts=parts, name=name, **options)
     losses = {"first_loss": history["train_loss"][0], "highest_loss": max(history["train_loss"])}
     return {
         "metrics": {**_vision.measures(model, data, history), **losses},
-        "curves": _common.curves(history, *_vision.CURVES),
+        "curves": summaries.curves(history, *_vision.CURVES),
         "parameters": model.num_parameters,
     }
 
 
 def run(config, device, parts=None):
-    """Train with every seed; ``parts`` are those of `_parts.Parts`.
+    """Train with every seed; ``parts`` are those of `Parts`.
 
     Returns:
         dict with ``metrics`` as `_vision.run` has them, ``first_loss`` and ``highest_loss`` of a step among them, and
@@ -116,8 +118,8 @@ def run(config, device, parts=None):
     )
     names = {seed: f"seed-{seed}" for seed in config.seeds}
     found = [parts(name, learn, config, data, seed, device, parts, name) for seed, name in names.items()]
-    metrics = _common.columns([one["metrics"] for one in found])
-    metrics.update(_common.summary(metrics["accuracy"]), parameters=found[0]["parameters"])
+    metrics = summaries.columns([one["metrics"] for one in found])
+    metrics.update(summaries.summary(metrics["accuracy"]), parameters=found[0]["parameters"])
     metrics["headline"] = (
         f"{_vision.say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters after "
         f"{config.max_epochs} epochs; the loss of the first step is {mean(metrics['first_loss']):.1f}"
@@ -126,8 +128,8 @@ def run(config, device, parts=None):
     if config.cured_lr is not None:
         names = {seed: f"cured-{seed}" for seed in config.seeds}
         found = [parts(name, learn, config, data, seed, device, parts, name, True) for seed, name in names.items()]
-        metrics["cured"] = _common.columns([one["metrics"] for one in found])
-        metrics["cured"] |= _common.summary(metrics["cured"]["accuracy"])
+        metrics["cured"] = summaries.columns([one["metrics"] for one in found])
+        metrics["cured"] |= summaries.summary(metrics["cured"]["accuracy"])
         curves["cured"] = found[0]["curves"]
         metrics["headline"] += f"; cured, {_vision.say_accuracy(metrics['cured']['accuracy'])}"
     return {"metrics": metrics, "curves": curves, "data": fashion_mnist_checksums(config.subset)}

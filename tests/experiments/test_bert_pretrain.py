@@ -9,9 +9,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from d2lmini.data.text_encoder import TextEncoder
 from d2lmini.experiments import _pretraining, _probes, _taught, _uncased, bert_pretrain
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments._pretraining import IGNORE_INDEX, Objective, Recipe
 from d2lmini.experiments.bert_pretrain import OBJECTIVES, PRESETS, Texts
+from d2lmini.lab.parts import Parts
 from d2lmini.models.bert import BERT
 from d2lmini.models.bert_config import BERTConfig
 from d2lmini.training import CheckpointError

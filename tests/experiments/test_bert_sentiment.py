@@ -7,7 +7,7 @@ import torch
 from tokenizers import Tokenizer
 
 from d2lmini.experiments import _classes, _fine_tuning, bert_sentiment
-from d2lmini.experiments._parts import Parts, Unfinished
+from d2lmini.lab.parts import Parts, Unfinished
 from d2lmini.models.bert import BERT
 from d2lmini.models.bert_config import BERT_CONFIGS
 

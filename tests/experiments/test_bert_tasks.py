@@ -7,7 +7,7 @@ import torch
 
 from d2lmini.data.squad import Question
 from d2lmini.experiments import bert_pairs, bert_qa, bert_tagging
-from d2lmini.experiments._parts import Parts, Unfinished
+from d2lmini.lab.parts import Parts, Unfinished
 from d2lmini.metrics import span_f1, squad_scores
 from d2lmini.tokenization.trained import BPETokenizer
 

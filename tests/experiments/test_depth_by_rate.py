@@ -7,8 +7,8 @@ import torch
 
 from d2lmini.experiments import depth_by_rate
 from d2lmini.experiments._deep_gpts import MATRICES, Text, verdict
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.depth_by_rate import FORMS, PRESETS, learn, look, make
+from d2lmini.lab.parts import Parts
 
 CPU = torch.device("cpu")
 SMALL = replace(PRESETS["smoke"], depths=(1, 3), rates=(1e-3, 1e-2))

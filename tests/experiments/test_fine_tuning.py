@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from d2lmini.experiments import _classes, _common, _fine_tuning, _made_texts
+from d2lmini.experiments import _classes, _fine_tuning, _made_texts
 from d2lmini.experiments._fine_tuning import Chosen, Encoders, Tuning, drawn, fine_tune
-from d2lmini.experiments._parts import Parts, Unfinished
+from d2lmini.lab.parts import Parts, Unfinished
 from d2lmini.models.bert_config import BERT_CONFIGS
 from d2lmini.models.heads import TextHead
 from d2lmini.tokenization.trained import BPETokenizer
@@ -164,4 +164,3 @@ def test_made_texts_are_right():
 def test_a_missing_package_is_told_before_anything_is_trained():
     with pytest.raises(ImportError, match=r"needs no_such_package: pip install 'd2lmini\[experiments\]'"):
         _fine_tuning.need("no_such_package")
-    assert _common.summary([1.0])["spread"] is None

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from d2lmini.experiments import in_context, in_context_sizes
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.in_context_sizes import KINDS, PRESETS, Contestant, make, task_flops
+from d2lmini.lab.parts import Parts
 from d2lmini.scaling import matrix_parameters
 
 B, N, D, NOISE = 4, 7, 3, 0.3

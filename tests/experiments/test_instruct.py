@@ -10,8 +10,8 @@ import torch
 from d2lmini.experiments import _instructions as rules
 from d2lmini.experiments import _judged, instruct
 from d2lmini.experiments._language import Learner
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.instruct import PRESETS, Preferring
+from d2lmini.lab.parts import Parts
 from d2lmini.objectives import dpo_loss
 
 CPU = torch.device("cpu")

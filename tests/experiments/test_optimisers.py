@@ -7,8 +7,8 @@ import torch
 
 from d2lmini.experiments import optimisers
 from d2lmini.experiments._deep_gpts import Text
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.optimisers import CONTESTANTS, PRESETS, Contestant, best, learn, make, summary
+from d2lmini.lab.parts import Parts
 from d2lmini.training import MuonWithAdamW
 
 CPU = torch.device("cpu")

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from d2lmini.experiments import _language, scaling
-from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.scaling import PRESETS, Size
+from d2lmini.lab.parts import Parts
 from d2lmini.scaling import matrix_parameters
 
 

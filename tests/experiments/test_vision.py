@@ -10,16 +10,15 @@ from torch.nn import functional as F
 from d2lmini.__main__ import main
 from d2lmini.data.images import fashion_mnist
 from d2lmini.experiments import (
-    _common,
     _vision,
     data_size,
-    runner,
     vision_cnn,
     vision_d2l,
     vision_davit,
     vision_swin,
     vision_vit,
 )
+from d2lmini.lab import runner
 
 CPU = torch.device("cpu")
 CONFIG = replace(vision_vit.PRESETS["smoke"], num_train=30, batch_size=20, steps=9, checks=3)
@@ -73,19 +72,7 @@ def test_what_is_measured_is_what_the_network_does():
     assert len(curves["step"]) == len(curves["train_loss"]) == 9
 
 
-def test_curves_are_means():
-    losses = [float(i) for i in range(450)]
-    history = {"step": list(range(1, 451)), "train_loss": losses, "val_step": [], "val_loss": [], "val_acc": []}
-    curves = _common.curves(history | {"lr": losses, "val_loss": [0.5] * 450}, "lr", "val_loss")
-    assert curves["step"][:2] == [3, 6] and curves["train_loss"][:2] == [1, 4] and len(curves["step"]) == 150
-    assert curves["lr"] == curves["train_loss"] and len(curves["val_loss"]) == 450
-    short = _common.curves({"step": list(range(1, 402)), "train_loss": losses[:401]})
-    assert short["step"][-2:] == [399, 401] and short["train_loss"][-2:] == [397, 399.5]  # what is left over counts
-
-
 def test_spread():
-    assert _common.summary([0.5, 0.7]) == {"mean": pytest.approx(0.6), "spread": pytest.approx(0.02**0.5)}
-    assert _common.summary([0.5]) == {"mean": 0.5, "spread": None}
     assert _vision.say_accuracy([0.94, 0.95]) == "accuracy 94.50 % (± 0.71 over 2 seeds)"
 
 
@@ -157,13 +144,13 @@ def two_seeds(monkeypatch):
 @pytest.mark.train
 def test_a_killed_run_goes_on_and_ends_with_the_same_record(two_seeds, tmp_path):
     begun, kill_at = two_seeds
-    whole = runner.execute("vision_cnn", "smoke", "cpu")
+    whole = runner.execute(vision_cnn, "smoke", "cpu")
     begun.clear()
     kill_at(8 + 6)  # in the second seed, after its first check
     with pytest.raises(KeyboardInterrupt):
-        runner.execute("vision_cnn", "smoke", "cpu", checkpoint=tmp_path / "run")
+        runner.execute(vision_cnn, "smoke", "cpu", checkpoint=tmp_path / "run")
     begun.clear()
-    resumed = runner.execute("vision_cnn", "smoke", "cpu", checkpoint=tmp_path / "run")
+    resumed = runner.execute(vision_cnn, "smoke", "cpu", checkpoint=tmp_path / "run")
     assert len(begun) == 4  # neither the first seed nor the second seed's first half is trained again
     for name in ("accuracy", "loss", "by_class", "steps"):
         assert resumed["metrics"][name] == whole["metrics"][name], name

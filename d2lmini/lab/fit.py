@@ -1,14 +1,11 @@
-"""What experiments share: to train a model in a part of a run, and to write down curves and several seeds."""
+"""One training inside of a part of a run: it goes on from its checkpoint, and stops when the time is up."""
 
-import math
-from statistics import mean, stdev
-
-from d2lmini.experiments._parts import Parts
+from d2lmini.lab.parts import Parts
 from d2lmini.training import Trainer
 from d2lmini.training.checkpoint import latest
 
 
-def fit(model, data, device, epochs, *, parts=None, name="training", after_epoch=None, **options):
+def fit_part(model, data, device, epochs, *, parts=None, name="training", after_epoch=None, **options):
     """Trains a model in place; in a run whose parts are kept it goes on from its checkpoint.
 
     Args:
@@ -52,7 +49,7 @@ def fit(model, data, device, epochs, *, parts=None, name="training", after_epoch
 
 
 def fit_in_checks(model, data, device, recipe, schedule, *, seed=0, parts=None, name="training", say=print):
-    """Trains by a recipe whose ``checks`` are the epochs of the data, with a line after each; see `fit`.
+    """Trains by a recipe whose ``checks`` are the epochs of the data, with a line after each; see `fit_part`.
 
     Args:
         recipe: has ``checks``, ``gradient_clip_val`` and ``precision``.
@@ -69,7 +66,7 @@ def fit_in_checks(model, data, device, recipe, schedule, *, seed=0, parts=None, 
         return {}
 
     options = {"gradient_clip_val": recipe.gradient_clip_val, "precision": recipe.precision}
-    return fit(
+    return fit_part(
         model,
         data,
         device,
@@ -81,45 +78,3 @@ def fit_in_checks(model, data, device, recipe, schedule, *, seed=0, parts=None, 
         seed=seed,
         **options,
     )
-
-
-def curves(history, *names):
-    """Curves of a training: ``step`` and ``train_loss`` in at most 200 points, and of the history what is named.
-
-    Args:
-        history: of a `Trainer`.
-        names: lists of the history; those with a value a step are thinned, too.
-    """
-    steps = len(history["step"])
-    width = max(1, -(-steps // 200))
-    found = {"step": [history["step"][min(i + width, steps) - 1] for i in range(0, steps, width)]}
-    for name in ("train_loss", *names):
-        values = history[name]
-        found[name] = means(values, width) if len(values) == steps and not name.startswith("val_") else values
-    return found
-
-
-def means(values, width):
-    """Means of ``width`` consecutive values, the last one of what is left, to six decimals."""
-    return [round(mean(values[i : i + width]), 6) for i in range(0, len(values), width)]
-
-
-def columns(rows):
-    """A list of dicts with the same keys, one of each seed, as a dict of lists."""
-    return {name: [row[name] for row in rows] for name in rows[0]}
-
-
-def summary(scores):
-    """``mean`` and ``spread``, the standard deviation, of the scores of several seeds; of one, a spread of None."""
-    return {"mean": mean(scores), "spread": stdev(scores) if len(scores) > 1 else None}
-
-
-def share(hits):
-    """``accuracy``, the share of booleans that are true, and its standard ``error``, sqrt(p (1 - p) / n)."""
-    p = mean(map(float, hits))
-    return {"accuracy": p, "error": math.sqrt(p * (1 - p) / len(hits))}
-
-
-def standard_error(values):
-    """Of the mean of values of independent examples; None where there is but one."""
-    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
