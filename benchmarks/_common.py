@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import os
 import platform
 import time
 from datetime import datetime, timezone
@@ -14,7 +13,8 @@ import torch
 
 import d2lmini
 from d2lmini import results
-from d2lmini.experiments import runner
+from d2lmini.lab import records
+from d2lmini.lab.device import describe
 from d2lmini.measure import peak_bytes
 from d2lmini.training.device import device_named
 
@@ -117,7 +117,7 @@ def main(name, measure, sizes, quick, arguments=None, gpu=True):
     if gpu:
         parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args(arguments)
-    source = runner._source()
+    source = records.source()
     if options.out is None and (options.quick or source["dirty"] is not False):
         what = "tiny sizes are" if options.quick else "files that differ from the commit are"
         parser.error(f"{what} no measurement to keep in {results.FOLDER}: commit first, or name another folder, --out")
@@ -138,7 +138,7 @@ def main(name, measure, sizes, quick, arguments=None, gpu=True):
             **(measure(sizes, device) if gpu else measure(sizes)),
             "source": source,
             "versions": {"python": platform.python_version(), "torch": torch.__version__, **_versions()},
-            "device": runner._described(device),
+            "device": describe(device),
             "command": f"python -m benchmarks.{name}" + (f" --device {device.type}" if device.type != "cpu" else ""),
             "wall_s": round(time.perf_counter() - start, 1),
             "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -146,11 +146,8 @@ def main(name, measure, sizes, quick, arguments=None, gpu=True):
     finally:
         torch.set_num_threads(threads)
     folder = options.out or results.FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"benchmark_{name}{'_cuda' if device.type == 'cuda' else ''}.json"
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text(runner.dump(record), encoding="utf-8")
-    os.replace(half, path)
+    records.write(path, lambda: record)
     print(path)
 
 

@@ -259,6 +259,7 @@ _PACKAGES = {
     "exercises",
     "experiments",
     "figures",
+    "lab",
     "models",
     "objectives",
     "results",

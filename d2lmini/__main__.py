@@ -38,20 +38,23 @@ def _data(args):
 
 
 def _run(args):
-    from d2lmini.experiments import runner
-    from d2lmini.experiments._parts import Unfinished
+    from d2lmini import experiments
+    from d2lmini.lab import runner
+    from d2lmini.lab.overview import overview
+    from d2lmini.lab.parts import Unfinished
     from d2lmini.training.checkpoint import CheckpointError
 
     if args.list or args.name is None:
         given = [f"--{word}" for word in ("preset", "device", "out", "checkpoint") if getattr(args, word)]
         if given and not args.list:
-            names = ", ".join(runner.list_experiments())
+            names = ", ".join(experiments.names())
             raise ValueError(f"{' and '.join(given)} without the name of an experiment, expected one of {names}")
-        print(runner.overview())
+        print(overview(map(experiments.find, experiments.names())))
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
     try:
-        path = runner.run(args.name, args.preset or "cpu", args.device, args.out, args.checkpoint, args.max_minutes)
+        found = experiments.find(args.name)
+        path = runner.run(found, args.preset or "cpu", args.device, args.out, args.checkpoint, args.max_minutes)
     except CheckpointError as error:
         raise ValueError(str(error)) from error
     except Unfinished as error:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 import d2lmini
 
@@ -48,6 +49,7 @@ MAY_IMPORT = {
 }
 # these may import everything, and only each other (and the command line) may import them
 TOP = {"figures", "experiments", "exercises"}
+LAB = {"lab"}  # stands below them and above all the rest
 COMMAND_LINE = {"__main__", "selfcheck"}
 
 
@@ -90,7 +92,8 @@ def violations(package, homes):
         elif module == "__init__":
             allowed = set()
         else:
-            allowed = MAY_IMPORT.get(module, imported - TOP - COMMAND_LINE)
+            above = TOP | COMMAND_LINE if module in LAB else TOP | LAB | COMMAND_LINE
+            allowed = MAY_IMPORT.get(module, imported - above)
         bad += [f"{'/'.join(inside)}.py imports {name}" for name in sorted(imported - allowed)]
     return bad
 
@@ -116,6 +119,9 @@ def test_nothing_imports_what_is_above_it():
             "import importlib\nimportlib.import_module('d2lmini.exercises')",
             "imports exercises",
         ),
+        ("lab/runner.py", "from ..experiments import find", "lab/runner.py imports experiments"),
+        ("training/trainer.py", "from ..lab import parts", "training/trainer.py imports lab"),
+        ("results/__init__.py", "from d2lmini.lab import records", "results/__init__.py imports lab"),
         ("__init__.py", "from . import masks", "__init__.py imports masks"),
     ],
 )
@@ -135,13 +141,43 @@ def test_a_forbidden_import_is_seen(tmp_path, file, line, complaint):
         ("exercises/one.py", "from ..scoring import masked_softmax\nfrom ..figures import base"),
         ("__main__.py", "from d2lmini import __version__\nfrom d2lmini.exercises import engine"),
         ("data/text.py", "from . import registry\nimport torch.masks"),
+        ("experiments/vision/vit.py", "from d2lmini.lab import parts"),
+        ("lab/fit.py", "from d2lmini.training import Trainer\nfrom d2lmini import results"),
     ],
 )
 def test_an_allowed_import_is_let_pass(tmp_path, file, line):
     path = tmp_path / file
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(line)
     assert violations(tmp_path, {}) == []
+
+
+def privates_of(path):
+    """What a file takes from our modules that begins with an underscore, as readable lines."""
+    tree, ours, found = ast.parse(path.read_text(encoding="utf-8")), set(), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "d2lmini":
+            ours |= {alias.asname or alias.name for alias in node.names}
+            found += [name for name in (*node.module.split("."), *(a.name for a in node.names)) if name.startswith("_")]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ours:
+            found += [f"{node.value.id}.{node.attr}"] if node.attr.startswith("_") else []
+    return found
+
+
+FOLDERS = [ROOT / "benchmarks", PACKAGE / "lab", PACKAGE / "experiments"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_what_runs_and_measures_takes_no_privates(folder):
+    paths = sorted(folder.rglob("*.py"))
+    assert paths and {str(path): found for path in paths if (found := privates_of(path))} == {}
+
+
+def test_a_private_is_seen(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text("from d2lmini.lab import records\nfrom d2lmini.lab.fit import _fit\nrecords._source()\nself._x")
+    assert privates_of(path) == ["_fit", "records._source"]
 
 
 def run(code):

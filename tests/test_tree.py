@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 import d2lmini
+from d2lmini.experiments import SUBJECTS
 
 PACKAGE, TESTS = Path(d2lmini.__file__).parent, Path(__file__).parent
 ROOT = TESTS.parent
 # by whom what has no file of its own is tested, and why
 ELSEWHERE = {
-    "__main__": ("experiments/test_parts.py", "its commands are tested with what they do"),
+    "__main__": ("lab/test_parts.py", "its commands are tested with what they do"),
     "selfcheck": ("test_install.py", "what it looks at is what is installed"),
     "run_times": ("book/test_chapters.py", "it tells of chapters"),
     "data/registry": ("data/test_store.py", "it is the store's catalogue by name"),
@@ -23,6 +24,7 @@ ELSEWHERE = {
     "exercises/engine/source": ("exercises/test_exercises.py", "the notebooks are made by it"),
     "exercises/grading/answer": ("exercises/test_grade.py", "a folder is graded answer by answer"),
     "exercises/grading/folder": ("exercises/test_grade.py", "a folder is graded as a whole"),
+    "lab/fit": ("experiments/test_cuts.py", "every experiment that trains is cut inside of it"),
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),
     "models/t5_config": ("models/test_t5.py", "a configuration is what a model is made of"),
@@ -33,7 +35,7 @@ ELSEWHERE = {
 # one test goes through all files of such a folder
 EACH = {
     "exercises": "exercises/test_promises.py",
-    "experiments": "experiments/test_experiments.py",
+    **{f"experiments/{subject}": "experiments/test_experiments.py" for subject in SUBJECTS},
     "figures/diagrams": "figures/test_diagrams.py",
 }
 

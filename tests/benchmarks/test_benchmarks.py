@@ -27,7 +27,7 @@ from benchmarks import utilisation as of_gpu
 from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
-from d2lmini.experiments import runner
+from d2lmini.lab import records as lab_records
 from tools import _chart, measured
 from tools._bars import BARS, MET, MISSED, NOT, Bar
 
@@ -249,7 +249,7 @@ def test_a_record_is_written_where_it_is_told(tmp_path, capsys):
     ],
 )
 def test_what_cannot_be_repeated_is_not_kept(arguments, dirty, message, monkeypatch, capsys):
-    monkeypatch.setattr(runner, "_source", lambda: {"commit": "a", "dirty": dirty})
+    monkeypatch.setattr(lab_records, "source", lambda: {"commit": "a", "dirty": dirty})
     with pytest.raises(SystemExit):
         main("attention", lambda *args: pytest.fail("measured"), None, None, arguments)
     assert message in capsys.readouterr().err

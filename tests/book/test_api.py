@@ -19,7 +19,7 @@ NOT_ON_PAGE = {
     "d2lmini.data.grammar_words": "the inside of grammar",
     "d2lmini.data.store": "the inside of registry",
     "d2lmini.exercises": "each file is an exercise; the package itself is on the page",
-    "d2lmini.experiments": "each file is an experiment; the runner is on the page",
+    "d2lmini.experiments": "each file is an experiment; what runs them is on the page",
 }
 MODULES = [found.name for found in pkgutil.walk_packages(d2lmini.__path__, "d2lmini.")]
 

@@ -8,8 +8,9 @@ import subprocess
 import pytest
 
 import benchmarks
-from d2lmini import results
-from d2lmini.experiments import runner, translation_d2l
+from d2lmini import experiments, results
+from d2lmini.experiments import translation_d2l
+from d2lmini.lab import runner
 
 
 def numbers(value):
@@ -26,9 +27,9 @@ def test_recorded(name, preset):
     record = results.load(name, preset)
     assert results.problems(record) == []
     assert (record["experiment"], record["preset"]) == (name, preset)
-    assert name in runner.list_experiments(), "the experiment is gone, its record is not"
+    assert name in experiments.names(), "the experiment is gone, its record is not"
     assert all(math.isfinite(number) for number in numbers(record))
-    expected = runner.find(name).PRESETS[preset]
+    expected = experiments.find(name).PRESETS[preset]
     again = f"its preset has changed since: {results.command(name, preset)}"
     assert results.config_matches(record, expected), again
 
@@ -58,8 +59,10 @@ def test_every_file_here_is_known():
 
 def test_another_config_does_not_match(tmp_path):
     name = "associative_recall"
-    record = json.loads(runner.run(name, "smoke", device="cpu", out=tmp_path).read_text(encoding="utf-8"))
-    presets = runner.find(name).PRESETS
+    record = json.loads(
+        runner.run(experiments.find(name), "smoke", device="cpu", out=tmp_path).read_text(encoding="utf-8")
+    )
+    presets = experiments.find(name).PRESETS
     assert results.config_matches(record, presets["smoke"])
     assert not results.config_matches(record, presets["laptop"])
 
@@ -192,6 +195,14 @@ def test_a_clean_record_can_be_repeated(record, repository):
     assert reasons(begun_at=first) == [f"it was begun at commit {first} and ended at {second}"]
 
 
+def test_a_record_from_before_the_experiments_had_folders_can_be_repeated(record, repository, tmp_path):
+    (tmp_path / "d2lmini" / "experiments" / "toys").mkdir()
+    repository("mv", "d2lmini/experiments/toy.py", "d2lmini/experiments/toys/toy.py")
+    repository("commit", "-qm", "toys")
+    for commit in repository("rev-list", "HEAD").split()[:2]:  # with the folder, and before it
+        assert results.unrepeatable(record | {"source": {"commit": commit, "dirty": False}}) == []
+
+
 def test_without_history_the_record_is_believed(record, monkeypatch, tmp_path):
     monkeypatch.setattr(results, "ROOT", tmp_path)
     assert results.unrepeatable(record | {"source": {"commit": "a" * 40, "dirty": False}}) == []
@@ -206,7 +217,8 @@ class Config:
 class Toy:
     """A stand-in for the module of an experiment, which counts its runs."""
 
-    def __init__(self):
+    def __init__(self, name="toy"):
+        self.__name__ = name
         self.PRESETS, self.runs = {"smoke": Config(), "full": Config()}, 0
 
     def run(self, config, device, parts):
@@ -215,41 +227,39 @@ class Toy:
 
 
 @pytest.fixture
-def toy(monkeypatch):
-    module = Toy()
-    monkeypatch.setattr(runner, "find", lambda name: module)
-    return module
+def toy():
+    return Toy()
 
 
 def test_only_what_can_be_repeated_goes_into_the_package(repository, toy, tmp_path):
     for preset in ("smoke", "full"):  # the first record does not spoil the tree for the second one
-        path = runner.run("toy", preset)
+        path = runner.run(toy, preset)
         assert path.parent == results.FOLDER
         assert results.unrepeatable(json.loads(path.read_text())) == [] and toy.runs
     (tmp_path / "new.py").write_text("")
     before = toy.runs
     with pytest.raises(ValueError, match=r"its source was changed since the commit: commit first, or .* --out FOLDER"):
-        runner.run("toy", "full")
+        runner.run(toy, "full")
     with pytest.raises(ValueError, match="does not hold the experiment"):
-        runner.run("other", "full")
+        runner.run(Toy("other"), "full")
     assert toy.runs == before
-    assert json.loads(runner.run("toy", "full", out=tmp_path / "out").read_text())["source"]["dirty"] is True
+    assert json.loads(runner.run(toy, "full", out=tmp_path / "out").read_text())["source"]["dirty"] is True
 
 
 def test_a_run_of_two_commits_does_not_go_into_the_package(repository, toy, tmp_path_factory):
     kept = tmp_path_factory.mktemp("kept")
-    runner.execute("toy", "full", checkpoint=kept)
-    assert runner.run("toy", "full", checkpoint=kept).exists()
+    runner.execute(toy, "full", checkpoint=kept)
+    assert runner.run(toy, "full", checkpoint=kept).exists()
     repository("commit", "-qm", "another", "--allow-empty")
     with pytest.raises(ValueError, match=r"it was begun at commit .* and ended at"):
-        runner.run("toy", "full", checkpoint=kept)
-    record = runner.execute("toy", "full", checkpoint=kept)
+        runner.run(toy, "full", checkpoint=kept)
+    record = runner.execute(toy, "full", checkpoint=kept)
     assert "it was begun at" in results.unrepeatable(record)[0]
 
 
 def test_where_there_is_no_git_a_record_goes_elsewhere(toy, monkeypatch, tmp_path):
     monkeypatch.setattr(results, "ROOT", tmp_path)
     with pytest.raises(ValueError, match=r"its source has no commit: .* --out FOLDER"):
-        runner.run("toy", "full")
+        runner.run(toy, "full")
     assert not toy.runs
-    assert runner.run("toy", "full", out=tmp_path / "out").exists()
+    assert runner.run(toy, "full", out=tmp_path / "out").exists()

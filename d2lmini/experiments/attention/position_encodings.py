@@ -1,0 +1,198 @@
+"""Chapter 06: what each way of encoding positions can learn, and what is left of it past the trained length.
+
+Small Transformers of one design differ in their position encoding alone. Three tasks, all of which need order:
+
+- ``back``: each place repeats the token that stands ``places_back`` places before it. A fixed *offset*.
+- ``side``: one token is a mark; each place says whether the mark comes before or after it. A *direction*, at any
+  distance.
+- ``place``: every place answers with the token that stands at place number ``place``. An *absolute* position.
+
+Training sees the lengths from ``shortest`` to ``longest``; scores are the share of right answers, at lengths up to
+that ("within") and above it ("beyond"), on fresh sequences.
+"""
+
+from dataclasses import dataclass, replace
+from statistics import mean
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from d2lmini import position
+from d2lmini.lab.parts import Parts
+from d2lmini.lab.summaries import means
+from d2lmini.transformer import TransformerEncoderBlock
+
+ENCODINGS = ("none", "sinusoidal", "learned", "shaw", "t5", "rotary")
+TASKS = ("back", "side", "place")
+NO_ANSWER = -100  # a place that is not scored
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; lengths and offsets count tokens, ``max_offset`` is Shaw's k, ``max_distance`` that of T5's buckets."""
+
+    tasks: tuple = TASKS
+    encodings: tuple = ENCODINGS
+    shortest: int = 6
+    longest: int = 16
+    within: tuple = (8, 16)
+    beyond: tuple = (20, 32, 64)
+    num_symbols: int = 10
+    places_back: int = 3
+    place: int = 3
+    num_hiddens: int = 32
+    num_heads: int = 2
+    num_blks: int = 2
+    max_offset: int = 8
+    num_buckets: int = 16
+    max_distance: int = 16
+    batch_size: int = 32
+    steps: int = 500
+    lr: float = 3e-3
+    test_size: int = 200
+    seeds: tuple = (0, 1, 2)
+
+
+PRESETS = {
+    "smoke": replace(Config(), steps=8, seeds=(0,), test_size=20, within=(8,), beyond=(20,)),
+    "cpu": replace(Config(), tasks=("back",), steps=300, seeds=(0,)),  # the task that is learned soonest
+    "laptop": Config(),
+}
+
+
+def draw(task, length, size, config, generator):
+    """Draw `size` sequences of one task.
+
+    Returns:
+        tokens and answers, integers of shape (size, length); a place without an answer has `NO_ANSWER`.
+    """
+    tokens = torch.randint(config.num_symbols, (size, length), generator=generator)
+    if task == "place":
+        return tokens, tokens[:, config.place, None].expand_as(tokens)
+    if task == "back":
+        answers = tokens.roll(config.places_back, dims=1)
+        answers[:, : config.places_back] = NO_ANSWER
+        return tokens, answers
+    place = torch.randint(length, (size, 1), generator=generator)
+    tokens = tokens.scatter(1, place, config.num_symbols)  # the mark
+    return tokens, (place < torch.arange(length)).long().scatter(1, place, NO_ANSWER)
+
+
+class Tagger(nn.Module):
+    """A Transformer encoder that answers at every place.
+
+    Args:
+        config: sizes.
+        encoding: one of `ENCODINGS`.
+    """
+
+    def __init__(self, config, encoding):
+        super().__init__()
+        h, heads = config.num_hiddens, config.num_heads
+        self.embedding = nn.Embedding(config.num_symbols + 1, h)
+        self.blks = nn.ModuleList(
+            TransformerEncoderBlock(h, 2 * h, heads, norm_first=True) for _ in range(config.num_blks)
+        )
+        self.norm = nn.LayerNorm(h)
+        self.dense = nn.Linear(h, config.num_symbols)
+        self.absolute, self.rotary = nn.Identity(), None
+        self.relative = nn.ModuleList()  # one for each block, or one for all of them
+        if encoding == "sinusoidal":
+            self.absolute = position.PositionalEncoding(h, max_len=config.longest)
+        elif encoding == "learned":  # rows past the trained length exist, and stay random
+            self.absolute = position.LearnedPositionalEncoding(h, max_len=max(config.beyond))
+            nn.init.normal_(self.absolute.P)  # as large as the embeddings
+        elif encoding == "shaw":
+            self.relative.extend(position.RelativePositionEmbedding(h // heads, config.max_offset) for _ in self.blks)
+        elif encoding == "t5":
+            self.relative.append(position.RelativePositionBias(heads, config.num_buckets, config.max_distance))
+        elif encoding == "rotary":
+            self.rotary = position.rotary
+        self.encoding = encoding
+
+    def forward(self, tokens):
+        """Tokens (B, N) to logits (B, N, num_symbols)."""
+        X = self.absolute(self.embedding(tokens))
+        for i, blk in enumerate(self.blks):
+            bias = None
+            if self.encoding == "shaw":
+                bias = self.relative[i].scores
+            elif self.encoding == "t5":
+                bias = self.relative[0](tokens.shape[1])
+            X = blk(X, score_bias=bias, rotary=self.rotary)
+        return self.dense(self.norm(X))
+
+
+def train(model, task, config, seed, device):
+    """Train on lengths drawn evenly; returns the losses of all steps."""
+    model.to(device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.lr, weight_decay=0.01, fused=True)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.lr, total_steps=config.steps, pct_start=0.1)
+    generator, losses = torch.Generator().manual_seed(seed), []
+    for _ in range(config.steps):
+        length = int(torch.randint(config.shortest, config.longest + 1, (1,), generator=generator))
+        tokens, answers = draw(task, length, config.batch_size, config, generator)
+        loss = F.cross_entropy(model(tokens.to(device)).flatten(0, 1), answers.to(device).flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.detach())
+    return torch.stack(losses).tolist()
+
+
+@torch.no_grad()
+def accuracy(model, task, length, config, device):
+    """Share of right answers at one length, on sequences that are the same for every model."""
+    generator = torch.Generator().manual_seed(10_000 + length)
+    tokens, answers = (x.to(device) for x in draw(task, length, config.test_size, config, generator))
+    asked = answers != NO_ANSWER
+    return (model.eval()(tokens).argmax(-1) == answers)[asked].double().mean().item()
+
+
+def learn(task, encoding, config, seed, device):
+    """Train one model and score it at every length. Returns: dict for JSON."""
+    torch.manual_seed(seed)
+    model = Tagger(config, encoding)
+    losses = train(model, task, config, seed, device)
+    lengths = (*config.within, *config.beyond)
+    return {
+        "losses": means(losses, max(1, config.steps // 50)),
+        "accuracy": {str(length): accuracy(model, task, length, config, device) for length in lengths},
+    }
+
+
+def run(config, device, parts=None):
+    """Train every encoding on every task with every seed; ``parts`` are those of `Parts`.
+
+    Returns:
+        dict with ``metrics``: ``accuracy[task][encoding][length]`` as a list over seeds, and their means over seeds and
+        lengths, ``within[task][encoding]`` and ``beyond[task][encoding]``; and ``curves``, training losses of the
+        first seed, each the mean of ``steps // 50`` steps.
+    """
+    parts = parts or Parts()
+    scores, curves = {}, {}
+    for task in config.tasks:
+        for name in config.encodings:
+            by_length = scores.setdefault(task, {}).setdefault(name, {})
+            for seed in config.seeds:
+                found = parts(f"{task}-{name}-{seed}", learn, task, name, config, seed, device)
+                curves.setdefault(f"{task}_{name}", found["losses"])
+                for length, score in found["accuracy"].items():
+                    by_length.setdefault(length, []).append(score)
+    metrics = {"accuracy": scores}
+    for side in ("within", "beyond"):
+        metrics[side] = {
+            task: {
+                name: mean(score for length in getattr(config, side) for score in by_length[str(length)])
+                for name, by_length in ways.items()
+            }
+            for task, ways in scores.items()
+        }
+    task, longest = config.tasks[0], config.beyond[-1]
+    found = ", ".join(f"{name} {mean(scores[task][name][str(longest)]):.2f}" for name in config.encodings)
+    metrics["headline"] = (
+        f"share right on {task!r} at {longest} tokens after training on up to {config.longest}: {found}"
+    )
+    return {"metrics": metrics, "curves": curves}
