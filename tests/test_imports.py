@@ -165,7 +165,10 @@ def privates_of(path):
     return found
 
 
-@pytest.mark.parametrize("folder", [ROOT / "benchmarks", PACKAGE / "lab"], ids=lambda folder: folder.name)
+FOLDERS = [ROOT / "benchmarks", PACKAGE / "lab", PACKAGE / "experiments"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_what_runs_and_measures_takes_no_privates(folder):
     paths = sorted(folder.rglob("*.py"))
     assert paths and {str(path): found for path in paths if (found := privates_of(path))} == {}

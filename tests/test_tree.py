@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import d2lmini
+from d2lmini.experiments import SUBJECTS
 
 PACKAGE, TESTS = Path(d2lmini.__file__).parent, Path(__file__).parent
 ROOT = TESTS.parent
@@ -33,7 +34,7 @@ ELSEWHERE = {
 # one test goes through all files of such a folder
 EACH = {
     "exercises": "exercises/test_promises.py",
-    "experiments": "experiments/test_experiments.py",
+    **{f"experiments/{subject}": "experiments/test_experiments.py" for subject in SUBJECTS},
     "figures/diagrams": "figures/test_diagrams.py",
 }
 

@@ -1,12 +1,46 @@
-"""Experiments, one module each; `d2lmini.lab` says what an experiment is, runs it and records it."""
+"""Experiments by subject; `d2lmini.lab` says what an experiment is, runs it and records it.
 
-import pkgutil
+``from d2lmini.experiments import vision_vit`` finds an experiment in the folder of its subject. The other modules of a
+folder are what its experiments share.
+"""
+
 from importlib import import_module
+
+SUBJECTS = {
+    "attention": [
+        "associative_recall",
+        "attention_cost",
+        "decoding_cost",
+        "head_count",
+        "head_roles",
+        "pooling_fashion_mnist",
+        "position_encodings",
+    ],
+    "translation": ["translation_bahdanau", "translation_d2l", "translation_transformer", "translation_width"],
+    "optimisation": ["depth_by_rate", "optimisers"],
+    "vision": [
+        "clip",
+        "data_size",
+        "image_gpt",
+        "vision_cnn",
+        "vision_d2l",
+        "vision_davit",
+        "vision_swin",
+        "vision_vit",
+    ],
+    "tokenization": ["tokenizer_comparison"],
+    "bert": ["bert_pairs", "bert_pretrain", "bert_qa", "bert_sentiment", "bert_tagging"],
+    "t5": ["t5_pretrain", "t5_tasks"],
+    "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context"],
+    "laws": ["scaling"],
+    "abilities": ["chain_of_thought", "in_context", "in_context_sizes", "induction", "instruct"],
+}
+_HOME = {name: subject for subject, names in SUBJECTS.items() for name in names}
 
 
 def names():
     """Names of the experiments, sorted."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return sorted(_HOME)
 
 
 def find(name):
@@ -15,6 +49,16 @@ def find(name):
     Raises:
         ValueError: there is none of that name.
     """
-    if name not in names():
+    if name not in _HOME:
         raise ValueError(f"there is no experiment {name!r}, only {', '.join(names())}")
-    return import_module(f"{__name__}.{name}")
+    return import_module(f"{__name__}.{_HOME[name]}.{name}")
+
+
+def __getattr__(name):
+    if name in _HOME:
+        return find(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_HOME})

@@ -31,7 +31,7 @@ class DepthRateMap(Figure):
     Raises:
         ValueError: the record is not of this experiment, is incomplete, or there is no such recipe, depth or rate.
 
-    Source: the recipes are those of `d2lmini.experiments.depth_by_rate`, which names where each comes from.
+    Source: the recipes are those of `depth_by_rate` among the experiments, which names where each comes from.
     """
 
     name = "depth_rate_map"

@@ -144,7 +144,9 @@ def unrepeatable(record):
         return found
     if git("cat-file", "-t", commit) != "commit":
         return [*found, f"its commit {commit} is not in the history"]
-    code = git("show", f"{commit}:d2lmini/experiments/{name}.py")
+    files = (git("ls-tree", "-r", "--name-only", commit, "d2lmini/experiments/") or "").splitlines()
+    path = next((file for file in files if Path(file).name == f"{name}.py"), None)  # in a folder, or when they had none
+    code = path and git("show", f"{commit}:{path}")
     if code is None:
         return [*found, f"its commit {commit} does not hold the experiment"]
     if f'"{preset}"' not in code:

@@ -195,6 +195,14 @@ def test_a_clean_record_can_be_repeated(record, repository):
     assert reasons(begun_at=first) == [f"it was begun at commit {first} and ended at {second}"]
 
 
+def test_a_record_from_before_the_experiments_had_folders_can_be_repeated(record, repository, tmp_path):
+    (tmp_path / "d2lmini" / "experiments" / "toys").mkdir()
+    repository("mv", "d2lmini/experiments/toy.py", "d2lmini/experiments/toys/toy.py")
+    repository("commit", "-qm", "toys")
+    for commit in repository("rev-list", "HEAD").split()[:2]:  # with the folder, and before it
+        assert results.unrepeatable(record | {"source": {"commit": commit, "dirty": False}}) == []
+
+
 def test_without_history_the_record_is_believed(record, monkeypatch, tmp_path):
     monkeypatch.setattr(results, "ROOT", tmp_path)
     assert results.unrepeatable(record | {"source": {"commit": "a" * 40, "dirty": False}}) == []

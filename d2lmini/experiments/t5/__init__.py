@@ -1,0 +1,9 @@
+"""Experiments on encoder-decoders that read and write text: T5's pretraining and its tasks.
+
+What they share:
+
+    text_to_text.py     tokens with sentinels, a recipe, training on pairs of texts, answers
+    text_objectives.py  what T5 may be pretrained with
+    text_tasks.py       tasks as text to text
+    answer_scores.py    how answers are scored, with standard errors
+"""

@@ -1,0 +1,1 @@
+"""Experiments on tokens: words, pieces and bytes."""

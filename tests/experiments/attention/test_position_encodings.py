@@ -1,0 +1,62 @@
+"""The experiment of chapter 06: its tasks ask what they say, and its models differ in the encoding alone."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from d2lmini.experiments import position_encodings as experiment
+from d2lmini.experiments.attention.position_encodings import ENCODINGS, NO_ANSWER, Config, Tagger
+
+CONFIG = Config()
+
+
+def draw(task, length=9, size=20):
+    return experiment.draw(task, length, size, CONFIG, torch.Generator().manual_seed(0))
+
+
+def test_back_asks_for_the_token_three_places_before():
+    tokens, answers = draw("back")
+    assert (answers[:, :3] == NO_ANSWER).all() and torch.equal(answers[:, 3:], tokens[:, :-3])
+
+
+def test_place_asks_for_one_place_everywhere():
+    tokens, answers = draw("place")
+    assert all((row == line[3]).all() for line, row in zip(tokens, answers, strict=True))
+
+
+def test_side_asks_whether_the_mark_comes_before():
+    for line, row in zip(*draw("side"), strict=True):
+        (mark,) = (line == CONFIG.num_symbols).nonzero().flatten().tolist()
+        assert row.tolist() == [NO_ANSWER if t == mark else int(mark < t) for t in range(9)]
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_only_the_model_without_positions_is_equivariant(name):
+    torch.manual_seed(0)
+    model, tokens = Tagger(CONFIG, name), draw("back")[0]
+    same = torch.allclose(model(tokens.flip(1)).flip(1), model(tokens), atol=1e-5)
+    assert same == (name == "none")
+    assert model(tokens).shape == (20, 9, CONFIG.num_symbols)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_model_takes_lengths_beyond_those_of_training(name):
+    assert Tagger(CONFIG, name)(draw("back", max(CONFIG.beyond))[0]).isfinite().all()
+
+
+def test_accuracy_counts_the_places_that_are_asked():
+    class Oracle(torch.nn.Module):
+        def forward(self, tokens):
+            return torch.nn.functional.one_hot(tokens.roll(3, 1), CONFIG.num_symbols).float()
+
+    assert experiment.accuracy(Oracle(), "back", 16, CONFIG, "cpu") == 1.0
+    assert experiment.accuracy(Oracle(), "place", 16, CONFIG, "cpu") < 0.3
+
+
+@pytest.mark.train
+def test_training_lowers_the_loss():
+    config = dataclasses.replace(CONFIG, steps=60)
+    torch.manual_seed(0)
+    losses = experiment.train(Tagger(config, "shaw"), "back", config, 0, "cpu")
+    assert sum(losses[-10:]) < 0.85 * sum(losses[:10])
