@@ -1,8 +1,10 @@
 """A run in parts: what is finished is kept in a folder, so that a run that was killed or cut goes on from there.
 
-<folder>/run.json          what is run: experiment, configuration, device, commit
-         <part>.json       what a finished part gave
-         <part>/step-...   the checkpoint of the training in it, as `d2lmini.training.checkpoint` writes it
+In the folder:
+
+    run.json          what is run: experiment, configuration, device, commit
+    <part>.json       what a finished part gave
+    <part>/step-...   the checkpoint of the training in it, as `d2lmini.training.checkpoint` writes it
 """
 
 import json

@@ -5,7 +5,8 @@ The loop knows no model, the model knows no data. What belongs to which file:
     module.py       Module, Classifier      what a model is to the loop
     data_module.py  DataModule              what data are to it
     trainer.py      Trainer                 the loop
-    options.py      what its arguments have to be
+    options.py      what it is given has to be
+    pace.py         the clock and the bar of a run
     schedules.py    the learning rate over the steps
     optimizers.py   Muon and AdamW as one
     batches.py      the order of the batches, the same after a restart and shared among processes

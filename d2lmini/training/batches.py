@@ -6,6 +6,7 @@ order of the batches, and going through the first batches again brings a restart
 """
 
 import random
+from itertools import islice
 
 import numpy as np
 import torch
@@ -87,6 +88,13 @@ def epoch_batches(loader, seed, epoch, skip=0):
             skip -= 1
             continue
         yield batch
+
+
+def in_groups(batches, size):
+    """Lists of ``size`` batches, the last one of what is left."""
+    batches = iter(batches)
+    while group := list(islice(batches, size)):
+        yield group
 
 
 def _parts(loader):

@@ -77,6 +77,13 @@ def make_accelerator(num_gpus, precision):
     return Accelerator(mixed_precision=PRECISIONS[precision], cpu=not cuda, kwargs_handlers=[unused]), precision
 
 
+def sum_over_processes(accelerator, value):
+    """The sum of a number or tensor over the processes."""
+    if accelerator.num_processes == 1:
+        return value
+    return accelerator.reduce(torch.as_tensor(value, device=accelerator.device), "sum")
+
+
 class Steps(nn.Module):
     """A model's two steps behind one ``forward``, which is where accelerate attaches precision and processes."""
 

@@ -1,8 +1,45 @@
 """Why a loss or a gradient is not finite: what was looked at, from the most certain cause to the least."""
 
+import math
 import statistics
 
 import torch
+
+from .batches import epoch_batches
+
+_MOST_SKIPPED = 25  # steps in a row that fp16 may leave out while it looks for a scale
+
+
+def refuse_step(trainer, group, loss, norm, lr, weight):
+    """Raises where the parameters would be spoilt by a step; the other arguments are those of `explain`.
+
+    Raises:
+        FloatingPointError: the loss or the norm of the gradient is not finite.
+    """
+    finite_loss, finite_norm = torch.tensor([loss, norm]).isfinite().tolist()
+    # fp16 leaves out a step with too large gradients by itself, and scales the next one less
+    before = trainer.history["grad_norm"][-_MOST_SKIPPED:]
+    skips = trainer.used_precision == "fp16" and before.count(None) < _MOST_SKIPPED
+    if finite_loss and (finite_norm or skips):
+        return
+    trainer.optim.zero_grad()
+    what = f"the norm of the gradient is {norm}" if finite_loss else f"the loss is {loss}"
+    cause = explain(group, trainer.model, trainer.history, trainer.used_precision, lr, weight)
+    raise FloatingPointError(f"{what} in step {trainer.step + 1} (epoch {trainer.epoch + 1}): {cause}")
+
+
+def refuse_validation(trainer, values):
+    """Raises where a mean over the validation data, by its name in a dict, is not finite.
+
+    Raises:
+        FloatingPointError: it is not.
+    """
+    for name, value in values.items():
+        if not math.isfinite(value):
+            batches = epoch_batches(trainer.val_dataloader, trainer.data_seed, trainer.epoch)
+            cause = explain_validation(batches, trainer.model, trainer.used_precision)
+            where = f"after step {trainer.step} (epoch {trainer.epoch + 1})"
+            raise FloatingPointError(f"{name} is {value} {where}: {cause}")
 
 
 def explain(batches, model, history, precision, lr, weight):

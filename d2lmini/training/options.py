@@ -1,10 +1,13 @@
-"""What the arguments of a `Trainer` and the loaders of its data have to be."""
+"""What a `Trainer` is given has to be: its arguments, the model and the data, and what these return."""
 
 import math
 import os
 from numbers import Integral, Real
 
+import torch
+
 from .device import PRECISIONS
+from .module import Module
 
 _COUNTS = ("max_epochs", "accumulate", "checkpoint_every", "max_steps")
 _MAY_BE_NONE = {"checkpoint_every", "max_steps", "max_seconds", "schedule", "seed", "checkpoint"}
@@ -63,3 +66,32 @@ def check_loader(loader, kind):
         ) from None
     if num_batches == 0:
         raise ValueError(f"the {kind} data have no batches: no examples, or fewer than a batch with drop_last=True?")
+
+
+def check_fit(model, data):
+    """Raises TypeError where these are no `Module` and no `DataModule`."""
+    if not isinstance(model, Module):
+        raise TypeError(f"the model is a {type(model).__name__}, expected a d2lmini.Module")
+    if not (hasattr(data, "train_dataloader") and hasattr(data, "val_dataloader")):
+        raise TypeError(f"the data are a {type(data).__name__}, expected a d2lmini.DataModule")
+
+
+def check_optimizer(optimizer, model):
+    """Raises TypeError where what a model configured is no optimizer."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(
+            f"{type(model).__name__}.configure_optimizers returned a {type(optimizer).__name__}, "
+            "expected a torch.optim.Optimizer"
+        )
+
+
+def check_loss(loss, model):
+    """The loss that a model's training step returned, of shape ().
+
+    Raises:
+        TypeError: it is not one number.
+    """
+    if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+        what = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else repr(loss)
+        raise TypeError(f"{type(model).__name__}.training_step returned {what}, expected a scalar loss")
+    return loss.reshape(())

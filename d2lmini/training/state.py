@@ -155,7 +155,7 @@ def _states(trainer):
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
 
     options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-    return get_state_dict(trainer._steps, trainer.optim.optimizer, options=options)
+    return get_state_dict(trainer.prepared_model, trainer.optim.optimizer, options=options)
 
 
 def _set_states(trainer, path, optimizer):
@@ -171,7 +171,7 @@ def _set_states(trainer, path, optimizer):
     weights = {f"model.{name}": value for name, value in load_file(path).items()}
     options = StateDictOptions(full_state_dict=True)
     set_state_dict(
-        trainer._steps,
+        trainer.prepared_model,
         trainer.optim.optimizer,
         model_state_dict=weights,
         optim_state_dict=optimizer,

@@ -1,26 +1,22 @@
-"""The loop: it knows no model and no data, only `Module` and `DataModule`."""
+"""The loop: it knows no model and no data, only `Module` and `DataModule`.
 
-import math
-import sys
-import time
+What surrounds it is called by name: `state` keeps and restores a run, `curves` draws it, `pace` tells its time,
+`diagnosis` refuses what is not finite, `batches` and `device` share the work among processes.
+"""
+
 from contextlib import nullcontext
-from itertools import islice
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
-from ..shell import in_notebook
 from ..utils import HyperParameters
-from . import state
-from .batches import epoch_batches, is_repeat, share
+from . import diagnosis, state
+from .batches import epoch_batches, in_groups, is_repeat, share
 from .curves import Curves
-from .device import Steps, make_accelerator
-from .diagnosis import explain, explain_validation
-from .module import Module
-from .options import check_loader, check_options
+from .device import Steps, make_accelerator, sum_over_processes
+from .options import check_fit, check_loader, check_loss, check_optimizer, check_options
+from .pace import Clock, progress_bar
 
-_MOST_SKIPPED = 25  # steps in a row that fp16 may leave out while it looks for a scale
 _PER_STEP = ("step", "epoch", "train_loss", "lr", "grad_norm", "seconds")
 
 
@@ -98,39 +94,132 @@ class Trainer(HyperParameters):
             CheckpointError: the checkpoint is damaged, foreign, or of another model, data or configuration, or the
                 folder cannot be written, or another run is at work in it.
         """
-        if not isinstance(model, Module):
-            raise TypeError(f"the model is a {type(model).__name__}, expected a d2lmini.Module")
-        if not (hasattr(data, "train_dataloader") and hasattr(data, "val_dataloader")):
-            raise TypeError(f"the data are a {type(data).__name__}, expected a d2lmini.DataModule")
+        check_fit(model, data)
         self.model, self.data = model, data
         self.accelerator, self.used_precision = make_accelerator(self.num_gpus, self.precision)
         with state.claimed_folder(self):
-            self._fit(model, data)
+            self.prepare()
+            try:
+                while self.epoch < self.max_epochs and (self.batch or not self.must_stop()):
+                    if not self.fit_epoch():
+                        break
+            finally:
+                self.bar.close()
+                model.eval()
 
-    def _fit(self, model, data):
+    def fit_epoch(self):
+        """Trains to the end of the epoch, or until the run has to stop, and validates.
+
+        Returns:
+            Whether the epoch came to its end.
+        """
+        self.model.train()
+        batches = epoch_batches(self.train_dataloader, self.data_seed, self.epoch, skip=self.batch)
+        for group in in_groups(batches, self.accumulate):
+            if self.must_stop():
+                self.save()  # before it validates: a run that goes on from here has no validation too many
+                self.validate(self.epoch + self.batch / self.num_train_batches)
+                return False
+            if self.checkpoint_every and self.step and self.step % self.checkpoint_every == 0:
+                self.save()
+            self.fit_step(group)
+        self.validate(self.epoch + 1)
+        self.epoch, self.batch = self.epoch + 1, 0
+        for callback in self.callbacks:
+            callback(self)
+        self.save()
+        return True
+
+    def fit_step(self, group):
+        """One update of the parameters by a group of batches."""
+        weights = [self._weigh(batch, self.train_dataloader, self.batch + i) for i, batch in enumerate(group)]
+        group = [self.prepare_batch(batch) for batch in group]
+        lr = self.scheduler.get_last_lr()[0]
+        loss, total = self.backward(group, weights)
+        norm = self.clip_gradients(self.gradient_clip_val or float("inf"), self.prepared_model)
+        # here alone the loop waits for the device
+        loss, norm = torch.stack([self._over_processes(loss), norm.to(loss)]).tolist()
+        diagnosis.refuse_step(self, group, loss, norm, lr, total)
+        self.optim.step()
+        self.optim.zero_grad()
+        self.scheduler.step()
+        self.count(group, loss, norm, lr)
+
+    def backward(self, group, weights):
+        """Adds up the gradients of a group of batches, each by its weight.
+
+        Returns:
+            The loss of the group in this process, and the weights' sum over all of them: scalar tensors.
+        """
+        processes = self.accelerator.num_processes
+        total = torch.as_tensor(self._over_processes(sum(weights)))
+        loss = 0.0
+        for i, (batch, weight) in enumerate(zip(group, weights, strict=True), start=1):
+            self._weight = weight
+            with nullcontext() if i == len(group) else self.accelerator.no_sync(self.prepared_model):
+                part = check_loss(self.prepared_model(batch, train=True), self.model)
+                if len(group) * processes > 1:  # backward passes add up, and processes take their mean
+                    part = part * (weight * processes / total).to(part)
+                self.accelerator.backward(part)
+            loss = loss + part.detach().double() / processes
+        return loss, total
+
+    def validate(self, epochs):
+        """Scores the validation data, where there are any, after so many epochs, and writes the means down."""
+        if self.val_dataloader is None:
+            return
+        self.model.eval()
+        for i, batch in enumerate(epoch_batches(self.val_dataloader, self.data_seed, self.epoch)):
+            self._weight = self._weigh(batch, self.val_dataloader, i)
+            with torch.no_grad():
+                self.prepared_model(self.prepare_batch(batch), train=False)
+            self.val_batch_idx += 1
+        values = {f"val_{key}": value for key, value in self.curves.validated(epochs).items()}
+        diagnosis.refuse_validation(self, values)
+        for name, value in {"val_step": self.step, "val_epoch": epochs, **values}.items():
+            self.history.setdefault(name, []).append(value)
+
+    def save(self):
+        """Writes a checkpoint, where there is a folder for it."""
+        state.save(self)
+
+    def must_stop(self):
+        """Whether the run ends here, though there is more to train on."""
+        return self.should_stop or self.late or self.step >= (self.max_steps or float("inf"))
+
+    def count(self, group, loss, norm, lr):
+        """Counts a step and writes down what it gave."""
+        self.step += 1
+        self.batch += len(group)
+        self.train_batch_idx += len(group)
+        self.late = bool(self.max_seconds and self._over_processes(int(self.clock.is_up)))
+        norm = norm if norm < float("inf") else None
+        values = (self.step, self.epoch + 1, loss, lr, norm, self.clock.seconds)
+        for name, value in zip(_PER_STEP, values, strict=True):
+            self.history[name].append(value)
+        self.curves.trained(self.train_batch_idx)
+        self.bar.set_description(f"epoch {self.epoch + 1}/{self.max_epochs}", refresh=False)
+        self.bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+        self.bar.update()
+
+    def prepare(self):
+        """Brings the data, the model and all that is counted to where the run begins, or goes on."""
         from accelerate.utils import broadcast_object_list, set_seed
 
         if self.seed is not None:
             set_seed(self.seed)
         self.data_seed = broadcast_object_list([int(torch.randint(2**62, ()))])[0]
         self.epoch = self.step = self.batch = self.train_batch_idx = self.val_batch_idx = 0
-        self.should_stop = self._late = False
+        self.should_stop = self.late = False
         self.history = {name: [] for name in (*_PER_STEP, "val_step", "val_epoch")}
-        self.prepare_data(data)
-        self.prepare_model(model)
+        self.prepare_data(self.data)
+        self.prepare_model(self.model)
         if self.seed is not None:
             set_seed(self.seed, device_specific=True)  # dropout differs from process to process
-        now = time.perf_counter()
-        self._start = now - state.restore(self)
-        self._deadline = now + (self.max_seconds or float("inf"))
-        self._curves.start(self.train_batch_idx)
-        self._bar = self._make_bar()
-        try:
-            while self.epoch < self.max_epochs and (self.batch or not self._must_stop()) and self.fit_epoch():
-                pass
-        finally:
-            self._bar.close()
-            model.eval()
+        self.clock = Clock(self.max_seconds)
+        self.clock.seconds_before = state.restore(self)
+        self.curves.start(self.train_batch_idx)
+        self.bar = progress_bar(self)
 
     def prepare_data(self, data):
         """Gets the loaders, and of each the part that this process works on."""
@@ -151,22 +240,18 @@ class Trainer(HyperParameters):
         model.trainer = self
         model.board.clear()
         model.board.xlabel = model.board.xlabel or "epoch"
-        self._curves = Curves(model, self.num_train_batches, self._take, self.accelerator.is_main_process)
+        self.curves = Curves(model, self.num_train_batches, self._take, self.accelerator.is_main_process)
         model.to(self.accelerator.device)
         if any(isinstance(parameter, nn.parameter.UninitializedParameter) for parameter in model.parameters()):
             self._size_lazy_layers()
         optimizer = model.configure_optimizers()
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise TypeError(
-                f"{type(model).__name__}.configure_optimizers returned a {type(optimizer).__name__}, "
-                "expected a torch.optim.Optimizer"
-            )
+        check_optimizer(optimizer, model)
         self.config = state.configuration(self, optimizer)
         schedule = self.schedule or (lambda step: 1.0)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: schedule(done + 1))
         if self.compile:
             model.compile(**(self.compile if isinstance(self.compile, dict) else {}))
-        self._steps, self.optim = self.accelerator.prepare(Steps(model), optimizer)
+        self.prepared_model, self.optim = self.accelerator.prepare(Steps(model), optimizer)
 
     def prepare_batch(self, batch):
         """The batch, on the device."""
@@ -190,137 +275,19 @@ class Trainer(HyperParameters):
 
     def record(self, key, value, train):
         """Takes a value of the current batch; `Module.plot` calls it."""
-        (self._curves.train if train else self._curves.val).add(key, value, self._weight)
-
-    def fit_epoch(self):
-        """Trains to the end of the epoch, or until the run has to stop, and validates.
-
-        Returns:
-            Whether the epoch came to its end.
-        """
-        self.model.train()
-        stream = epoch_batches(self.train_dataloader, self.data_seed, self.epoch, skip=self.batch)
-        group = list(islice(stream, self.accumulate))
-        while group and not self._must_stop():
-            self._step(group)
-            group = list(islice(stream, self.accumulate))
-            if group and self.checkpoint_every and self.step % self.checkpoint_every == 0:
-                self.save()
-        if group:
-            # saved before it validates: a run that goes on from here has no validation too many
-            self.save()
-            self._validate(self.epoch + self.batch / self.num_train_batches)
-            return False
-        self._validate(self.epoch + 1)
-        self.epoch, self.batch = self.epoch + 1, 0
-        for callback in self.callbacks:
-            callback(self)
-        self.save()
-        return True
-
-    def save(self):
-        """Writes a checkpoint, where there is a folder for it."""
-        state.save(self)
-
-    def _step(self, group):
-        """One update of the parameters by a group of batches."""
-        weights = [self._weigh(batch, self.train_dataloader, self.batch + i) for i, batch in enumerate(group)]
-        group = [self.prepare_batch(batch) for batch in group]
-        lr, processes = self.scheduler.get_last_lr()[0], self.accelerator.num_processes
-        total = torch.as_tensor(self._over_processes(sum(weights)))
-        loss = 0.0
-        for i, (batch, weight) in enumerate(zip(group, weights, strict=True), start=1):
-            self._weight = weight
-            with nullcontext() if i == len(group) else self.accelerator.no_sync(self._steps):
-                part = self._loss(batch)
-                if len(group) * processes > 1:  # backward passes add up, and processes take their mean
-                    part = part * (weight * processes / total).to(part)
-                self.accelerator.backward(part)
-            loss = loss + part.detach().double() / processes
-        norm = self.clip_gradients(self.gradient_clip_val or float("inf"), self._steps)
-        # here alone the loop waits for the device
-        loss, norm = torch.stack([self._over_processes(loss), norm.to(loss)]).tolist()
-        self._check(loss, norm, group, lr, total)
-        self.optim.step()
-        self.optim.zero_grad()
-        self.scheduler.step()
-        self.step += 1
-        self.batch += len(group)
-        self.train_batch_idx += len(group)
-        now = time.perf_counter()
-        self._late = bool(self.max_seconds and self._over_processes(int(now >= self._deadline)))
-        norm = norm if norm < float("inf") else None
-        for name, value in zip(_PER_STEP, (self.step, self.epoch + 1, loss, lr, norm, now - self._start), strict=True):
-            self.history[name].append(value)
-        self._curves.trained(self.train_batch_idx)
-        self._bar.set_description(f"epoch {self.epoch + 1}/{self.max_epochs}", refresh=False)
-        self._bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-        self._bar.update()
-
-    def _loss(self, batch):
-        loss = self._steps(batch, train=True)
-        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-            what = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else repr(loss)
-            raise TypeError(f"{type(self.model).__name__}.training_step returned {what}, expected a scalar loss")
-        return loss.reshape(())
-
-    def _check(self, loss, norm, group, lr, weight):
-        """Raises where the parameters would be spoilt by the step."""
-        finite_loss, finite_norm = torch.tensor([loss, norm]).isfinite().tolist()
-        # fp16 leaves out a step with too large gradients by itself, and scales the next one less
-        before = self.history["grad_norm"][-_MOST_SKIPPED:]
-        skips = self.used_precision == "fp16" and before.count(None) < _MOST_SKIPPED
-        if finite_loss and (finite_norm or skips):
-            return
-        self.optim.zero_grad()
-        what = f"the norm of the gradient is {norm}" if finite_loss else f"the loss is {loss}"
-        cause = explain(group, self.model, self.history, self.used_precision, lr, weight)
-        raise FloatingPointError(f"{what} in step {self.step + 1} (epoch {self.epoch + 1}): {cause}")
-
-    def _validate(self, epochs):
-        if self.val_dataloader is None:
-            return
-        self.model.eval()
-        for i, batch in enumerate(epoch_batches(self.val_dataloader, self.data_seed, self.epoch)):
-            self._weight = self._weigh(batch, self.val_dataloader, i)
-            with torch.no_grad():
-                self._steps(self.prepare_batch(batch), train=False)
-            self.val_batch_idx += 1
-        values = {f"val_{key}": value for key, value in self._curves.validated(epochs).items()}
-        self._check_validation(values)
-        for name, value in {"val_step": self.step, "val_epoch": epochs, **values}.items():
-            self.history.setdefault(name, []).append(value)
-
-    def _check_validation(self, values):
-        """Raises where a mean over the validation data is not finite."""
-        for name, value in values.items():
-            if not math.isfinite(value):
-                batches = epoch_batches(self.val_dataloader, self.data_seed, self.epoch)
-                cause = explain_validation(batches, self.model, self.used_precision)
-                raise FloatingPointError(f"{name} is {value} after step {self.step} (epoch {self.epoch + 1}): {cause}")
+        (self.curves.train if train else self.curves.val).add(key, value, self._weight)
 
     def _weigh(self, batch, loader, index):
         return 0 if is_repeat(loader, index) else self.model.batch_weight(batch)
 
     def _over_processes(self, value):
-        """The sum of a number or tensor over the processes."""
-        if self.accelerator.num_processes == 1:
-            return value
-        return self.accelerator.reduce(torch.as_tensor(value, device=self.accelerator.device), "sum")
+        return sum_over_processes(self.accelerator, value)
 
     def _take(self, means):
         return means.take(self.accelerator.device, self._over_processes)
-
-    def _must_stop(self):
-        return self.should_stop or self._late or self.step >= (self.max_steps or float("inf"))
 
     def _size_lazy_layers(self):
         self.model.eval()
         batch = next(epoch_batches(self.train_dataloader, self.data_seed, 0))
         with torch.no_grad():
             self.model(*self.prepare_batch(batch)[:-1])
-
-    def _make_bar(self):
-        total = self.max_epochs * -(-self.num_train_batches // self.accumulate)
-        quiet = in_notebook() or not sys.stderr.isatty() or not self.accelerator.is_main_process
-        return tqdm(total=min(total, self.max_steps or total), initial=self.step, disable=quiet, unit="step")

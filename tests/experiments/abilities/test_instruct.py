@@ -169,6 +169,6 @@ def test_imitation_looks_at_the_chosen_alone():
     ],
 )
 def test_bad_input_is_told_before_anything_is_trained(wrong, message, monkeypatch):
-    monkeypatch.setattr(instruct._language, "train", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr(instruct.language, "train", lambda *_, **__: pytest.fail("trained"))
     with pytest.raises(ValueError, match=message):
         instruct.run(replace(PRESETS["smoke"], **wrong), CPU)

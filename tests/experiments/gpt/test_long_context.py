@@ -193,14 +193,14 @@ def test_lengths_that_do_not_fit_are_refused():
 @pytest.mark.train
 def test_what_is_trained_for_longer_begins_with_what_was_trained(monkeypatch):
     """Where more training changes nothing, all is as at test time; and each training has rotations of its own."""
-    train, rotations = long_context._language.train, {}
+    train, rotations = long_context.language.train, {}
 
     def spied(recipe, *args, name, **options):
         model, history = train(recipe, *args, name=name, **options)
         rotations[name] = (model.rotary.way, model.rotary.factor, recipe.model.max_len)
         return model, history
 
-    monkeypatch.setattr(long_context._language, "train", spied)
+    monkeypatch.setattr(long_context.language, "train", spied)
     config = replace(CONFIG, positions=("rotary",), tune_lr=0.0, tune_steps=1)
     metrics = long_context.run(config, torch.device("cpu"))["metrics"]
     assert rotations == {
