@@ -151,6 +151,7 @@ def test_an_interval_is_of_the_middle():
         ([[1e3, 2e3, 4e3]], [3.0, 2.0, 1.0], {"floor": -1.0}, "floor is -1.0"),
         ([[1e3, 2e3, 4e3]], [3.0, 2.0, 1.0], {"delta": 0.0}, "delta is 0.0"),
         ([], [], {}, "0 runs"),
+        ([[1e3, 2e3, 4e3, 8e3]], [3.0] * 4, {}, "all losses are 3: .* no floor can be told"),
     ],
 )
 def test_bad_input(variables, losses, options, message):
