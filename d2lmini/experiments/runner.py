@@ -183,9 +183,11 @@ def run(name, preset="cpu", device=None, out=None, checkpoint=None, max_minutes=
         execute(name, preset, device, checkpoint, max_minutes)
         return path
     half = path.with_name(f".{path.name}.{os.getpid()}")
+    half.touch()  # hours before it is written: whether it can be
+    half.unlink()  # a run that is killed leaves nothing
+    text = dump(execute(name, preset, device, checkpoint, max_minutes))
     try:
-        with open(half, "w", encoding="utf-8") as stream:
-            stream.write(dump(execute(name, preset, device, checkpoint, max_minutes)))
+        half.write_text(text, encoding="utf-8")
         os.replace(half, path)
     finally:
         half.unlink(missing_ok=True)
