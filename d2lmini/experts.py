@@ -76,7 +76,7 @@ class SwitchFFN(nn.Module):
 
     def __init__(self, ffn_num_hiddens, num_hiddens, num_experts, capacity_factor=1.25):
         super().__init__()
-        if num_experts < 1 or (capacity_factor is not None and capacity_factor <= 0):
+        if num_experts < 1 or (capacity_factor is not None and not capacity_factor > 0):
             raise ValueError(
                 f"num_experts is {num_experts} and capacity_factor {capacity_factor}: expected at least 1, and a "
                 "number above 0 or None"

@@ -133,6 +133,6 @@ def test_copies_precision_and_bad_input():
     torch.testing.assert_close(found.float(), again(X), rtol=0.05, atol=0.05)
     assert switch.bfloat16()(X.bfloat16()).dtype == torch.bfloat16
     assert switch(X[:0].bfloat16()).shape == (0, T, h)
-    for wrong in ({"num_experts": 0}, {"capacity_factor": 0.0}):
+    for wrong in ({"num_experts": 0}, {"capacity_factor": 0.0}, {"capacity_factor": math.nan}):
         with pytest.raises(ValueError, match="expected at least 1, and a number above 0 or None"):
             SwitchFFN(FFN, h, **{"num_experts": N, **wrong})

@@ -197,6 +197,7 @@ def test_import_needs_no_notebook_and_no_matplotlib_and_loads_no_torch():
     assert out == ["False", "1.0", "True"]
 
 
+@pytest.mark.slow
 def test_import_takes_under_a_fifth_of_a_second_beyond_torch():
     # processor time, so that a busy machine does not matter; each round starts without any module of ours
     code = """

@@ -185,6 +185,7 @@ def test_use_svg_display_in_a_shell_asks_for_svg(monkeypatch):
     assert asked == ["svg"]
 
 
+@pytest.mark.slow
 def test_use_svg_display_without_ipython():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['IPython', 'ipywidgets', 'matplotlib_inline']));"

@@ -117,13 +117,18 @@ def penalise_repetition(logits, previous, penalty):
         (..., V).
 
     Raises:
-        ValueError: ``penalty`` is out of range.
+        ValueError: ``penalty`` is out of range, or a token is outside of the vocabulary.
 
     Source: Keskar et al. 2019 (CTRL), section 4.1, who divide always, which favours a token with a negative logit; the
     form here is that of the transformers library.
     """
     if not (penalty > 0 and math.isfinite(penalty)):
         raise ValueError(f"repetition_penalty is {penalty}, expected above 0, and finite")
+    if previous.numel() and previous.max() >= logits.shape[-1]:
+        raise ValueError(
+            f"previous holds the token {int(previous.max())}, expected at most {logits.shape[-1] - 1}: is it of "
+            "another vocabulary?"
+        )
     lower = torch.where(logits > 0, logits / penalty, logits * penalty)
     return torch.where(_occurring(previous, logits), lower, logits)
 
@@ -246,7 +251,7 @@ def _occurring(tokens, logits):
 
 
 def _check_k(k):
-    if k < 1 or k != int(k):
+    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
         raise ValueError(f"top_k is {k}, expected an integer, 1 or more")
 
 

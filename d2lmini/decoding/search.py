@@ -1,5 +1,7 @@
 """Search for a likely sequence: greedily, or with a beam."""
 
+import math
+
 import torch
 from torch.utils._pytree import tree_leaves
 
@@ -64,8 +66,8 @@ def beam_search(step, state, bos, eos, max_len, beam_size=4, length_penalty=0.0,
         allows fewer sequences, the others score minus infinity.
 
     Raises:
-        ValueError: as `greedy_search`, or ``beam_size`` is below 1, ``length_penalty`` negative, or ``num_return`` not
-            1 to ``beam_size``.
+        ValueError: as `greedy_search`, or ``beam_size`` is below 1, ``length_penalty`` negative or not finite, or
+            ``num_return`` not 1 to ``beam_size``.
 
     Source: D2L section 10.8.3; Wu et al. 2016 (GNMT), equation 14, for the penalty.
     """
@@ -89,8 +91,10 @@ def follow_groups(
     Returns:
         Tokens (B, G, num_return, max_len), the best first, scores (B, G, num_return), and the `Ends`.
     """
-    if length_penalty < 0:
-        raise ValueError(f"length_penalty is {length_penalty}, expected 0 or more: a negative one favours short ones")
+    if not (length_penalty >= 0 and math.isfinite(length_penalty)):
+        raise ValueError(
+            f"length_penalty is {length_penalty}, expected 0 or more, and finite: a negative one favours short ones"
+        )
     tokens = first_tokens(state, bos, max_len)  # (B,)
     B, G, K, device = len(tokens), num_groups, group_size, tokens.device
     ends = Ends(eos, device)

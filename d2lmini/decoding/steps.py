@@ -37,8 +37,8 @@ def reorder(state, index, *, keep=()):
 
 def first_tokens(state, bos, max_len=None):
     """The tokens (B,) that the first step gets; checks ``max_len``, where there is one."""
-    if max_len is not None and max_len < 1:
-        raise ValueError(f"max_len is {max_len}, expected at least 1")
+    if max_len is not None and (isinstance(max_len, bool) or not hasattr(max_len, "__index__") or max_len < 1):
+        raise ValueError(f"max_len is {max_len!r}, expected an integer, at least 1")
     if isinstance(bos, torch.Tensor) and bos.dim() == 1:
         return bos.long()
     tensors = [x for x in tree_leaves(state) if isinstance(x, torch.Tensor)]

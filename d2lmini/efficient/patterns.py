@@ -100,9 +100,10 @@ def global_mask(num_tokens, tokens, *, rows=True, columns=True, causal=False, de
 
     Source: UDL figures 12.15g (rows alone) and 12.15h; Beltagy et al. 2020, section 3.1.
     """
-    positions = list(range(tokens)) if isinstance(tokens, int) else [int(position) for position in tokens]
-    if not all(0 <= position < num_tokens for position in positions):
-        raise ValueError(f"tokens are {tokens}, expected a number up to {num_tokens}, or positions below it")
+    number = isinstance(tokens, int)
+    positions = list(range(tokens)) if number else [int(position) for position in tokens]
+    if (number and tokens < 0) or not all(0 <= position < num_tokens for position in positions):
+        raise ValueError(f"tokens are {tokens}, expected a number from 0 to {num_tokens}, or positions below it")
     mask = torch.zeros(_checked(num_tokens), num_tokens, dtype=torch.bool, device=device)
     if rows:
         mask[positions] = True

@@ -34,8 +34,8 @@ class PositiveRandomFeatures(nn.Module):
         if num_inputs < 1 or num_features < 1:
             raise ValueError(f"num_inputs is {num_inputs} and num_features {num_features}, expected at least 1")
         self.scale = 1 / math.sqrt(num_inputs) if scale is None else scale
-        if self.scale <= 0:
-            raise ValueError(f"scale is {scale}, expected a positive one")
+        if not (self.scale > 0 and math.isfinite(self.scale)):
+            raise ValueError(f"scale is {scale}, expected a positive one, and finite")
         self.orthogonal = orthogonal
         self.register_buffer("w", torch.empty(num_features, num_inputs))
         self.redraw(generator)

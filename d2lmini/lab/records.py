@@ -82,9 +82,11 @@ def write(path, make):
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f".{path.name}.{os.getpid()}")
+    half.touch()  # hours before it is written: whether it can be
+    half.unlink()  # a run that is killed leaves nothing
+    text = dump(make())
     try:
-        with open(half, "w", encoding="utf-8") as stream:
-            stream.write(dump(make()))
+        half.write_text(text, encoding="utf-8")
         os.replace(half, path)
     finally:
         half.unlink(missing_ok=True)

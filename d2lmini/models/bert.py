@@ -110,7 +110,7 @@ class BERT(nn.Module):
             ValueError: a shape, a token or a segment does not fit, or there are more tokens than positions.
             TypeError: ``valid_lens`` or ``mask`` is of a wrong type.
         """
-        self._check(tokens, segments)
+        self._check(tokens, segments, mask)
         batch, length = tokens.shape
         places = torch.arange(length, device=tokens.device)  # (T,)
         start_anywhere = mask is not None and tokens.numel()
@@ -139,9 +139,14 @@ class BERT(nn.Module):
         X = X if self.pos_embedding is None else X + self.pos_embedding(places)
         return self.widen(self.dropout(self.norm(X)))
 
-    def _check(self, tokens, segments):
+    def _check(self, tokens, segments, mask):
         if tokens.dim() != 2:
             raise ValueError(f"tokens are of shape {tuple(tokens.shape)}, expected integers (B, T)")
+        if mask is not None and mask.dim() == 2:  # (T, T), or (B, T) with as many examples as tokens
+            raise ValueError(
+                f"mask has shape {tuple(mask.shape)}, expected (B, 1, T) or (B, T, T): a row an example, as for "
+                "padding, is mask[:, None, :], and one for all examples mask[None]"
+            )
         if segments is not None and segments.shape != tokens.shape:
             raise ValueError(f"segments have shape {tuple(segments.shape)} but tokens {tuple(tokens.shape)}")
         if tokens.shape[1] > self.config.max_len:

@@ -6,7 +6,7 @@ ModernBERT, rotary positions and norms before each sublayer; and, as `GPTConfig`
 
 from dataclasses import dataclass
 
-from .gpt_config import ACTIVATIONS, NORMS, check_config
+from .gpt_config import ACTIVATIONS, NORMS, ByName, check_config
 
 _CHOICES = {
     "activation": ACTIVATIONS,
@@ -82,18 +82,20 @@ MODERN = {
     "qk_norm": True,
     "init": "zero",
 }  # the options of a form of today; ModernBERT has another activation, norm and init, and no `qk_norm`
-BERT_CONFIGS = {
-    "toy": BERTConfig(vocab_size=101, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
-    "modern-toy": BERTConfig(
-        vocab_size=101, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0, **MODERN
-    ),
-    # heads of 64 features, as the published sizes have them (Turc et al. 2019)
-    "tiny": BERTConfig(num_hiddens=128, num_heads=2, num_blks=2),
-    "mini": BERTConfig(num_hiddens=256, num_heads=4, num_blks=4),
-    "small": BERTConfig(num_hiddens=512, num_heads=8, num_blks=4),
-    "medium": BERTConfig(num_hiddens=512, num_heads=8, num_blks=8),
-    "minilm-l6": BERTConfig(num_hiddens=384, num_heads=12, num_blks=6),  # Wang et al. 2020
-    "base": BERTConfig(),
-    "large": BERTConfig(num_hiddens=1024, num_heads=16, num_blks=24),
-    "albert-base": BERTConfig(vocab_size=30000, activation="gelu_tanh", emb_size=128, share_blks=True),
-}
+BERT_CONFIGS = ByName(
+    {
+        "toy": BERTConfig(vocab_size=101, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
+        "modern-toy": BERTConfig(
+            vocab_size=101, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0, **MODERN
+        ),
+        # heads of 64 features, as the published sizes have them (Turc et al. 2019)
+        "tiny": BERTConfig(num_hiddens=128, num_heads=2, num_blks=2),
+        "mini": BERTConfig(num_hiddens=256, num_heads=4, num_blks=4),
+        "small": BERTConfig(num_hiddens=512, num_heads=8, num_blks=4),
+        "medium": BERTConfig(num_hiddens=512, num_heads=8, num_blks=8),
+        "minilm-l6": BERTConfig(num_hiddens=384, num_heads=12, num_blks=6),  # Wang et al. 2020
+        "base": BERTConfig(),
+        "large": BERTConfig(num_hiddens=1024, num_heads=16, num_blks=24),
+        "albert-base": BERTConfig(vocab_size=30000, activation="gelu_tanh", emb_size=128, share_blks=True),
+    }
+)

@@ -133,11 +133,15 @@ class GPT(Module):
 
     def features(self, tokens, padding=None):
         """What `forward` scores: (B, T, h), the last norm done. For a head of one's own."""
-        return self._go_on(tokens, self.empty_state(len(tokens), padding))[0]
+        state = self.empty_state(len(tokens), padding)
+        if padding is not None and (padding > tokens.shape[1]).any():
+            raise ValueError(f"padding is {padding}, but there are {tokens.shape[1]} tokens in a row")
+        return self._go_on(tokens, state)[0]
 
     def empty_state(self, batch, padding=None):
         """A `GPTState` of no tokens."""
-        if padding is not None and (padding.is_floating_point() or padding.shape != (batch,) or (padding < 0).any()):
+        integers = padding is None or not (padding.is_floating_point() or padding.dtype == torch.bool)
+        if padding is not None and (not integers or padding.shape != (batch,) or (padding < 0).any()):
             raise ValueError(f"padding is {padding}, expected ({batch},) integers from 0: tokens to skip in each row")
         return GPTState(tuple(blk.attention.empty_cache(batch) for blk in self.blks), padding)
 
@@ -219,6 +223,10 @@ class GPT(Module):
         return embedded(self.embedding, tokens)
 
     def _check_length(self, tokens, state):
+        if len(state.caches) != len(self.blks):
+            raise ValueError(
+                f"the state is of {len(state.caches)} blocks, the model has {len(self.blks)}: is it another's?"
+            )
         most = self.config.max_len
         if self.pos_embedding is not None and state.length + tokens.shape[1] > most:
             raise ValueError(

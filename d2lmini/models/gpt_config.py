@@ -23,13 +23,21 @@ _CHOICES = {"norm": NORMS, "ffn": FFNS, "positions": ("learned", "rotary", None)
 
 
 def check_config(config, choices, sizes):
-    """Raises ValueError where a field is none of its ``choices``, or one of the ``sizes`` is below 1."""
+    """Raises ValueError where a field is none of its ``choices``, or one of the ``sizes`` no integer from 1."""
     for name, known in choices.items():
         if getattr(config, name) not in known:
             raise ValueError(f"{name} is {getattr(config, name)!r}, expected one of {', '.join(map(repr, known))}")
     for name in sizes:
-        if getattr(config, name) < 1:
-            raise ValueError(f"{name} is {getattr(config, name)}, expected at least 1")
+        size = getattr(config, name)
+        if not hasattr(size, "__index__") or size < 1:
+            raise ValueError(f"{name} is {size!r}, expected an integer, at least 1")
+
+
+class ByName(dict):
+    """Configurations by name; where there is none, the error lists those that there are."""
+
+    def __missing__(self, name):
+        raise KeyError(f"there is no {name!r}, expected one of {', '.join(map(repr, self))}")
 
 
 @dataclass(frozen=True)
@@ -81,20 +89,24 @@ class GPTConfig:
     init: str = "gpt2"
 
     def __post_init__(self):
-        check_config(self, _CHOICES, ("vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"))
+        sizes = ["vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"]
+        sizes += ["ffn_num_hiddens"] * (self.ffn_num_hiddens is not None)
+        check_config(self, _CHOICES, sizes)
 
 
 _MODERN = GPTConfig(
     positions="rotary", norm="rms", ffn="squared_relu", use_bias=False, qk_norm=True, tie_weights=False, init="zero"
 )
-GPT_CONFIGS = {
-    "toy": GPTConfig(vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
-    "gpt1": GPTConfig(vocab_size=40478, max_len=512, norm_first=False, init="gpt1"),
-    "gpt2": GPTConfig(),
-    "gpt2-medium": GPTConfig(num_hiddens=1024, num_heads=16, num_blks=24),
-    "gpt2-large": GPTConfig(num_hiddens=1280, num_heads=20, num_blks=36),
-    "gpt2-xl": GPTConfig(num_hiddens=1600, num_heads=25, num_blks=48),
-    "gpt3": GPTConfig(max_len=2048, num_hiddens=12288, num_heads=96, num_blks=96),
-    "modern-toy": replace(_MODERN, vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
-    "modern": _MODERN,  # as wide and deep as GPT-2
-}
+GPT_CONFIGS = ByName(
+    {
+        "toy": GPTConfig(vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
+        "gpt1": GPTConfig(vocab_size=40478, max_len=512, norm_first=False, init="gpt1"),
+        "gpt2": GPTConfig(),
+        "gpt2-medium": GPTConfig(num_hiddens=1024, num_heads=16, num_blks=24),
+        "gpt2-large": GPTConfig(num_hiddens=1280, num_heads=20, num_blks=36),
+        "gpt2-xl": GPTConfig(num_hiddens=1600, num_heads=25, num_blks=48),
+        "gpt3": GPTConfig(max_len=2048, num_hiddens=12288, num_heads=96, num_blks=96),
+        "modern-toy": replace(_MODERN, vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
+        "modern": _MODERN,  # as wide and deep as GPT-2
+    }
+)

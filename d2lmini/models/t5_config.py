@@ -10,6 +10,7 @@ from functools import partial
 from torch import nn
 
 from ..transformer import GatedFFN, PositionWiseFFN
+from .gpt_config import ByName, check_config
 
 # the network and the activation in it
 FFNS = {"relu": (PositionWiseFFN, nn.ReLU), "geglu": (GatedFFN, partial(nn.GELU, approximate="tanh"))}
@@ -58,11 +59,8 @@ class T5Config:
     eos: int = 1
 
     def __post_init__(self):
-        if self.ffn not in FFNS:
-            raise ValueError(f"ffn is {self.ffn!r}, expected one of {', '.join(map(repr, FFNS))}")
-        for name in ("vocab_size", "num_hiddens", "num_heads", "head_size", "num_blks", "ffn_num_hiddens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+        sizes = "vocab_size", "num_hiddens", "num_heads", "head_size", "num_blks", "ffn_num_hiddens"
+        check_config(self, {"ffn": FFNS}, sizes)
         for name in ("pad", "start", "eos"):
             if not 0 <= getattr(self, name) < self.vocab_size:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 0 to {self.vocab_size - 1} (vocab_size)")
@@ -75,16 +73,20 @@ def _sizes(num_hiddens, ffn_num_hiddens, num_heads, num_blks, **others):
 
 
 _NEW = {"ffn": "geglu", "tie_weights": False}
-T5_CONFIGS = {
-    "toy": replace(_sizes(48, 128, 4, 2), vocab_size=128, head_size=16, dropout=0.0, num_buckets=16, max_distance=32),
-    "small": _sizes(512, 2048, 8, 6),
-    "base": _sizes(768, 3072, 12, 12),
-    "large": _sizes(1024, 4096, 16, 24),
-    "3b": _sizes(1024, 16384, 32, 24, head_size=128),
-    "11b": _sizes(1024, 65536, 128, 24, head_size=128),  # heads and networks that are far wider than a token
-    "v1.1-small": _sizes(512, 1024, 6, 8, **_NEW),
-    "v1.1-base": _sizes(768, 2048, 12, 12, **_NEW),
-    "v1.1-large": _sizes(1024, 2816, 16, 24, **_NEW),
-    "v1.1-xl": _sizes(2048, 5120, 32, 24, **_NEW),
-    "v1.1-xxl": _sizes(4096, 10240, 64, 24, **_NEW),
-}
+T5_CONFIGS = ByName(
+    {
+        "toy": replace(
+            _sizes(48, 128, 4, 2), vocab_size=128, head_size=16, dropout=0.0, num_buckets=16, max_distance=32
+        ),
+        "small": _sizes(512, 2048, 8, 6),
+        "base": _sizes(768, 3072, 12, 12),
+        "large": _sizes(1024, 4096, 16, 24),
+        "3b": _sizes(1024, 16384, 32, 24, head_size=128),
+        "11b": _sizes(1024, 65536, 128, 24, head_size=128),  # heads and networks that are far wider than a token
+        "v1.1-small": _sizes(512, 1024, 6, 8, **_NEW),
+        "v1.1-base": _sizes(768, 2048, 12, 12, **_NEW),
+        "v1.1-large": _sizes(1024, 2816, 16, 24, **_NEW),
+        "v1.1-xl": _sizes(2048, 5120, 32, 24, **_NEW),
+        "v1.1-xxl": _sizes(4096, 10240, 64, 24, **_NEW),
+    }
+)

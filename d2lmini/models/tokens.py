@@ -1,5 +1,7 @@
 """What models of text do with tokens before anything else: check them, embed them, pad rows of several lengths."""
 
+import operator
+
 import torch
 
 
@@ -7,10 +9,17 @@ def embedded(embedding, tokens, name="tokens"):
     """Tokens (B, T), or segments, as an ``nn.Embedding`` has them: (B, T, h).
 
     Raises:
+        TypeError: they are no tensor.
         ValueError: they are not integers (B, T), or (seen on a CPU alone) are not in the vocabulary.
     """
-    if tokens.dim() != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
-        raise ValueError(f"{name} are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T)")
+    if not isinstance(tokens, torch.Tensor):
+        raise TypeError(
+            f"{name} are a {type(tokens).__name__}, expected a tensor of integers (B, T): torch.tensor([...])"
+        )
+    if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
+        raise ValueError(
+            f"{name} are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T), int32 or int64"
+        )
     try:
         return embedding(tokens)
     except IndexError as error:  # a CPU looks at each token anyway
@@ -33,11 +42,18 @@ def padded(prompts, pad, device, *, side="right"):
         Integers (B, n), and their lengths (B,); None where all have one length.
 
     Raises:
-        ValueError: a prompt is empty, or there is none.
+        ValueError: a prompt is empty, or there is none, or a tensor is not (B, n).
+        TypeError: what stands in a prompt is no integer, or prompts are no lists.
     """
     if isinstance(prompts, torch.Tensor):
-        tokens, lengths = prompts.to(device), [prompts.shape[-1]] * (prompts.dim() == 2)
+        if prompts.dim() != 2:
+            shape = tuple(prompts.shape)
+            raise ValueError(f"prompts have shape {shape}, expected (B, n): one prompt alone is [prompt]")
+        if prompts.is_floating_point() or prompts.dtype == torch.bool:
+            raise TypeError(f"prompts are {prompts.dtype}, expected integers: ids of tokens")
+        tokens, lengths = prompts.to(device), [prompts.shape[1]] * len(prompts)
     else:
+        prompts = _listed(prompts)
         lengths = [len(prompt) for prompt in prompts]
         filling = [[pad] * (max(lengths) - n) for n in lengths]
         rows = zip(filling, prompts, strict=True) if side == "left" else zip(prompts, filling, strict=True)
@@ -47,3 +63,23 @@ def padded(prompts, pad, device, *, side="right"):
     if len(set(lengths)) == 1:
         return tokens, None
     return tokens, torch.tensor(lengths, device=device)
+
+
+def _listed(prompts):
+    """Prompts as lists of lists of int."""
+    if not isinstance(prompts, (list, tuple)) or any(
+        isinstance(prompt, str) or not hasattr(prompt, "__len__") or getattr(prompt, "ndim", 1) != 1
+        for prompt in prompts
+    ):
+        raise TypeError(
+            f"prompts are {prompts!r:.40}, expected token ids, a list of lists of integers: one prompt alone is "
+            "[prompt], and a text is encoded first"
+        )
+    return [[_integer(token) for token in prompt] for prompt in prompts]
+
+
+def _integer(token):
+    try:
+        return operator.index(token)
+    except TypeError:
+        raise TypeError(f"a prompt holds {token!r}, expected integers: ids of tokens") from None

@@ -29,8 +29,8 @@ def info_nce(queries, keys, temperature=0.07, *, symmetric=False, negatives=None
         The loss, a scalar, in nats.
 
     Raises:
-        ValueError: the shapes are not (B, D) and alike, B is below 2, ``temperature`` is out of range, or ``negatives``
-            are no booleans (B, B).
+        ValueError: the shapes are not (B, D) and alike, B is below 2, a row is of length 0, ``temperature`` is out of
+            range, or ``negatives`` are no booleans (B, B).
 
     Source: van den Oord et al. 2018, equation 4; symmetric: Radford et al. 2021 (CLIP), figure 3. UDL problem 12.8.
     """
@@ -41,6 +41,10 @@ def info_nce(queries, keys, temperature=0.07, *, symmetric=False, negatives=None
         )
     if len(queries) < 2:
         raise ValueError(f"the batch is {len(queries)}, expected at least 2: there is no negative to tell from")
+    for name, rows in (("queries", queries), ("keys", keys)):
+        if not (there := rows.any(1)).all():
+            row = int((~there).nonzero()[0, 0])
+            raise ValueError(f"row {row} of the {name} is of length 0, and has no direction")
     check_positive("temperature", temperature.item() if isinstance(temperature, torch.Tensor) else temperature)
     scores = F.normalize(queries, dim=-1) @ F.normalize(keys, dim=-1).T / temperature  # (B, B)
     right = torch.arange(len(scores), device=scores.device)

@@ -62,7 +62,8 @@ def sequence_log_probs(logits, labels):
         (B,), in nats, at most 0. Long answers have lower ones.
 
     Raises:
-        ValueError: the shapes do not fit, a label is outside of the vocabulary, or a row counts nothing.
+        ValueError: the shapes do not fit, a label is outside of the vocabulary, a row counts nothing, or its logits are
+            NaN or infinite.
     """
     if logits.dim() != 3 or labels.shape != logits.shape[:2]:
         raise ValueError(
@@ -75,7 +76,11 @@ def sequence_log_probs(logits, labels):
         raise ValueError(f"row {row} of the labels counts no token: the answer is empty, or was cut off")
     scores = logits.log_softmax(-1)
     chosen = scores.gather(-1, labels.masked_fill(~counted, 0)[..., None])[..., 0]  # (B, T)
-    return chosen.masked_fill(~counted, 0).sum(1)
+    found = chosen.masked_fill(~counted, 0).sum(1)
+    if found.isnan().any():
+        row = int(found.isnan().nonzero()[0, 0])
+        raise ValueError(f"the logits of row {row} are not finite: did the training diverge?")
+    return found
 
 
 def dpo_loss(chosen, rejected, reference_chosen, reference_rejected, beta=0.1):

@@ -56,13 +56,14 @@ def prefix_lm(tokens, *, generator=None, valid_lens=None, prefix_lens=None):
         check_generator(generator)
         numbers = torch.rand(len(tokens), generator=generator).to(lens.device)
         prefix_lens = 1 + (numbers * (lens - 1)).long()  # (B,)
-    inputs = tokens[:, :-1]  # (B, T)
-    mask = prefix_mask(prefix_lens, inputs.shape[1])
-    if prefix_lens.shape != lens.shape or (prefix_lens < 1).any() or (prefix_lens >= lens).any():
+    integers = isinstance(prefix_lens, torch.Tensor) and prefix_lens.dtype in (torch.int32, torch.int64)
+    if integers and (prefix_lens.shape != lens.shape or (prefix_lens < 1).any() or (prefix_lens >= lens).any()):
         raise ValueError(
             f"prefix_lens is {prefix_lens.tolist()} for texts of {lens.tolist()} tokens, expected from 1 to one less "
             "than the text"
         )
+    inputs = tokens[:, :-1]  # (B, T)
+    mask = prefix_mask(prefix_lens, inputs.shape[1])  # refuses what is no integers
     guessed = torch.arange(1, tokens.shape[1], device=lens.device)  # (T,): the position of each label
     counted = (guessed >= prefix_lens[:, None]) & valid[:, 1:]
     return PrefixBatch(inputs, tokens[:, 1:].long().masked_fill(~counted, IGNORE_INDEX), mask, prefix_lens)

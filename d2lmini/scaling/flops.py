@@ -57,7 +57,7 @@ def gpt_training_flops(config, tokens, *, context=None, causal=False):
     Source: Hoffmann et al. 2022, appendix F; Chowdhery et al. 2022, appendix B.
     """
     context = config.max_len if context is None else context
-    if tokens < 0 or context < 1:
+    if not (tokens >= 0 and context >= 1):
         raise ValueError(f"got {tokens} tokens and a context of {context}, expected from 0 and from 1")
     keys = (context + 1) / 2 if causal else context  # that a query meets, on average
     attention = 2 * 2 * keys * config.num_hiddens * config.num_blks  # scores, and sums of values

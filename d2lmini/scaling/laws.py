@@ -70,7 +70,8 @@ def fit_power_law(variables, losses, *, floor=None, delta=None):
 
     Raises:
         ValueError: fewer runs than free parameters, a run that diverged (NaN or infinite), a loss or a value that is
-            not above 0, a variable with too few values, or a floor that a loss lies below.
+            not above 0, a variable with too few values, a floor that a loss lies below, or one to be fitted to losses
+            that are all the same.
 
     Source: Hoffmann et al. 2022, section 3.3, and Besiroglu et al. 2024, for why one start is not enough.
     """
@@ -201,6 +202,8 @@ def _problem(X, floor):
 def _check_runs(X, y, floor, delta):
     if problem := _problem(X, floor):
         raise ValueError(problem)
+    if floor is None and y.max() - y.min() < 1e-12:
+        raise ValueError(f"all losses are {y[0].exp():.4g}: without a fall no floor can be told from what falls to it")
     if floor is not None and not 0 <= floor < y.min().exp():
         raise ValueError(f"floor is {floor}, expected from 0 to below the least loss, {y.min().exp():.4g}")
     if delta is not None and delta <= 0:

@@ -4,6 +4,7 @@ vocabulary.py   D2L's `Vocab` of whole words, and the special tokens that every 
 bpe.py          byte-pair encoding by hand, to be read
 trained.py      a byte-pair encoding, fast, by the tokenizers library
 subwords.py     byte-pair encoding, WordPiece and unigram by that library, for comparing them
+ids.py          what all of them refuse as an id
 """
 
 from .bpe import BytePairEncoding

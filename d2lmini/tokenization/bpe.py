@@ -1,6 +1,5 @@
 """Byte-pair encoding by hand: count pairs of neighbours, merge the most frequent one, repeat."""
 
-import operator
 import random
 import re
 import sys
@@ -9,6 +8,8 @@ from collections import Counter, defaultdict
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
+
+from .ids import checked_ids
 
 LEVELS = "characters", "bytes"
 # The bytes in the order of GPT-2's ids: first those that show as a character of Latin-1.
@@ -171,16 +172,7 @@ class BytePairEncoding:
         return len(self.vocabulary)
 
     def _tokens(self, ids):
-        found = []
-        for index in ids:
-            try:
-                index = operator.index(index)
-            except TypeError:
-                raise TypeError(f"an id is a {type(index).__name__}, expected an integer") from None
-            if not 0 <= index < len(self):
-                raise ValueError(f"id {index} is outside the vocabulary of {len(self)} tokens")
-            found.append(self.vocabulary[index])
-        return found
+        return [self.vocabulary[index] for index in checked_ids(ids, len(self))]
 
     def _words(self, text):
         """The text in words, str or bytes."""

@@ -1,5 +1,7 @@
 """Characters as tokens: the smallest vocabulary that a text can have without cutting characters up."""
 
+from .ids import checked_ids
+
 
 class CharacterTokenizer:
     """The characters of a text and their ids, in the order of their code points.
@@ -39,14 +41,11 @@ class CharacterTokenizer:
         """The text of ids, a list or tensor (T,).
 
         Raises:
+            TypeError: an id is no integer.
             ValueError: an id is outside the vocabulary.
         """
         return "".join(self.to_tokens(ids))
 
     def to_tokens(self, ids):
         """The characters of ids, a list of str; raises as `decode`."""
-        ids = [int(index) for index in ids]
-        wrong = [index for index in ids if not 0 <= index < len(self)]
-        if wrong:
-            raise ValueError(f"id {wrong[0]} is outside the vocabulary of {len(self)} characters")
-        return [self.idx_to_token[index] for index in ids]
+        return [self.idx_to_token[index] for index in checked_ids(ids, len(self), "characters")]

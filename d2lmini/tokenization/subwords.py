@@ -5,6 +5,7 @@ import json
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from .bpe import BYTES, BytePairEncoding, check_text, visible
+from .ids import checked_ids
 
 KINDS = "bpe", "wordpiece", "unigram"
 _UNKNOWN = "<unk>"
@@ -104,6 +105,7 @@ class SubwordTokenizer:
         """The tokens of ids, list of str (T,), as a reader sees them: of the bpe, ``▁`` is a space.
 
         Raises:
+            TypeError: an id is no integer.
             ValueError: an id is outside the vocabulary.
         """
         tokens = [self._tokenizer.id_to_token(index) for index in self._ids(ids)]
@@ -117,16 +119,13 @@ class SubwordTokenizer:
         """The text of ids. Only ``"bpe"`` gives back every text: unknown pieces, and for WordPiece spaces, are lost.
 
         Raises:
+            TypeError: an id is no integer.
             ValueError: an id is outside the vocabulary.
         """
         return self._tokenizer.decode(self._ids(ids))
 
     def _ids(self, ids):
-        ids = [int(index) for index in ids]
-        for index in ids:
-            if not 0 <= index < len(self):
-                raise ValueError(f"id {index} is outside the vocabulary of {len(self)} tokens")
-        return ids
+        return checked_ids(ids, len(self))
 
     def num_unknown(self, ids):
         """How many ids are the unknown token; of ``"bpe"`` none."""

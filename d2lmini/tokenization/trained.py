@@ -7,6 +7,7 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from .bpe import check_text
+from .ids import checked_ids
 from .vocabulary import SPECIAL_TOKENS  # their ids are 0, 1, 2, 3
 
 # Merges stay inside a word with the space before it. An apostrophe closes its word: l'homme is l' and homme.
@@ -123,9 +124,10 @@ class BPETokenizer:
             str.
 
         Raises:
+            TypeError: an id is no integer.
             ValueError: an id is outside the vocabulary.
         """
-        ids = [self._check(index) for index in ids]
+        ids = checked_ids(ids, len(self))
         text = self._tokenizer.decode([i for i in ids if i >= len(SPECIAL_TOKENS)], skip_special_tokens=False)
         return text.removeprefix(" ")
 
@@ -140,7 +142,7 @@ class BPETokenizer:
         """
         if hasattr(ids, "__len__") and getattr(ids, "ndim", 1):
             return [self.to_tokens(index) for index in ids]
-        index = self._check(ids)
+        (index,) = checked_ids([ids], len(self))
         if index < len(SPECIAL_TOKENS):
             return SPECIAL_TOKENS[index]
         return self._tokenizer.decode([index]).replace(" ", "▁")
@@ -188,12 +190,6 @@ class BPETokenizer:
                 "BPETokenizer.save did not write it"
             )
         return cls(tokenizer)
-
-    def _check(self, index):
-        index = int(index)
-        if not 0 <= index < len(self):
-            raise ValueError(f"id {index} is outside the vocabulary of {len(self)} tokens")
-        return index
 
 
 def _texts(texts):

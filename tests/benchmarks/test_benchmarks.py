@@ -88,6 +88,7 @@ def load(records, name):
     return json.loads((records / f"benchmark_{name}.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITE)
 def test_a_record_says_where_and_when(records, name):
     found = load(records, name)
@@ -97,6 +98,7 @@ def test_a_record_says_where_and_when(records, name):
     assert numbers and all(math.isfinite(x) for x in numbers)
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_attention(records):
     contests = load(records, "attention")["contests"]
     cases = {(of["subject"], of["case"]) for of in contests if of["T"] == 8}
@@ -109,6 +111,7 @@ def test_a_benchmark_of_attention(records):
     assert long == [("no mask", "forward and backward"), ("causal", "forward and backward")] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(why_not()), reason=f"NO SANDBOX HERE, NOT TRIED: {why_not()}")
 def test_a_benchmark_of_grading(records):
     (found,) = load(records, "grading")["classes"].values()
@@ -116,6 +119,7 @@ def test_a_benchmark_of_grading(records):
     assert {"passed", "wrong"} <= set(found["verdicts"])
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_training(records):
     found = {of["model"]: of for of in load(records, "training")["contests"]}
     assert set(found) == {"transformer", "vit", "gpt", "bert"} and found["vit"]["unit"] == "images"
@@ -151,6 +155,7 @@ def test_d2ls_package_is_loaded_without_what_it_imports_in_vain(tmp_path, monkey
     assert _d2l.transformer(11, 8, 8, 2, 1, 0.0)[0] == "D2L's formulation"
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_translation_and_of_decoding(records):
     works = [of["what"] for of in load(records, "translation")["contests"]]
     assert works == ["translation, greedy search", "translation, beam search of 4"]
@@ -159,6 +164,7 @@ def test_a_benchmark_of_translation_and_of_decoding(records):
     assert set(contests[0]["contestants"]) == {"ours", "ours, without the copy", "transformers"}
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_cost(records):
     curves = {(of["kind"], of["variable"]): of for of in load(records, "cost")["curves"]}
     exponents = {key: of["formula_exponent"] for key, of in curves.items()}
@@ -172,6 +178,7 @@ def test_the_slope_of_a_power_is_its_exponent():
     assert cost.slope([1, 2, 4, 8], [3 * x**1.5 for x in (1, 2, 4, 8)]) == 1.5
 
 
+@pytest.mark.slow
 def test_utilisation_is_of_the_measured_rate(records):
     found = load(records, "utilisation")
     seconds = found["contests"][0]["contestants"]["ours"]["seconds"][1]
@@ -255,6 +262,7 @@ def test_what_cannot_be_repeated_is_not_kept(arguments, dirty, message, monkeypa
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_page_shows_every_contest(records, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
     empty = measured.page()
@@ -316,6 +324,7 @@ def test_bars_are_judged_by_the_worst_contest(tmp_path, monkeypatch):
     assert equal.judge()[0] == NOT  # a record of another form
 
 
+@pytest.mark.slow
 def test_every_bar_finds_its_contests(records, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", records)
     reasons = {bar.text: bar.judge()[1] for bar in BARS if isinstance(bar, Bar) and bar.judge()[0] == NOT}

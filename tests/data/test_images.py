@@ -34,6 +34,7 @@ def full_is_here():
     return all(store.find(dataset, file.name) for file in dataset.files)
 
 
+@pytest.mark.slow
 def test_the_whole_and_its_part():
     if not full_is_here():
         pytest.skip("FULL FASHION-MNIST NOT TESTED: it is not here (Debian: dataset-fashion-mnist)")

@@ -55,7 +55,7 @@ def server():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.requests, server.halfway, server.go_on = [], threading.Event(), threading.Event()
     server.url = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()  # looks that often for its end
     yield server
     server.go_on.set()
     server.shutdown()

@@ -211,6 +211,7 @@ def test_third_column(folder, monkeypatch):
 # ---- the real data
 
 
+@pytest.mark.slow
 @needs("multi30k")
 def test_real_multi30k():
     data = Multi30k(download=False)

@@ -90,6 +90,7 @@ def test_without_an_end():
         ({"diversity_penalty": -0.1}, "diversity_penalty is -0.1, expected 0 or more"),
         ({"diversity_penalty": float("nan")}, "diversity_penalty is nan"),
         ({"length_penalty": -1}, "length_penalty is -1"),
+        ({"length_penalty": float("nan")}, "length_penalty is nan"),
     ],
 )
 def test_bad_input(options, message):

@@ -214,6 +214,8 @@ def test_half_precision_becomes_float32(dtype):
         ({"temperature": math.inf}, "temperature is inf"),
         ({"top_k": 0}, "top_k is 0, expected an integer, 1 or more"),
         ({"top_k": 2.5}, "top_k is 2.5"),
+        ({"top_k": True}, "top_k is True, expected an integer"),
+        ({"top_k": math.inf}, "top_k is inf, expected an integer"),
         ({"top_p": 0}, "top_p is 0, expected above 0, up to 1"),
         ({"top_p": 1.01}, "top_p is 1.01"),
         ({"top_p": math.nan}, "top_p is nan"),
@@ -226,6 +228,12 @@ def test_half_precision_becomes_float32(dtype):
 def test_bad_settings(options, message):
     with pytest.raises(ValueError, match=message):
         Filters(**options)
+
+
+def test_a_token_of_another_vocabulary_is_no_repetition():
+    for token in (5, 7):
+        with pytest.raises(ValueError, match=f"previous holds the token {token}, expected at most 4"):
+            penalise_repetition(torch.zeros(2, 5), torch.tensor([[-1, 4], [3, token]]), 1.2)
 
 
 def test_bad_logits():

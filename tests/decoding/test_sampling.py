@@ -298,7 +298,8 @@ def test_an_ended_row_may_be_fed_anything():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"max_len": 0}, "max_len is 0, expected at least 1"),
+        ({"max_len": 0}, "max_len is 0, expected an integer, at least 1"),
+        ({"max_len": 2.5}, "max_len is 2.5, expected an integer"),
         ({"state": None}, "no tensor to tell the batch from"),
         ({"stop": 4}, "stop is 4 but there are 4 tokens"),
         ({"stop": [1, -2]}, "stop is -2"),

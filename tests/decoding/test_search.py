@@ -297,7 +297,8 @@ def test_what_an_ended_example_is_fed_does_not_matter():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"max_len": 0}, "max_len is 0, expected at least 1"),
+        ({"max_len": 0}, "max_len is 0, expected an integer, at least 1"),
+        ({"max_len": 2.5}, "max_len is 2.5, expected an integer"),
         ({"state": None}, "no tensor to tell the batch from"),
         ({"eos": 4}, "eos is 4 but there are 4 tokens"),
         ({"step": lambda tokens, state: (torch.zeros(len(tokens), 1, 4), state)}, "step 0 gave logits of shape"),
@@ -313,8 +314,9 @@ def test_bad_input(search, change, message):
 def test_bad_input_of_beam_search():
     with pytest.raises(ValueError, match="beam_size is 0"):
         beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 0)
-    with pytest.raises(ValueError, match="length_penalty is -1"):
-        beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 2, -1)
+    for penalty in (-1, math.nan, math.inf):
+        with pytest.raises(ValueError, match=f"length_penalty is {penalty}, expected 0 or more, and finite"):
+            beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 2, penalty)
     for n in (0, 5):
         with pytest.raises(ValueError, match=f"num_return is {n}, expected 1 to 4"):
             beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 4, num_return=n)

@@ -109,6 +109,8 @@ def test_positive_and_in_the_dtype_of_the_input():
         (lambda: PositiveRandomFeatures(0, 3), "num_inputs is 0"),
         (lambda: PositiveRandomFeatures(3, 0), "num_features 0"),
         (lambda: PositiveRandomFeatures(3, 3, scale=0.0), "scale is 0.0"),
+        (lambda: PositiveRandomFeatures(3, 3, scale=math.nan), "scale is nan"),
+        (lambda: PositiveRandomFeatures(3, 3, scale=math.inf), "scale is inf"),
     ],
 )
 def test_what_makes_no_features(make, message):

@@ -12,6 +12,7 @@ from d2lmini.exercises.audit import audit
 from d2lmini.exercises.engine import Exercise, Experiment, Identity, Mutant, Option
 
 
+@pytest.mark.audit
 def test_toys_are_in_order():
     for part in (PART, CHOICE, DISCUSSION):
         assert audit(replace(TOY, parts=[part])) == []
@@ -163,6 +164,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("fault", FAULTS)
 def test_audit_sees_the_planted_fault(fault, monkeypatch):
     monkeypatch.setattr("d2lmini.exercises.audit.LOOP_LIMIT", 0.05)

@@ -111,6 +111,7 @@ thread.join()
 """
 
 
+@pytest.mark.slow
 def test_code_can_be_profiled_and_traced_after_a_limit_in_another_thread():
     # a process of its own: where an exception called back is left pending, Python 3.11 hangs in C and takes no alarm
     done = subprocess.run([sys.executable, "-c", AFTERWARDS], capture_output=True, text=True, timeout=60)

@@ -82,6 +82,18 @@ def test_a_failed_run_keeps_the_old_record(tmp_path):
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
+def test_a_run_that_is_killed_leaves_nothing_in_the_folder(tmp_path, monkeypatch):
+    there, execute = [], runner.execute
+
+    def look(*arguments):
+        there.extend(tmp_path.iterdir())  # what stays if the process is killed in the middle of its work
+        return execute(*arguments)
+
+    monkeypatch.setattr(runner, "execute", look)
+    path = runner.run(Toy(), "smoke", out=tmp_path)
+    assert there == [] and list(tmp_path.iterdir()) == [path]
+
+
 def test_unwritable_folder_is_found_out_before_the_run(tmp_path):
     toy = Toy()
     (tmp_path / "file").write_text("")

@@ -239,8 +239,9 @@ def test_bad_input():
         model(ids(1, 65))
     with pytest.raises(ValueError, match="valid_lens holds 10 but there are only 9 keys"):
         model(TOKENS, valid_lens=LENS + 1)
-    with pytest.raises(ValueError, match=r"a row an example, as for padding, is mask\[:, None, :\]"):
-        model(TOKENS, mask=torch.ones(3, 9, dtype=torch.bool))
+    for length in (9, 3):  # as many as examples: (B, T) could be (T, S)
+        with pytest.raises(ValueError, match=r"a row an example, as for padding, is mask\[:, None, :\]"):
+            model(TOKENS[:, :length], mask=torch.ones(3, length, dtype=torch.bool))
     with pytest.raises(TypeError, match=r"mask is of dtype torch.int64, expected a boolean"):
         model(TOKENS, mask=torch.ones(3, 1, 9, dtype=torch.long))
     assert model(ids(2, 0)).shape == (2, 0, 64) and model(ids(0, 3)).shape == (0, 3, 64)
@@ -255,8 +256,8 @@ def test_bad_input():
         BERT(replace(TOY, num_heads=5))
     for wrong, message in {
         ("activation", "tanh"): "activation is 'tanh', expected one of 'relu', 'gelu'",
-        ("emb_size", 0): "emb_size is 0, expected at least 1",
-        ("num_segments", 0): "num_segments is 0, expected at least 1",
+        ("emb_size", 0): "emb_size is 0, expected an integer, at least 1",
+        ("num_segments", 0): "num_segments is 0, expected an integer, at least 1",
     }.items():
         with pytest.raises(ValueError, match=message):
             BERTConfig(**dict([wrong]))

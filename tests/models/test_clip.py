@@ -141,6 +141,7 @@ def test_encoders_of_ones_own():
     assert model.loss(*model(*batch())) > 0
 
 
+@pytest.mark.train
 def test_it_learns_a_handful():
     class Data(DataModule):
         def get_dataloader(self, train):

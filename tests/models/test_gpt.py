@@ -227,15 +227,25 @@ def test_bad_input():
         model.step(tokens(1), state)
     assert GPT(MODERN)(tokens(1, 70)).shape == (1, 70, 65), "turned positions go on"
     assert model(tokens(2, 0)).shape == (2, 0, 65) and model(tokens(0, 3)).shape == (0, 3, 65)
-    for padding in (torch.tensor([1]), torch.tensor([1.0, 2.0]), torch.tensor([0, -1])):
+    for padding in (torch.tensor([1]), torch.tensor([1.0, 2.0]), torch.tensor([0, -1]), torch.tensor([True, False])):
         with pytest.raises(ValueError, match=r"padding is .*, expected \(2,\) integers from 0"):
             model(tokens(2, 3), padding)
+    with pytest.raises(ValueError, match=r"padding is .*, but there are 3 tokens in a row"):
+        model(tokens(2, 3), torch.tensor([4, 0]))
+    with pytest.raises(ValueError, match="the state is of 3 blocks, the model has 2"):
+        model.extend(tokens(1, 1), GPT(replace(TOY, num_blks=3)).empty_state(1))
+    for name in ("gpt5", "GPT2"):
+        with pytest.raises(KeyError, match=f"there is no {name!r}, expected one of 'toy', 'gpt1'"):
+            GPT_CONFIGS[name]
     for wrong, message in {
+        ("num_hiddens", "64"): "num_hiddens is '64', expected an integer",
+        ("num_heads", None): "num_heads is None, expected an integer",
+        ("ffn_num_hiddens", 0): "ffn_num_hiddens is 0, expected an integer, at least 1",
         ("norm", "batch"): "norm is 'batch', expected one of 'layer', 'rms'",
         ("ffn", "tanh"): "ffn is 'tanh'",
         ("positions", "sines"): "positions is 'sines', expected one of 'learned', 'rotary', None",
         ("init", "he"): "init is 'he'",
-        ("num_blks", 0): "num_blks is 0, expected at least 1",
+        ("num_blks", 0): "num_blks is 0, expected an integer, at least 1",
     }.items():
         with pytest.raises(ValueError, match=message):
             GPTConfig(**dict([wrong]))

@@ -374,8 +374,8 @@ def test_bad_input():
         model.generate([[3]], 0)
     for wrong, message in {
         ("ffn", "tanh"): "ffn is 'tanh', expected one of 'relu', 'geglu'",
-        ("num_blks", 0): "num_blks is 0, expected at least 1",
-        ("head_size", 0): "head_size is 0, expected at least 1",
+        ("num_blks", 0): "num_blks is 0, expected an integer, at least 1",
+        ("head_size", 0): "head_size is 0, expected an integer, at least 1",
         ("eos", 32128): r"eos is 32128, expected 0 to 32127 \(vocab_size\)",
         ("pad", -1): "pad is -1",
     }.items():

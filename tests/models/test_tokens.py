@@ -16,6 +16,10 @@ def test_what_is_embedded():
     for wrong in (tokens[0], tokens.float(), tokens > 1):
         with pytest.raises(ValueError, match=r"expected integers \(B, T\)"):
             embedded(embedding, wrong)
+    with pytest.raises(ValueError, match=r"tokens are torch.uint8 .*, expected integers .* int32 or int64"):
+        embedded(embedding, tokens.byte())
+    with pytest.raises(TypeError, match=r"tokens are a list, expected a tensor of integers \(B, T\)"):
+        embedded(embedding, [[1, 2]])
 
 
 def test_prompts_of_several_lengths():
@@ -27,6 +31,22 @@ def test_prompts_of_several_lengths():
     for alike in ([[1, 2], [3, 4]], torch.tensor([[1, 2], [3, 4]])):
         tokens, lengths = padded(alike, 9, "cpu")
         assert tokens.tolist() == [[1, 2], [3, 4]] and lengths is None
-    for empty in ([], [[]], [[1], []], torch.empty(0, 2, dtype=torch.long)[None], torch.tensor([1, 2])):
+    assert padded([torch.tensor([3, 4]), [5]], 9, "cpu")[0].tolist() == [[3, 4], [5, 9]]
+    for empty in ([], [[]], [[1], []], torch.empty(0, 2, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)):
         with pytest.raises(ValueError, match="a prompt is empty"):
             padded(empty, 9, "cpu")
+
+
+def test_what_is_no_prompt():
+    with pytest.raises(
+        ValueError, match=r"prompts have shape \(3,\), expected \(B, n\): one prompt alone is \[prompt\]"
+    ):
+        padded(torch.tensor([1, 2, 3]), 9, "cpu")
+    for wrong in ([1, 2, 3], "abc", ["abc"], [torch.tensor(1)], 5):
+        with pytest.raises(TypeError, match=r"expected token ids, a list of lists .* one prompt alone is \[prompt\]"):
+            padded(wrong, 9, "cpu")
+    for wrong in ([[1.9, 2.7]], [[1], [2.0]], [["a"]]):
+        with pytest.raises(TypeError, match=r"a prompt holds .*, expected integers"):
+            padded(wrong, 9, "cpu")
+    with pytest.raises(TypeError, match=r"prompts are torch.float32, expected integers"):
+        padded(torch.tensor([[1.9]]), 9, "cpu")

@@ -62,6 +62,8 @@ def test_bad_arguments():
             info_nce(one, other)
     with pytest.raises(ValueError, match="the batch is 1, expected at least 2: there is no negative"):
         info_nce(queries[:1], keys[:1])
+    with pytest.raises(ValueError, match="row 1 of the keys is of length 0, and has no direction"):
+        info_nce(queries, keys * (torch.arange(len(keys)) != 1)[:, None])
     for temperature in (0, -1, float("nan")):
         with pytest.raises(ValueError, match="temperature is"):
             info_nce(queries, keys, temperature)

@@ -47,6 +47,8 @@ def test_log_probs_refuse():
         sequence_log_probs(logits, labels[:, 1:])
     with pytest.raises(ValueError, match="from another tokenizer"):
         sequence_log_probs(logits, labels + 5)
+    with pytest.raises(ValueError, match="the logits of row 1 are not finite: did the training diverge"):
+        sequence_log_probs(torch.stack([logits[0], logits[1] + float("nan")]), labels)
     labels[1] = IGNORE_INDEX
     with pytest.raises(ValueError, match="row 1 of the labels counts no token"):
         sequence_log_probs(logits, labels)

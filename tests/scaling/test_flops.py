@@ -50,5 +50,8 @@ def test_bad_input():
     for arguments in ((-1, 5), (5, -1), (float("nan"), 5)):
         with pytest.raises(ValueError, match="expected numbers from 0"):
             training_flops(*arguments)
+    for tokens in (-1, float("nan")):
+        with pytest.raises(ValueError, match=f"got {tokens} tokens"):
+            gpt_training_flops(TOY, tokens)
     with pytest.raises(ValueError, match="context of 0"):
         gpt_training_flops(TOY, 5, context=0)

@@ -93,6 +93,7 @@ def test_scipy_finds_nothing_better(delta):
         assert fit_power_law([N, D], losses).residuals([N, D], losses)[3] < found.residuals([N, D], losses)[3]
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     inside, tries = {"floor": 0, "alpha": 0, "beta": 0}, 20
     for seed in range(tries):
@@ -108,6 +109,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     assert all(number >= 14 for number in inside.values()), inside
 
 
+@pytest.mark.slow
 def test_a_further_run_is_in_its_interval_about_as_often_as_it_says():
     at, inside, tries = (1.3e6, 6e6), 0, 20
     for seed in range(tries):
@@ -149,6 +151,7 @@ def test_an_interval_is_of_the_middle():
         ([[1e3, 2e3, 4e3]], [3.0, 2.0, 1.0], {"floor": -1.0}, "floor is -1.0"),
         ([[1e3, 2e3, 4e3]], [3.0, 2.0, 1.0], {"delta": 0.0}, "delta is 0.0"),
         ([], [], {}, "0 runs"),
+        ([[1e3, 2e3, 4e3, 8e3]], [3.0] * 4, {}, "all losses are 3: .* no floor can be told"),
     ],
 )
 def test_bad_input(variables, losses, options, message):

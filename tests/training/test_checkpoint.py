@@ -64,6 +64,7 @@ def test_a_run_killed_at_random_moments_reaches_the_same_losses(processes, whole
     assert outcome(json.loads((tmp_path / "result.json").read_text())) == whole
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_it_writes_reaches_the_same_losses(processes, whole, tmp_path):
     folder, left = tmp_path / "run", {}
     calls = [("mkdir", 2), ("fsync", 1), ("fsync", 5), ("rename", 1), ("fsync", 6), ("rename", 2)]
@@ -272,6 +273,7 @@ def test_a_disk_that_is_full_at_the_first_checkpoint(tmp_path):
 # --- one run at a time ---
 
 
+@pytest.mark.slow
 def test_two_runs_in_one_folder_at_a_time_are_refused(processes, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "_PATIENCE", 0.1)
     first = processes.Process(target=run_on, args=(tmp_path, tmp_path / "result.json", None, 0.2))

@@ -158,6 +158,7 @@ def test_parameters_without_a_gradient():
     torch.testing.assert_close(model.net[0].weight.grad, torch.full((2, 2), 0.5))
 
 
+@pytest.mark.slow
 def test_compile_is_called_on_request():
     graphs = []
 

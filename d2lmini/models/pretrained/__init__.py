@@ -58,6 +58,8 @@ def from_transformers(folder):
     """
     folder = at_hand(folder)
     config = read(folder / "config.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
+    if not isinstance(config, dict):
+        raise ValueError(f"{folder / 'config.json'} holds a {type(config).__name__}, expected settings by name")
     kind = config.get("model_type")
     if kind not in _MODELS:
         raise ValueError(f"{folder} is a checkpoint of model_type {kind!r}, expected {' or '.join(map(repr, _MODELS))}")
@@ -74,4 +76,6 @@ def from_transformers(folder):
         raise ValueError(
             f"{folder / 'config.json'} has no {error}: is it that of another model than {kind!r}?"
         ) from error
+    except TypeError as error:
+        raise ValueError(f"{folder / 'config.json'} does not fit a {kind!r}: {error}") from error
     return load(model, weights, layer_norm_eps=eps).eval()

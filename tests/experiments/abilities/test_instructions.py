@@ -61,6 +61,7 @@ def test_what_cannot_be_said_of_a_sentence(form):
     assert (rules.example(form, two, 1) is None) == (form != "negate")
 
 
+@pytest.mark.slow
 def test_translations_are_the_corpus():
     """Of sentences that the corpus has, too, the answer is its French; words of another draw would not be."""
     corpus = {one.source: one.target for ones in make_sentences(12_000).values() for one in ones}
@@ -80,6 +81,7 @@ def test_splits_share_no_prompt_and_seeds_repeat():
             rules.examples(1, split, forms)
 
 
+@pytest.mark.slow
 def test_hardly_a_word_is_unknown():
     """An answer with a word that the pretraining has not cannot be given: of 12,000 sentences they are few."""
     tokens, *texts = rules.corpus(12_000)

@@ -55,6 +55,7 @@ def everyone(monkeypatch):
     return replace(SMOKE, contestants=contestants, minilm=SMOKE.small, probed=40)
 
 
+@pytest.mark.train
 def test_the_record_says_what_its_scores_say(everyone):
     found = bert_sentiment.run(everyone, CPU)
     metrics = found["metrics"]
@@ -84,6 +85,7 @@ def test_the_record_says_what_its_scores_say(everyone):
     assert metrics["probe"]["before"]["class"][0] == pytest.approx(0.5, abs=0.1), "before the blocks it knows no word"
 
 
+@pytest.mark.train
 def test_cut_and_resumed(everyone, tmp_path):
     """Also with weights that a later part needs again."""
     config = replace(everyone, shares=(0.05,), draws=(1,), contestants=("minilm", "frozen"))

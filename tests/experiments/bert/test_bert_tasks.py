@@ -51,6 +51,7 @@ def test_what_is_new_in_the_test():
     assert counted["by_type"]["location"]["entities"] == 2 and counted["by_type"]["person"]["f1"] == 100
 
 
+@pytest.mark.train
 def test_the_tagging_record_says_what_its_entities_say():
     config = replace(bert_tagging.PRESETS["smoke"], seeds=(0, 1))
     metrics = bert_tagging.run(config, CPU)["metrics"]
@@ -70,6 +71,7 @@ def test_the_sentence_with_most_common_words():
     assert bert_qa.kind_of("In which year was it?") == "which" and bert_qa.kind_of("Name one.") == "other"
 
 
+@pytest.mark.train
 def test_the_record_of_questions_says_what_its_answers_say():
     config = bert_qa.PRESETS["smoke"]
     metrics = bert_qa.run(config, CPU)["metrics"]
@@ -84,6 +86,7 @@ def test_the_record_of_questions_says_what_its_answers_say():
         assert all(answer in shown["context"] for answer in [*shown["answers"].values(), *shown["right"]])
 
 
+@pytest.mark.train
 def test_the_record_of_pairs_says_what_its_scores_say():
     metrics = bert_pairs.run(bert_pairs.PRESETS["smoke"], CPU)["metrics"]
     labels = metrics["labels"]
@@ -109,6 +112,7 @@ def test_which_words_are_common_is_learned():
     assert bert_pairs.by_words({"train": pairs, "val": pairs[:4], "test": pairs[:2]})["val"]["chosen_by"] == 1
 
 
+@pytest.mark.train
 @pytest.mark.parametrize("module", [bert_tagging, bert_qa, bert_pairs])
 def test_cut_and_resumed(module, tmp_path):
     config = replace(module.PRESETS["smoke"], contestants=("scratch",))

@@ -68,6 +68,7 @@ def test_the_best_check_is_scored_and_the_first_of_equals(reviews):
     assert fine_tuning.curves(history)["val_chosen_by"] == [0.5, 0.7, 0.7, 0.6]
 
 
+@pytest.mark.train
 def test_a_training_that_was_cut_scores_the_same(reviews, tmp_path):
     def score(split):
         scores = classes.logits(model, reviews, split)

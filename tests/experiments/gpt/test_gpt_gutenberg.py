@@ -25,6 +25,7 @@ def test_a_text_is_divided_between_paragraphs():
         gpt_gutenberg.divided("one line", 0.5)
 
 
+@pytest.mark.slow
 def test_the_ids_are_the_text():
     texts = gpt_gutenberg.read("book", 0.1)
     tokenizer, *ids = gpt_gutenberg.encoded(texts, 300)

@@ -11,6 +11,7 @@ from d2lmini.tokenization import SubwordTokenizer
 TOKENIZER = SubwordTokenizer.train("wordpiece", ["aa bb aa ab"] * 5, 5)  # <unk> and four characters, no merges
 
 
+@pytest.mark.slow
 def test_texts_are_split_and_told():
     for name in ("book", "grammar.en", "grammar.fr"):
         train, test, sums = compared.load(name)

@@ -35,6 +35,26 @@ def test_a_checkpoint_of_another_model(folder, changed, message):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"n_embd": "21"}, "num_hiddens is '21', expected an integer"),
+        ({"n_layer": None}, "num_blks is None, expected an integer"),
+        ({"resid_pdrop": "0.1"}, r"config.json does not fit a 'gpt2'"),
+    ],
+)
+def test_settings_that_are_no_numbers(folder, changed, message):
+    change(folder, **changed)
+    with pytest.raises(ValueError, match=message):
+        from_transformers(folder)
+
+
+def test_a_configuration_that_is_a_list(folder):
+    (folder / "config.json").write_text("[1, 2]")
+    with pytest.raises(ValueError, match=r"config.json holds a list, expected settings by name"):
+        from_transformers(folder)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
         ({"hidden_act": "relu"}, "with hidden_act 'relu', expected 'gelu'"),
         ({"model_type": "swin", "use_absolute_embeddings": True}, "use_absolute_embeddings True, expected False"),
     ],

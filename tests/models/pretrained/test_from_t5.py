@@ -111,6 +111,7 @@ def loaded(theirs, **options):
     ).eval()
 
 
+@pytest.mark.slow
 def test_published_sizes_have_as_many_parameters_as_theirs():
     from transformers import T5Config as TheirConfig
     from transformers import T5ForConditionalGeneration
