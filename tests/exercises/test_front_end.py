@@ -12,7 +12,6 @@ import tqdm
 
 from d2lmini.exercises.reader import front_end
 from d2lmini.exercises.reader.front_end import show, waiting
-from d2lmini.shell import in_notebook
 
 
 class Terminal(io.StringIO):
@@ -99,15 +98,6 @@ def test_bar_in_a_notebook(terminal, monkeypatch):
     a_kernel_runs(monkeypatch)
     with waiting(60.0):
         assert wait_for(terminal, "checking")
-
-
-def test_a_terminal_of_ipython_is_no_notebook(monkeypatch):
-    monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert not in_notebook() and "IPython" not in sys.modules
-    a_kernel_runs(monkeypatch, there=False)
-    assert not in_notebook()
-    a_kernel_runs(monkeypatch)
-    assert in_notebook()
 
 
 def test_markdown_is_shown_in_a_notebook_alone(monkeypatch, capsys):
