@@ -46,7 +46,7 @@ def answers(part):
     else:
         found = [(source.solution(part), RIGHT)]
         for mutant in part.mutants:
-            if not mutant.function:
+            if not callable(mutant.change):
                 found += [(source.mutated(part, mutant), WRONG), (source.solution(part), RIGHT)]
         found.append((source.stub(part), EMPTY))
     return itertools.cycle(found)

@@ -215,25 +215,25 @@ def _mutants(part):
         if mutant.diagnosis in UNTELLING:
             yield (
                 "diagnosis",
-                f"{mutant.name}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message",
+                f"{mutant}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message",
             )
         try:
             answer = source.mutant(part, mutant)
         except (ValueError, SyntaxError) as error:
-            yield "mutants", f"{mutant.name}: {error}"
+            yield "mutants", f"{mutant}: {error}"
             continue
         for seed in _seeds(part):
             verdict = judge(part, answer, seed=seed)
             if verdict.status in (PASSED, BROKEN):
-                yield "mutants", f"{mutant.name}: {verdict}"
+                yield "mutants", f"{mutant}: {verdict}"
             elif verdict.code != mutant.diagnosis:
                 yield (
                     "diagnosis",
-                    f"{mutant.name}: expected {mutant.diagnosis!r}, got {verdict.code!r}: {verdict}",
+                    f"{mutant}: expected {mutant.diagnosis!r}, got {verdict.code!r}: {verdict}",
                 )
-            yield from _leaks(verdict, mutant.name)
+            yield from _leaks(verdict, mutant)
         if not isinstance(part, Experiment):
-            yield from _elsewhere(part, answer, verdict, mutant.name)
+            yield from _elsewhere(part, answer, verdict, mutant)
 
 
 def _leaks(verdict, name):

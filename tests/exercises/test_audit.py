@@ -145,13 +145,13 @@ FAULTS = {
     "generic: raise and loop": replace(PART, verify=swallows),
     "mutants: few": replace(PART, mutants=MUTANTS[:5]),
     "mutants: experiment": Experiment(**(vars(PART) | {"mutants": MUTANTS[:1]})),
-    "mutants: not found": replace(PART, mutants=[Mutant("x", "same", "absent", ""), *MUTANTS]),
-    "mutants: found twice": replace(PART, mutants=[Mutant("x", "same", "r", ""), *MUTANTS]),
-    "mutants: pass": replace(PART, mutants=[Mutant("x", "same", "2.0 * x", "x + x"), *MUTANTS]),
+    "mutants: not found": replace(PART, mutants=[Mutant("same", ("absent", "")), *MUTANTS]),
+    "mutants: found twice": replace(PART, mutants=[Mutant("same", ("r", "")), *MUTANTS]),
+    "mutants: pass": replace(PART, mutants=[Mutant("same", ("2.0 * x", "x + x")), *MUTANTS]),
     "diagnosis: another": replace(
-        PART, mutants=[*MUTANTS, Mutant("x", "other", "2.0", "3.0", "this too is three times x")]
+        PART, mutants=[*MUTANTS, Mutant("other", ("2.0", "3.0"), "this too is three times x")]
     ),
-    "diagnosis: untelling": replace(PART, mutants=[Mutant("x", "values", "2.0", "2.5"), *MUTANTS]),
+    "diagnosis: untelling": replace(PART, mutants=[Mutant("values", ("2.0", "2.5")), *MUTANTS]),
     "elsewhere": replace(PART, verify=reads_what_was_changed),
     "reference": replace(PART, verify=tells),
     "options: two right": replace(CHOICE, options=[replace(o, right=True) for o in CHOICE.options]),

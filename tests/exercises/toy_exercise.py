@@ -26,12 +26,12 @@ def verify(t, answer):
 
 
 MUTANTS = [
-    Mutant("once", "same", "2.0 * x", "1.0 * x", "this is x"),
-    Mutant("thrice", "triple", "2.0", "3.0", "this is three times x"),
-    Mutant("minus", "sign", "return ", "return -", "the sign is wrong"),
-    Mutant("double", "dtype", "2.0 * x", "2.0 * x.double()"),
-    Mutant("short", "shape", "2.0 * x", "2.0 * x[:-1]"),
-    Mutant("detached", "grad", "2.0 * x", "2.0 * x.detach()"),
+    Mutant("same", ("2.0 * x", "1.0 * x"), "this is x"),
+    Mutant("triple", ("2.0", "3.0"), "this is three times x"),
+    Mutant("sign", ("return ", "return -"), "the sign is wrong"),
+    Mutant("dtype", ("2.0 * x", "2.0 * x.double()")),
+    Mutant("shape", ("2.0 * x", "2.0 * x[:-1]")),
+    Mutant("grad", ("2.0 * x", "2.0 * x.detach()")),
 ]
 PART = Code(
     key="own-99.1",

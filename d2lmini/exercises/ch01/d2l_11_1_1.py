@@ -287,6 +287,155 @@ def verify_soft(t, answer):
     )
 
 
+MUTANTS_A = [
+    Mutant("farthest", ("largest=False", "largest=True"), "these are the farthest keys: a small distance is a good "
+        "match"),
+    Mutant("dot", ("torch.cdist(queries, keys)", "-(queries @ keys.mT)"), "these keys have the largest dot products, "
+        "and long keys win those; near is a small distance"),
+    Mutant("cosine", ("torch.cdist(queries, keys)", "-F.cosine_similarity(queries[:, :, None], keys[:, None], dim=-1)"),
+        "these keys have the best direction; near is a small distance"),
+    Mutant("manhattan", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=1)"), "the absolute differences "
+        "are summed; the distance is Euclidean"),
+    Mutant("only-nearest", ("distances.topk(k, dim=-1, largest=False).indices",
+        "distances.argmin(dim=-1, keepdim=True); k = 1"), "only the one nearest key has weight: k is not used"),
+    Mutant("not-normalised", ("1 / k", "1.0"), "each match weighs 1, so a row sums to k: we want the mean of the k "
+        "values"),
+    Mutant("by-S", ("1 / k", "1 / keys.shape[1]"), "the matches share 1/S each; there are k of them, not S"),
+    Mutant("soft", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return torch.full_like(distances, -torch.inf).scatter(-1, matches, -distances.gather(-1, "
+        "matches)).softmax(-1)"), "the right keys, but the nearer ones weigh more: a database treats all matches "
+        "alike"),
+    Mutant("soft-cut", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return torch.softmax(-distances, -1) * torch.zeros_like(distances).scatter(-1, matches, 1.0)"),
+        "these are softmax weights with the rest cut off: a database treats all matches alike"),
+    Mutant("over-queries", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return torch.zeros_like(distances).scatter(-2, distances.topk(k, -2, False).indices, 1 / k)"),
+        "k queries are picked for each key; pick k keys for each query"),
+    Mutant("one-argsort", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return (distances.argsort(dim=-1) < k).to(keys.dtype) / k"), "`argsort` says which key stands at each place, "
+        "not at which place each key stands: that is the argsort of the argsort"),
+    Mutant("one-less", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / max(k - 1, 1)"),
+        "one match is missing: should < be <= somewhere?"),
+    Mutant("too-few", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / k"), "one match is missing, so "
+        "the rows do not sum to one"),
+    Mutant("one-more", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return (distances.argsort(-1).argsort(-1) <= k).to(keys.dtype) / k"), "there is one match too many: ranks "
+        "begin at 0"),
+    Mutant("softmax-of-ones", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return torch.zeros_like(distances).scatter(-1, matches, 1.0).softmax(dim=-1)"), "a softmax of ones and zeros "
+        "leaves weight on what does not match, for exp(0) is 1: divide the ones by k"),
+    Mutant("one-more-shared", ("distances.topk(k,", "distances.topk(k := min(k + 1, keys.shape[1]),"),
+        "k + 1 keys share the weight, one too many"),
+    Mutant("whole-division", ("1 / k", "1 // k"), "all zero where k is more than 1: `//` rounds down"),
+    Mutant("not-itself", ("torch.cdist(queries, keys)",
+        "torch.cdist(queries, keys); distances = distances.masked_fill(distances == 0, torch.inf)"),
+        "a key at distance 0 is left out; a query that is in the database must find itself"),
+    Mutant("chebyshev", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=torch.inf)"),
+        "the largest difference of an entry is taken; the distance is Euclidean"),
+    Mutant("lengths", nearest_in_length, "these keys are nearest in length; the distance is the length of the "
+        "difference, not the difference of the lengths"),
+    Mutant("first-of-batch", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys[:1].expand_as(keys))"),
+        "the keys of the first batch entry are used for all"),
+    Mutant("dtype", ("return torch.zeros_like(distances)", "return matches; (distances)")),  # positions
+    Mutant("dtype", (".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0")),  # a mask
+    Mutant("dtype", ("torch.zeros_like(distances)", "torch.zeros(distances.shape)")),  # always float32
+    Mutant("shape", (".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k).mT")),  # transposed
+    Mutant("mutates", nearest_centred_in_place),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("nonfinite", (".clamp(min=1)", "")),  # no match, no guard
+    Mutant("nonfinite", within_masked_softmax),
+    Mutant("strict", ("<= radius", "< radius"), "a key at exactly the radius matches: <=, not <"),
+    Mutant("outside", ("<= radius", "> radius"), "these are the keys outside the radius: turn the comparison"),
+    Mutant("squared", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"), "the squared distance is "
+        "compared with the radius: square both or neither"),
+    Mutant("not-normalised", (" / found.clamp(min=1)", ""), "each match weighs 1: divide by the number of matches to "
+        "get their mean"),
+    Mutant("by-S", ("found.clamp(min=1)", "keys.shape[1]"), "divide by the number of matches, not by the number of "
+        "keys"),
+    Mutant("over-queries", ("dim=-1", "dim=-2"), "the columns sum to one: count the matches of each query, along the "
+        "keys"),
+    Mutant("softmax-of-ones", ("matches / found.clamp(min=1)", "matches.softmax(-1)"), "a softmax of ones and zeros "
+        "leaves weight on what does not match (exp(0) is 1): the scores of those must be minus infinity"),
+    Mutant("soft", ("matches / found.clamp(min=1)",
+        "(-torch.cdist(queries, keys)).masked_fill(matches == 0, -torch.inf).softmax(-1)"), "the right keys, but the "
+        "nearer ones weigh more: a database treats all matches alike"),
+    Mutant("uniform", ("matches / found.clamp(min=1)", "(matches / found).nan_to_num(1 / keys.shape[1])"),
+        "a query that matches nothing gets the average of everything; it should get zeros"),
+    Mutant("fallback", within_or_nearest, "a query that matches nothing gets its nearest key; this part asks for "
+        "zeros"),
+    Mutant("soft-cut", ("matches / found.clamp(min=1)", "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)"),
+        "these are softmax weights with the rest cut off: a database treats all matches alike"),
+    Mutant("manhattan", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=1)"), "the absolute differences "
+        "are summed; the distance is Euclidean"),
+    Mutant("dot", ("torch.cdist(queries, keys) <= radius", "queries @ keys.mT >= radius"), "dot products are compared "
+        "with the radius; near is a small distance"),
+    Mutant("tolerance", ("<= radius", "<= radius + 1e-3"), "a key just outside the radius is let in: compare with the "
+        "radius itself"),
+    Mutant("inexact", within_by_multiplying_out),
+    Mutant("chebyshev", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=torch.inf)"),
+        "the largest difference of an entry is compared with the radius; the distance is Euclidean"),
+    Mutant("over-batch", ("dim=-1", "dim=(0, -1)"), "the matches are counted over the whole batch; every query has its "
+        "own"),
+    Mutant("all-or-none", ("return matches / found.clamp(min=1)",
+        "return matches / found if (found > 0).all() else 0 * matches"), "one query without a match makes all rows "
+        "zero: guard each row by itself"),
+    Mutant("dtype", ("return matches / found.clamp(min=1)", "return matches > 0")),  # booleans
+    Mutant("dtype", (".to(keys.dtype)", ".float()")),  # always float32
+    Mutant("mutates", ("torch.cdist(queries, keys)",
+        "torch.cdist(queries.sub_(keys[:, :1]), keys.sub_(keys[:, :1].clone()))")),  # in place
+]  # fmt: skip
+
+MUTANTS_C = [
+    Mutant("no-temperature", ("room / temperature", "room"), "the temperature is not used"),
+    Mutant("times-temperature", ("room / temperature", "room * temperature"), "multiplied by the temperature: a "
+        "falling temperature must sharpen, so divide by it"),
+    Mutant("outside", ("room / temperature", "-room / temperature"), "far keys get the large weights: check the sign"),
+    Mutant("radius-cancels", ("F.logsigmoid(room / temperature)", "room / temperature"), "this is the softmax of "
+        "(radius - distance) / temperature, in which the radius cancels: it is the same for every key"),
+    Mutant("softmax-of-degrees", ("F.logsigmoid(", "torch.sigmoid("), "a softmax exponentiates: give it the logarithm "
+        "of the degrees, or divide the degrees by their sum"),
+    Mutant("squared", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"), "the distance is squared"),
+    Mutant("hard", ("torch.softmax(scores, dim=-1)", "F.normalize((room >= 0).to(keys.dtype), p=1, dim=-1)"),
+        "a key is in or out, whatever the temperature: where is the sigmoid?"),
+    Mutant("over-queries", ("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), "the columns sum to one; normalise "
+        "along the keys"),
+    Mutant("not-normalised", ("torch.softmax(scores, dim=-1)", "scores.exp()"), "these are the degrees themselves: "
+        "divide each row by its sum"),
+    Mutant("logs-divided", ("torch.softmax(scores, dim=-1)", "scores / scores.sum(dim=-1, keepdim=True)"),
+        "the logarithms of the degrees are divided by their sum; it is the degrees that must sum to one"),
+    Mutant("distance-alone", ("room = radius - torch.cdist(queries, keys)",
+        "room = radius * temperature - torch.cdist(queries, keys)"), "the distance alone is divided by the "
+        "temperature: the radius must be, too"),
+    Mutant("temperature-outside", ("F.logsigmoid(room / temperature)", "F.logsigmoid(room) / temperature"),
+        "the logarithm of the degree is divided by the temperature; the temperature belongs into the sigmoid"),
+    Mutant("temperature-twice", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores / temperature, dim=-1)"),
+        "the softmax is divided by the temperature once more; it belongs into the sigmoid alone"),
+    Mutant("bent", ("F.logsigmoid(room / temperature)", "-F.relu(-room / temperature)"), "all keys inside the radius "
+        "have degree 1, as with a ReLU; the degree is a sigmoid"),
+    Mutant("by-largest", ("torch.softmax(scores, dim=-1)", "(scores - scores.amax(dim=-1, keepdim=True)).exp()"),
+        "the degrees are divided by the largest of a row; divide by their sum"),
+    Mutant("one-radius", ("room = radius -", "room = torch.as_tensor(radius).flatten()[0] -"), "all queries use the "
+        "radius of the first one; the radius may be a tensor with one for each"),
+    Mutant("one-radius", ("room = radius -", "room = torch.as_tensor(radius).mean() -"), "all queries use the mean "
+        "radius; the radius may be a tensor with one for each"),
+    Mutant("nonfinite", soft_by_division),
+    Mutant("fallback", soft_or_nearest, "where all degrees are too small for float32, the nearest key gets everything. "
+        "Their ratios are well defined, and at this temperature several keys share: work with the logarithms"),
+    Mutant("vanishes", soft_by_safe_division, "all zero. Every degree is too small for float32, but their ratios are "
+        "not: work with the logarithms of the degrees"),
+    Mutant("even", ("F.logsigmoid(room / temperature)", "torch.log(torch.sigmoid(room / temperature) + 1e-9)"),
+        "all keys weigh the same. Is there a small number inside a logarithm? It drowns degrees that are smaller "
+        "still"),
+    Mutant("cusp", soft_with_bare_root),
+    Mutant("grad", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).detach()")),  # detached
+    Mutant("dtype", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores.float(), dim=-1)")),  # always float32
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.1.1",
     doc=__doc__,
@@ -307,163 +456,7 @@ EXERCISE = Exercise(
             verify=verify_nearest,
             alternatives=[nearest_by_rank, nearest_by_radius],
             advice={"raised": "The axis of the keys is the last one of the distances, (B, T, S)"},
-            mutants=[
-                Mutant(
-                    "farthest",
-                    "farthest",
-                    "largest=False",
-                    "largest=True",
-                    "these are the farthest keys: a small distance is a good match",
-                ),
-                Mutant(
-                    "dot product",
-                    "dot",
-                    "torch.cdist(queries, keys)",
-                    "-(queries @ keys.mT)",
-                    "these keys have the largest dot products, and long keys win those; near is a small distance",
-                ),
-                Mutant(
-                    "cosine",
-                    "cosine",
-                    "torch.cdist(queries, keys)",
-                    "-F.cosine_similarity(queries[:, :, None], keys[:, None], dim=-1)",
-                    "these keys have the best direction; near is a small distance",
-                ),
-                Mutant(
-                    "Manhattan",
-                    "manhattan",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys, p=1)",
-                    "the absolute differences are summed; the distance is Euclidean",
-                ),
-                Mutant(
-                    "nearest alone",
-                    "only-nearest",
-                    "distances.topk(k, dim=-1, largest=False).indices",
-                    "distances.argmin(dim=-1, keepdim=True); k = 1",
-                    "only the one nearest key has weight: k is not used",
-                ),
-                Mutant(
-                    "weights of one",
-                    "not-normalised",
-                    "1 / k",
-                    "1.0",
-                    "each match weighs 1, so a row sums to k: we want the mean of the k values",
-                ),
-                Mutant(
-                    "shared by all keys",
-                    "by-S",
-                    "1 / k",
-                    "1 / keys.shape[1]",
-                    "the matches share 1/S each; there are k of them, not S",
-                ),
-                Mutant(
-                    "softer",
-                    "soft",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return torch.full_like(distances, -torch.inf).scatter(-1, matches, -distances.gather(-1, "
-                    "matches)).softmax(-1)",
-                    "the right keys, but the nearer ones weigh more: a database treats all matches alike",
-                ),
-                Mutant(
-                    "softmax, then cut",
-                    "soft-cut",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return torch.softmax(-distances, -1) * torch.zeros_like(distances).scatter(-1, matches, 1.0)",
-                    "these are softmax weights with the rest cut off: a database treats all matches alike",
-                ),
-                Mutant(
-                    "queries for a key",
-                    "over-queries",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return torch.zeros_like(distances).scatter(-2, distances.topk(k, -2, False).indices, 1 / k)",
-                    "k queries are picked for each key; pick k keys for each query",
-                ),
-                Mutant(
-                    "positions for ranks",
-                    "one-argsort",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return (distances.argsort(dim=-1) < k).to(keys.dtype) / k",
-                    "`argsort` says which key stands at each place, not at which place each key stands: that is the "
-                    "argsort of the argsort",
-                ),
-                Mutant(
-                    "strictly nearer",
-                    "one-less",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / max(k - 1, 1)",
-                    "one match is missing: should < be <= somewhere?",
-                ),
-                Mutant(
-                    "strictly nearer, by k",
-                    "too-few",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return (distances < distances.gather(-1, matches).amax(-1, True)).float() / k",
-                    "one match is missing, so the rows do not sum to one",
-                ),
-                Mutant(
-                    "one rank more",
-                    "one-more",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return (distances.argsort(-1).argsort(-1) <= k).to(keys.dtype) / k",
-                    "there is one match too many: ranks begin at 0",
-                ),
-                Mutant(
-                    "softmax of ones",
-                    "softmax-of-ones",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
-                    "return torch.zeros_like(distances).scatter(-1, matches, 1.0).softmax(dim=-1)",
-                    "a softmax of ones and zeros leaves weight on what does not match, for exp(0) is 1: divide the "
-                    "ones by k",
-                ),
-                Mutant(
-                    "one match more",
-                    "one-more-shared",
-                    "distances.topk(k,",
-                    "distances.topk(k := min(k + 1, keys.shape[1]),",
-                    "k + 1 keys share the weight, one too many",
-                ),
-                Mutant(
-                    "whole division",
-                    "whole-division",
-                    "1 / k",
-                    "1 // k",
-                    "all zero where k is more than 1: `//` rounds down",
-                ),
-                Mutant(
-                    "record itself left out",
-                    "not-itself",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys); distances = distances.masked_fill(distances == 0, torch.inf)",
-                    "a key at distance 0 is left out; a query that is in the database must find itself",
-                ),
-                Mutant(
-                    "largest difference",
-                    "chebyshev",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys, p=torch.inf)",
-                    "the largest difference of an entry is taken; the distance is Euclidean",
-                ),
-                Mutant(
-                    "difference of lengths",
-                    "lengths",
-                    message="these keys are nearest in length; the distance is the length of the difference, not the "
-                    "difference of the lengths",
-                    function=nearest_in_length,
-                ),
-                Mutant(
-                    "first batch entry",
-                    "first-of-batch",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys[:1].expand_as(keys))",
-                    "the keys of the first batch entry are used for all",
-                ),
-                Mutant("positions", "dtype", "return torch.zeros_like(distances)", "return matches; (distances)"),
-                Mutant("a mask", "dtype", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0"),
-                Mutant("always float32", "dtype", "torch.zeros_like(distances)", "torch.zeros(distances.shape)"),
-                Mutant("transposed", "shape", ".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k).mT"),
-                Mutant("centred in place", "mutates", function=nearest_centred_in_place),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Compare, normalise, mix: the comparison is a distance, and "normalise" is a rule instead of a softmax. The
 rule looks at all keys of a query at once, as a softmax does, so k-nearest is a genuine attention weight: not
@@ -489,132 +482,7 @@ neighbour is exchanged whole.
                 "0, and a softmax over nothing but minus infinity is the same in disguise",
                 "dtype": "A comparison gives booleans: turn them into numbers with .to(keys.dtype)",
             },
-            mutants=[
-                Mutant("no match, no guard", "nonfinite", ".clamp(min=1)", ""),
-                Mutant("masked softmax", "nonfinite", function=within_masked_softmax),
-                Mutant("strict", "strict", "<= radius", "< radius", "a key at exactly the radius matches: <=, not <"),
-                Mutant(
-                    "outside",
-                    "outside",
-                    "<= radius",
-                    "> radius",
-                    "these are the keys outside the radius: turn the comparison",
-                ),
-                Mutant(
-                    "squared",
-                    "squared",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys).square()",
-                    "the squared distance is compared with the radius: square both or neither",
-                ),
-                Mutant(
-                    "weights of one",
-                    "not-normalised",
-                    " / found.clamp(min=1)",
-                    "",
-                    "each match weighs 1: divide by the number of matches to get their mean",
-                ),
-                Mutant(
-                    "shared by all keys",
-                    "by-S",
-                    "found.clamp(min=1)",
-                    "keys.shape[1]",
-                    "divide by the number of matches, not by the number of keys",
-                ),
-                Mutant(
-                    "over the queries",
-                    "over-queries",
-                    "dim=-1",
-                    "dim=-2",
-                    "the columns sum to one: count the matches of each query, along the keys",
-                ),
-                Mutant(
-                    "softmax of ones",
-                    "softmax-of-ones",
-                    "matches / found.clamp(min=1)",
-                    "matches.softmax(-1)",
-                    "a softmax of ones and zeros leaves weight on what does not match (exp(0) is 1): the scores of "
-                    "those must be minus infinity",
-                ),
-                Mutant(
-                    "softer",
-                    "soft",
-                    "matches / found.clamp(min=1)",
-                    "(-torch.cdist(queries, keys)).masked_fill(matches == 0, -torch.inf).softmax(-1)",
-                    "the right keys, but the nearer ones weigh more: a database treats all matches alike",
-                ),
-                Mutant(
-                    "average if none",
-                    "uniform",
-                    "matches / found.clamp(min=1)",
-                    "(matches / found).nan_to_num(1 / keys.shape[1])",
-                    "a query that matches nothing gets the average of everything; it should get zeros",
-                ),
-                Mutant(
-                    "nearest if none",
-                    "fallback",
-                    message="a query that matches nothing gets its nearest key; this part asks for zeros",
-                    function=within_or_nearest,
-                ),
-                Mutant(
-                    "softmax, then cut",
-                    "soft-cut",
-                    "matches / found.clamp(min=1)",
-                    "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)",
-                    "these are softmax weights with the rest cut off: a database treats all matches alike",
-                ),
-                Mutant(
-                    "Manhattan",
-                    "manhattan",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys, p=1)",
-                    "the absolute differences are summed; the distance is Euclidean",
-                ),
-                Mutant(
-                    "dot product",
-                    "dot",
-                    "torch.cdist(queries, keys) <= radius",
-                    "queries @ keys.mT >= radius",
-                    "dot products are compared with the radius; near is a small distance",
-                ),
-                Mutant(
-                    "with a tolerance",
-                    "tolerance",
-                    "<= radius",
-                    "<= radius + 1e-3",
-                    "a key just outside the radius is let in: compare with the radius itself",
-                ),
-                Mutant("multiplied out", "inexact", function=within_by_multiplying_out),
-                Mutant(
-                    "largest difference",
-                    "chebyshev",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys, p=torch.inf)",
-                    "the largest difference of an entry is compared with the radius; the distance is Euclidean",
-                ),
-                Mutant(
-                    "counted over the batch",
-                    "over-batch",
-                    "dim=-1",
-                    "dim=(0, -1)",
-                    "the matches are counted over the whole batch; every query has its own",
-                ),
-                Mutant(
-                    "one without a match",
-                    "all-or-none",
-                    "return matches / found.clamp(min=1)",
-                    "return matches / found if (found > 0).all() else 0 * matches",
-                    "one query without a match makes all rows zero: guard each row by itself",
-                ),
-                Mutant("booleans", "dtype", "return matches / found.clamp(min=1)", "return matches > 0"),
-                Mutant("always float32", "dtype", ".to(keys.dtype)", ".float()"),
-                Mutant(
-                    "in place",
-                    "mutates",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries.sub_(keys[:, :1]), keys.sub_(keys[:, :1].clone()))",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 This is the Boxcar kernel of chapter 02. Two of its rules are the package's own. A query that may attend to
 nothing gets zeros, never NaN and never a uniform average: an average of all records is the worst answer to
@@ -651,154 +519,7 @@ be finite even for a query that sits exactly on a key.
                 "grad": "A comparison has no gradient, and .detach() or .item() cut it off",
                 "cusp": "torch.cdist and torch.linalg.vector_norm take zero there",
             },
-            mutants=[
-                Mutant("no temperature", "no-temperature", "room / temperature", "room", "the temperature is not used"),
-                Mutant(
-                    "times temperature",
-                    "times-temperature",
-                    "room / temperature",
-                    "room * temperature",
-                    "multiplied by the temperature: a falling temperature must sharpen, so divide by it",
-                ),
-                Mutant(
-                    "sign",
-                    "outside",
-                    "room / temperature",
-                    "-room / temperature",
-                    "far keys get the large weights: check the sign",
-                ),
-                Mutant(
-                    "no sigmoid",
-                    "radius-cancels",
-                    "F.logsigmoid(room / temperature)",
-                    "room / temperature",
-                    "this is the softmax of (radius - distance) / temperature, in which the radius cancels: it is "
-                    "the same for every key",
-                ),
-                Mutant(
-                    "softmax of degrees",
-                    "softmax-of-degrees",
-                    "F.logsigmoid(",
-                    "torch.sigmoid(",
-                    "a softmax exponentiates: give it the logarithm of the degrees, or divide the degrees by their sum",
-                ),
-                Mutant(
-                    "squared",
-                    "squared",
-                    "torch.cdist(queries, keys)",
-                    "torch.cdist(queries, keys).square()",
-                    "the distance is squared",
-                ),
-                Mutant(
-                    "hard",
-                    "hard",
-                    "torch.softmax(scores, dim=-1)",
-                    "F.normalize((room >= 0).to(keys.dtype), p=1, dim=-1)",
-                    "a key is in or out, whatever the temperature: where is the sigmoid?",
-                ),
-                Mutant(
-                    "over the queries",
-                    "over-queries",
-                    "softmax(scores, dim=-1)",
-                    "softmax(scores, dim=-2)",
-                    "the columns sum to one; normalise along the keys",
-                ),
-                Mutant(
-                    "not normalised",
-                    "not-normalised",
-                    "torch.softmax(scores, dim=-1)",
-                    "scores.exp()",
-                    "these are the degrees themselves: divide each row by its sum",
-                ),
-                Mutant(
-                    "logarithms divided",
-                    "logs-divided",
-                    "torch.softmax(scores, dim=-1)",
-                    "scores / scores.sum(dim=-1, keepdim=True)",
-                    "the logarithms of the degrees are divided by their sum; it is the degrees that must sum to one",
-                ),
-                Mutant(
-                    "distance alone",
-                    "distance-alone",
-                    "room = radius - torch.cdist(queries, keys)",
-                    "room = radius * temperature - torch.cdist(queries, keys)",
-                    "the distance alone is divided by the temperature: the radius must be, too",
-                ),
-                Mutant(
-                    "outside of the sigmoid",
-                    "temperature-outside",
-                    "F.logsigmoid(room / temperature)",
-                    "F.logsigmoid(room) / temperature",
-                    "the logarithm of the degree is divided by the temperature; the temperature belongs into the "
-                    "sigmoid",
-                ),
-                Mutant(
-                    "temperature twice",
-                    "temperature-twice",
-                    "torch.softmax(scores, dim=-1)",
-                    "torch.softmax(scores / temperature, dim=-1)",
-                    "the softmax is divided by the temperature once more; it belongs into the sigmoid alone",
-                ),
-                Mutant(
-                    "sharp bend",
-                    "bent",
-                    "F.logsigmoid(room / temperature)",
-                    "-F.relu(-room / temperature)",
-                    "all keys inside the radius have degree 1, as with a ReLU; the degree is a sigmoid",
-                ),
-                Mutant(
-                    "by the largest",
-                    "by-largest",
-                    "torch.softmax(scores, dim=-1)",
-                    "(scores - scores.amax(dim=-1, keepdim=True)).exp()",
-                    "the degrees are divided by the largest of a row; divide by their sum",
-                ),
-                Mutant(
-                    "radius of the first query",
-                    "one-radius",
-                    "room = radius -",
-                    "room = torch.as_tensor(radius).flatten()[0] -",
-                    "all queries use the radius of the first one; the radius may be a tensor with one for each",
-                ),
-                Mutant(
-                    "mean radius",
-                    "one-radius",
-                    "room = radius -",
-                    "room = torch.as_tensor(radius).mean() -",
-                    "all queries use the mean radius; the radius may be a tensor with one for each",
-                ),
-                Mutant("as it stands", "nonfinite", function=soft_by_division),
-                Mutant(
-                    "nearest if nothing is left",
-                    "fallback",
-                    message="where all degrees are too small for float32, the nearest key gets everything. Their "
-                    "ratios are well defined, and at this temperature several keys share: work with the logarithms",
-                    function=soft_or_nearest,
-                ),
-                Mutant(
-                    "a little in the denominator",
-                    "vanishes",
-                    message="all zero. Every degree is too small for float32, but their ratios are not: work with the "
-                    "logarithms of the degrees",
-                    function=soft_by_safe_division,
-                ),
-                Mutant(
-                    "a little in the logarithm",
-                    "even",
-                    "F.logsigmoid(room / temperature)",
-                    "torch.log(torch.sigmoid(room / temperature) + 1e-9)",
-                    "all keys weigh the same. Is there a small number inside a logarithm? It drowns degrees that are "
-                    "smaller still",
-                ),
-                Mutant("bare root", "cusp", function=soft_with_bare_root),
-                Mutant("detached", "grad", "torch.cdist(queries, keys)", "torch.cdist(queries, keys).detach()"),
-                Mutant(
-                    "always float32",
-                    "dtype",
-                    "torch.softmax(scores, dim=-1)",
-                    "torch.softmax(scores.float(), dim=-1)",
-                ),
-            ],
+            mutants=MUTANTS_C,
             explanation=r"""
 For a match, $g_i \to 1$; for any other key, $g_i \to 0$; so with $m$ matches the weights go to $1/m$
 and 0, which is `within`. Without a match $g_i \approx e^{(r - d_i)/\tau}$: now the radius cancels and a

@@ -104,6 +104,67 @@ DIFFERENTIATED = (
 )
 
 
+MUTANTS = [
+    Mutant("variance-only", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "torch.diag(weights @ centred.square())"), "these are the variances alone. Entries of the keys vary together, "
+        "and the off-diagonal says how"),
+    Mutant("second-moment", ("keys - weights @ keys", "keys"), "this is the second moment, E[k k^T]: the mean has not "
+        "been taken off"),
+    Mutant("unweighted", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "torch.cov(keys.mT, correction=0).reshape(left.shape)"), "all keys count alike here: weigh each with its "
+        "attention weight"),
+    Mutant("unweighted-sample", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "torch.cov(keys.mT).reshape(left.shape)"), "this is the covariance of a plain sample: weigh each key with its "
+        "attention weight"),
+    Mutant("cov-corrected", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "torch.cov(keys.mT, aweights=weights).reshape(left.shape)"), "`torch.cov` corrects for a sample unless you say "
+        "correction=0; here the weights are the whole distribution"),
+    Mutant("correlation", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "left / torch.outer(left.diagonal(), left.diagonal()).sqrt()"), "these are correlations: nothing is divided by "
+        "standard deviations"),
+    Mutant("at-the-query", ("keys - weights @ keys", "keys - query"), "the keys are centred at the query; centre them "
+        "at their mean under the weights"),
+    Mutant("unweighted-mean", ("keys - weights @ keys", "keys - keys.mean(dim=0)"), "the mean taken off is the plain "
+        "one; it must be the mean under the weights"),
+    Mutant("unweighted-mean", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "keys.mT @ (weights[:, None] * keys) - torch.outer(keys.mean(dim=0), keys.mean(dim=0))"),
+        "the mean taken off is the plain one; it must be the mean under the weights"),
+    Mutant("weights-squared", ("weights.unsqueeze(-1) *", "weights.unsqueeze(-1) ** 2 *"), "the weights enter twice: "
+        "each key counts once with p_i"),
+    Mutant("not-weighted", ("weights.unsqueeze(-1) * ", ""), "the products are summed without their weights"),
+    Mutant("not-weighted", ("weights.unsqueeze(-1) * centred)", "centred) / len(keys)"), "the products are averaged "
+        "without their weights"),
+    Mutant("weighted-keys", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "torch.cov((weights[:, None] * keys).mT, correction=0).reshape(left.shape)"), "this is the plain covariance of "
+        "p_i k_i; the weights belong in front of the products of the centred keys"),
+    Mutant("sample", ("return left, right", "return left, right * len(keys) / (len(keys) - 1)"),
+        "S/(S - 1) corrects for a sample; here the weights are the whole distribution"),
+    Mutant("by-S", ("return left, right", "return left, right / len(keys)"), "divided by S as well: the weights "
+        "already sum to one"),
+    Mutant("shape", ("centred.mT @ (weights.unsqueeze(-1) * centred)", "centred @ centred.mT")),  # keys by keys
+    Mutant("shape", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "torch.cov(keys.mT, correction=0, aweights=weights)")),  # axes dropped by torch.cov
+    Mutant("scaled", ("return torch.softmax(keys @ q,", "return torch.softmax(keys @ q / len(q) ** 0.5,"),
+        "this is the slope for scores divided by sqrt(D); ours are unscaled"),
+    Mutant("no-denominator", ("return torch.softmax(keys @ q, dim=-1) @ keys",
+        "return torch.exp(keys @ q) @ keys / torch.exp(keys @ q).sum().detach()"), "only the exponentials were "
+        "differentiated; the sum in the denominator depends on q too"),
+    Mutant("zero", ("softmax(keys @ q, dim=-1)", "softmax(keys @ q, dim=-1).detach()"), "all zero: are the weights "
+        "detached? The query acts through them alone"),
+    Mutant("summed", row_of_the_sum, "every row is the gradient of the sum of the outputs; a Jacobian has one row for "
+        "each output"),
+    Mutant("negative", ("jacobian(attend, query)", "jacobian(lambda q: -attend(q), query)"), "the sign is turned: the "
+        "output moves towards the keys that the query moves to"),
+    Mutant("differentiated", ("return left, right", "return left, left")),  # left twice
+    Mutant("differentiated", ("return left, right", "return left, left.clone()")),  # left copied
+    Mutant("not-differentiated", ("return left, right", "return right, right")),  # right twice
+    Mutant("not-differentiated", ("return left, right",
+        "return keys.mT @ (torch.diag(weights) - torch.outer(weights, weights)) @ keys, right")),  # left by hand
+    Mutant("dtype", ("return left, right", "return left.float(), right.float()")),  # in single
+    Mutant("type", ("return left, right", "return left")),  # one side
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.1.2",
     doc=__doc__,
@@ -129,170 +190,7 @@ EXERCISE = Exercise(
                 "shape": "Both sides are (D, D): features by features. Over keys by keys there is nothing to compare. "
                 "And `torch.cov` drops both axes where D = 1: reshape what it gives",
             },
-            mutants=[
-                Mutant(
-                    "variances alone",
-                    "variance-only",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "torch.diag(weights @ centred.square())",
-                    "these are the variances alone. Entries of the keys vary together, and the off-diagonal says how",
-                ),
-                Mutant(
-                    "not centred",
-                    "second-moment",
-                    "keys - weights @ keys",
-                    "keys",
-                    "this is the second moment, E[k k^T]: the mean has not been taken off",
-                ),
-                Mutant(
-                    "plain covariance",
-                    "unweighted",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "torch.cov(keys.mT, correction=0).reshape(left.shape)",
-                    "all keys count alike here: weigh each with its attention weight",
-                ),
-                Mutant(
-                    "covariance of a plain sample",
-                    "unweighted-sample",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "torch.cov(keys.mT).reshape(left.shape)",
-                    "this is the covariance of a plain sample: weigh each key with its attention weight",
-                ),
-                Mutant(
-                    "corrected by torch.cov",
-                    "cov-corrected",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "torch.cov(keys.mT, aweights=weights).reshape(left.shape)",
-                    "`torch.cov` corrects for a sample unless you say correction=0; here the weights are the whole "
-                    "distribution",
-                ),
-                Mutant(
-                    "correlation",
-                    "correlation",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "left / torch.outer(left.diagonal(), left.diagonal()).sqrt()",
-                    "these are correlations: nothing is divided by standard deviations",
-                ),
-                Mutant(
-                    "centred at the query",
-                    "at-the-query",
-                    "keys - weights @ keys",
-                    "keys - query",
-                    "the keys are centred at the query; centre them at their mean under the weights",
-                ),
-                Mutant(
-                    "plain mean",
-                    "unweighted-mean",
-                    "keys - weights @ keys",
-                    "keys - keys.mean(dim=0)",
-                    "the mean taken off is the plain one; it must be the mean under the weights",
-                ),
-                Mutant(
-                    "plain mean off the second moment",
-                    "unweighted-mean",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "keys.mT @ (weights[:, None] * keys) - torch.outer(keys.mean(dim=0), keys.mean(dim=0))",
-                    "the mean taken off is the plain one; it must be the mean under the weights",
-                ),
-                Mutant(
-                    "weights twice",
-                    "weights-squared",
-                    "weights.unsqueeze(-1) *",
-                    "weights.unsqueeze(-1) ** 2 *",
-                    "the weights enter twice: each key counts once with p_i",
-                ),
-                Mutant(
-                    "weights missing",
-                    "not-weighted",
-                    "weights.unsqueeze(-1) * ",
-                    "",
-                    "the products are summed without their weights",
-                ),
-                Mutant(
-                    "plain average",
-                    "not-weighted",
-                    "weights.unsqueeze(-1) * centred)",
-                    "centred) / len(keys)",
-                    "the products are averaged without their weights",
-                ),
-                Mutant(
-                    "keys times weights",
-                    "weighted-keys",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "torch.cov((weights[:, None] * keys).mT, correction=0).reshape(left.shape)",
-                    "this is the plain covariance of p_i k_i; the weights belong in front of the products of the "
-                    "centred keys",
-                ),
-                Mutant(
-                    "sample correction",
-                    "sample",
-                    "return left, right",
-                    "return left, right * len(keys) / (len(keys) - 1)",
-                    "S/(S - 1) corrects for a sample; here the weights are the whole distribution",
-                ),
-                Mutant(
-                    "also a mean",
-                    "by-S",
-                    "return left, right",
-                    "return left, right / len(keys)",
-                    "divided by S as well: the weights already sum to one",
-                ),
-                Mutant(
-                    "keys by keys", "shape", "centred.mT @ (weights.unsqueeze(-1) * centred)", "centred @ centred.mT"
-                ),
-                Mutant(
-                    "axes dropped by torch.cov",
-                    "shape",
-                    "centred.mT @ (weights.unsqueeze(-1) * centred)",
-                    "torch.cov(keys.mT, correction=0, aweights=weights)",
-                ),
-                Mutant(
-                    "scaled",
-                    "scaled",
-                    "return torch.softmax(keys @ q,",
-                    "return torch.softmax(keys @ q / len(q) ** 0.5,",
-                    "this is the slope for scores divided by sqrt(D); ours are unscaled",
-                ),
-                Mutant(
-                    "no denominator",
-                    "no-denominator",
-                    "return torch.softmax(keys @ q, dim=-1) @ keys",
-                    "return torch.exp(keys @ q) @ keys / torch.exp(keys @ q).sum().detach()",
-                    "only the exponentials were differentiated; the sum in the denominator depends on q too",
-                ),
-                Mutant(
-                    "weights detached",
-                    "zero",
-                    "softmax(keys @ q, dim=-1)",
-                    "softmax(keys @ q, dim=-1).detach()",
-                    "all zero: are the weights detached? The query acts through them alone",
-                ),
-                Mutant(
-                    "slope of the sum",
-                    "summed",
-                    message="every row is the gradient of the sum of the outputs; a Jacobian has one row for each "
-                    "output",
-                    function=row_of_the_sum,
-                ),
-                Mutant(
-                    "sign",
-                    "negative",
-                    "jacobian(attend, query)",
-                    "jacobian(lambda q: -attend(q), query)",
-                    "the sign is turned: the output moves towards the keys that the query moves to",
-                ),
-                Mutant("left twice", "differentiated", "return left, right", "return left, left"),
-                Mutant("left copied", "differentiated", "return left, right", "return left, left.clone()"),
-                Mutant("right twice", "not-differentiated", "return left, right", "return right, right"),
-                Mutant(
-                    "left by hand",
-                    "not-differentiated",
-                    "return left, right",
-                    "return keys.mT @ (torch.diag(weights) - torch.outer(weights, weights)) @ keys, right",
-                ),
-                Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),
-                Mutant("one side", "type", "return left, right", "return left"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 **Model proof.** Take logarithms, $\log p_i = \mathbf q^\top \mathbf k_i - \log Z$ with $Z = \sum_j
 \exp(\mathbf q^\top \mathbf k_j)$. The gradient of the last term is

@@ -422,6 +422,125 @@ def verify_learn(t, answer):
     measured(t, answer, start, documents[kept], classes[kept], queries, kinds, PER_CLASS - 8)
 
 
+MUTANTS_A = [
+    Mutant("dot", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)", "queries, documents"),
+        "these scores are dot products: divide by both lengths"),
+    Mutant("scaled", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "queries, documents / documents.shape[-1] ** 0.5"), "dot products over sqrt(D) are not cosines"),
+    Mutant("long-documents", ("F.normalize(documents, dim=-1)", "documents"), "the documents are not divided by their "
+        "length, so long ones win"),
+    Mutant("long-queries", ("F.normalize(queries, dim=-1)", "queries"), "the queries are not divided by their length: "
+        "a long query searches at another temperature"),
+    Mutant("no-temperature", ("cosines / temperature", "cosines"), "the temperature is not used"),
+    Mutant("times-temperature", ("cosines / temperature", "cosines * temperature"), "multiplied by the temperature: "
+        "the colder, the sharper, so divide by it"),
+    Mutant("after-softmax", ("torch.softmax(cosines / temperature, dim=-1)",
+        "torch.softmax(cosines, dim=-1) / temperature"), "the temperature divides the weights; it must divide the "
+        "scores, inside the softmax"),
+    Mutant("scores", ("torch.softmax(cosines / temperature, dim=-1)", "cosines / temperature"), "these are the scores; "
+        "weights come from a softmax over the documents"),
+    Mutant("over-queries", ("temperature, dim=-1", "temperature, dim=0"), "the columns sum to one: normalise over the "
+        "documents"),
+    Mutant("euclid",
+        ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)\n    cosines = queries @ documents.mT",
+        "queries, documents\n    cosines = -torch.cdist(queries, documents)"), "the scores are distances; the score "
+        "asked for is the cosine"),
+    Mutant("distance", ("queries @ documents.mT", "-torch.linalg.vector_norm(queries[:, None] - documents, dim=-1)"),
+        "this is the distance of the directions; the score is their cosine"),
+    Mutant("normalised-over-the-collection", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "F.normalize(queries, dim=0), F.normalize(documents, dim=0)"), "each feature is divided by its length over the "
+        "collection; divide each row by its own"),
+    Mutant("squared-lengths", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "(x / x.square().sum(-1, True).clamp(min=1e-12) for x in (queries, documents))"), "the rows are divided by "
+        "their squared lengths: take the root"),
+    Mutant("manhattan", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "F.normalize(queries, p=1, dim=-1), F.normalize(documents, p=1, dim=-1)"), "the rows are divided by the sum of "
+        "the sizes of their entries; a length is Euclidean"),
+    Mutant("scaled-cosines", ("cosines / temperature", "cosines / temperature / documents.shape[-1] ** 0.5"),
+        "besides the temperature there is a 1/sqrt(D); cosines need none"),
+    Mutant("absolute", ("cosines / temperature", "cosines.abs() / temperature"), "a document in the opposite direction "
+        "weighs as much as one in the same: the cosine has a sign"),
+    Mutant("floor", ("F.normalize(documents, dim=-1)", "F.normalize(documents, dim=-1, eps=0.01)"),
+        "a short document is not divided by its length: only a row of zeros is special"),
+    Mutant("empty-left-out", ("cosines / temperature",
+        "cosines.masked_fill((documents == 0).all(-1), -torch.inf) / temperature"), "the empty document weighs "
+        "nothing; its cosine counts as 0, and exp(0) is 1"),
+    Mutant("empty-query", ("torch.softmax(cosines / temperature, dim=-1)",
+        "torch.softmax(cosines / temperature, dim=-1) * (queries != 0).any(-1, keepdim=True)"), "a query of zeros gets "
+        "no weights; its cosines count as 0, so all documents weigh the same"),
+    # bare division
+    Mutant("nonfinite", ("F.normalize(documents, dim=-1)", "documents / documents.norm(dim=-1, keepdim=True)")),
+    Mutant("grad", ("F.normalize(queries, dim=-1)", "F.normalize(queries.detach(), dim=-1)")),  # detached
+    Mutant("dtype", ("temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)")),  # positions
+    Mutant("mutates", ("F.normalize(documents, dim=-1)", "F.normalize(documents, dim=-1, out=documents)")),  # in place
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("downhill", ("query + step", "query - step"), "the query moves away from the wanted document: go up the "
+        "gradient"),
+    Mutant("no-step", ("step * slope", "slope"), "the step is not used"),
+    Mutant("slope-only", ("return query + ", "return "), "this is the change; return the query plus the change"),
+    Mutant("unmoved", ("return query + step * slope", "return query"), "the query has not moved"),
+    Mutant("no-log", refine_by_weight, "this is the gradient of the weight; ours is that of its logarithm, which does "
+        "not fade where the weight is small"),
+    Mutant("nonfinite", refine_by_log_of_weight),
+    Mutant("vanished", refine_by_log_with_a_bound),
+    Mutant("long-query", ("F.cosine_similarity(moved, documents, dim=-1)", "F.normalize(documents, dim=-1) @ moved"),
+        "the scores are not divided by the length of the query, so they are no cosines"),
+    Mutant("unit-query", ("query.detach().clone()", "F.normalize(query.detach(), dim=-1)"), "the gradient is taken at "
+        "the query divided by its length; take it at the query itself"),
+    Mutant("unit-query-alone", refine_at_the_unit_query, "this is the gradient in the query divided by its length; "
+        "differentiate in the query itself, through the division"),
+    Mutant("from-unit-query", ("query.detach().clone()", "(query := F.normalize(query, dim=-1)).clone()"),
+        "the query is divided by its length before the step; begin at the query as it is"),
+    Mutant("after-softmax", ("torch.log_softmax(cosines / temperature, dim=-1)",
+        "torch.log_softmax(cosines, dim=-1) / temperature"), "the temperature divides the logarithm of the weights; it "
+        "must divide the scores, inside the softmax"),
+    Mutant("score-only", ("torch.log_softmax(cosines / temperature, dim=-1)", "cosines / temperature"),
+        "this is the gradient of the wanted score alone: the softmax also pushes away from what is shown now"),
+    Mutant("no-temperature", ("cosines / temperature", "cosines"), "the temperature is not used"),
+    Mutant("times-temperature", ("cosines / temperature", "cosines * temperature"), "multiplied by the temperature: "
+        "divide the scores by it"),
+    Mutant("softmax-twice", ("torch.log_softmax(cosines / temperature, dim=-1)",
+        "torch.log_softmax(torch.softmax(cosines / temperature, dim=-1), dim=-1)"), "a softmax is taken of the weights "
+        "once more: log_softmax (or cross_entropy) wants the scores"),
+    Mutant("dot", ("F.cosine_similarity(moved, documents, dim=-1)", "documents @ moved"), "these scores are dot "
+        "products, not cosines"),
+    Mutant("straight", ("return query + step * slope", "return query + step * (documents[wanted] - query)"),
+        "the query moves straight at the document; move along the gradient of log w"),
+    Mutant("renormalised", ("return query + step * slope", "return F.normalize(query + step * slope, dim=0)"),
+        "the new query has been divided by its length: return it as it is"),
+    Mutant("unit-slope", ("return query + step * slope", "return query + step * F.normalize(slope, dim=0)"),
+        "the gradient has been divided by its length: step times the gradient as it is"),
+    Mutant("first", ("log_weights[wanted]", "log_weights[0]"), "this moves towards document 0, not towards the wanted "
+        "one"),
+    Mutant("query-length", ("F.cosine_similarity(moved, documents, dim=-1)",
+        "F.normalize(documents, dim=-1) @ (moved / query.norm())"), "the cosine divides by the length of the query, "
+        "and that changes with the query too: this part of the derivative is missing"),
+    Mutant("mutates", ("query.detach().clone().requires_grad_()", "query.mul_(2).requires_grad_()")),  # in place
+]  # fmt: skip
+
+MUTANTS_C = [
+    Mutant("no-gain", learn_finding_itself),
+    Mutant("learns-from-queries", learn_from_both),
+    Mutant("no-gain", ("range(30)", "range(0)")),  # no training
+    Mutant("no-gain", ("(-gain.mean())", "gain.mean()")),  # downhill
+    # measured on the documents
+    Mutant("in-sample", ("before, after = recall(queries, documents), ",
+        "before = recall(queries, documents)\n    queries, query_classes = documents, classes\n    after = ")),
+    Mutant("precision", ("/ relevant.sum(-1)", "/ shown")),
+    Mutant("pooled", ("(relevant.gather(-1, best).sum(-1) / relevant.sum(-1)).mean().item()",
+        "(relevant.gather(-1, best).sum() / relevant.sum()).item()")),  # hits of all over relevant of all
+    Mutant("bounded", ("/ relevant.sum(-1)", "/ relevant.sum(-1).clamp(max=shown)")),  # no more than shown
+    Mutant("one-less", (".topk(shown,", ".topk(shown - 1,")),  # one shown less
+    Mutant("exchanged", ('"before": before, "after": after', '"before": after, "after": before')),
+    # through the start
+    Mutant("start", ("recall(queries, documents), recall", "recall(queries @ start, documents @ start), recall")),
+    Mutant("nonfinite", ("matrix = matrix.detach()", "matrix = matrix.detach() / 0")),  # diverged
+    Mutant("shape", ('"matrix": matrix,', '"matrix": matrix.mT,')),  # transposed
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.1.3",
     doc=__doc__,
@@ -447,156 +566,7 @@ EXERCISE = Exercise(
                 "values": "A score is the dot product over both lengths (Euclidean ones) and over the temperature, and "
                 "nothing else; the weights of a query are the softmax of its scores",
             },
-            mutants=[
-                Mutant(
-                    "dot product",
-                    "dot",
-                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
-                    "queries, documents",
-                    "these scores are dot products: divide by both lengths",
-                ),
-                Mutant(
-                    "scaled dot product",
-                    "scaled",
-                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
-                    "queries, documents / documents.shape[-1] ** 0.5",
-                    "dot products over sqrt(D) are not cosines",
-                ),
-                Mutant(
-                    "long documents",
-                    "long-documents",
-                    "F.normalize(documents, dim=-1)",
-                    "documents",
-                    "the documents are not divided by their length, so long ones win",
-                ),
-                Mutant(
-                    "long queries",
-                    "long-queries",
-                    "F.normalize(queries, dim=-1)",
-                    "queries",
-                    "the queries are not divided by their length: a long query searches at another temperature",
-                ),
-                Mutant(
-                    "no temperature",
-                    "no-temperature",
-                    "cosines / temperature",
-                    "cosines",
-                    "the temperature is not used",
-                ),
-                Mutant(
-                    "times temperature",
-                    "times-temperature",
-                    "cosines / temperature",
-                    "cosines * temperature",
-                    "multiplied by the temperature: the colder, the sharper, so divide by it",
-                ),
-                Mutant(
-                    "temperature too late",
-                    "after-softmax",
-                    "torch.softmax(cosines / temperature, dim=-1)",
-                    "torch.softmax(cosines, dim=-1) / temperature",
-                    "the temperature divides the weights; it must divide the scores, inside the softmax",
-                ),
-                Mutant(
-                    "no softmax",
-                    "scores",
-                    "torch.softmax(cosines / temperature, dim=-1)",
-                    "cosines / temperature",
-                    "these are the scores; weights come from a softmax over the documents",
-                ),
-                Mutant(
-                    "over the queries",
-                    "over-queries",
-                    "temperature, dim=-1",
-                    "temperature, dim=0",
-                    "the columns sum to one: normalise over the documents",
-                ),
-                Mutant(
-                    "distance",
-                    "euclid",
-                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)\n    cosines = queries @ "
-                    "documents.mT",
-                    "queries, documents\n    cosines = -torch.cdist(queries, documents)",
-                    "the scores are distances; the score asked for is the cosine",
-                ),
-                Mutant(
-                    "distance of directions",
-                    "distance",
-                    "queries @ documents.mT",
-                    "-torch.linalg.vector_norm(queries[:, None] - documents, dim=-1)",
-                    "this is the distance of the directions; the score is their cosine",
-                ),
-                Mutant(
-                    "features normalised",
-                    "normalised-over-the-collection",
-                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
-                    "F.normalize(queries, dim=0), F.normalize(documents, dim=0)",
-                    "each feature is divided by its length over the collection; divide each row by its own",
-                ),
-                Mutant(
-                    "divided twice",
-                    "squared-lengths",
-                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
-                    "(x / x.square().sum(-1, True).clamp(min=1e-12) for x in (queries, documents))",
-                    "the rows are divided by their squared lengths: take the root",
-                ),
-                Mutant(
-                    "sum of sizes",
-                    "manhattan",
-                    "F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
-                    "F.normalize(queries, p=1, dim=-1), F.normalize(documents, p=1, dim=-1)",
-                    "the rows are divided by the sum of the sizes of their entries; a length is Euclidean",
-                ),
-                Mutant(
-                    "scaled cosines",
-                    "scaled-cosines",
-                    "cosines / temperature",
-                    "cosines / temperature / documents.shape[-1] ** 0.5",
-                    "besides the temperature there is a 1/sqrt(D); cosines need none",
-                ),
-                Mutant(
-                    "size of the cosine",
-                    "absolute",
-                    "cosines / temperature",
-                    "cosines.abs() / temperature",
-                    "a document in the opposite direction weighs as much as one in the same: the cosine has a sign",
-                ),
-                Mutant(
-                    "lengths with a floor",
-                    "floor",
-                    "F.normalize(documents, dim=-1)",
-                    "F.normalize(documents, dim=-1, eps=0.01)",
-                    "a short document is not divided by its length: only a row of zeros is special",
-                ),
-                Mutant(
-                    "empty document left out",
-                    "empty-left-out",
-                    "cosines / temperature",
-                    "cosines.masked_fill((documents == 0).all(-1), -torch.inf) / temperature",
-                    "the empty document weighs nothing; its cosine counts as 0, and exp(0) is 1",
-                ),
-                Mutant(
-                    "empty query without weights",
-                    "empty-query",
-                    "torch.softmax(cosines / temperature, dim=-1)",
-                    "torch.softmax(cosines / temperature, dim=-1) * (queries != 0).any(-1, keepdim=True)",
-                    "a query of zeros gets no weights; its cosines count as 0, so all documents weigh the same",
-                ),
-                Mutant(
-                    "bare division",
-                    "nonfinite",
-                    "F.normalize(documents, dim=-1)",
-                    "documents / documents.norm(dim=-1, keepdim=True)",
-                ),
-                Mutant("detached", "grad", "F.normalize(queries, dim=-1)", "F.normalize(queries.detach(), dim=-1)"),
-                Mutant("positions", "dtype", "temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)"),
-                Mutant(
-                    "in place",
-                    "mutates",
-                    "F.normalize(documents, dim=-1)",
-                    "F.normalize(documents, dim=-1, out=documents)",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 A softmax keeps the order of its scores, so at *every* temperature the
 sorted weights are exact search (until they are so cold that the small ones underflow and tie). The
@@ -628,147 +598,7 @@ zero in float32.
                 "infinity: use log_softmax",
                 "raised": "Does the query that you differentiate in require a gradient? The one you get does not",
             },
-            mutants=[
-                Mutant(
-                    "downhill",
-                    "downhill",
-                    "query + step",
-                    "query - step",
-                    "the query moves away from the wanted document: go up the gradient",
-                ),
-                Mutant("no step", "no-step", "step * slope", "slope", "the step is not used"),
-                Mutant(
-                    "slope only",
-                    "slope-only",
-                    "return query + ",
-                    "return ",
-                    "this is the change; return the query plus the change",
-                ),
-                Mutant("unmoved", "unmoved", "return query + step * slope", "return query", "the query has not moved"),
-                Mutant(
-                    "of the weight",
-                    "no-log",
-                    message="this is the gradient of the weight; ours is that of its logarithm, which does not fade "
-                    "where the weight is small",
-                    function=refine_by_weight,
-                ),
-                Mutant("log of the weight", "nonfinite", function=refine_by_log_of_weight),
-                Mutant("a little in the logarithm", "vanished", function=refine_by_log_with_a_bound),
-                Mutant(
-                    "query not divided",
-                    "long-query",
-                    "F.cosine_similarity(moved, documents, dim=-1)",
-                    "F.normalize(documents, dim=-1) @ moved",
-                    "the scores are not divided by the length of the query, so they are no cosines",
-                ),
-                Mutant(
-                    "at the unit query",
-                    "unit-query",
-                    "query.detach().clone()",
-                    "F.normalize(query.detach(), dim=-1)",
-                    "the gradient is taken at the query divided by its length; take it at the query itself",
-                ),
-                Mutant(
-                    "in the unit query",
-                    "unit-query-alone",
-                    message="this is the gradient in the query divided by its length; differentiate in the query "
-                    "itself, through the division",
-                    function=refine_at_the_unit_query,
-                ),
-                Mutant(
-                    "from the unit query",
-                    "from-unit-query",
-                    "query.detach().clone()",
-                    "(query := F.normalize(query, dim=-1)).clone()",
-                    "the query is divided by its length before the step; begin at the query as it is",
-                ),
-                Mutant(
-                    "temperature too late",
-                    "after-softmax",
-                    "torch.log_softmax(cosines / temperature, dim=-1)",
-                    "torch.log_softmax(cosines, dim=-1) / temperature",
-                    "the temperature divides the logarithm of the weights; it must divide the scores, inside the "
-                    "softmax",
-                ),
-                Mutant(
-                    "score alone",
-                    "score-only",
-                    "torch.log_softmax(cosines / temperature, dim=-1)",
-                    "cosines / temperature",
-                    "this is the gradient of the wanted score alone: the softmax also pushes away from what is shown "
-                    "now",
-                ),
-                Mutant(
-                    "no temperature",
-                    "no-temperature",
-                    "cosines / temperature",
-                    "cosines",
-                    "the temperature is not used",
-                ),
-                Mutant(
-                    "times temperature",
-                    "times-temperature",
-                    "cosines / temperature",
-                    "cosines * temperature",
-                    "multiplied by the temperature: divide the scores by it",
-                ),
-                Mutant(
-                    "softmax twice",
-                    "softmax-twice",
-                    "torch.log_softmax(cosines / temperature, dim=-1)",
-                    "torch.log_softmax(torch.softmax(cosines / temperature, dim=-1), dim=-1)",
-                    "a softmax is taken of the weights once more: log_softmax (or cross_entropy) wants the scores",
-                ),
-                Mutant(
-                    "dot product",
-                    "dot",
-                    "F.cosine_similarity(moved, documents, dim=-1)",
-                    "documents @ moved",
-                    "these scores are dot products, not cosines",
-                ),
-                Mutant(
-                    "straight at it",
-                    "straight",
-                    "return query + step * slope",
-                    "return query + step * (documents[wanted] - query)",
-                    "the query moves straight at the document; move along the gradient of log w",
-                ),
-                Mutant(
-                    "renormalised",
-                    "renormalised",
-                    "return query + step * slope",
-                    "return F.normalize(query + step * slope, dim=0)",
-                    "the new query has been divided by its length: return it as it is",
-                ),
-                Mutant(
-                    "slope of length one",
-                    "unit-slope",
-                    "return query + step * slope",
-                    "return query + step * F.normalize(slope, dim=0)",
-                    "the gradient has been divided by its length: step times the gradient as it is",
-                ),
-                Mutant(
-                    "first document",
-                    "first",
-                    "log_weights[wanted]",
-                    "log_weights[0]",
-                    "this moves towards document 0, not towards the wanted one",
-                ),
-                Mutant(
-                    "length held fixed",
-                    "query-length",
-                    "F.cosine_similarity(moved, documents, dim=-1)",
-                    "F.normalize(documents, dim=-1) @ (moved / query.norm())",
-                    "the cosine divides by the length of the query, and that changes with the query too: this part "
-                    "of the derivative is missing",
-                ),
-                Mutant(
-                    "in place",
-                    "mutates",
-                    "query.detach().clone().requires_grad_()",
-                    "query.mul_(2).requires_grad_()",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 For unit vectors the slope of a score is the document itself, so the gradient of $\log w_a$ is
 $\frac1\tau(\mathbf d_a - \sum_i w_i \mathbf d_i)$: towards the wanted document, away from the mean of what
@@ -806,40 +636,7 @@ under a second; on new queries recall must rise by at least 0.04.
             verify=verify_learn,
             alternatives=[learn_with_means],
             seconds=60.0,  # the first optimiser of a process loads much of torch
-            mutants=[
-                Mutant("finds itself", "no-gain", function=learn_finding_itself),
-                Mutant("learns from both", "learns-from-queries", function=learn_from_both),
-                Mutant("no training", "no-gain", "range(30)", "range(0)"),
-                Mutant("downhill", "no-gain", "(-gain.mean())", "gain.mean()"),
-                Mutant(
-                    "measured on the documents",
-                    "in-sample",
-                    "before, after = recall(queries, documents), ",
-                    "before = recall(queries, documents)\n"
-                    "    queries, query_classes = documents, classes\n"
-                    "    after = ",
-                ),
-                Mutant("precision", "precision", "/ relevant.sum(-1)", "/ shown"),
-                Mutant(
-                    "hits of all over relevant of all",
-                    "pooled",
-                    "(relevant.gather(-1, best).sum(-1) / relevant.sum(-1)).mean().item()",
-                    "(relevant.gather(-1, best).sum() / relevant.sum()).item()",
-                ),
-                Mutant("no more than shown", "bounded", "/ relevant.sum(-1)", "/ relevant.sum(-1).clamp(max=shown)"),
-                Mutant("one shown less", "one-less", ".topk(shown,", ".topk(shown - 1,"),
-                Mutant(
-                    "exchanged", "exchanged", '"before": before, "after": after', '"before": after, "after": before'
-                ),
-                Mutant(
-                    "through the start",
-                    "start",
-                    "recall(queries, documents), recall",
-                    "recall(queries @ start, documents @ start), recall",
-                ),
-                Mutant("diverged", "nonfinite", "matrix = matrix.detach()", "matrix = matrix.detach() / 0"),
-                Mutant("transposed", "shape", '"matrix": matrix,', '"matrix": matrix.mT,'),
-            ],
+            mutants=MUTANTS_C,
             explanation=r"""
 This is neighbourhood components analysis (Goldberger et al., 2004), and with large networks in place of
 $\mathbf M$ this is close to how dense retrievers are trained today. The sort that a user sees has no

@@ -140,6 +140,75 @@ def verify(t, answer):
     t.same(weights, torch.diag_embed(gates), f"the weights {where}")
 
 
+MUTANTS = [
+    Mutant("softmax", ("torch.sigmoid(hidden @ expand.mT)", "torch.softmax(hidden @ expand.mT, dim=-1)"),
+        "the gates come from a softmax, so the channels compete for a total of 1; the block has a sigmoid for each"),
+    Mutant("no-sigmoid", ("torch.sigmoid(hidden @ expand.mT)", "hidden @ expand.mT"), "the sigmoid is missing: gates "
+        "lie between 0 and 1"),
+    Mutant("no-relu", ("torch.relu(squeezed @ reduce.mT)", "squeezed @ reduce.mT"), "the ReLU between the two matrices "
+        "is missing"),
+    Mutant("relu-twice", ("hidden @ expand.mT", "torch.relu(hidden @ expand.mT)"), "there is a ReLU before the sigmoid "
+        "as well, so no gate can fall below 1/2"),
+    Mutant("swapped-functions", ("torch.relu(squeezed @ reduce.mT)  # (B, R)\n    gates = torch.sigmoid(",
+        "torch.sigmoid(squeezed @ reduce.mT)\n    gates = torch.relu("), "ReLU and sigmoid have changed places: the "
+        "sigmoid comes last"),
+    Mutant("sigmoid-twice", ("torch.relu(", "torch.sigmoid("), "there is a sigmoid between the two matrices; a ReLU "
+        "belongs there"),
+    Mutant("max-pool", ("values.mean(dim=-1)", "values.amax(dim=-1)"), "the squeeze takes the largest pixel; it should "
+        "take the mean"),
+    Mutant("sum-pool", ("values.mean(dim=-1)", "values.sum(dim=-1)"), "the squeeze takes the sum over the pixels; it "
+        "should take the mean"),
+    Mutant("over-batch", ("values.mean(dim=-1)", "values.mean(dim=(0, -1)).expand(len(images), -1)"),
+        "every image gets the same gates: the mean runs over the batch as well"),
+    Mutant("per-pixel", with_gates_for_each_pixel, "every pixel has gates of its own: the squeeze is missing"),
+    Mutant("normalised", ("torch.diag_embed(gates)", "torch.diag_embed(gates / gates.sum(-1, True))"),
+        "the gates are divided by their sum; the block leaves them as they are"),
+    Mutant("inverted", ("hidden @ expand.mT", "-hidden @ expand.mT"), "these are one minus the gates: check a sign"),
+    Mutant("residual", ("(weights @ values).view(images.shape)", "images + (weights @ values).view(images.shape)"),
+        "the input is added; the block only scales"),
+    Mutant("unscaled", ("(weights @ values).view(images.shape)", "images.clone()"), "the output is the input: the "
+        "gates are not used"),
+    Mutant("gates-only", ("(weights @ values).view(images.shape)", "gates[:, :, None, None].expand_as(images)"),
+        "these are the gates, spread out: multiply the input by them"),
+    Mutant("mixed", values_averaged, "every channel gets the same weighted sum; in this block channel c keeps to its "
+        "own value"),
+    Mutant("channel-products", with_channels_compared, "this is self-attention with the channels as queries and keys; "
+        "the block compares nothing, its weights come from the two matrices"),
+    Mutant("row-of-gates", ("(images.shape), weights", "(images.shape), gates[:, None, :].expand_as(weights)"),
+        "every row holds all gates; but channel c of the output takes from channel c alone"),
+    Mutant("column-of-gates", ("(images.shape), weights", "(images.shape), gates[:, :, None].expand_as(weights)"),
+        "row c holds s_c everywhere; but channel c of the output takes from channel c alone"),
+    Mutant("identity", ("(images.shape), weights", "(images.shape), torch.eye(gates.shape[1]).expand_as(weights)"),
+        "this matrix would give back the input: where are the gates?"),
+    Mutant("softmax-rows", ("(images.shape), weights", "(images.shape), torch.softmax(weights, dim=-1)"),
+        "a softmax has been put over the gates; they are used as they are"),
+    Mutant("weights-normalised", ("(images.shape), weights",
+        "(images.shape), torch.diag_embed(gates / gates.sum(-1, True))"), "the gates are divided by their sum. With "
+        "these weights your output would not come out"),
+    Mutant("outer", ("(images.shape), weights", "(images.shape), gates[:, :, None] * gates[:, None, :]"),
+        "these are products of two gates: which weights mix the values?"),
+    Mutant("gates-averaged", ("torch.sigmoid(hidden @ expand.mT)",
+        "torch.sigmoid(hidden @ expand.mT).mean(dim=0).expand(len(images), -1)"), "the gates are averaged over the "
+        "batch; every image has its own"),
+    Mutant("first-image", ("values.mean(dim=-1)", "values.mean(dim=-1)[:1].expand(len(images), -1)"),
+        "all images get the gates of the first one"),
+    Mutant("relu-first", ("values.mean(dim=-1)", "values.mean(dim=-1).relu()"), "there is a ReLU on the squeeze as "
+        "well; it belongs between the two matrices"),
+    Mutant("nonzero-pixels", ("values.mean(dim=-1)", "values.sum(dim=-1) / (values != 0).sum(dim=-1).clamp(min=1)"),
+        "the mean leaves out pixels that are zero; all pixels count"),
+    Mutant("fitted", weights_by_least_squares, "these weights are fitted to the values of this image; with the gates "
+        "held fixed they must do for any others, too"),
+    Mutant("shape", ("values.mean(dim=-1)", "values.mean(dim=-1).squeeze()")),  # batch of one squeezed
+    Mutant("shape", gates_alone),
+    Mutant("shape", (".view(images.shape)", "")),  # output flat
+    Mutant("type", ("(images.shape), weights", "(images.shape)")),  # output only
+    Mutant("raised", ("reduce.mT", "reduce")),  # not transposed
+    # detached
+    Mutant("grad", ("gates = torch.sigmoid(hidden @ expand.mT)", "gates = torch.sigmoid(hidden @ expand.mT).detach()")),
+    Mutant("mutates", scaled_in_place),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.1.4",
     doc=__doc__,
@@ -168,215 +237,7 @@ values $\mathbf v_c$ too; that leaves just one matrix.
                 "raised": "Write down the shape after every step: (B, C), (B, R), (B, C), then the scaling",
                 "shape": "output is (B, C, height, width), weights (B, C, C), for a batch of one as well",
             },
-            mutants=[
-                Mutant(
-                    "softmax",
-                    "softmax",
-                    "torch.sigmoid(hidden @ expand.mT)",
-                    "torch.softmax(hidden @ expand.mT, dim=-1)",
-                    "the gates come from a softmax, so the channels compete for a total of 1; the block has a "
-                    "sigmoid for each",
-                ),
-                Mutant(
-                    "no sigmoid",
-                    "no-sigmoid",
-                    "torch.sigmoid(hidden @ expand.mT)",
-                    "hidden @ expand.mT",
-                    "the sigmoid is missing: gates lie between 0 and 1",
-                ),
-                Mutant(
-                    "no ReLU",
-                    "no-relu",
-                    "torch.relu(squeezed @ reduce.mT)",
-                    "squeezed @ reduce.mT",
-                    "the ReLU between the two matrices is missing",
-                ),
-                Mutant(
-                    "two ReLUs",
-                    "relu-twice",
-                    "hidden @ expand.mT",
-                    "torch.relu(hidden @ expand.mT)",
-                    "there is a ReLU before the sigmoid as well, so no gate can fall below 1/2",
-                ),
-                Mutant(
-                    "functions swapped",
-                    "swapped-functions",
-                    "torch.relu(squeezed @ reduce.mT)  # (B, R)\n    gates = torch.sigmoid(",
-                    "torch.sigmoid(squeezed @ reduce.mT)\n    gates = torch.relu(",
-                    "ReLU and sigmoid have changed places: the sigmoid comes last",
-                ),
-                Mutant(
-                    "two sigmoids",
-                    "sigmoid-twice",
-                    "torch.relu(",
-                    "torch.sigmoid(",
-                    "there is a sigmoid between the two matrices; a ReLU belongs there",
-                ),
-                Mutant(
-                    "largest pixel",
-                    "max-pool",
-                    "values.mean(dim=-1)",
-                    "values.amax(dim=-1)",
-                    "the squeeze takes the largest pixel; it should take the mean",
-                ),
-                Mutant(
-                    "sum of pixels",
-                    "sum-pool",
-                    "values.mean(dim=-1)",
-                    "values.sum(dim=-1)",
-                    "the squeeze takes the sum over the pixels; it should take the mean",
-                ),
-                Mutant(
-                    "over the batch",
-                    "over-batch",
-                    "values.mean(dim=-1)",
-                    "values.mean(dim=(0, -1)).expand(len(images), -1)",
-                    "every image gets the same gates: the mean runs over the batch as well",
-                ),
-                Mutant(
-                    "every pixel",
-                    "per-pixel",
-                    message="every pixel has gates of its own: the squeeze is missing",
-                    function=with_gates_for_each_pixel,
-                ),
-                Mutant(
-                    "normalised",
-                    "normalised",
-                    "torch.diag_embed(gates)",
-                    "torch.diag_embed(gates / gates.sum(-1, True))",
-                    "the gates are divided by their sum; the block leaves them as they are",
-                ),
-                Mutant(
-                    "one minus",
-                    "inverted",
-                    "hidden @ expand.mT",
-                    "-hidden @ expand.mT",
-                    "these are one minus the gates: check a sign",
-                ),
-                Mutant(
-                    "residual",
-                    "residual",
-                    "(weights @ values).view(images.shape)",
-                    "images + (weights @ values).view(images.shape)",
-                    "the input is added; the block only scales",
-                ),
-                Mutant(
-                    "not applied",
-                    "unscaled",
-                    "(weights @ values).view(images.shape)",
-                    "images.clone()",
-                    "the output is the input: the gates are not used",
-                ),
-                Mutant(
-                    "gates spread out",
-                    "gates-only",
-                    "(weights @ values).view(images.shape)",
-                    "gates[:, :, None, None].expand_as(images)",
-                    "these are the gates, spread out: multiply the input by them",
-                ),
-                Mutant(
-                    "mixed",
-                    "mixed",
-                    message="every channel gets the same weighted sum; in this block channel c keeps to its own value",
-                    function=values_averaged,
-                ),
-                Mutant(
-                    "channels compared",
-                    "channel-products",
-                    message="this is self-attention with the channels as queries and keys; the block compares nothing, "
-                    "its weights come from the two matrices",
-                    function=with_channels_compared,
-                ),
-                Mutant(
-                    "rows of gates",
-                    "row-of-gates",
-                    "(images.shape), weights",
-                    "(images.shape), gates[:, None, :].expand_as(weights)",
-                    "every row holds all gates; but channel c of the output takes from channel c alone",
-                ),
-                Mutant(
-                    "columns of gates",
-                    "column-of-gates",
-                    "(images.shape), weights",
-                    "(images.shape), gates[:, :, None].expand_as(weights)",
-                    "row c holds s_c everywhere; but channel c of the output takes from channel c alone",
-                ),
-                Mutant(
-                    "identity",
-                    "identity",
-                    "(images.shape), weights",
-                    "(images.shape), torch.eye(gates.shape[1]).expand_as(weights)",
-                    "this matrix would give back the input: where are the gates?",
-                ),
-                Mutant(
-                    "softmax over the rows",
-                    "softmax-rows",
-                    "(images.shape), weights",
-                    "(images.shape), torch.softmax(weights, dim=-1)",
-                    "a softmax has been put over the gates; they are used as they are",
-                ),
-                Mutant(
-                    "made to sum to one",
-                    "weights-normalised",
-                    "(images.shape), weights",
-                    "(images.shape), torch.diag_embed(gates / gates.sum(-1, True))",
-                    "the gates are divided by their sum. With these weights your output would not come out",
-                ),
-                Mutant(
-                    "products of gates",
-                    "outer",
-                    "(images.shape), weights",
-                    "(images.shape), gates[:, :, None] * gates[:, None, :]",
-                    "these are products of two gates: which weights mix the values?",
-                ),
-                Mutant(
-                    "mean of the gates",
-                    "gates-averaged",
-                    "torch.sigmoid(hidden @ expand.mT)",
-                    "torch.sigmoid(hidden @ expand.mT).mean(dim=0).expand(len(images), -1)",
-                    "the gates are averaged over the batch; every image has its own",
-                ),
-                Mutant(
-                    "first image",
-                    "first-image",
-                    "values.mean(dim=-1)",
-                    "values.mean(dim=-1)[:1].expand(len(images), -1)",
-                    "all images get the gates of the first one",
-                ),
-                Mutant(
-                    "three ReLUs",
-                    "relu-first",
-                    "values.mean(dim=-1)",
-                    "values.mean(dim=-1).relu()",
-                    "there is a ReLU on the squeeze as well; it belongs between the two matrices",
-                ),
-                Mutant(
-                    "pixels that are not zero",
-                    "nonzero-pixels",
-                    "values.mean(dim=-1)",
-                    "values.sum(dim=-1) / (values != 0).sum(dim=-1).clamp(min=1)",
-                    "the mean leaves out pixels that are zero; all pixels count",
-                ),
-                Mutant(
-                    "fitted to the values",
-                    "fitted",
-                    message="these weights are fitted to the values of this image; with the gates held fixed they must "
-                    "do for any others, too",
-                    function=weights_by_least_squares,
-                ),
-                Mutant("batch of one squeezed", "shape", "values.mean(dim=-1)", "values.mean(dim=-1).squeeze()"),
-                Mutant("weights a vector", "shape", function=gates_alone),
-                Mutant("output flat", "shape", ".view(images.shape)", ""),
-                Mutant("output only", "type", "(images.shape), weights", "(images.shape)"),
-                Mutant("not transposed", "raised", "reduce.mT", "reduce"),
-                Mutant(
-                    "detached",
-                    "grad",
-                    "gates = torch.sigmoid(hidden @ expand.mT)",
-                    "gates = torch.sigmoid(hidden @ expand.mT).detach()",
-                ),
-                Mutant("in place", "mutates", function=scaled_in_place),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Attention is in the block twice. The squeeze is attention pooling over the pixels with all weights equal.
 The scaling is attention over the channels with the diagonal matrix $\operatorname{diag}(\mathbf s)$: the

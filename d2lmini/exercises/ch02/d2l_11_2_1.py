@@ -119,6 +119,75 @@ def verify(t, answer):
         t.same(right, (heaps * y).sum(-1) / total, f"right ({name})")
 
 
+MUTANTS = [
+    Mutant("unnormalised", (" / (positive + negative)", ""), "this is the difference of the joint densities. Its sign "
+        "is right, its size is not: Bayes' rule divides by the density of x"),
+    Mutant("unnormalised-sum", ("(positive - negative) / (positive + negative)", "(positive - negative) * N"),
+        "this is the difference of two sums; Bayes' rule divides by the density of x, and then the 1/N cancels"),
+    Mutant("own-counts", with_densities_of_the_classes, "each class is divided by its own number of examples. That is "
+        "the density of a point *within* a class; the rare class would then count as much as the frequent one. Divide "
+        "both by N"),
+    Mutant("prior-twice", ("(positive - negative) / (positive + negative)", "(positive * (labels > 0).sum() - negative "
+        "* (labels < 0).sum()) / (positive * (labels > 0).sum() + negative * (labels < 0).sum())"),
+        "how frequent a class is counts twice: the joint density knows it already"),
+    Mutant("log-odds", ("(positive - negative) / (positive + negative)", "torch.log(positive / negative)"),
+        "these are log-odds, not a difference of probabilities"),
+    Mutant("swapped", ("(positive - negative)", "(negative - positive)"), "the sign is turned: the class +1 counts "
+        "positive"),
+    Mutant("swapped", ("weights @ labels", "-weights @ labels"), "the sign is turned: the class +1 counts positive"),
+    Mutant("share", ("(positive - negative)", "positive"), "this is the share of the class +1, from 0 to 1; wanted is "
+        "a difference"),
+    Mutant("decision", ("(positive - negative) / (positive + negative)", "(positive - negative).sign()"),
+        "this is the decision alone; the score also says how clear the decision is"),
+    Mutant("decision", ("weights @ labels", "(weights @ labels).sign()"), "this is the decision alone; the score also "
+        "says how clear the decision is"),
+    Mutant("votes-not-normalised", ("weights @ labels", "heaps @ labels"), "the weights do not sum to one: divide by "
+        "their sum"),
+    Mutant("votes-by-N", ("weights @ labels", "heaps @ labels / N"), "the votes are divided by N. Attention weights "
+        "are divided by the sum of the kernel values, which is another number for every query"),
+    Mutant("softmax", ("weights @ labels", "heaps.softmax(-1) @ labels"), "a softmax of the kernel values takes the "
+        "exponential once more: the kernel values themselves are divided by their sum"),
+    Mutant("over-queries", ("heaps.sum(dim=-1, keepdim=True)", "heaps.sum(dim=0, keepdim=True)"),
+        "the weights sum to one over the queries, not over the stored examples"),
+    Mutant("over-everything", ("heaps.sum(dim=-1, keepdim=True)", "heaps.sum()"), "the kernel values are divided by "
+        "their sum over all queries and examples; every query has a sum of its own"),
+    Mutant("share", ("weights @ labels", "weights @ (labels > 0).double()"), "this is the share of the class +1, from "
+        "0 to 1; wanted is a difference"),
+    Mutant("kernel-turned", ("= kernel(queries, keys)", "= kernel(keys, queries).mT"), "the kernel gets the examples "
+        "first and the queries second; for a kernel that is not symmetric that is something else"),
+    Mutant("labels-not-values", ("return left, right", "return left, left"), "equal to the left side, where the two "
+        "must differ. The right side is the mean of the labels as they are: are they not its values, is the left side "
+        "returned twice, or have the two changed places?"),
+    Mutant("votes-for-densities", ("return left, right", "return right, right"), "equal to the right side, where the "
+        "two must differ. The left side adds up the kernel values of each class: does it use the labels as numbers, is "
+        "the right side returned twice, or have the two changed places?"),
+    Mutant("class-by-value", ("heaps[:, labels > 0]", "heaps[:, labels == 1]"), "only labels of exactly 1 count as the "
+        "class +1: tell the classes by the sign"),
+    Mutant("class-by-value", ("positive = heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n    negative "
+        "= heaps[:, labels < 0].sum(dim=-1) / N",
+        "positive, negative = (heaps[:, labels == c].sum(dim=-1) / N for c in (1, -1))"), "only labels of exactly 1 "
+        "and -1 belong to a class: tell the classes by the sign"),
+    Mutant("class-by-value", ("(positive - negative) / (positive + negative)",
+        "2 * heaps[:, labels == 1].sum(dim=-1) / heaps.sum(dim=-1) - 1"), "only labels of exactly 1 count as the class "
+        "+1: tell the classes by the sign"),
+    Mutant("label-sizes", ("heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n    negative = heaps[:, "
+        "labels < 0].sum(dim=-1) / N", "(heaps * labels.clamp(min=0)).sum(dim=-1) / N\n    negative = (heaps * "
+        "(-labels).clamp(min=0)).sum(dim=-1) / N"), "the labels multiply the kernel values; here a label says the "
+        "class by its sign, and no more"),
+    Mutant("sized-denominator", ("weights @ labels", "heaps @ labels / (heaps @ labels.abs())"), "the denominator has "
+        "the sizes of the labels; the weights are divided by the sum of the kernel values alone"),
+    Mutant("added", ("/ (positive + negative)", "/ (positive + negative + 1e-12)"), "something is added to the "
+        "denominator, and beside the small values of this kernel it is not little"),
+    Mutant("added", ("heaps.sum(dim=-1, keepdim=True)", "(heaps.sum(dim=-1, keepdim=True) + 1e-12)"),
+        "something is added to the denominator, and beside the small values of this kernel it is not little"),
+    Mutant("nonfinite", ("heaps[:, labels > 0].sum(dim=-1) / N",
+        "heaps[:, labels > 0].mean(dim=-1) * (labels > 0).sum() / N")),  # means and shares
+    Mutant("raised", ("= kernel(queries, keys)", "= kernel(keys, queries)")),  # kernel turned
+    Mutant("dtype", ("return left, right", "return left.float(), right.float()")),  # in single
+    Mutant("type", ("return left, right", "return left")),  # one side only
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.2.1",
     doc=__doc__,
@@ -148,216 +217,7 @@ EXERCISE = Exercise(
             answer=both_sides,
             verify=verify,
             alternatives=[with_masks, query_by_query],
-            mutants=[
-                Mutant(
-                    "difference of densities",
-                    "unnormalised",
-                    " / (positive + negative)",
-                    "",
-                    "this is the difference of the joint densities. Its sign is right, its size is not: Bayes' rule "
-                    "divides by the density of x",
-                ),
-                Mutant(
-                    "difference of sums",
-                    "unnormalised-sum",
-                    "(positive - negative) / (positive + negative)",
-                    "(positive - negative) * N",
-                    "this is the difference of two sums; Bayes' rule divides by the density of x, and then the 1/N "
-                    "cancels",
-                ),
-                Mutant(
-                    "density within the class",
-                    "own-counts",
-                    message="each class is divided by its own number of examples. That is the density of a point "
-                    "*within* a class; the rare class would then count as much as the frequent one. Divide both by N",
-                    function=with_densities_of_the_classes,
-                ),
-                Mutant(
-                    "frequency twice",
-                    "prior-twice",
-                    "(positive - negative) / (positive + negative)",
-                    "(positive * (labels > 0).sum() - negative * (labels < 0).sum())"
-                    " / (positive * (labels > 0).sum() + negative * (labels < 0).sum())",
-                    "how frequent a class is counts twice: the joint density knows it already",
-                ),
-                Mutant(
-                    "log-odds",
-                    "log-odds",
-                    "(positive - negative) / (positive + negative)",
-                    "torch.log(positive / negative)",
-                    "these are log-odds, not a difference of probabilities",
-                ),
-                Mutant(
-                    "classes swapped",
-                    "swapped",
-                    "(positive - negative)",
-                    "(negative - positive)",
-                    "the sign is turned: the class +1 counts positive",
-                ),
-                Mutant(
-                    "votes turned",
-                    "swapped",
-                    "weights @ labels",
-                    "-weights @ labels",
-                    "the sign is turned: the class +1 counts positive",
-                ),
-                Mutant(
-                    "share of one class",
-                    "share",
-                    "(positive - negative)",
-                    "positive",
-                    "this is the share of the class +1, from 0 to 1; wanted is a difference",
-                ),
-                Mutant(
-                    "decision only",
-                    "decision",
-                    "(positive - negative) / (positive + negative)",
-                    "(positive - negative).sign()",
-                    "this is the decision alone; the score also says how clear the decision is",
-                ),
-                Mutant(
-                    "decision of the votes",
-                    "decision",
-                    "weights @ labels",
-                    "(weights @ labels).sign()",
-                    "this is the decision alone; the score also says how clear the decision is",
-                ),
-                Mutant(
-                    "plain sum",
-                    "votes-not-normalised",
-                    "weights @ labels",
-                    "heaps @ labels",
-                    "the weights do not sum to one: divide by their sum",
-                ),
-                Mutant(
-                    "votes by N",
-                    "votes-by-N",
-                    "weights @ labels",
-                    "heaps @ labels / N",
-                    "the votes are divided by N. Attention weights are divided by the sum of the kernel values, which "
-                    "is another number for every query",
-                ),
-                Mutant(
-                    "softmax",
-                    "softmax",
-                    "weights @ labels",
-                    "heaps.softmax(-1) @ labels",
-                    "a softmax of the kernel values takes the exponential once more: the kernel values themselves are "
-                    "divided by their sum",
-                ),
-                Mutant(
-                    "over queries",
-                    "over-queries",
-                    "heaps.sum(dim=-1, keepdim=True)",
-                    "heaps.sum(dim=0, keepdim=True)",
-                    "the weights sum to one over the queries, not over the stored examples",
-                ),
-                Mutant(
-                    "over everything",
-                    "over-everything",
-                    "heaps.sum(dim=-1, keepdim=True)",
-                    "heaps.sum()",
-                    "the kernel values are divided by their sum over all queries and examples; every query has a sum "
-                    "of its own",
-                ),
-                Mutant(
-                    "labels 0 and 1",
-                    "share",
-                    "weights @ labels",
-                    "weights @ (labels > 0).double()",
-                    "this is the share of the class +1, from 0 to 1; wanted is a difference",
-                ),
-                Mutant(
-                    "kernel turned and back",
-                    "kernel-turned",
-                    "= kernel(queries, keys)",
-                    "= kernel(keys, queries).mT",
-                    "the kernel gets the examples first and the queries second; for a kernel that is not symmetric "
-                    "that is something else",
-                ),
-                Mutant(
-                    "left twice",
-                    "labels-not-values",
-                    "return left, right",
-                    "return left, left",
-                    "equal to the left side, where the two must differ. The right side is the mean of the labels as "
-                    "they are: are they not its values, is the left side returned twice, or have the two "
-                    "changed places?",
-                ),
-                Mutant(
-                    "right twice",
-                    "votes-for-densities",
-                    "return left, right",
-                    "return right, right",
-                    "equal to the right side, where the two must differ. The left side adds up the kernel values of "
-                    "each class: does it use the labels as numbers, is the right side returned twice, or have the two "
-                    "changed places?",
-                ),
-                Mutant(
-                    "class by value",
-                    "class-by-value",
-                    "heaps[:, labels > 0]",
-                    "heaps[:, labels == 1]",
-                    "only labels of exactly 1 count as the class +1: tell the classes by the sign",
-                ),
-                Mutant(
-                    "both classes by value",
-                    "class-by-value",
-                    "positive = heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n"
-                    "    negative = heaps[:, labels < 0].sum(dim=-1) / N",
-                    "positive, negative = (heaps[:, labels == c].sum(dim=-1) / N for c in (1, -1))",
-                    "only labels of exactly 1 and -1 belong to a class: tell the classes by the sign",
-                ),
-                Mutant(
-                    "share by value",
-                    "class-by-value",
-                    "(positive - negative) / (positive + negative)",
-                    "2 * heaps[:, labels == 1].sum(dim=-1) / heaps.sum(dim=-1) - 1",
-                    "only labels of exactly 1 count as the class +1: tell the classes by the sign",
-                ),
-                Mutant(
-                    "labels as sizes",
-                    "label-sizes",
-                    "heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n"
-                    "    negative = heaps[:, labels < 0].sum(dim=-1) / N",
-                    "(heaps * labels.clamp(min=0)).sum(dim=-1) / N\n"
-                    "    negative = (heaps * (-labels).clamp(min=0)).sum(dim=-1) / N",
-                    "the labels multiply the kernel values; here a label says the class by its sign, and no more",
-                ),
-                Mutant(
-                    "sizes in the denominator",
-                    "sized-denominator",
-                    "weights @ labels",
-                    "heaps @ labels / (heaps @ labels.abs())",
-                    "the denominator has the sizes of the labels; the weights are divided by the sum of the kernel "
-                    "values alone",
-                ),
-                Mutant(
-                    "a little in the denominator",
-                    "added",
-                    "/ (positive + negative)",
-                    "/ (positive + negative + 1e-12)",
-                    "something is added to the denominator, and beside the small values of this kernel it is "
-                    "not little",
-                ),
-                Mutant(
-                    "a little in the other denominator",
-                    "added",
-                    "heaps.sum(dim=-1, keepdim=True)",
-                    "(heaps.sum(dim=-1, keepdim=True) + 1e-12)",
-                    "something is added to the denominator, and beside the small values of this kernel it is "
-                    "not little",
-                ),
-                Mutant(
-                    "means and shares",
-                    "nonfinite",
-                    "heaps[:, labels > 0].sum(dim=-1) / N",
-                    "heaps[:, labels > 0].mean(dim=-1) * (labels > 0).sum() / N",
-                ),
-                Mutant("kernel turned", "raised", "= kernel(queries, keys)", "= kernel(keys, queries)"),
-                Mutant("in single", "dtype", "return left, right", "return left.float(), right.float()"),
-                Mutant("one side only", "type", "return left, right", "return left"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Write $k_i$ for $k(\mathbf x, \mathbf x_i)$. By Bayes' rule $\hat P(c \mid \mathbf x) = \hat p(\mathbf x, c) /
 \hat p(\mathbf x)$, so

@@ -339,6 +339,78 @@ def _width(t, width, name):
     return width
 
 
+MUTANTS_A = [
+    Mutant("sees-itself", ("if leave_one_out:", "if False:"), "every example still sees its own value. (Its distance "
+        "from itself is 0 already. A score of 0 is therefore no way to remove it: exp(0) is the largest weight of "
+        "all)"),
+    Mutant("always-left-out", ("if leave_one_out:", "if True:"), "with leave_one_out=False the example counts in its "
+        "own prediction, here it does not"),
+    Mutant("finite-mask", ("-math.inf", "-1e3"), "the loss is 0: every example finds itself again, or those without a "
+        "near neighbour are left out of the mean. A finite number in place of minus infinity is not low enough when "
+        "the kernel is narrow"),
+    Mutant("finite-mask", ("-math.inf", "-1e4"), "some examples find themselves again. A finite number in place of "
+        "minus infinity is not low enough when the kernel is narrow"),
+    Mutant("broadcast", ("softmax(scores, dim=-1) @ values", "softmax(scores, dim=-1) @ values[:, None]"),
+        "all N x N differences are averaged: predictions of shape (N, 1) against values of shape (N,) broadcast to (N, "
+        "N). Make both (N,)"),
+    Mutant("not-renormalised", with_weight_set_to_zero, "the example's own weight is gone, but the other weights no "
+        "longer sum to one: take it out *before* normalising"),
+    Mutant("nonfinite", with_the_naive_exponential),
+    Mutant("vanishes", with_a_little_in_the_denominator, "the predictions are 0. With a narrow kernel every "
+        "exponential is 0 in float32, and only what was added to the denominator is left: a softmax of the exponents "
+        "subtracts the largest first"),
+    Mutant("nonfinite", with_infinite_distance),
+    Mutant("sum", (".mean()", ".sum()"), "this is the sum of the squared errors; divide by N"),
+    Mutant("by-N-minus-1", (".mean()", ".sum() / (len(keys) - 1)"), "the sum is divided by N - 1; all N examples are "
+        "predicted, so divide by N"),
+    Mutant("by-N-minus-1", (".mean()", ".sum() / (len(keys) - leave_one_out)"), "the sum is divided by N - 1; all N "
+        "examples are predicted, so divide by N"),
+    Mutant("first-feature", ("cdist(keys, keys)", "cdist(keys[:, :1], keys[:, :1])"), "only the first of the D "
+        "features counts"),
+    Mutant("root", (".square().mean()", ".square().mean().sqrt()"), "this is the root of the mean squared error; the "
+        "loss has no root"),
+    Mutant("half-loss", (".square().mean()", ".square().mean() / 2"), "the loss has a factor 1/2 that was not asked "
+        "for"),
+    Mutant("absolute", (".square().mean()", ".abs().mean()"), "the errors are not squared"),
+    Mutant("no-half", ("(2 * width**2)", "width**2"), "the Gaussian divides by 2 w^2, not by w^2"),
+    Mutant("width-not-squared", ("(2 * width**2)", "(2 * width)"), "the width is not squared"),
+    Mutant("times-width", ("/ (2 * width**2)", "* width**2 / 2"), "the distance is multiplied by the width: a wide "
+        "kernel must reach farther, so divide"),
+    Mutant("distance-not-squared", ("cdist(keys, keys).square()", "cdist(keys, keys)"), "the distance is not squared"),
+    Mutant("mean-over-features", ("(2 * width**2)", "(2 * width**2) / keys.shape[1]"), "the squared distance is the "
+        "sum over the D features, not their mean"),
+    Mutant("wrong-axis", ("softmax(scores, dim=-1)", "softmax(scores, dim=0)"), "the softmax runs over the wrong axis: "
+        "the weights of each *prediction* sum to one"),
+    Mutant("shape", (".square().mean()", ".square()")),  # one error each
+    Mutant("grad", ("(2 * width**2)", "(2 * width.item() ** 2)")),  # width detached
+    Mutant("type", (".square().mean()", ".square().mean().item()")),  # a number
+    Mutant("mutates", ("(predictions - values)", "values.sub_(predictions)")),  # in place
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("left-out-collapsed", ('("left_out", own)', '("left_out", None)')),  # nothing left out
+    Mutant("direct-unfinished", ('("direct", None)', '("direct", own)')),  # left out in both
+    Mutant("swapped", ('("direct", None), ("left_out", own)', '("direct", own), ("left_out", None)')),  # mixed up
+    Mutant("left-out-unfinished", with_widths_known_beforehand),
+    Mutant("left-out-unfinished", ("range(200)", "range(5)")),  # few steps
+    Mutant("learns-from-new", learning_from_the_new),
+    Mutant("left-out-unfinished", with_the_other_gaussian),
+    Mutant("left-out-unfinished", ("            scores = scores.masked_fill(hidden, -math.inf)\n",
+        "            weights = torch.softmax(scores, dim=-1).masked_fill(hidden, 0)\n            return (weights @ "
+        "values - wanted).square().mean()\n")),  # weight zero
+    # error with the other Gaussian
+    Mutant("error-no-half", ("error(new_keys, new_values, width)", "error(new_keys, new_values, width / 2**0.5)")),
+    Mutant("left-out-unfinished", ("loss.backward()", "(-loss).backward()")),  # uphill
+    Mutant("not-positive", ("log_width.detach().exp()", "log_width.detach()")),  # width, not its logarithm
+    # measured on the stored
+    Mutant("error-on-stored", ("error(new_keys, new_values, width)", "error(keys, values, width)")),
+    Mutant("error-root", ("new_values, width).item()", "new_values, width).sqrt().item()")),  # root
+    Mutant("error-sum", ("new_values, width).item()", "new_values, width).item() * len(new_keys)")),  # sum
+    Mutant("type", ("return found", "return list(found.values())")),  # a list
+    Mutant("shape", ('(("direct", None), ("left_out", own))', '[("direct", None)]')),  # one fit only
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.2.2",
     doc=__doc__,
@@ -369,141 +441,7 @@ EXERCISE = Exercise(
             answer=width_loss,
             verify=verify_loss,
             alternatives=[by_deleting, by_correcting],
-            mutants=[
-                Mutant(
-                    "always itself",
-                    "sees-itself",
-                    "if leave_one_out:",
-                    "if False:",
-                    "every example still sees its own value. (Its distance from itself is 0 already. A score of 0 is "
-                    "therefore no way to remove it: exp(0) is the largest weight of all)",
-                ),
-                Mutant(
-                    "never itself",
-                    "always-left-out",
-                    "if leave_one_out:",
-                    "if True:",
-                    "with leave_one_out=False the example counts in its own prediction, here it does not",
-                ),
-                Mutant(
-                    "finite mask",
-                    "finite-mask",
-                    "-math.inf",
-                    "-1e3",
-                    "the loss is 0: every example finds itself again, or those without a near neighbour are left out "
-                    "of the mean. A finite number in place of minus infinity is not low enough when the kernel is "
-                    "narrow",
-                ),
-                Mutant(
-                    "lower finite mask",
-                    "finite-mask",
-                    "-math.inf",
-                    "-1e4",
-                    "some examples find themselves again. A finite number in place of minus infinity is not low "
-                    "enough when the kernel is narrow",
-                ),
-                Mutant(
-                    "column of predictions",
-                    "broadcast",
-                    "softmax(scores, dim=-1) @ values",
-                    "softmax(scores, dim=-1) @ values[:, None]",
-                    "all N x N differences are averaged: predictions of shape (N, 1) against values of shape (N,) "
-                    "broadcast to (N, N). Make both (N,)",
-                ),
-                Mutant(
-                    "weight zero",
-                    "not-renormalised",
-                    message="the example's own weight is gone, but the other weights no longer sum to one: take it out "
-                    "*before* normalising",
-                    function=with_weight_set_to_zero,
-                ),
-                Mutant("naive exponential", "nonfinite", function=with_the_naive_exponential),
-                Mutant(
-                    "a little in the denominator",
-                    "vanishes",
-                    message="the predictions are 0. With a narrow kernel every exponential is 0 in float32, and only "
-                    "what was added to the denominator is left: a softmax of the exponents subtracts the largest first",
-                    function=with_a_little_in_the_denominator,
-                ),
-                Mutant("infinite distance", "nonfinite", function=with_infinite_distance),
-                Mutant("sum", "sum", ".mean()", ".sum()", "this is the sum of the squared errors; divide by N"),
-                Mutant(
-                    "mean of N - 1",
-                    "by-N-minus-1",
-                    ".mean()",
-                    ".sum() / (len(keys) - 1)",
-                    "the sum is divided by N - 1; all N examples are predicted, so divide by N",
-                ),
-                Mutant(
-                    "mean of N - 1 where left out",
-                    "by-N-minus-1",
-                    ".mean()",
-                    ".sum() / (len(keys) - leave_one_out)",
-                    "the sum is divided by N - 1; all N examples are predicted, so divide by N",
-                ),
-                Mutant(
-                    "first feature",
-                    "first-feature",
-                    "cdist(keys, keys)",
-                    "cdist(keys[:, :1], keys[:, :1])",
-                    "only the first of the D features counts",
-                ),
-                Mutant(
-                    "root",
-                    "root",
-                    ".square().mean()",
-                    ".square().mean().sqrt()",
-                    "this is the root of the mean squared error; the loss has no root",
-                ),
-                Mutant(
-                    "half the loss",
-                    "half-loss",
-                    ".square().mean()",
-                    ".square().mean() / 2",
-                    "the loss has a factor 1/2 that was not asked for",
-                ),
-                Mutant("absolute", "absolute", ".square().mean()", ".abs().mean()", "the errors are not squared"),
-                Mutant("no half", "no-half", "(2 * width**2)", "width**2", "the Gaussian divides by 2 w^2, not by w^2"),
-                Mutant(
-                    "width not squared",
-                    "width-not-squared",
-                    "(2 * width**2)",
-                    "(2 * width)",
-                    "the width is not squared",
-                ),
-                Mutant(
-                    "times the width",
-                    "times-width",
-                    "/ (2 * width**2)",
-                    "* width**2 / 2",
-                    "the distance is multiplied by the width: a wide kernel must reach farther, so divide",
-                ),
-                Mutant(
-                    "distance",
-                    "distance-not-squared",
-                    "cdist(keys, keys).square()",
-                    "cdist(keys, keys)",
-                    "the distance is not squared",
-                ),
-                Mutant(
-                    "mean over features",
-                    "mean-over-features",
-                    "(2 * width**2)",
-                    "(2 * width**2) / keys.shape[1]",
-                    "the squared distance is the sum over the D features, not their mean",
-                ),
-                Mutant(
-                    "wrong axis",
-                    "wrong-axis",
-                    "softmax(scores, dim=-1)",
-                    "softmax(scores, dim=0)",
-                    "the softmax runs over the wrong axis: the weights of each *prediction* sum to one",
-                ),
-                Mutant("one error each", "shape", ".square().mean()", ".square()"),
-                Mutant("width detached", "grad", "(2 * width**2)", "(2 * width.item() ** 2)"),
-                Mutant("a number", "type", ".square().mean()", ".square().mean().item()"),
-                Mutant("in place", "mutates", "(predictions - values)", "values.sub_(predictions)"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Leaving out means removing a term from numerator *and* denominator. A score of $-\infty$ does both at once,
 and leaves the rest a softmax. It is the same device with which a causal mask hides the future from a language
@@ -565,55 +503,7 @@ The answer cell must stand alone, so it needs the loss of the first part once mo
             verify=verify_widths,
             alternatives=[by_plain_descent],
             seconds=60.0,  # the first optimiser of a process loads much of torch
-            mutants=[
-                Mutant("nothing left out", "left-out-collapsed", '("left_out", own)', '("left_out", None)'),
-                Mutant("left out in both", "direct-unfinished", '("direct", None)', '("direct", own)'),
-                Mutant(
-                    "mixed up",
-                    "swapped",
-                    '("direct", None), ("left_out", own)',
-                    '("direct", own), ("left_out", None)',
-                ),
-                Mutant("hard-coded", "left-out-unfinished", function=with_widths_known_beforehand),
-                Mutant("few steps", "left-out-unfinished", "range(200)", "range(5)"),
-                Mutant("learns from the new", "learns-from-new", function=learning_from_the_new),
-                Mutant("other Gaussian", "left-out-unfinished", function=with_the_other_gaussian),
-                Mutant(
-                    "weight zero",
-                    "left-out-unfinished",
-                    "            scores = scores.masked_fill(hidden, -math.inf)\n",
-                    "            weights = torch.softmax(scores, dim=-1).masked_fill(hidden, 0)\n"
-                    "            return (weights @ values - wanted).square().mean()\n",
-                ),
-                Mutant(
-                    "error with the other Gaussian",
-                    "error-no-half",
-                    "error(new_keys, new_values, width)",
-                    "error(new_keys, new_values, width / 2**0.5)",
-                ),
-                Mutant("uphill", "left-out-unfinished", "loss.backward()", "(-loss).backward()"),
-                Mutant(
-                    "width, not its logarithm",
-                    "not-positive",
-                    "log_width.detach().exp()",
-                    "log_width.detach()",
-                ),
-                Mutant(
-                    "measured on the stored",
-                    "error-on-stored",
-                    "error(new_keys, new_values, width)",
-                    "error(keys, values, width)",
-                ),
-                Mutant("root", "error-root", "new_values, width).item()", "new_values, width).sqrt().item()"),
-                Mutant(
-                    "sum",
-                    "error-sum",
-                    "new_values, width).item()",
-                    "new_values, width).item() * len(new_keys)",
-                ),
-                Mutant("a list", "type", "return found", "return list(found.values())"),
-                Mutant("one fit only", "shape", '(("direct", None), ("left_out", own))', '[("direct", None)]'),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 The direct loss drives the width towards zero and is content: with a kernel narrower than the gaps between
 examples it has *memorised* them, noise and all. On new examples it is then a nearest-neighbour look-up and

@@ -87,6 +87,61 @@ def verify(t, answer):
         t.same(right, torch.softmax(dots / width**2, dim=-1) @ v, f"right ({name})")
 
 
+MUTANTS = [
+    Mutant("half", ("dots / width**2", "dots / (2 * width**2)"), "the scale is half of what it should be. Multiply out "
+        "the square: the dot product comes with a factor 2, which meets the 2 in 2 w^2"),
+    Mutant("double", ("dots / width**2", "2 * dots / width**2"), "the scale is twice what it should be. The dot "
+        "product has a factor 2 in the squared distance, but the Gaussian has a 1/2"),
+    Mutant("not-squared", ("dots / width**2", "dots / width"), "the scale has the width, not its square"),
+    Mutant("half-not-squared", ("dots / width**2", "dots / (2 * width)"), "the scale has the width, not its square, "
+        "and a 2 that cancels in the proof"),
+    Mutant("upside-down", ("dots / width**2", "dots * width**2"), "the scale is upside down: a narrow Gaussian must "
+        "give sharp weights, so large scores"),
+    Mutant("plain", ("dots / width**2", "dots"), "the dot product is not scaled: the width must appear"),
+    Mutant("sqrt-d", ("dots / width**2", "dots / queries.shape[-1] ** 0.5"), "the scale is 1/sqrt(D). That belongs to "
+        "vectors with D entries of size one; unit vectors are shorter, and here the width decides"),
+    Mutant("sqrt-d-too", ("dots / width**2", "dots / width**2 / queries.shape[-1] ** 0.5"), "besides the width there "
+        "is a 1/sqrt(D): the identity has none (the fused kernel puts it in unless you give it a scale)"),
+    Mutant("sign", ("dots / width**2", "-dots / width**2"), "keys that point away from the query get the large "
+        "weights: mind the sign"),
+    Mutant("over-queries", ("width**2, dim=-1", "width**2, dim=-2"), "the weights sum to one over the queries, not "
+        "over the keys"),
+    Mutant("sum", ("torch.softmax(dots / width**2, dim=-1)", "torch.exp(dots / width**2)"), "the weights of a query do "
+        "not sum to one: divide by the sum"),
+    Mutant("left-no-half", ("(2 * width**2)", "width**2"), "the Gaussian divides by 2 w^2, not by w^2"),
+    Mutant("left-width", ("(2 * width**2)", "(2 * width)"), "the width is not squared"),
+    Mutant("left-no-width", ("(2 * width**2)", "2"), "the width is not used"),
+    Mutant("left-sign", ("torch.exp(-squared", "torch.exp(squared"), "far keys get the large weights: mind the minus "
+        "sign"),
+    Mutant("left-not-squared", (".square()", ""), "the distance is not squared"),
+    Mutant("left-density", ("gaussian / gaussian.sum(dim=-1, keepdim=True)",
+        "gaussian / (width * math.sqrt(2 * math.pi))"), "the Gaussians are divided by the constant of a normal "
+        "density; divide them by their sum over the keys"),
+    Mutant("left-sum", (" / gaussian.sum(dim=-1, keepdim=True)", ""), "the Gaussians are not divided by their sum, so "
+        "the weights of a query do not sum to one"),
+    Mutant("left-twice", ("gaussian / gaussian.sum(dim=-1, keepdim=True)", "gaussian.softmax(-1)"),
+        "a softmax of the Gaussian takes the exponential twice: divide the Gaussians by their sum, or take the softmax "
+        "of their exponents"),
+    Mutant("left-over-queries", ("gaussian.sum(dim=-1,", "gaussian.sum(dim=-2,"), "the weights sum to one over the "
+        "queries, not over the keys"),
+    Mutant("normalised", ("squared = torch.cdist(queries, keys)", "queries, keys = F.normalize(queries, dim=-1), "
+        "F.normalize(keys, dim=-1)\n    squared = torch.cdist(queries, keys)"), "your code normalises its inputs; "
+        "leave the vectors as they come"),
+    Mutant("normalised", ("dots = queries @ keys", "dots = F.normalize(queries, dim=-1) @ F.normalize(keys, dim=-1)"),
+        "your code normalises its inputs; leave the vectors as they come"),
+    Mutant("keys-normalised", ("dots = queries @ keys", "dots = queries @ F.normalize(keys, dim=-1)"),
+        "your code normalises the keys; leave the vectors as they come"),
+    Mutant("queries-normalised", ("dots = queries @ keys", "dots = F.normalize(queries, dim=-1) @ keys"),
+        "your code normalises the queries; leave the vectors as they come"),
+    Mutant("distances-twice", ("return left, right", "return left, left"), "this is computed from distances. Equal on "
+        "unit vectors, yes, but that is what is to be shown: use dot products"),
+    Mutant("dots-twice", ("return left, right", "return right, right"), "this is computed from dot products, not from "
+        "distances (2 - 2 q.k is a squared distance for unit vectors alone)"),
+    Mutant("type", ("return left, right", "return right")),  # one side only
+    Mutant("type", ("return left, right", "return torch.stack([left, right])")),  # stacked
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.2.3",
     doc=__doc__,
@@ -115,183 +170,7 @@ EXERCISE = Exercise(
             answer=both_sides,
             verify=verify,
             alternatives=[with_the_fused_kernel, query_by_query],
-            mutants=[
-                Mutant(
-                    "half the scale",
-                    "half",
-                    "dots / width**2",
-                    "dots / (2 * width**2)",
-                    "the scale is half of what it should be. Multiply out the square: the dot product comes with a "
-                    "factor 2, which meets the 2 in 2 w^2",
-                ),
-                Mutant(
-                    "twice the scale",
-                    "double",
-                    "dots / width**2",
-                    "2 * dots / width**2",
-                    "the scale is twice what it should be. The dot product has a factor 2 in the squared distance, "
-                    "but the Gaussian has a 1/2",
-                ),
-                Mutant(
-                    "width not squared",
-                    "not-squared",
-                    "dots / width**2",
-                    "dots / width",
-                    "the scale has the width, not its square",
-                ),
-                Mutant(
-                    "width not squared, half",
-                    "half-not-squared",
-                    "dots / width**2",
-                    "dots / (2 * width)",
-                    "the scale has the width, not its square, and a 2 that cancels in the proof",
-                ),
-                Mutant(
-                    "upside down",
-                    "upside-down",
-                    "dots / width**2",
-                    "dots * width**2",
-                    "the scale is upside down: a narrow Gaussian must give sharp weights, so large scores",
-                ),
-                Mutant(
-                    "no scale",
-                    "plain",
-                    "dots / width**2",
-                    "dots",
-                    "the dot product is not scaled: the width must appear",
-                ),
-                Mutant(
-                    "root of D",
-                    "sqrt-d",
-                    "dots / width**2",
-                    "dots / queries.shape[-1] ** 0.5",
-                    "the scale is 1/sqrt(D). That belongs to vectors with D entries of size one; unit vectors are "
-                    "shorter, and here the width decides",
-                ),
-                Mutant(
-                    "root of D too",
-                    "sqrt-d-too",
-                    "dots / width**2",
-                    "dots / width**2 / queries.shape[-1] ** 0.5",
-                    "besides the width there is a 1/sqrt(D): the identity has none (the fused kernel puts it in "
-                    "unless you give it a scale)",
-                ),
-                Mutant(
-                    "sign",
-                    "sign",
-                    "dots / width**2",
-                    "-dots / width**2",
-                    "keys that point away from the query get the large weights: mind the sign",
-                ),
-                Mutant(
-                    "over queries",
-                    "over-queries",
-                    "width**2, dim=-1",
-                    "width**2, dim=-2",
-                    "the weights sum to one over the queries, not over the keys",
-                ),
-                Mutant(
-                    "exponential not divided",
-                    "sum",
-                    "torch.softmax(dots / width**2, dim=-1)",
-                    "torch.exp(dots / width**2)",
-                    "the weights of a query do not sum to one: divide by the sum",
-                ),
-                Mutant(
-                    "Gaussian without half",
-                    "left-no-half",
-                    "(2 * width**2)",
-                    "width**2",
-                    "the Gaussian divides by 2 w^2, not by w^2",
-                ),
-                Mutant("Gaussian, width", "left-width", "(2 * width**2)", "(2 * width)", "the width is not squared"),
-                Mutant("Gaussian, no width", "left-no-width", "(2 * width**2)", "2", "the width is not used"),
-                Mutant(
-                    "Gaussian, sign",
-                    "left-sign",
-                    "torch.exp(-squared",
-                    "torch.exp(squared",
-                    "far keys get the large weights: mind the minus sign",
-                ),
-                Mutant("distance not squared", "left-not-squared", ".square()", "", "the distance is not squared"),
-                Mutant(
-                    "normal density",
-                    "left-density",
-                    "gaussian / gaussian.sum(dim=-1, keepdim=True)",
-                    "gaussian / (width * math.sqrt(2 * math.pi))",
-                    "the Gaussians are divided by the constant of a normal density; divide them by their sum over "
-                    "the keys",
-                ),
-                Mutant(
-                    "Gaussian not divided",
-                    "left-sum",
-                    " / gaussian.sum(dim=-1, keepdim=True)",
-                    "",
-                    "the Gaussians are not divided by their sum, so the weights of a query do not sum to one",
-                ),
-                Mutant(
-                    "exponential twice",
-                    "left-twice",
-                    "gaussian / gaussian.sum(dim=-1, keepdim=True)",
-                    "gaussian.softmax(-1)",
-                    "a softmax of the Gaussian takes the exponential twice: divide the Gaussians by their sum, or "
-                    "take the softmax of their exponents",
-                ),
-                Mutant(
-                    "Gaussian over queries",
-                    "left-over-queries",
-                    "gaussian.sum(dim=-1,",
-                    "gaussian.sum(dim=-2,",
-                    "the weights sum to one over the queries, not over the keys",
-                ),
-                Mutant(
-                    "normalises",
-                    "normalised",
-                    "squared = torch.cdist(queries, keys)",
-                    "queries, keys = F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)\n    squared = "
-                    "torch.cdist(queries, keys)",
-                    "your code normalises its inputs; leave the vectors as they come",
-                ),
-                Mutant(
-                    "normalises for the dots",
-                    "normalised",
-                    "dots = queries @ keys",
-                    "dots = F.normalize(queries, dim=-1) @ F.normalize(keys, dim=-1)",
-                    "your code normalises its inputs; leave the vectors as they come",
-                ),
-                Mutant(
-                    "cosines by dividing keys",
-                    "keys-normalised",
-                    "dots = queries @ keys",
-                    "dots = queries @ F.normalize(keys, dim=-1)",
-                    "your code normalises the keys; leave the vectors as they come",
-                ),
-                Mutant(
-                    "cosines by dividing queries",
-                    "queries-normalised",
-                    "dots = queries @ keys",
-                    "dots = F.normalize(queries, dim=-1) @ keys",
-                    "your code normalises the queries; leave the vectors as they come",
-                ),
-                Mutant(
-                    "distances on both sides",
-                    "distances-twice",
-                    "return left, right",
-                    "return left, left",
-                    "this is computed from distances. Equal on unit vectors, yes, but that is what is to be shown: "
-                    "use dot products",
-                ),
-                Mutant(
-                    "dots on both sides",
-                    "dots-twice",
-                    "return left, right",
-                    "return right, right",
-                    "this is computed from dot products, not from distances (2 - 2 q.k is a squared distance for unit "
-                    "vectors alone)",
-                ),
-                Mutant("one side only", "type", "return left, right", "return right"),
-                Mutant("stacked", "type", "return left, right", "return torch.stack([left, right])"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 On the unit sphere
 

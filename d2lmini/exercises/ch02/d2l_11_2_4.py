@@ -214,6 +214,52 @@ def _slope(x, y):
     return sum((a - at) * b for a, b in zip(x, y, strict=True)) / sum((a - at) ** 2 for a in x)
 
 
+MUTANTS = [
+    Mutant("no-half", ("(2 * width**2)", "width**2"), "these are the best ones if the Gaussian divides by w^2; it "
+        "divides by 2 w^2"),
+    Mutant("too-narrow", ("(2 * width**2)", "(2 * width)"), "nearly the narrowest of all. So it comes out if the "
+        "errors of all data sets are averaged first and squared then, which lets the noise cancel (square each error, "
+        "then take the mean), or if the width is not squared"),
+    Mutant("distance-not-squared", ("keys.square().sum(dim=-1)", "keys.square().sum(dim=-1).sqrt()"),
+        "these are the best ones if the distance is not squared"),
+    Mutant("mean-over-features", ("keys.square().sum(dim=-1)", "keys.square().mean(dim=-1)"), "these are the best ones "
+        "if the squared distance is a mean over the D features; it is their sum"),
+    Mutant("too-narrow", (".square().mean()", ".mean().square()"), "nearly the narrowest of all. So it comes out if "
+        "the errors of all data sets are averaged first and squared then, which lets the noise cancel (square each "
+        "error, then take the mean), or if the width is not squared"),
+    Mutant("scatter-only", ("(predictions - height).square().mean()", "predictions.var()"), "the widest of all. So it "
+        "comes out if only the scatter of the predictions counts, not how far they are from `height` (or from another "
+        "one), or if the weights are divided by N and not by their sum"),
+    Mutant("scatter-only", ("torch.softmax(-squared / (2 * width**2), dim=-1)",
+        "torch.exp(-squared / (2 * width**2)) / keys.shape[1]")),  # divided by N
+    Mutant("not-normalised", ("torch.softmax(-squared / (2 * width**2), dim=-1)",
+        "torch.exp(-squared / (2 * width**2))"), "these are the best ones if the weights are not divided by their sum"),
+    Mutant("first-set", ("(predictions - height)", "(predictions - height)[:1]"), "these are the best ones if only the "
+        "first of the R data sets is used. One alone says next to nothing"),
+    Mutant("absolute", (".square().mean()", ".abs().mean()"), "these are the best ones if the mean is taken of the "
+        "errors' sizes; it is that of their squares"),
+    Mutant("worst", ("min(errors)", "max(errors)"), "the largest error is looked for, not the least"),
+    Mutant("no-log-of-width", ("torch.tensor(best).double().log()", "torch.tensor(best).double()")),  # no logarithms
+    # log of the width alone
+    Mutant("no-log-of-N", ("for keys, _ in datasets]).double().log()", "for keys, _ in datasets]).double()")),
+    Mutant("nonfinite", ("keys.shape[1]", "keys.shape[0]")),  # number of sets
+    Mutant("total", ("keys.shape[1]", "keys.shape[0] * keys.shape[1]")),  # all data sets together
+    Mutant("fixed-N", ("[keys.shape[1] for keys, _ in datasets]", "[100, 400, 1600]")),  # numbers of the example
+    Mutant("places", ("torch.tensor([keys.shape[1] for keys, _ in datasets]).double().log()",
+        "torch.arange(len(datasets)).double()")),  # places in the list
+    Mutant("origin", ("x, y = x - x.mean(), y - y.mean()", "pass")),  # through the origin
+    Mutant("ends", of_the_ends),
+    Mutant("untried", without_the_narrowest, UNTRIED),
+    Mutant("untried", without_the_widest, UNTRIED),
+    Mutant("other-line", ("(x * x).sum()", "(y * y).sum()")),  # axes swapped
+    Mutant("sign", ("((x * y)", "(-(x * y)")),  # turned sign
+    Mutant("shape", ('"widths": best', '"widths": best[:1]')),  # one width only
+    # positions
+    Mutant("not-offered", ("best.append(widths[errors.index(min(errors))])", "best.append(errors.index(min(errors)))")),
+    Mutant("type", ('"widths": best', '"widths": None')),  # no widths
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.2.4",
     doc=__doc__,
@@ -267,128 +313,7 @@ for D in (1, 2, 3):
             verify=verify,
             alternatives=[with_least_squares],
             seconds=60.0,
-            mutants=[
-                Mutant(
-                    "no half",
-                    "no-half",
-                    "(2 * width**2)",
-                    "width**2",
-                    "these are the best ones if the Gaussian divides by w^2; it divides by 2 w^2",
-                ),
-                Mutant(
-                    "width not squared",
-                    "too-narrow",
-                    "(2 * width**2)",
-                    "(2 * width)",
-                    "nearly the narrowest of all. So it comes out if the errors of all data sets are averaged first "
-                    "and squared then, which lets the noise cancel (square each error, then take the mean), or if "
-                    "the width is not squared",
-                ),
-                Mutant(
-                    "distance not squared",
-                    "distance-not-squared",
-                    "keys.square().sum(dim=-1)",
-                    "keys.square().sum(dim=-1).sqrt()",
-                    "these are the best ones if the distance is not squared",
-                ),
-                Mutant(
-                    "mean over features",
-                    "mean-over-features",
-                    "keys.square().sum(dim=-1)",
-                    "keys.square().mean(dim=-1)",
-                    "these are the best ones if the squared distance is a mean over the D features; it is their sum",
-                ),
-                Mutant(
-                    "average first",
-                    "too-narrow",
-                    ".square().mean()",
-                    ".mean().square()",
-                    "nearly the narrowest of all. So it comes out if the errors of all data sets are averaged first "
-                    "and squared then, which lets the noise cancel (square each error, then take the mean), or if "
-                    "the width is not squared",
-                ),
-                Mutant(
-                    "scatter only",
-                    "scatter-only",
-                    "(predictions - height).square().mean()",
-                    "predictions.var()",
-                    "the widest of all. So it comes out if only the scatter of the predictions counts, not how far "
-                    "they are from `height` (or from another one), or if the weights are divided by N and not by their "
-                    "sum",
-                ),
-                Mutant(
-                    "divided by N",
-                    "scatter-only",
-                    "torch.softmax(-squared / (2 * width**2), dim=-1)",
-                    "torch.exp(-squared / (2 * width**2)) / keys.shape[1]",
-                ),
-                Mutant(
-                    "no softmax",
-                    "not-normalised",
-                    "torch.softmax(-squared / (2 * width**2), dim=-1)",
-                    "torch.exp(-squared / (2 * width**2))",
-                    "these are the best ones if the weights are not divided by their sum",
-                ),
-                Mutant(
-                    "one data set",
-                    "first-set",
-                    "(predictions - height)",
-                    "(predictions - height)[:1]",
-                    "these are the best ones if only the first of the R data sets is used. One alone says next to "
-                    "nothing",
-                ),
-                Mutant(
-                    "error not squared",
-                    "absolute",
-                    ".square().mean()",
-                    ".abs().mean()",
-                    "these are the best ones if the mean is taken of the errors' sizes; it is that of their squares",
-                ),
-                Mutant(
-                    "largest error",
-                    "worst",
-                    "min(errors)",
-                    "max(errors)",
-                    "the largest error is looked for, not the least",
-                ),
-                Mutant(
-                    "no logarithms",
-                    "no-log-of-width",
-                    "torch.tensor(best).double().log()",
-                    "torch.tensor(best).double()",
-                ),
-                Mutant(
-                    "log of the width alone",
-                    "no-log-of-N",
-                    "for keys, _ in datasets]).double().log()",
-                    "for keys, _ in datasets]).double()",
-                ),
-                Mutant("number of sets", "nonfinite", "keys.shape[1]", "keys.shape[0]"),
-                Mutant("all data sets together", "total", "keys.shape[1]", "keys.shape[0] * keys.shape[1]"),
-                Mutant(
-                    "numbers of the example", "fixed-N", "[keys.shape[1] for keys, _ in datasets]", "[100, 400, 1600]"
-                ),
-                Mutant(
-                    "places in the list",
-                    "places",
-                    "torch.tensor([keys.shape[1] for keys, _ in datasets]).double().log()",
-                    "torch.arange(len(datasets)).double()",
-                ),
-                Mutant("through the origin", "origin", "x, y = x - x.mean(), y - y.mean()", "pass"),
-                Mutant("first and last", "ends", function=of_the_ends),
-                Mutant("narrowest not tried", "untried", message=UNTRIED, function=without_the_narrowest),
-                Mutant("widest not tried", "untried", message=UNTRIED, function=without_the_widest),
-                Mutant("axes swapped", "other-line", "(x * x).sum()", "(y * y).sum()"),
-                Mutant("turned sign", "sign", "((x * y)", "(-(x * y)"),
-                Mutant("one width only", "shape", '"widths": best', '"widths": best[:1]'),
-                Mutant(
-                    "positions",
-                    "not-offered",
-                    "best.append(widths[errors.index(min(errors))])",
-                    "best.append(errors.index(min(errors)))",
-                ),
-                Mutant("no widths", "type", '"widths": best', '"widths": None'),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Plot $\log w$ against $\log N$ before you trust a slope. Three points on a line are reassuring; the slope
 still moves in its second digit from one draw to the next, because near its minimum the error hardly depends

@@ -116,6 +116,43 @@ def verify(t, answer):
     )
 
 
+MUTANTS = [
+    Mutant("plain-dot", (" - half_norms.unsqueeze(-2)", ""), "this is plain dot-product attention: the norm of the "
+        "keys is missing"),
+    Mutant("norm-sign", ("scores - half_norms", "scores + half_norms"), "the norm of the keys has the wrong sign"),
+    Mutant("no-half", (".sum(dim=-1) / 2", ".sum(dim=-1)"), "the norm of the keys counts twice: where is the 1/2?"),
+    Mutant("norm-not-squared", ("keys.square().sum(dim=-1)", "keys.norm(dim=-1)"), "the norm of the keys is not "
+        "squared"),
+    Mutant("over-queries", ("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), "the weights sum to one over the "
+        "queries, not over the keys"),
+    Mutant("scaled", ("softmax(scores", "softmax(scores / keys.shape[-1] ** 0.5"), "the Gaussian has width 1: nothing "
+        "is divided by sqrt(D)"),
+    Mutant("farthest", ("softmax(scores", "softmax(-scores"), "far keys get the large weights: check the sign"),
+    Mutant("not-squared", with_unsquared_distances, "the distance is not squared"),
+    Mutant("no-half-at-all", without_any_half, "the squared distance lacks its factor 1/2"),
+    Mutant("memory", with_all_differences),
+    Mutant("shape", ("return weights @ values", "return (weights @ values).mT")),  # transposed
+    Mutant("dtype", ("return weights @ values", "return (weights @ values).double()")),  # in double
+    Mutant("grad", ("return weights @ values", "return weights.detach() @ values")),  # detached
+    Mutant("mutates", ("keys.square()", "keys.data.square_()")),  # in place
+    Mutant("scaled-dot", with_the_usual_scores, "this is scaled dot-product attention: the norm of the keys is "
+        "missing, and nothing is divided by sqrt(D)"),
+    Mutant("product-scaled", ("queries @ keys.transpose(-2, -1)",
+        "queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5"), "the product of query and key is divided by "
+        "sqrt(D), and should not be"),
+    Mutant("mean-norm", (".sum(dim=-1) / 2", ".mean(dim=-1) / 2"), "the squared norm of a key is the sum of its "
+        "squares, not their mean"),
+    Mutant("not-normalised", without_the_denominator, "the weights do not sum to one: where is the denominator?"),
+    Mutant("over-batch", ("softmax(scores, dim=-1)", "softmax(scores, dim=0)"), "the softmax runs over the batch, not "
+        "over the keys: give it dim=-1"),
+    Mutant("norm-detached", ("keys.square()", "keys.detach().square()"), "the norm of the keys is detached: they get a "
+        "part of their gradient only"),
+    Mutant("nonfinite", by_hand),
+    Mutant("underflow", by_hand_with_a_small_number, "every exponential is zero here, and a small number in the "
+        "denominator does not bring the weights back: use torch.softmax"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.3.1",
     doc=__doc__,
@@ -136,123 +173,7 @@ EXERCISE = Exercise(
             advice={
                 "nonfinite": "exp gives 0 or infinity where the scores are far from 0; torch.softmax does not mind"
             },
-            mutants=[
-                Mutant(
-                    "no key norm",
-                    "plain-dot",
-                    " - half_norms.unsqueeze(-2)",
-                    "",
-                    "this is plain dot-product attention: the norm of the keys is missing",
-                ),
-                Mutant(
-                    "sign of the norm",
-                    "norm-sign",
-                    "scores - half_norms",
-                    "scores + half_norms",
-                    "the norm of the keys has the wrong sign",
-                ),
-                Mutant(
-                    "norm not halved",
-                    "no-half",
-                    ".sum(dim=-1) / 2",
-                    ".sum(dim=-1)",
-                    "the norm of the keys counts twice: where is the 1/2?",
-                ),
-                Mutant(
-                    "norm not squared",
-                    "norm-not-squared",
-                    "keys.square().sum(dim=-1)",
-                    "keys.norm(dim=-1)",
-                    "the norm of the keys is not squared",
-                ),
-                Mutant(
-                    "softmax over queries",
-                    "over-queries",
-                    "softmax(scores, dim=-1)",
-                    "softmax(scores, dim=-2)",
-                    "the weights sum to one over the queries, not over the keys",
-                ),
-                Mutant(
-                    "scaled",
-                    "scaled",
-                    "softmax(scores",
-                    "softmax(scores / keys.shape[-1] ** 0.5",
-                    "the Gaussian has width 1: nothing is divided by sqrt(D)",
-                ),
-                Mutant(
-                    "sign of the scores",
-                    "farthest",
-                    "softmax(scores",
-                    "softmax(-scores",
-                    "far keys get the large weights: check the sign",
-                ),
-                Mutant(
-                    "distance not squared",
-                    "not-squared",
-                    message="the distance is not squared",
-                    function=with_unsquared_distances,
-                ),
-                Mutant(
-                    "no half at all",
-                    "no-half-at-all",
-                    message="the squared distance lacks its factor 1/2",
-                    function=without_any_half,
-                ),
-                Mutant("all differences", "memory", function=with_all_differences),
-                Mutant("transposed", "shape", "return weights @ values", "return (weights @ values).mT"),
-                Mutant("in double", "dtype", "return weights @ values", "return (weights @ values).double()"),
-                Mutant("detached", "grad", "return weights @ values", "return weights.detach() @ values"),
-                Mutant("in place", "mutates", "keys.square()", "keys.data.square_()"),
-                Mutant(
-                    "scaled dot products",
-                    "scaled-dot",
-                    function=with_the_usual_scores,
-                    message="this is scaled dot-product attention: the norm of the keys is missing, and nothing is "
-                    "divided by sqrt(D)",
-                ),
-                Mutant(
-                    "product scaled",
-                    "product-scaled",
-                    "queries @ keys.transpose(-2, -1)",
-                    "queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5",
-                    "the product of query and key is divided by sqrt(D), and should not be",
-                ),
-                Mutant(
-                    "mean of squares",
-                    "mean-norm",
-                    ".sum(dim=-1) / 2",
-                    ".mean(dim=-1) / 2",
-                    "the squared norm of a key is the sum of its squares, not their mean",
-                ),
-                Mutant(
-                    "no denominator",
-                    "not-normalised",
-                    function=without_the_denominator,
-                    message="the weights do not sum to one: where is the denominator?",
-                ),
-                Mutant(
-                    "softmax over the batch",
-                    "over-batch",
-                    "softmax(scores, dim=-1)",
-                    "softmax(scores, dim=0)",
-                    "the softmax runs over the batch, not over the keys: give it dim=-1",
-                ),
-                Mutant(
-                    "norm detached",
-                    "norm-detached",
-                    "keys.square()",
-                    "keys.detach().square()",
-                    "the norm of the keys is detached: they get a part of their gradient only",
-                ),
-                Mutant("by hand", "nonfinite", function=by_hand),
-                Mutant(
-                    "by hand, mended",
-                    "underflow",
-                    function=by_hand_with_a_small_number,
-                    message="every exponential is zero here, and a small number in the denominator does not bring "
-                    "the weights back: use torch.softmax",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Multiply out: $-\tfrac12\lVert\mathbf q-\mathbf k_i\rVert^2 = -\tfrac12\lVert\mathbf q\rVert^2 + \mathbf
 q^\top \mathbf k_i - \tfrac12\lVert\mathbf k_i\rVert^2$. The first term is the same for every key of a query,

@@ -83,6 +83,39 @@ def verify(t, answer):
     t.same(t.call(answer, queries, keys, values, matrix), want, "the result for large scores", tolerance=(1e-3, 1e-3))
 
 
+MUTANTS = [
+    Mutant("unscaled", (" / math.sqrt(keys.shape[-1])", ""), "the scores are not divided by sqrt(D)"),
+    Mutant("scaled-by-D", ("math.sqrt(keys.shape[-1])", "keys.shape[-1]"), "the scores are divided by D: divide by "
+        "sqrt(D), and once only"),
+    Mutant("scaled-by-P", ("math.sqrt(keys.shape[-1])", "math.sqrt(queries.shape[-1])"), "the scores are divided by "
+        "sqrt(P): after the matrix the product runs over D terms"),
+    Mutant("scaled-by-S", ("math.sqrt(keys.shape[-1])", "math.sqrt(keys.shape[-2])"), "the scores are divided by the "
+        "root of the number of keys; it is their length D that counts"),
+    Mutant("turned", ("queries @ matrix", "queries @ matrix.T"), "the matrix is transposed: the score is q^T M k, so "
+        "the rows of `queries` are multiplied by M"),
+    Mutant("no-matrix", ("queries @ matrix", "queries"), "the matrix is not used"),
+    Mutant("over-queries", ("scores, dim=-1", "scores, dim=-2"), "the softmax runs over the queries, not over the "
+        "keys"),
+    Mutant("over-batch", ("scores, dim=-1", "scores, dim=0"), "the softmax runs over the batch, not over the keys: "
+        "give it dim=-1"),
+    Mutant("no-softmax", ("torch.softmax(scores, dim=-1)", "scores"), "the scores themselves weight the values: where "
+        "is the softmax?"),
+    Mutant("grad", ("queries @ matrix", "queries @ matrix.detach()")),  # matrix detached
+    Mutant("grad", ("queries @ matrix", "queries @ torch.tensor(matrix.tolist())")),  # matrix rebuilt
+    Mutant("shape", ("return weights @ values", "return (weights @ values)[:, 0]")),  # first query only
+    Mutant("dtype", ("return weights @ values", "return (weights @ values).half()")),  # in half
+    Mutant("mutates", ("queries @ matrix", "queries @ matrix.data.mul_(2)")),  # in place
+    Mutant("multiplied", (" / math.sqrt(keys.shape[-1])", " * math.sqrt(keys.shape[-1])"), "the scores are multiplied "
+        "by sqrt(D): divide"),
+    Mutant("scaled-by-E", ("math.sqrt(keys.shape[-1])", "math.sqrt(values.shape[-1])"), "the scores are divided by "
+        "sqrt(E); it is the length D of the keys that counts"),
+    Mutant("scaled-late", scaled_after_the_softmax, "the weights are divided by sqrt(D), and do not sum to one: divide "
+        "the scores"),
+    Mutant("grad", ("queries @ matrix", "queries.detach() @ matrix")),  # queries detached
+    Mutant("nonfinite", by_hand),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.3.2",
     doc=__doc__,
@@ -103,92 +136,7 @@ EXERCISE = Exercise(
             answer=bilinear_attention,
             verify=verify,
             alternatives=[by_einsum, with_the_fused_kernel],
-            mutants=[
-                Mutant(
-                    "unscaled",
-                    "unscaled",
-                    " / math.sqrt(keys.shape[-1])",
-                    "",
-                    "the scores are not divided by sqrt(D)",
-                ),
-                Mutant(
-                    "scaled by D",
-                    "scaled-by-D",
-                    "math.sqrt(keys.shape[-1])",
-                    "keys.shape[-1]",
-                    "the scores are divided by D: divide by sqrt(D), and once only",
-                ),
-                Mutant(
-                    "scaled by P",
-                    "scaled-by-P",
-                    "math.sqrt(keys.shape[-1])",
-                    "math.sqrt(queries.shape[-1])",
-                    "the scores are divided by sqrt(P): after the matrix the product runs over D terms",
-                ),
-                Mutant(
-                    "scaled by S",
-                    "scaled-by-S",
-                    "math.sqrt(keys.shape[-1])",
-                    "math.sqrt(keys.shape[-2])",
-                    "the scores are divided by the root of the number of keys; it is their length D that counts",
-                ),
-                Mutant(
-                    "transposed",
-                    "turned",
-                    "queries @ matrix",
-                    "queries @ matrix.T",
-                    "the matrix is transposed: the score is q^T M k, so the rows of `queries` are multiplied by M",
-                ),
-                Mutant("ignored", "no-matrix", "queries @ matrix", "queries", "the matrix is not used"),
-                Mutant(
-                    "softmax over queries",
-                    "over-queries",
-                    "scores, dim=-1",
-                    "scores, dim=-2",
-                    "the softmax runs over the queries, not over the keys",
-                ),
-                Mutant(
-                    "softmax over the batch",
-                    "over-batch",
-                    "scores, dim=-1",
-                    "scores, dim=0",
-                    "the softmax runs over the batch, not over the keys: give it dim=-1",
-                ),
-                Mutant(
-                    "no softmax",
-                    "no-softmax",
-                    "torch.softmax(scores, dim=-1)",
-                    "scores",
-                    "the scores themselves weight the values: where is the softmax?",
-                ),
-                Mutant("matrix detached", "grad", "queries @ matrix", "queries @ matrix.detach()"),
-                Mutant("matrix rebuilt", "grad", "queries @ matrix", "queries @ torch.tensor(matrix.tolist())"),
-                Mutant("first query only", "shape", "return weights @ values", "return (weights @ values)[:, 0]"),
-                Mutant("in half", "dtype", "return weights @ values", "return (weights @ values).half()"),
-                Mutant("in place", "mutates", "queries @ matrix", "queries @ matrix.data.mul_(2)"),
-                Mutant(
-                    "multiplied",
-                    "multiplied",
-                    " / math.sqrt(keys.shape[-1])",
-                    " * math.sqrt(keys.shape[-1])",
-                    "the scores are multiplied by sqrt(D): divide",
-                ),
-                Mutant(
-                    "scaled by E",
-                    "scaled-by-E",
-                    "math.sqrt(keys.shape[-1])",
-                    "math.sqrt(values.shape[-1])",
-                    "the scores are divided by sqrt(E); it is the length D of the keys that counts",
-                ),
-                Mutant(
-                    "scaled late",
-                    "scaled-late",
-                    function=scaled_after_the_softmax,
-                    message="the weights are divided by sqrt(D), and do not sum to one: divide the scores",
-                ),
-                Mutant("queries detached", "grad", "queries @ matrix", "queries.detach() @ matrix"),
-                Mutant("by hand", "nonfinite", function=by_hand),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 $\mathbf q^\top \mathbf M \mathbf k = (\mathbf M^\top \mathbf q)^\top \mathbf k$: the matrix turns a query
 into something as long as a key. A Transformer does this to both sides. Its score is $(\mathbf W_q \mathbf

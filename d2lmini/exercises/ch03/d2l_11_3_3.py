@@ -87,6 +87,57 @@ def verify(t, answer):
         t.number(fused_got, flops / ends, f"fused_intensity {case}")
 
 
+MUTANTS = [
+    Mutant("one-product", ("(D + E)", "D"), "only the scores are counted, not the product with the values"),
+    Mutant("D-for-E", ("(D + E)", "2 * D"), "both products are counted with D: the weighted sum has E features"),
+    Mutant("multiply-add", ("2 * B * T * S * (D + E)", "B * T * S * (D + E)"), "a multiplication and an addition count "
+        "as two operations"),
+    Mutant("no-batch", ("2 * B * T * S * (D + E)", "2 * T * S * (D + E)"), "this is the work for one sequence of the "
+        "batch"),
+    Mutant("T-for-S", ("2 * B * T * S * (D + E)", "2 * B * T * T * (D + E)"), "there are S keys, and T queries only: "
+        "the scores are a (T, S) matrix"),
+    Mutant("full-layer", ("(D + E)", "(D * E)"), "the two products come one after the other: D + E, not D times E"),
+    Mutant("twice", ("2 * B * T * S * (D + E)", "4 * B * T * S * (D + E)"), "twice too much: there are two products, "
+        "and D + E already counts both"),
+    Mutant("no-softmax", ("middle = 4 *", "middle = 2 *"), "the softmax reads and writes (T, S) numbers too"),
+    Mutant("three-times", ("middle = 4 *", "middle = 3 *"), "(T, S) numbers move four times, not three: scores written "
+        "and read, weights written and read"),
+    Mutant("fused-bytes", ("(ends + middle)", "ends"), "this is the traffic of the fused kernel"),
+    Mutant("numbers", ("moved = itemsize * ", "moved = "), "these are numbers, not bytes"),
+    Mutant("no-output", ("S * E + T * E)", "S * E)"), "the output is written too"),
+    Mutant("values-D", ("S * E + T * E)", "S * D + T * D)"), "values and output are counted with D features: they have "
+        "E"),
+    Mutant("bytes-no-batch", ("itemsize * (ends + middle)", "itemsize * (ends + middle) // B"), "this is the traffic "
+        "for one sequence of the batch"),
+    Mutant("upside-down", ('"intensity": flops / moved', '"intensity": moved / flops'), "this is bytes per operation: "
+        "intensity is operations per byte"),
+    Mutant("still-unfused", ("flops / (itemsize * ends)", "flops / moved"), "the fused kernel moves no scores and no "
+        "weights"),
+    Mutant("fused-upside-down", ("flops / (itemsize * ends)", "itemsize * ends / flops"),
+        "this is bytes per operation: intensity is operations per byte"),
+    Mutant("per-number", ("flops / (itemsize * ends)", "flops / ends"), "these are operations per number, not per "
+        "byte"),
+    Mutant("shape", ('        "flops": flops,\n', "")),  # a field short
+    Mutant("additions", ("2 * B * T * S * (D + E)", "B * T * S * (2 * D - 1) + B * T * E * (2 * S - 1)"),
+        "count as many additions as multiplications: the first product is added to zero"),
+    Mutant("softmax-flops", ("2 * B * T * S * (D + E)", "2 * B * T * S * (D + E) + B * T * S"),
+        "leave out the operations of the softmax and the scaling"),
+    Mutant("keys-shared", ("B * (T * D + S * D + S * E + T * E)", "B * (T * D + T * E) + S * D + S * E"),
+        "each sequence has keys and values of its own"),
+    Mutant("six-times", ("middle = 4 *", "middle = 6 *"), "(T, S) numbers move four times, not six: leave out the "
+        "scaling, and count each step of the softmax once"),
+    Mutant("four-bytes", ("moved = itemsize * ", "moved = 4 * "), "a number has `itemsize` bytes, not always four"),
+    Mutant("floored", ('"intensity": flops / moved', '"intensity": flops // moved'), "this is rounded to a whole "
+        "number: divide with /"),
+    Mutant("fused-no-output", ("flops / (itemsize * ends)", "flops / (itemsize * (ends - B * T * E))"),
+        "the fused kernel writes the output, too"),
+    Mutant("fused-scores", ("flops / (itemsize * ends)", "flops / (itemsize * (ends + B * T * S))"),
+        "the fused kernel keeps the scores on the chip: no (T, S) numbers are moved"),
+    Mutant("fused-traffic", ("flops / (itemsize * ends)", "itemsize * ends"), "this is the fused kernel's traffic: "
+        "divide the FLOPs by it"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.3.3",
     doc=__doc__,
@@ -104,183 +155,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[step_by_step],
             min_checks=20,
-            mutants=[
-                Mutant(
-                    "scores only",
-                    "one-product",
-                    "(D + E)",
-                    "D",
-                    "only the scores are counted, not the product with the values",
-                ),
-                Mutant(
-                    "D for E",
-                    "D-for-E",
-                    "(D + E)",
-                    "2 * D",
-                    "both products are counted with D: the weighted sum has E features",
-                ),
-                Mutant(
-                    "multiply-adds",
-                    "multiply-add",
-                    "2 * B * T * S * (D + E)",
-                    "B * T * S * (D + E)",
-                    "a multiplication and an addition count as two operations",
-                ),
-                Mutant(
-                    "one sequence",
-                    "no-batch",
-                    "2 * B * T * S * (D + E)",
-                    "2 * T * S * (D + E)",
-                    "this is the work for one sequence of the batch",
-                ),
-                Mutant(
-                    "T for S",
-                    "T-for-S",
-                    "2 * B * T * S * (D + E)",
-                    "2 * B * T * T * (D + E)",
-                    "there are S keys, and T queries only: the scores are a (T, S) matrix",
-                ),
-                Mutant(
-                    "D times E",
-                    "full-layer",
-                    "(D + E)",
-                    "(D * E)",
-                    "the two products come one after the other: D + E, not D times E",
-                ),
-                Mutant(
-                    "counted twice",
-                    "twice",
-                    "2 * B * T * S * (D + E)",
-                    "4 * B * T * S * (D + E)",
-                    "twice too much: there are two products, and D + E already counts both",
-                ),
-                Mutant(
-                    "no softmax",
-                    "no-softmax",
-                    "middle = 4 *",
-                    "middle = 2 *",
-                    "the softmax reads and writes (T, S) numbers too",
-                ),
-                Mutant(
-                    "three ways",
-                    "three-times",
-                    "middle = 4 *",
-                    "middle = 3 *",
-                    "(T, S) numbers move four times, not three: scores written and read, weights written and read",
-                ),
-                Mutant(
-                    "no middle", "fused-bytes", "(ends + middle)", "ends", "this is the traffic of the fused kernel"
-                ),
-                Mutant("numbers", "numbers", "moved = itemsize * ", "moved = ", "these are numbers, not bytes"),
-                Mutant("no output", "no-output", "S * E + T * E)", "S * E)", "the output is written too"),
-                Mutant(
-                    "values of length D",
-                    "values-D",
-                    "S * E + T * E)",
-                    "S * D + T * D)",
-                    "values and output are counted with D features: they have E",
-                ),
-                Mutant(
-                    "traffic of one sequence",
-                    "bytes-no-batch",
-                    "itemsize * (ends + middle)",
-                    "itemsize * (ends + middle) // B",
-                    "this is the traffic for one sequence of the batch",
-                ),
-                Mutant(
-                    "upside down",
-                    "upside-down",
-                    '"intensity": flops / moved',
-                    '"intensity": moved / flops',
-                    "this is bytes per operation: intensity is operations per byte",
-                ),
-                Mutant(
-                    "not fused",
-                    "still-unfused",
-                    "flops / (itemsize * ends)",
-                    "flops / moved",
-                    "the fused kernel moves no scores and no weights",
-                ),
-                Mutant(
-                    "fused upside down",
-                    "fused-upside-down",
-                    "flops / (itemsize * ends)",
-                    "itemsize * ends / flops",
-                    "this is bytes per operation: intensity is operations per byte",
-                ),
-                Mutant(
-                    "fused numbers",
-                    "per-number",
-                    "flops / (itemsize * ends)",
-                    "flops / ends",
-                    "these are operations per number, not per byte",
-                ),
-                Mutant("a field short", "shape", '        "flops": flops,\n', ""),
-                Mutant(
-                    "one addition less",
-                    "additions",
-                    "2 * B * T * S * (D + E)",
-                    "B * T * S * (2 * D - 1) + B * T * E * (2 * S - 1)",
-                    "count as many additions as multiplications: the first product is added to zero",
-                ),
-                Mutant(
-                    "softmax counted",
-                    "softmax-flops",
-                    "2 * B * T * S * (D + E)",
-                    "2 * B * T * S * (D + E) + B * T * S",
-                    "leave out the operations of the softmax and the scaling",
-                ),
-                Mutant(
-                    "keys shared",
-                    "keys-shared",
-                    "B * (T * D + S * D + S * E + T * E)",
-                    "B * (T * D + T * E) + S * D + S * E",
-                    "each sequence has keys and values of its own",
-                ),
-                Mutant(
-                    "six times",
-                    "six-times",
-                    "middle = 4 *",
-                    "middle = 6 *",
-                    "(T, S) numbers move four times, not six: leave out the scaling, and count each step of the "
-                    "softmax once",
-                ),
-                Mutant(
-                    "four bytes",
-                    "four-bytes",
-                    "moved = itemsize * ",
-                    "moved = 4 * ",
-                    "a number has `itemsize` bytes, not always four",
-                ),
-                Mutant(
-                    "whole number",
-                    "floored",
-                    '"intensity": flops / moved',
-                    '"intensity": flops // moved',
-                    "this is rounded to a whole number: divide with /",
-                ),
-                Mutant(
-                    "fused without output",
-                    "fused-no-output",
-                    "flops / (itemsize * ends)",
-                    "flops / (itemsize * (ends - B * T * E))",
-                    "the fused kernel writes the output, too",
-                ),
-                Mutant(
-                    "fused with scores",
-                    "fused-scores",
-                    "flops / (itemsize * ends)",
-                    "flops / (itemsize * (ends + B * T * S))",
-                    "the fused kernel keeps the scores on the chip: no (T, S) numbers are moved",
-                ),
-                Mutant(
-                    "fused traffic",
-                    "fused-traffic",
-                    "flops / (itemsize * ends)",
-                    "itemsize * ends",
-                    "this is the fused kernel's traffic: divide the FLOPs by it",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The work is $2BTS(D+E)$: it grows with the product of both lengths. So does the traffic of the plain form,
 $4BTS$ numbers and the ends. For long sequences their ratio tends to $(D+E)/(4\cdot\text{itemsize})$

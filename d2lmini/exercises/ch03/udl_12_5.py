@@ -86,6 +86,53 @@ def verify(t, answer):
     t.same(t.call(answer, huge / 60), want, "the Jacobian after dividing the huge scores by 60")
 
 
+MUTANTS = [
+    Mutant("nonfinite", ("scores - scores.max()", "scores")),  # naive exponential
+    Mutant("diagonal", ("torch.outer(weights, weights)", "torch.diag(weights**2)"), "the derivatives off the diagonal "
+        "are missing: the sum couples all"),
+    Mutant("no-diagonal", ("torch.diag(weights) - ", "-"), "the diagonal lacks its first term: derivative i, i is y_i "
+        "(1 - y_i)"),
+    Mutant("no-product", (" - torch.outer(weights, weights)", ""), "the denominator depends on the scores too: use the "
+        "quotient rule"),
+    Mutant("plus", ("torch.diag(weights) - ", "torch.diag(weights) + "), "a weight falls when another score grows: "
+        "mind the sign of y_i y_j"),
+    Mutant("everywhere-one-minus", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "torch.outer(weights, 1 - weights)"), "y_i (1 - y_j) holds on the diagonal only: elsewhere the numerator does "
+        "not depend on score j, and the 1 is gone"),
+    Mutant("everywhere-row", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "(weights * (1 - weights))[:, None].expand(-1, len(weights)).clone()"), "y_i (1 - y_i) holds on the diagonal "
+        "only: elsewhere the numerator does not depend on score j"),
+    Mutant("plus-off", ("torch.outer(weights, weights)",
+        "torch.outer(weights, weights) * (2 * torch.eye(len(weights)).to(scores) - 1)"), "the diagonal is right; off "
+        "it a weight falls when another score grows: mind the sign"),
+    Mutant("sign", ("torch.diag(weights) - ", "-torch.diag(weights) + "), "all signs are turned: a weight grows with "
+        "its own score"),
+    Mutant("sigmoid", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "torch.diag(torch.sigmoid(scores) * torch.sigmoid(-scores))"), "these are derivatives of a sigmoid, which "
+        "looks at one score alone"),
+    Mutant("shape", only_for_five),
+    Mutant("shape", ("torch.diag(weights) - torch.outer(weights, weights)", "weights * (1 - weights)")),  # a vector
+    Mutant("dtype", ("scores - scores.max()", "scores.double() - scores.max()")),  # in double
+    Mutant("mutates", ("scores - scores.max()", "scores.sub_(scores.max())")),  # in place
+    Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "torch.eye(len(weights)).to(scores) - weights"), "these are the derivatives of log y_i: multiply row i by y_i"),
+    Mutant("identity", ("torch.diag(weights)", "torch.eye(len(weights)).to(scores)"), "the first term on the diagonal "
+        "is y_i, not 1"),
+    Mutant("scaled", ("scores - scores.max()", "(scores - scores.max()) / len(scores) ** 0.5"), "the scores are scaled "
+        "first; the derivatives asked for are those of the softmax alone"),
+    Mutant("zeros", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "torch.zeros_like(torch.outer(weights, weights))"), "these are zeros, which is true where one score is huge, "
+        "and nowhere else"),
+    Mutant("clamped", clamped, "scores beyond a limit are made equal: subtract the largest score, which changes no "
+        "weight"),
+    Mutant("nan-to-zero", without_nan, "an overflow is not zero: subtract the largest score first"),
+    Mutant("nonfinite", less_the_largest_size),
+    Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "torch.eye(len(weights)).to(scores) - weights[:, None]"), "these are the derivatives of logarithms of weights, "
+        "with rows and columns exchanged: multiply by the weight"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.5",
     doc=__doc__,
@@ -107,131 +154,7 @@ EXERCISE = Exercise(
             answer=softmax_jacobian,
             verify=verify,
             alternatives=[by_autograd, entry_by_entry],
-            mutants=[
-                Mutant("naive exponential", "nonfinite", "scores - scores.max()", "scores"),
-                Mutant(
-                    "diagonal only",
-                    "diagonal",
-                    "torch.outer(weights, weights)",
-                    "torch.diag(weights**2)",
-                    "the derivatives off the diagonal are missing: the sum couples all",
-                ),
-                Mutant(
-                    "no diagonal",
-                    "no-diagonal",
-                    "torch.diag(weights) - ",
-                    "-",
-                    "the diagonal lacks its first term: derivative i, i is y_i (1 - y_i)",
-                ),
-                Mutant(
-                    "denominator constant",
-                    "no-product",
-                    " - torch.outer(weights, weights)",
-                    "",
-                    "the denominator depends on the scores too: use the quotient rule",
-                ),
-                Mutant(
-                    "plus",
-                    "plus",
-                    "torch.diag(weights) - ",
-                    "torch.diag(weights) + ",
-                    "a weight falls when another score grows: mind the sign of y_i y_j",
-                ),
-                Mutant(
-                    "off the diagonal, too",
-                    "everywhere-one-minus",
-                    "torch.diag(weights) - torch.outer(weights, weights)",
-                    "torch.outer(weights, 1 - weights)",
-                    "y_i (1 - y_j) holds on the diagonal only: elsewhere the numerator does not depend on "
-                    "score j, and the 1 is gone",
-                ),
-                Mutant(
-                    "rows of y (1 - y)",
-                    "everywhere-row",
-                    "torch.diag(weights) - torch.outer(weights, weights)",
-                    "(weights * (1 - weights))[:, None].expand(-1, len(weights)).clone()",
-                    "y_i (1 - y_i) holds on the diagonal only: elsewhere the numerator does not depend on score j",
-                ),
-                Mutant(
-                    "plus off the diagonal",
-                    "plus-off",
-                    "torch.outer(weights, weights)",
-                    "torch.outer(weights, weights) * (2 * torch.eye(len(weights)).to(scores) - 1)",
-                    "the diagonal is right; off it a weight falls when another score grows: mind the sign",
-                ),
-                Mutant(
-                    "turned sign",
-                    "sign",
-                    "torch.diag(weights) - ",
-                    "-torch.diag(weights) + ",
-                    "all signs are turned: a weight grows with its own score",
-                ),
-                Mutant(
-                    "sigmoid",
-                    "sigmoid",
-                    "torch.diag(weights) - torch.outer(weights, weights)",
-                    "torch.diag(torch.sigmoid(scores) * torch.sigmoid(-scores))",
-                    "these are derivatives of a sigmoid, which looks at one score alone",
-                ),
-                Mutant("five scores only", "shape", function=only_for_five),
-                Mutant(
-                    "a vector",
-                    "shape",
-                    "torch.diag(weights) - torch.outer(weights, weights)",
-                    "weights * (1 - weights)",
-                ),
-                Mutant("in double", "dtype", "scores - scores.max()", "scores.double() - scores.max()"),
-                Mutant("in place", "mutates", "scores - scores.max()", "scores.sub_(scores.max())"),
-                Mutant(
-                    "of the logarithms",
-                    "log",
-                    "torch.diag(weights) - torch.outer(weights, weights)",
-                    "torch.eye(len(weights)).to(scores) - weights",
-                    "these are the derivatives of log y_i: multiply row i by y_i",
-                ),
-                Mutant(
-                    "one on the diagonal",
-                    "identity",
-                    "torch.diag(weights)",
-                    "torch.eye(len(weights)).to(scores)",
-                    "the first term on the diagonal is y_i, not 1",
-                ),
-                Mutant(
-                    "scaled first",
-                    "scaled",
-                    "scores - scores.max()",
-                    "(scores - scores.max()) / len(scores) ** 0.5",
-                    "the scores are scaled first; the derivatives asked for are those of the softmax alone",
-                ),
-                Mutant(
-                    "all zero",
-                    "zeros",
-                    "torch.diag(weights) - torch.outer(weights, weights)",
-                    "torch.zeros_like(torch.outer(weights, weights))",
-                    "these are zeros, which is true where one score is huge, and nowhere else",
-                ),
-                Mutant(
-                    "clamped",
-                    "clamped",
-                    message="scores beyond a limit are made equal: subtract the largest score, which changes no weight",
-                    function=clamped,
-                ),
-                Mutant(
-                    "NaN to zero",
-                    "nan-to-zero",
-                    message="an overflow is not zero: subtract the largest score first",
-                    function=without_nan,
-                ),
-                Mutant("less the largest size", "nonfinite", function=less_the_largest_size),
-                Mutant(
-                    "of the logarithms, turned",
-                    "log",
-                    "torch.diag(weights) - torch.outer(weights, weights)",
-                    "torch.eye(len(weights)).to(scores) - weights[:, None]",
-                    "these are the derivatives of logarithms of weights, with rows and columns exchanged: multiply "
-                    "by the weight",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 With $y_i = e^{x_i} / \sum_k e^{x_k}$ the quotient rule gives $\partial y_i/\partial x_j = y_i(\delta_{ij} -
 y_j)$. If one weight is 1 and the others are 0, each of the 25 products has a factor 0: $y_i$ for all rows but

@@ -341,6 +341,80 @@ def verify_compare(t, answer):
         t.below([report[kind] for report in reports], bounds, 0.0, "not-learned", message)
 
 
+MUTANTS_A = [
+    Mutant("late-query", ("        query = hidden[-1].unsqueeze(1)", "        ahead = torch.cat([x, "
+        "torch.zeros_like(hidden[-1])], dim=-1).unsqueeze(0)\n        query = decoder.rnn(ahead, (hidden, "
+        "cell))[0][0].unsqueeze(1)"), "the query has already read the token of its step: it is the state from before"),
+    Mutant("late-context", asking_afterwards, "the context of a step is asked for after the LSTM, and goes into the "
+        "next step: ask first, with the state from before, then read token and context"),
+    Mutant("longest", ("memory, memory, valid_lens", "memory, memory, valid_lens.max().expand(len(X))"),
+        "all examples get the valid length of the longest: each has its own"),
+    Mutant("one-more", ("memory, memory, valid_lens", "memory, memory, valid_lens + 1"), "one key of the padding gets "
+        "weight: with valid length n, the keys 0 to n - 1 count"),
+    Mutant("cell-lost", ("        outputs.append", "        cell = 0 * cell\n        outputs.append"),
+        "the cell starts from zero at every later step: it has to be carried along with the hidden state"),
+    Mutant("pair-swapped", ("output, (hidden, cell) =", "output, (cell, hidden) ="), "hidden state and cell change "
+        "places on the way from one step to the next"),
+    Mutant("reshaped", ("torch.stack(outputs, dim=1)", "torch.stack(outputs).reshape(*X.shape, -1)"),
+        "these are the numbers of (T, B, V), counted off as if they were (B, T, V): the axes must be swapped"),
+    Mutant("raised", ("context.squeeze(1)", "context.squeeze()")),  # squeezed
+    Mutant("query-cell", ("hidden[-1].unsqueeze", "cell[-1].unsqueeze"), "the query is the cell; the LSTM shows its "
+        "*hidden* state, and that is what may ask"),
+    Mutant("query-layer", ("hidden[-1].unsqueeze", "hidden[0].unsqueeze"), "the query is the state of the first layer, "
+        "not of the last"),
+    Mutant("stale-query", ("hidden[-1].unsqueeze", "state[0][-1].unsqueeze"), "the query is the same at every step: "
+        "take the state that the last step left"),
+    Mutant("unmasked", ("memory, memory, valid_lens", "memory, memory"), "the decoder attends to padding: where are "
+        "the valid lengths?"),
+    Mutant("cell-lost", ("unsqueeze(0), (hidden, cell)", "unsqueeze(0), (hidden, 0 * cell)"), "the cell starts from "
+        "zero at every step: it has to be carried along with the hidden state"),
+    Mutant("cell-kept", ("unsqueeze(0), (hidden, cell)", "unsqueeze(0), (hidden, state[1])"), "the cell is the one "
+        "from the beginning at every step: carry on the new one"),
+    Mutant("pair-kept", ("output, (hidden, cell) =", "output, _ ="), "every step starts from the pair that was given: "
+        "carry on the one that the LSTM gives back"),
+    Mutant("pair-swapped", ("unsqueeze(0), (hidden, cell)", "unsqueeze(0), (cell, hidden)"), "hidden state and cell "
+        "have changed places in the pair that goes into the LSTM"),
+    Mutant("order", ("[x, context.squeeze(1)]", "[context.squeeze(1), x]"), "the token's embedding comes first, the "
+        "context second"),
+    Mutant("returned-swapped", ("dim=1), (hidden, cell)", "dim=1), (cell, hidden)"), "hidden state and cell are "
+        "returned in the wrong order"),
+    Mutant("returned-twice", ("dim=1), (hidden, cell)", "dim=1), (hidden, hidden)"), "this is the hidden state once "
+        "more"),
+    Mutant("returned-given", ("dim=1), (hidden, cell)", "dim=1), state"), "this is what was given: return the pair "
+        "after the last step"),
+    Mutant("shape", ("torch.stack(outputs, dim=1)", "torch.stack(outputs)")),  # time first
+    Mutant("type", ("dim=1), (hidden, cell)", "dim=1)")),  # only logits
+    Mutant("grad", ("memory, memory, valid_lens", "memory.detach(), memory.detach(), valid_lens")),  # memory detached
+    Mutant("raised", ("unsqueeze(0), (hidden, cell)", "unsqueeze(0), hidden")),  # a GRU's call
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("budget", ("range(16)", "range(16 if kind == 'gru' else 19)")),  # more steps for one
+    Mutant("unseeded", ("torch.manual_seed(seed)", "pass")),  # never seeded
+    Mutant("unseeded", ("torch.manual_seed(seed)", "kind == 'gru' and torch.manual_seed(seed)")),  # seeded once
+    Mutant("trained-on-valid", ("loss = model.loss(model(*train[:-1]), train[-1])",
+        "loss = model.loss(model(*valid[:-1]), valid[-1])")),
+    # start after training
+    Mutant("other-time", ('result["ratio"] =',
+        'result |= {"gru_start": result["gru"], "lstm_start": result["lstm"]}\n    result["ratio"] =')),
+    Mutant("whole-model", ("model.decoder.rnn.parameters()", "model.parameters()")),  # whole models
+    # part of the batch
+    Mutant("part-of-batch", ("loss = model.loss(model(*train[:-1]), train[-1])",
+        "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])")),
+    Mutant("not-training", ("model.train()", "pass")),  # trained in evaluation mode
+    Mutant("not-eval", ("model.eval()", "pass")),  # judged in training mode
+    Mutant("uncleared", ("optimizer.zero_grad()", "pass")),  # gradients not cleared
+    Mutant("partly-trained", ("Adam(model.parameters()", "Adam(model.decoder.parameters()")),  # decoder alone
+    Mutant("not-learned", ("optimizer.step()", "pass")),  # no steps
+    Mutant("not-learned", ("loss.backward()", "(-loss).backward()")),  # uphill
+    Mutant("upside-down", ('sizes["lstm"] / sizes["gru"]', 'sizes["gru"] / sizes["lstm"]')),  # ratio upside down
+    Mutant("swapped", ('result["ratio"] =',
+        'result["gru"], result["lstm"] = result["lstm"], result["gru"]\n    result["ratio"] =')),  # names swapped
+    Mutant("train-loss", ("model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]")),  # training loss
+    Mutant("shape", ('("gru", "lstm"):', '("gru",):\n        sizes["lstm"] = 4\n       ')),  # one model only
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.4.1",
     doc=__doc__,
@@ -367,153 +441,7 @@ LSTM reads.
                 "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
                 "one that you mean.",
             },
-            mutants=[
-                Mutant(
-                    "late",
-                    "late-query",
-                    "        query = hidden[-1].unsqueeze(1)",
-                    "        ahead = torch.cat([x, torch.zeros_like(hidden[-1])], dim=-1).unsqueeze(0)\n"
-                    "        query = decoder.rnn(ahead, (hidden, cell))[0][0].unsqueeze(1)",
-                    "the query has already read the token of its step: it is the state from before",
-                ),
-                Mutant(
-                    "asks afterwards",
-                    "late-context",
-                    message="the context of a step is asked for after the LSTM, "
-                    "and goes into the next step: ask first, with the state from before, then read token and context",
-                    function=asking_afterwards,
-                ),
-                Mutant(
-                    "the longest for all",
-                    "longest",
-                    "memory, memory, valid_lens",
-                    "memory, memory, valid_lens.max().expand(len(X))",
-                    "all examples get the valid length of the longest: each has its own",
-                ),
-                Mutant(
-                    "one key more",
-                    "one-more",
-                    "memory, memory, valid_lens",
-                    "memory, memory, valid_lens + 1",
-                    "one key of the padding gets weight: with valid length n, the keys 0 to n - 1 count",
-                ),
-                Mutant(
-                    "cell lost on the way",
-                    "cell-lost",
-                    "        outputs.append",
-                    "        cell = 0 * cell\n        outputs.append",
-                    "the cell starts from zero at every later step: it has to be carried along with the hidden state",
-                ),
-                Mutant(
-                    "pair swapped on the way",
-                    "pair-swapped",
-                    "output, (hidden, cell) =",
-                    "output, (cell, hidden) =",
-                    "hidden state and cell change places on the way from one step to the next",
-                ),
-                Mutant(
-                    "rows counted off",
-                    "reshaped",
-                    "torch.stack(outputs, dim=1)",
-                    "torch.stack(outputs).reshape(*X.shape, -1)",
-                    "these are the numbers of (T, B, V), counted off as if they were (B, T, V): the axes must be "
-                    "swapped",
-                ),
-                Mutant("squeezed", "raised", "context.squeeze(1)", "context.squeeze()"),
-                Mutant(
-                    "the cell asks",
-                    "query-cell",
-                    "hidden[-1].unsqueeze",
-                    "cell[-1].unsqueeze",
-                    "the query is the cell; the LSTM shows its *hidden* state, and that is what may ask",
-                ),
-                Mutant(
-                    "first layer asks",
-                    "query-layer",
-                    "hidden[-1].unsqueeze",
-                    "hidden[0].unsqueeze",
-                    "the query is the state of the first layer, not of the last",
-                ),
-                Mutant(
-                    "first state asks",
-                    "stale-query",
-                    "hidden[-1].unsqueeze",
-                    "state[0][-1].unsqueeze",
-                    "the query is the same at every step: take the state that the last step left",
-                ),
-                Mutant(
-                    "no mask",
-                    "unmasked",
-                    "memory, memory, valid_lens",
-                    "memory, memory",
-                    "the decoder attends to padding: where are the valid lengths?",
-                ),
-                Mutant(
-                    "cell thrown away",
-                    "cell-lost",
-                    "unsqueeze(0), (hidden, cell)",
-                    "unsqueeze(0), (hidden, 0 * cell)",
-                    "the cell starts from zero at every step: it has to be carried along with the hidden state",
-                ),
-                Mutant(
-                    "cell of the beginning",
-                    "cell-kept",
-                    "unsqueeze(0), (hidden, cell)",
-                    "unsqueeze(0), (hidden, state[1])",
-                    "the cell is the one from the beginning at every step: carry on the new one",
-                ),
-                Mutant(
-                    "pair of the beginning",
-                    "pair-kept",
-                    "output, (hidden, cell) =",
-                    "output, _ =",
-                    "every step starts from the pair that was given: carry on the one that the LSTM gives back",
-                ),
-                Mutant(
-                    "pair swapped",
-                    "pair-swapped",
-                    "unsqueeze(0), (hidden, cell)",
-                    "unsqueeze(0), (cell, hidden)",
-                    "hidden state and cell have changed places in the pair that goes into the LSTM",
-                ),
-                Mutant(
-                    "context first",
-                    "order",
-                    "[x, context.squeeze(1)]",
-                    "[context.squeeze(1), x]",
-                    "the token's embedding comes first, the context second",
-                ),
-                Mutant(
-                    "returned swapped",
-                    "returned-swapped",
-                    "dim=1), (hidden, cell)",
-                    "dim=1), (cell, hidden)",
-                    "hidden state and cell are returned in the wrong order",
-                ),
-                Mutant(
-                    "hidden twice",
-                    "returned-twice",
-                    "dim=1), (hidden, cell)",
-                    "dim=1), (hidden, hidden)",
-                    "this is the hidden state once more",
-                ),
-                Mutant(
-                    "given pair back",
-                    "returned-given",
-                    "dim=1), (hidden, cell)",
-                    "dim=1), state",
-                    "this is what was given: return the pair after the last step",
-                ),
-                Mutant("time first", "shape", "torch.stack(outputs, dim=1)", "torch.stack(outputs)"),
-                Mutant("only logits", "type", "dim=1), (hidden, cell)", "dim=1)"),
-                Mutant(
-                    "memory detached",
-                    "grad",
-                    "memory, memory, valid_lens",
-                    "memory.detach(), memory.detach(), valid_lens",
-                ),
-                Mutant("a GRU's call", "raised", "unsqueeze(0), (hidden, cell)", "unsqueeze(0), hidden"),
-            ],
+            mutants=MUTANTS_A,
             explanation="""
 One line of the loop changes, and it changes twice: a pair goes in, a pair comes out. Everything else in the program
 that touches the state has to know as well. The encoder must be an LSTM, or the cell begins from nothing; a beam
@@ -543,49 +471,7 @@ will the larger one have the smaller loss?
             verify=verify_compare,
             alternatives=[by_sgd_with_momentum],
             seconds=60.0,
-            mutants=[
-                Mutant("more steps for one", "budget", "range(16)", "range(16 if kind == 'gru' else 19)"),
-                Mutant("never seeded", "unseeded", "torch.manual_seed(seed)", "pass"),
-                Mutant(
-                    "seeded once", "unseeded", "torch.manual_seed(seed)", "kind == 'gru' and torch.manual_seed(seed)"
-                ),
-                Mutant(
-                    "trained on valid",
-                    "trained-on-valid",
-                    "loss = model.loss(model(*train[:-1]), train[-1])",
-                    "loss = model.loss(model(*valid[:-1]), valid[-1])",
-                ),
-                Mutant(
-                    "start after training",
-                    "other-time",
-                    'result["ratio"] =',
-                    'result |= {"gru_start": result["gru"], "lstm_start": result["lstm"]}\n    result["ratio"] =',
-                ),
-                Mutant("whole models", "whole-model", "model.decoder.rnn.parameters()", "model.parameters()"),
-                Mutant(
-                    "part of the batch",
-                    "part-of-batch",
-                    "loss = model.loss(model(*train[:-1]), train[-1])",
-                    "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])",
-                ),
-                Mutant("trained in evaluation mode", "not-training", "model.train()", "pass"),
-                Mutant("judged in training mode", "not-eval", "model.eval()", "pass"),
-                Mutant("gradients not cleared", "uncleared", "optimizer.zero_grad()", "pass"),
-                Mutant("decoder alone", "partly-trained", "Adam(model.parameters()", "Adam(model.decoder.parameters()"),
-                Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
-                Mutant("uphill", "not-learned", "loss.backward()", "(-loss).backward()"),
-                Mutant(
-                    "ratio upside down", "upside-down", 'sizes["lstm"] / sizes["gru"]', 'sizes["gru"] / sizes["lstm"]'
-                ),
-                Mutant(
-                    "names swapped",
-                    "swapped",
-                    'result["ratio"] =',
-                    'result["gru"], result["lstm"] = result["lstm"], result["gru"]\n    result["ratio"] =',
-                ),
-                Mutant("training loss", "train-loss", "model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]"),
-                Mutant("one model only", "shape", '("gru", "lstm"):', '("gru",):\n        sizes["lstm"] = 4\n       '),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 A GRU has three sets of weights (reset, update, candidate), an LSTM four (input, forget, output, candidate), so the
 ratio is 4/3 whatever the sizes. On a budget this small the order of the two losses changes with seed and learning

@@ -333,6 +333,85 @@ def verify_compare(t, answer):
         t.below([report[kind] for report in reports], bounds, 0.0, "not-learned", message)
 
 
+MUTANTS_A = [
+    Mutant("mask-low", ("-torch.inf", "-20.0"), "a score of minus twenty is low but a score: where all others are "
+        "lower, padding gets the weight"),
+    Mutant("late-query", ("        query = hidden[-1]  # (B, h)", "        ahead = torch.cat([x, "
+        "torch.zeros_like(hidden[-1])], dim=-1)[None]\n        query = decoder.rnn(ahead, hidden)[0][0]"),
+        "the query has already read the token of its step: it is the state from before"),
+    Mutant("weights-late", ("weights.append(row)", "scores = (memory @ hidden[-1][:, :, None]).squeeze(-1) / "
+        "math.sqrt(memory.shape[2])\n        weights.append(torch.softmax(scores.masked_fill(padding, -1e9), dim=-1))"),
+        "these are the weights of the state *after* the step: return those that made the context"),
+    Mutant("longest", (">= valid_lens[:, None]", ">= valid_lens.max().expand(len(X))[:, None]"), "all examples get the "
+        "valid length of the longest: each has its own"),
+    Mutant("reshaped", ("torch.stack(logits, dim=1)", "torch.stack(logits).reshape(*X.shape, -1)"),
+        "these are the numbers of (T, B, ...), counted off as if they were (B, T, ...): the axes must be swapped"),
+    Mutant("reshaped", ("torch.stack(weights, dim=1)", "torch.stack(weights).reshape(*X.shape, -1)"),
+        "these are the numbers of (T, B, ...), counted off as if they were (B, T, ...): the axes must be swapped"),
+    Mutant("raised", ("(scores, dim=-1)", "(scores.squeeze(), dim=-1)")),  # squeezed
+    Mutant("unscaled", (" / math.sqrt(h)", ""), "the scores are not divided by the root of h"),
+    Mutant("by-h", (" / math.sqrt(h)", " / h"), "the scores are divided by h, not by its root"),
+    Mutant("by-keys", ("math.sqrt(h)", "math.sqrt(S)"), "the scores are divided by the root of the number of keys, not "
+        "of h, the number of features"),
+    Mutant("unmasked", ("masked_fill(padding, -torch.inf)", "clone()"), "padding gets weight: where are the valid "
+        "lengths?"),
+    Mutant("polarity", (">= valid_lens", "< valid_lens"), "the mask is upside down: padding gets all of the weight, "
+        "and the real keys none"),
+    Mutant("one-more", (">= valid_lens", "> valid_lens"), "one key of the padding gets weight: with valid length n, "
+        "the keys 0 to n - 1 count"),
+    Mutant("mask-zero", ("-torch.inf", "0.0"), "padding gets weight: a score of zero is an ordinary score, it takes "
+        "minus infinity to say no"),
+    Mutant("mask-late",
+        ("scores = scores.masked_fill(padding, -torch.inf)\n        row = torch.softmax(scores, dim=-1)",
+        "row = torch.softmax(scores, dim=-1).masked_fill(padding, 0)"), "the mask comes after the softmax, so that the "
+        "weights of a short sentence do not sum to one"),
+    Mutant("query-layer", ("query = hidden[-1]", "query = hidden[0]"), "the query is the state of the first layer, not "
+        "of the last"),
+    Mutant("stale-query", ("logits, weights = [], []\n    for x in decoder.embedding(X.t()):  # (B, embed_size)\n"
+        "        query = hidden[-1]  # (B, h)",
+        "logits, weights, query = [], [], hidden[-1]\n    for x in decoder.embedding(X.t()):"), "the query is the same "
+        "at every step: take the state that the last step left"),
+    Mutant("state-kept", ("output, hidden = decoder.rnn", "output, _ = decoder.rnn"), "every step starts from the "
+        "state that was given: carry on the one that the GRU gives back"),
+    Mutant("order", ("torch.cat([x, context]", "torch.cat([context, x]"), "the token's embedding comes first, the "
+        "context second"),
+    Mutant("nonfinite", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)")),  # over the batch
+    Mutant("nonfinite", ("weights.append(row)", "weights.append(scores)")),  # scores for weights
+    Mutant("shape", ("torch.stack(weights, dim=1)", "torch.stack(weights)")),  # weights time first
+    Mutant("type", ("dim=1), torch.stack(weights, dim=1)", "dim=1)")),  # only logits
+    Mutant("grad", ("context = (row[:, :, None] * memory)",
+        "memory = memory.detach()\n        context = (row.detach()[:, :, None] * memory)")),  # context detached
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("budget", ("range(16)", "range(16 if kind == 'dot' else 19)")),  # more steps for one
+    Mutant("unseeded", ("torch.manual_seed(seed)", "pass")),  # never seeded
+    Mutant("partly-trained", ("Adam(model.parameters()", "Adam(model.decoder.parameters()")),  # decoder alone
+    # part of the batch
+    Mutant("part-of-batch", ("loss = model.loss(model(*train[:-1]), train[-1])",
+        "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])")),
+    Mutant("not-trained", ("loss = model.loss(model(*train[:-1]), train[-1])",
+        "loss = model.loss(model(*long[:-1]), long[-1])")),  # trained on long
+    Mutant("not-training", ("model.train()", "model.eval()")),  # trained in evaluation mode
+    Mutant("not-eval", ("model.eval()", "pass")),  # judged in training mode
+    Mutant("uncleared", ("optimizer.zero_grad()", "pass")),  # gradients not cleared
+    Mutant("not-timed", ("long[-1]).backward()", "long[-1])")),  # forward alone
+    Mutant("steps-timed", ("long[-1]).backward()",
+        "long[-1]).backward()\n            torch.optim.SGD(model.parameters(), 0.01).step()")),  # steps timed, too
+    Mutant("no-turns", ("for _ in range(4):\n        for kind, model in models.items():",
+        "for kind, model in models.items():\n        for _ in range(4):")),  # not in turns
+    Mutant("not-learned", ("optimizer.step()", "pass")),  # no steps
+    Mutant("trained-on-valid", ("loss = model.loss(model(*train[:-1]), train[-1])",
+        "loss = model.loss(model(*valid[:-1]), valid[-1])")),
+    Mutant("fewer", ('count["additive"] - count["dot"]', 'count["dot"] - count["additive"]')),  # difference turned
+    Mutant("train-loss", ("model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]")),  # training loss
+    # names swapped
+    Mutant("swapped", ("return result", 'return {**result, "dot": result["additive"], "additive": result["dot"]}')),
+    Mutant("not-timed", ("for _ in range(4):", "for _ in range(2):")),  # timed once
+    Mutant("type", ("return result", "return list(result.values())")),  # a list
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.4.2",
     doc=__doc__,
@@ -361,140 +440,7 @@ want to look at them.
                 "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
                 "one that you mean.",
             },
-            mutants=[
-                Mutant(
-                    "minus twenty for no",
-                    "mask-low",
-                    "-torch.inf",
-                    "-20.0",
-                    "a score of minus twenty is low but a score: where all others are lower, padding gets the weight",
-                ),
-                Mutant(
-                    "late",
-                    "late-query",
-                    "        query = hidden[-1]  # (B, h)",
-                    "        ahead = torch.cat([x, torch.zeros_like(hidden[-1])], dim=-1)[None]\n"
-                    "        query = decoder.rnn(ahead, hidden)[0][0]",
-                    "the query has already read the token of its step: it is the state from before",
-                ),
-                Mutant(
-                    "weights of the state after",
-                    "weights-late",
-                    "weights.append(row)",
-                    "scores = (memory @ hidden[-1][:, :, None]).squeeze(-1) / math.sqrt(memory.shape[2])\n"
-                    "        weights.append(torch.softmax(scores.masked_fill(padding, -1e9), dim=-1))",
-                    "these are the weights of the state *after* the step: return those that made the context",
-                ),
-                Mutant(
-                    "the longest for all",
-                    "longest",
-                    ">= valid_lens[:, None]",
-                    ">= valid_lens.max().expand(len(X))[:, None]",
-                    "all examples get the valid length of the longest: each has its own",
-                ),
-                Mutant(
-                    "rows counted off",
-                    "reshaped",
-                    "torch.stack(logits, dim=1)",
-                    "torch.stack(logits).reshape(*X.shape, -1)",
-                    "these are the numbers of (T, B, ...), counted off as if they were (B, T, ...): the axes must be "
-                    "swapped",
-                ),
-                Mutant(
-                    "rows of weights counted off",
-                    "reshaped",
-                    "torch.stack(weights, dim=1)",
-                    "torch.stack(weights).reshape(*X.shape, -1)",
-                    "these are the numbers of (T, B, ...), counted off as if they were (B, T, ...): the axes must be "
-                    "swapped",
-                ),
-                Mutant("squeezed", "raised", "(scores, dim=-1)", "(scores.squeeze(), dim=-1)"),
-                Mutant("unscaled", "unscaled", " / math.sqrt(h)", "", "the scores are not divided by the root of h"),
-                Mutant(
-                    "divided by h", "by-h", " / math.sqrt(h)", " / h", "the scores are divided by h, not by its root"
-                ),
-                Mutant(
-                    "root of S",
-                    "by-keys",
-                    "math.sqrt(h)",
-                    "math.sqrt(S)",
-                    "the scores are divided by the root of the number of keys, not of h, the number of features",
-                ),
-                Mutant(
-                    "no mask",
-                    "unmasked",
-                    "masked_fill(padding, -torch.inf)",
-                    "clone()",
-                    "padding gets weight: where are the valid lengths?",
-                ),
-                Mutant(
-                    "polarity",
-                    "polarity",
-                    ">= valid_lens",
-                    "< valid_lens",
-                    "the mask is upside down: padding gets all of the weight, and the real keys none",
-                ),
-                Mutant(
-                    "one key more",
-                    "one-more",
-                    ">= valid_lens",
-                    "> valid_lens",
-                    "one key of the padding gets weight: with valid length n, the keys 0 to n - 1 count",
-                ),
-                Mutant(
-                    "zero for no",
-                    "mask-zero",
-                    "-torch.inf",
-                    "0.0",
-                    "padding gets weight: a score of zero is an ordinary score, it takes minus infinity to say no",
-                ),
-                Mutant(
-                    "mask after the softmax",
-                    "mask-late",
-                    "scores = scores.masked_fill(padding, -torch.inf)\n        row = torch.softmax(scores, dim=-1)",
-                    "row = torch.softmax(scores, dim=-1).masked_fill(padding, 0)",
-                    "the mask comes after the softmax, so that the weights of a short sentence do not sum to one",
-                ),
-                Mutant(
-                    "first layer asks",
-                    "query-layer",
-                    "query = hidden[-1]",
-                    "query = hidden[0]",
-                    "the query is the state of the first layer, not of the last",
-                ),
-                Mutant(
-                    "first state asks",
-                    "stale-query",
-                    "logits, weights = [], []\n    for x in decoder.embedding(X.t()):  # (B, embed_size)\n"
-                    "        query = hidden[-1]  # (B, h)",
-                    "logits, weights, query = [], [], hidden[-1]\n    for x in decoder.embedding(X.t()):",
-                    "the query is the same at every step: take the state that the last step left",
-                ),
-                Mutant(
-                    "state not carried",
-                    "state-kept",
-                    "output, hidden = decoder.rnn",
-                    "output, _ = decoder.rnn",
-                    "every step starts from the state that was given: carry on the one that the GRU gives back",
-                ),
-                Mutant(
-                    "context first",
-                    "order",
-                    "torch.cat([x, context]",
-                    "torch.cat([context, x]",
-                    "the token's embedding comes first, the context second",
-                ),
-                Mutant("over the batch", "nonfinite", "torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)"),
-                Mutant("scores for weights", "nonfinite", "weights.append(row)", "weights.append(scores)"),
-                Mutant("weights time first", "shape", "torch.stack(weights, dim=1)", "torch.stack(weights)"),
-                Mutant("only logits", "type", "dim=1), torch.stack(weights, dim=1)", "dim=1)"),
-                Mutant(
-                    "context detached",
-                    "grad",
-                    "context = (row[:, :, None] * memory)",
-                    "memory = memory.detach()\n        context = (row.detach()[:, :, None] * memory)",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation="""
 Three lines changed and a layer less. What was lost? The additive score has two matrices of its own, so that it may
 compare any direction of the state with any other of the outputs. The dot product compares number with number, and
@@ -521,58 +467,7 @@ model takes longer?
             verify=verify_compare,
             alternatives=[with_another_optimizer],
             seconds=60.0,
-            mutants=[
-                Mutant("more steps for one", "budget", "range(16)", "range(16 if kind == 'dot' else 19)"),
-                Mutant("never seeded", "unseeded", "torch.manual_seed(seed)", "pass"),
-                Mutant("decoder alone", "partly-trained", "Adam(model.parameters()", "Adam(model.decoder.parameters()"),
-                Mutant(
-                    "part of the batch",
-                    "part-of-batch",
-                    "loss = model.loss(model(*train[:-1]), train[-1])",
-                    "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])",
-                ),
-                Mutant(
-                    "trained on long",
-                    "not-trained",
-                    "loss = model.loss(model(*train[:-1]), train[-1])",
-                    "loss = model.loss(model(*long[:-1]), long[-1])",
-                ),
-                Mutant("trained in evaluation mode", "not-training", "model.train()", "model.eval()"),
-                Mutant("judged in training mode", "not-eval", "model.eval()", "pass"),
-                Mutant("gradients not cleared", "uncleared", "optimizer.zero_grad()", "pass"),
-                Mutant("forward alone", "not-timed", "long[-1]).backward()", "long[-1])"),
-                Mutant(
-                    "steps timed, too",
-                    "steps-timed",
-                    "long[-1]).backward()",
-                    "long[-1]).backward()\n            torch.optim.SGD(model.parameters(), 0.01).step()",
-                ),
-                Mutant(
-                    "not in turns",
-                    "no-turns",
-                    "for _ in range(4):\n        for kind, model in models.items():",
-                    "for kind, model in models.items():\n        for _ in range(4):",
-                ),
-                Mutant("no steps", "not-learned", "optimizer.step()", "pass"),
-                Mutant(
-                    "trained on valid",
-                    "trained-on-valid",
-                    "loss = model.loss(model(*train[:-1]), train[-1])",
-                    "loss = model.loss(model(*valid[:-1]), valid[-1])",
-                ),
-                Mutant(
-                    "difference turned", "fewer", 'count["additive"] - count["dot"]', 'count["dot"] - count["additive"]'
-                ),
-                Mutant("training loss", "train-loss", "model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]"),
-                Mutant(
-                    "names swapped",
-                    "swapped",
-                    "return result",
-                    'return {**result, "dot": result["additive"], "additive": result["dot"]}',
-                ),
-                Mutant("timed once", "not-timed", "for _ in range(4):", "for _ in range(2):"),
-                Mutant("a list", "type", "return result", "return list(result.values())"),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 The additive score has $2 h^2 + h$ parameters: 131,328 at $h = 256$. For each pair of query and key it computes h
 tangents where the dot product has one sum of h products, and the backward pass needs all of them. So it is slower. By

@@ -187,6 +187,24 @@ def by_reading(decoder, X, state):
     return "right" if vars(decoder) else "late"
 
 
+MUTANTS = [
+    Mutant("missed-padding", ("if (weights * padding[:, None]).sum() > 0:", "if False:")),  # padding not tested
+    Mutant("missed-unnormalised", ("- 1).abs().max() > 1e-4", "- 1).abs().max() > 2")),  # sums not tested
+    Mutant("missed-late", ("if moved[0]:", "if False:")),  # first row not tested
+    Mutant("missed-stale", ("if not moved[1:].any():", "if False:")),  # change not wanted
+    Mutant("false-alarm", ("if moved[0]:", "if moved.any() and moved[1]:")),  # all rows must stay
+    Mutant("no-change", ("(X[:, 0] + 1) % decoder.embedding.num_embeddings", "0")),  # zero for another token
+    # another sentence's token
+    Mutant("no-change", ("(X[:, 0] + 1) % decoder.embedding.num_embeddings", "X[:, 0].roll(1)")),
+    Mutant("missed-unnormalised", ("1e-4", "0.5")),  # sums roughly tested
+    Mutant("mixed-up", ('return "late"', 'return "stale"')),  # names mixed up
+    Mutant("looked-inside", by_reading),
+    Mutant("raised", ("def look(X):", "decoder.rnn\n\n    def look(X):")),  # asks for its layers
+    Mutant("type", ('return "padding"', "return int(padding.sum())")),  # where, not what
+    Mutant("mutates", ("changed = X.clone()", "changed = X")),  # in place
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-04.1",
     doc=__doc__,
@@ -209,28 +227,7 @@ EXERCISE = Exercise(
                 "no-change": "If you ask with other tokens: are they others for every X? X may be one sentence, of "
                 "one token again and again.",
             },
-            mutants=[
-                Mutant(
-                    "padding not tested", "missed-padding", "if (weights * padding[:, None]).sum() > 0:", "if False:"
-                ),
-                Mutant("sums not tested", "missed-unnormalised", "- 1).abs().max() > 1e-4", "- 1).abs().max() > 2"),
-                Mutant("first row not tested", "missed-late", "if moved[0]:", "if False:"),
-                Mutant("change not wanted", "missed-stale", "if not moved[1:].any():", "if False:"),
-                Mutant("all rows must stay", "false-alarm", "if moved[0]:", "if moved.any() and moved[1]:"),
-                Mutant("zero for another token", "no-change", "(X[:, 0] + 1) % decoder.embedding.num_embeddings", "0"),
-                Mutant(
-                    "another sentence's token",
-                    "no-change",
-                    "(X[:, 0] + 1) % decoder.embedding.num_embeddings",
-                    "X[:, 0].roll(1)",
-                ),
-                Mutant("sums roughly tested", "missed-unnormalised", "1e-4", "0.5"),
-                Mutant("names mixed up", "mixed-up", 'return "late"', 'return "stale"'),
-                Mutant("reads its inside", "looked-inside", function=by_reading),
-                Mutant("asks for its layers", "raised", "def look(X):", "decoder.rnn\n\n    def look(X):"),
-                Mutant("where, not what", "type", 'return "padding"', "return int(padding.sum())"),
-                Mutant("in place", "mutates", "changed = X.clone()", "changed = X"),
-            ],
+            mutants=MUTANTS,
             explanation="""
 What a row of weights depends on is the question that tells a decoder's design. In Bahdanau's, the row of step t has
 read the tokens before t only: the context is chosen first, and then goes into the recurrence together with token t.

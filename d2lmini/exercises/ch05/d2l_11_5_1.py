@@ -122,6 +122,60 @@ def verify(t, answer):
         t.same(got, want, f"the maps, with {form}", tolerance=(1e-3, 1e-3) if B == 1 else None)
 
 
+MUTANTS = [
+    Mutant("unmasked", ("scores, valid_lens)", "scores)"), "the keys beyond valid_lens get weight"),
+    Mutant("late-mask", ("return d2l.masked_softmax(scores, valid_lens)",
+        "return torch.softmax(scores, -1) * (d2l.masked_softmax(scores, valid_lens) > 0)"), "hidden keys are zero, but "
+        "the rows do not sum to one: mask before the softmax"),
+    Mutant("view", ("layer.W_q(queries).unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, T, d)\n    k = "
+        "layer.W_k(keys).unflatten(-1, (heads, -1)).transpose(1, 2)", "layer.W_q(queries).view(len(queries), heads, "
+        "queries.shape[1], -1)\n    k = layer.W_k(keys).view(len(keys), heads, keys.shape[1], -1)"),
+        "the heads are made of the wrong numbers: `view` to (B, H, T, d) cuts the tokens, not the features. Cut the "
+        "last dimension into (H, d) first, then move H with transpose"),
+    Mutant("interleaved", ("layer.W_q(queries).unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, T, d)\n    k = "
+        "layer.W_k(keys).unflatten(-1, (heads, -1)).transpose(1, 2)", "layer.W_q(queries).unflatten(-1, (-1, "
+        "heads)).permute(0, 3, 1, 2)\n    k = layer.W_k(keys).unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)"),
+        "head i has every H-th feature: cut into (H, d), not into (d, H)"),
+    Mutant("scale-h", ("math.sqrt(q.shape[-1])", "math.sqrt(heads * q.shape[-1])"), "the scores are divided by "
+        "sqrt(h), not by sqrt(h / H)"),
+    Mutant("scale-d", ("math.sqrt(q.shape[-1])", "q.shape[-1]"), "the scores are divided by h / H, not by its root"),
+    Mutant("unscaled", (" / math.sqrt(q.shape[-1])", ""), "the scores are not divided by sqrt(h / H)"),
+    Mutant("no-bias",
+        ("layer.W_q(queries).unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, T, d)\n    k = layer.W_k(keys)",
+        "(queries @ layer.W_q.weight.T).unflatten(-1, (heads, -1)).transpose(1, 2)\n    k = (keys @ "
+        "layer.W_k.weight.T)"), "the biases are left out: call layer.W_q(queries) in place of the product with its "
+        "weight"),
+    Mutant("over-queries", ("return d2l.masked_softmax(scores, valid_lens)", "allowed = d2l.masked_softmax(scores, "
+        "valid_lens) > 0\n    powers = torch.exp(scores) * allowed\n    return powers / powers.sum(-2, "
+        "keepdim=True).clamp(min=1e-30)"), "the softmax runs over the queries; it runs over the keys"),
+    Mutant("mean-map", ("return d2l.masked_softmax(scores, valid_lens)",
+        "maps = d2l.masked_softmax(scores, valid_lens)\n    return maps.mean(1, keepdim=True).expand_as(maps)"),
+        "all heads have the same map, their mean: each has its own"),
+    Mutant("empty-row", ("return d2l.masked_softmax(scores, valid_lens)", "allowed = d2l.masked_softmax(scores, "
+        "valid_lens) > 0\n    return torch.softmax(scores.masked_fill(~allowed, -1e6), -1)"), "a query that may attend "
+        "to nothing gets even weights: they should be zero"),
+    Mutant("shape", as_d2l_keeps_them),
+    Mutant("out-of-step", lengths_out_of_step, "lengths and examples are out of step: with the heads in the batch, (B "
+        "* H, T, S), an example's H heads stand side by side, so its length is wanted H times in a row: "
+        "repeat_interleave, not repeat"),
+    Mutant("head-order", heads_and_examples_mixed, "heads and examples are mixed up: in (B * H, T, S) the heads of an "
+        "example stand side by side: unflatten to (B, H, ...), not to (H, B, ...)"),
+    Mutant("first-length", length_of_the_first, "all queries of an example get the length of its first: here each has "
+        "its own"),
+    Mutant("score-zero", ("return d2l.masked_softmax(scores, valid_lens)", "allowed = d2l.masked_softmax(scores, "
+        "valid_lens) > 0\n    return torch.softmax(scores * allowed, -1) * allowed.any(-1, keepdim=True)"),
+        "hidden keys have the score 0, whose exponential is 1: it should be minus infinity"),
+    Mutant("not-minus-infinity", ("return d2l.masked_softmax(scores, valid_lens)",
+        "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n    return torch.softmax(scores.masked_fill(~allowed, "
+        "-100.0), -1) * allowed.any(-1, keepdim=True)"), "the scores are some hundreds here, and -100 for a hidden key "
+        "is not low enough: take minus infinity"),
+    Mutant("at-least-one", ("scores, valid_lens)", "scores, valid_lens.clamp(min=1))"), "a query that may attend to "
+        "nothing attends to the first key: its row should be zero"),
+    Mutant("scale-H", ("math.sqrt(q.shape[-1])", "math.sqrt(heads)"), "the scores are divided by sqrt(H), not by "
+        "sqrt(h / H)"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.5.1",
     doc=__doc__,
@@ -139,149 +193,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_capture, head_by_head],
             min_checks=6,
-            mutants=[
-                Mutant(
-                    "not masked",
-                    "unmasked",
-                    "scores, valid_lens)",
-                    "scores)",
-                    "the keys beyond valid_lens get weight",
-                ),
-                Mutant(
-                    "masked late",
-                    "late-mask",
-                    "return d2l.masked_softmax(scores, valid_lens)",
-                    "return torch.softmax(scores, -1) * (d2l.masked_softmax(scores, valid_lens) > 0)",
-                    "hidden keys are zero, but the rows do not sum to one: mask before the softmax",
-                ),
-                Mutant(
-                    "view",
-                    "view",
-                    "layer.W_q(queries).unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, T, d)\n"
-                    "    k = layer.W_k(keys).unflatten(-1, (heads, -1)).transpose(1, 2)",
-                    "layer.W_q(queries).view(len(queries), heads, queries.shape[1], -1)\n"
-                    "    k = layer.W_k(keys).view(len(keys), heads, keys.shape[1], -1)",
-                    "the heads are made of the wrong numbers: `view` to (B, H, T, d) cuts the tokens, not "
-                    "the features. Cut the last dimension into (H, d) first, then move H with transpose",
-                ),
-                Mutant(
-                    "interleaved",
-                    "interleaved",
-                    "layer.W_q(queries).unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, T, d)\n"
-                    "    k = layer.W_k(keys).unflatten(-1, (heads, -1)).transpose(1, 2)",
-                    "layer.W_q(queries).unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)\n"
-                    "    k = layer.W_k(keys).unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)",
-                    "head i has every H-th feature: cut into (H, d), not into (d, H)",
-                ),
-                Mutant(
-                    "root of h",
-                    "scale-h",
-                    "math.sqrt(q.shape[-1])",
-                    "math.sqrt(heads * q.shape[-1])",
-                    "the scores are divided by sqrt(h), not by sqrt(h / H)",
-                ),
-                Mutant(
-                    "by d",
-                    "scale-d",
-                    "math.sqrt(q.shape[-1])",
-                    "q.shape[-1]",
-                    "the scores are divided by h / H, not by its root",
-                ),
-                Mutant(
-                    "no root",
-                    "unscaled",
-                    " / math.sqrt(q.shape[-1])",
-                    "",
-                    "the scores are not divided by sqrt(h / H)",
-                ),
-                Mutant(
-                    "no bias",
-                    "no-bias",
-                    "layer.W_q(queries).unflatten(-1, (heads, -1)).transpose(1, 2)  # (B, H, T, d)\n"
-                    "    k = layer.W_k(keys)",
-                    "(queries @ layer.W_q.weight.T).unflatten(-1, (heads, -1)).transpose(1, 2)\n"
-                    "    k = (keys @ layer.W_k.weight.T)",
-                    "the biases are left out: call layer.W_q(queries) in place of the product with its weight",
-                ),
-                Mutant(
-                    "over queries",
-                    "over-queries",
-                    "return d2l.masked_softmax(scores, valid_lens)",
-                    "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n"
-                    "    powers = torch.exp(scores) * allowed\n"
-                    "    return powers / powers.sum(-2, keepdim=True).clamp(min=1e-30)",
-                    "the softmax runs over the queries; it runs over the keys",
-                ),
-                Mutant(
-                    "mean of the heads",
-                    "mean-map",
-                    "return d2l.masked_softmax(scores, valid_lens)",
-                    "maps = d2l.masked_softmax(scores, valid_lens)\n"
-                    "    return maps.mean(1, keepdim=True).expand_as(maps)",
-                    "all heads have the same map, their mean: each has its own",
-                ),
-                Mutant(
-                    "minus a million",
-                    "empty-row",
-                    "return d2l.masked_softmax(scores, valid_lens)",
-                    "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n"
-                    "    return torch.softmax(scores.masked_fill(~allowed, -1e6), -1)",
-                    "a query that may attend to nothing gets even weights: they should be zero",
-                ),
-                Mutant("D2L's shape", "shape", function=as_d2l_keeps_them),
-                Mutant(
-                    "lengths out of step",
-                    "out-of-step",
-                    function=lengths_out_of_step,
-                    message="lengths and examples are out of step: with the heads in the batch, (B * H, T, S), an "
-                    "example's H heads stand side by side, so its length is wanted H times in a row: "
-                    "repeat_interleave, not repeat",
-                ),
-                Mutant(
-                    "heads and examples mixed",
-                    "head-order",
-                    function=heads_and_examples_mixed,
-                    message="heads and examples are mixed up: in (B * H, T, S) the heads of an example stand side by "
-                    "side: unflatten to (B, H, ...), not to (H, B, ...)",
-                ),
-                Mutant(
-                    "length of the first",
-                    "first-length",
-                    function=length_of_the_first,
-                    message="all queries of an example get the length of its first: here each has its own",
-                ),
-                Mutant(
-                    "hidden scores zero",
-                    "score-zero",
-                    "return d2l.masked_softmax(scores, valid_lens)",
-                    "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n    return torch.softmax(scores * "
-                    "allowed, -1) * allowed.any(-1, keepdim=True)",
-                    "hidden keys have the score 0, whose exponential is 1: it should be minus infinity",
-                ),
-                Mutant(
-                    "too little",
-                    "not-minus-infinity",
-                    "return d2l.masked_softmax(scores, valid_lens)",
-                    "allowed = d2l.masked_softmax(scores, valid_lens) > 0\n    return "
-                    "torch.softmax(scores.masked_fill(~allowed, -100.0), -1) * allowed.any(-1, keepdim=True)",
-                    "the scores are some hundreds here, and -100 for a hidden key is not low enough: take minus "
-                    "infinity",
-                ),
-                Mutant(
-                    "first key for all",
-                    "at-least-one",
-                    "scores, valid_lens)",
-                    "scores, valid_lens.clamp(min=1))",
-                    "a query that may attend to nothing attends to the first key: its row should be zero",
-                ),
-                Mutant(
-                    "root of H",
-                    "scale-H",
-                    "math.sqrt(q.shape[-1])",
-                    "math.sqrt(heads)",
-                    "the scores are divided by sqrt(H), not by sqrt(h / H)",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The package shows the same maps without any of this: `with d2l.capture_attention(layer) as record: layer(...)`, then
 `record["attention"][0]`. What the exercise shows is that a map belongs to queries and keys alone. Two layers whose

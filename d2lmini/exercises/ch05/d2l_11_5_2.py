@@ -280,6 +280,79 @@ def verify_ranking(t, answer):
     t.below(least, most, 0.05, "direction", "losing the last head of your order should hurt more than losing the first")
 
 
+MUTANTS_A = [
+    Mutant("late-abs", ("gradients.abs().mean(dim=0)", "gradients.mean(dim=0).abs()"), "derivatives of different "
+        "examples cancel: take the absolute value of each example's, then the mean"),
+    Mutant("one-factor", ("return gradients.abs().mean(dim=0)", "return gradients.sum(dim=0).abs()"),
+        "with one factor for all examples their derivatives are added and cancel: take a factor for each example, (B, "
+        "H)"),
+    Mutant("one-factor-mean", ("return gradients.abs().mean(dim=0)",
+        "return gradients.sum(dim=0).abs() / target.numel()"), "this is the derivative of the mean error of all "
+        "examples: take a factor for each example, (B, H), and for its loss the *sum* of its squared errors"),
+    Mutant("at-zero", ("torch.ones(len(X)", "torch.zeros(len(X)"), "these are derivatives with all heads off: m = 1 "
+        "has them all on"),
+    Mutant("signed", ("gradients.abs()", "gradients"), "importance has no sign here: take absolute values, for each "
+        "example"),
+    Mutant("squared", ("gradients.abs()", "gradients.square()"), "these are mean squares of the derivatives, not mean "
+        "absolute values"),
+    Mutant("total", (".mean(dim=0)", ".sum(dim=0)"), "this is the sum over the examples; it should be their mean"),
+    Mutant("mean-twice", ("losses.sum()", "losses.mean()"), "it is divided by the number of examples twice"),
+    Mutant("mean-of-all", ("losses.sum()", "losses.mean() / X[0].numel()"), "the loss here is the mean over all "
+        "examples, tokens and features: each example has a loss of its own, the sum of its squared errors"),
+    Mutant("mean-error", (".sum(dim=(1, 2))", ".mean(dim=(1, 2))"), "the loss of an example is the sum of its squared "
+        "errors, not the mean"),
+    Mutant("normalised", ("return gradients.abs().mean(dim=0)",
+        "return F.normalize(gradients.abs().mean(dim=0), p=1, dim=0)"), "the importances are divided by their sum"),
+    Mutant("shape", (".mean(dim=0)", "")),  # a row an example
+    Mutant("raised", (", requires_grad=True", "")),  # factors without gradient
+    Mutant("dtype", (".mean(dim=0)", ".double().mean(dim=0)")),  # in double
+    Mutant("half", (".square().sum(dim=(1, 2))", ".square().sum(dim=(1, 2)) / 2"), "the loss is the sum of the squared "
+        "errors, without a factor 1/2"),
+    Mutant("absolute-errors", ("- target).square()", "- target).abs()"), "the loss is made of absolute errors; it is "
+        "the sum of the squared ones"),
+    Mutant("no-target", (" - target", ""), "the target plays no part: the loss is made of outputs less target"),
+    Mutant("mean-tokens", (".sum(dim=(1, 2))", ".sum(dim=2).mean(dim=1)"), "the loss of an example is a sum over its "
+        "tokens, too, not a mean"),
+    Mutant("by-H", (".mean(dim=0)", ".sum(dim=0) / layer.num_heads"), "the sum over the examples is divided by H, the "
+        "number of heads; it should be their mean"),
+    Mutant("root-mean-square", ("gradients.abs().mean(dim=0)", "gradients.square().mean(dim=0).sqrt()"),
+        "this is the root of the mean square of the derivatives, not their mean absolute value"),
+    Mutant("switched-off", by_switching_off, "this is by how much the loss changes without the head (part b); here its "
+        "derivative at m = 1 is asked for"),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("reversed", ("lambda head: without[head])", "lambda head: -without[head])")),
+    Mutant("stay-off", growing_list, "heads that were switched off stay off: start from all heads for each"),
+    Mutant("alone", ("loss(on.index_fill(0, torch.tensor([head], device=X.device), 0))",
+        "loss((on - on).index_fill(0, torch.tensor([head], device=X.device), 1))"), "this is the loss with that head "
+        "alone, and all others off"),
+    Mutant("growth", ('"without": without', '"without": [x - loss(on) for x in without]'), "this is how much the loss "
+        "grows; `without` is the loss itself"),
+    Mutant("summed", ("layer(X, X, X, head_mask=mask), target)",
+        'layer(X, X, X, head_mask=mask), target, reduction="sum")'), "this is the sum of the squared errors; the loss "
+        "is their mean"),
+    Mutant("heads", ('"order": order', '"order": [head + 1 for head in order]')),  # counted from one
+    Mutant("unchanged", ("device=X.device), 0))", "device=X.device), 1))"), "no head is really switched off"),
+    Mutant("ranks", ('"order": order', '"order": [order.index(head) for head in range(len(order))]')),
+    Mutant("planted", by_weights),
+    Mutant("absolute", by_change),
+    Mutant("mutates", zeroed_in_place),
+    Mutant("shape", (', "order": order', "")),  # no order
+    Mutant("root", ("mask), target).item()", "mask), target).item() ** 0.5"), "this is the root of the mean squared "
+        "error"),
+    Mutant("summed-example", ("mask), target).item()", "mask), target).item() * X[0].numel()"),
+        "the squared errors are summed over tokens and features; the loss is their mean"),
+    Mutant("absolute-errors", ("F.mse_loss", "F.l1_loss"), "this is the mean absolute error; the loss is the mean "
+        "squared one"),
+    Mutant("half-off", ("device=X.device), 0))", "device=X.device), 0.5))"), "the head is only turned down to one "
+        "half: its factor should be zero"),
+    Mutant("rows-of-output", rows_of_the_output, "rows of W_o are zero here, which are features of the output; what a "
+        "head brings goes through h / H of its columns: or use head_mask"),
+    Mutant("bias-left", bias_left, "the rows of W_v are zero here, but the bias of the values is left: use head_mask"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.5.2",
     doc=__doc__,
@@ -306,141 +379,7 @@ $$
             verify=verify_gradient,
             alternatives=[example_by_example, by_contributions],
             min_checks=6,
-            mutants=[
-                Mutant(
-                    "late absolute value",
-                    "late-abs",
-                    "gradients.abs().mean(dim=0)",
-                    "gradients.mean(dim=0).abs()",
-                    "derivatives of different examples cancel: take the absolute value of each example's, "
-                    "then the mean",
-                ),
-                Mutant(
-                    "one factor for all examples",
-                    "one-factor",
-                    "return gradients.abs().mean(dim=0)",
-                    "return gradients.sum(dim=0).abs()",
-                    "with one factor for all examples their derivatives are added and cancel: take a factor "
-                    "for each example, (B, H)",
-                ),
-                Mutant(
-                    "one factor, mean error",
-                    "one-factor-mean",
-                    "return gradients.abs().mean(dim=0)",
-                    "return gradients.sum(dim=0).abs() / target.numel()",
-                    "this is the derivative of the mean error of all examples: take a factor for each "
-                    "example, (B, H), and for its loss the *sum* of its squared errors",
-                ),
-                Mutant(
-                    "at zero",
-                    "at-zero",
-                    "torch.ones(len(X)",
-                    "torch.zeros(len(X)",
-                    "these are derivatives with all heads off: m = 1 has them all on",
-                ),
-                Mutant(
-                    "no absolute value",
-                    "signed",
-                    "gradients.abs()",
-                    "gradients",
-                    "importance has no sign here: take absolute values, for each example",
-                ),
-                Mutant(
-                    "squares",
-                    "squared",
-                    "gradients.abs()",
-                    "gradients.square()",
-                    "these are mean squares of the derivatives, not mean absolute values",
-                ),
-                Mutant(
-                    "sum",
-                    "total",
-                    ".mean(dim=0)",
-                    ".sum(dim=0)",
-                    "this is the sum over the examples; it should be their mean",
-                ),
-                Mutant(
-                    "mean loss",
-                    "mean-twice",
-                    "losses.sum()",
-                    "losses.mean()",
-                    "it is divided by the number of examples twice",
-                ),
-                Mutant(
-                    "mean of all errors",
-                    "mean-of-all",
-                    "losses.sum()",
-                    "losses.mean() / X[0].numel()",
-                    "the loss here is the mean over all examples, tokens and features: each example has a "
-                    "loss of its own, the sum of its squared errors",
-                ),
-                Mutant(
-                    "mean error",
-                    "mean-error",
-                    ".sum(dim=(1, 2))",
-                    ".mean(dim=(1, 2))",
-                    "the loss of an example is the sum of its squared errors, not the mean",
-                ),
-                Mutant(
-                    "normalised",
-                    "normalised",
-                    "return gradients.abs().mean(dim=0)",
-                    "return F.normalize(gradients.abs().mean(dim=0), p=1, dim=0)",
-                    "the importances are divided by their sum",
-                ),
-                Mutant("a row an example", "shape", ".mean(dim=0)", ""),
-                Mutant("factors without gradient", "raised", ", requires_grad=True", ""),
-                Mutant("in double", "dtype", ".mean(dim=0)", ".double().mean(dim=0)"),
-                Mutant(
-                    "half",
-                    "half",
-                    ".square().sum(dim=(1, 2))",
-                    ".square().sum(dim=(1, 2)) / 2",
-                    "the loss is the sum of the squared errors, without a factor 1/2",
-                ),
-                Mutant(
-                    "absolute errors",
-                    "absolute-errors",
-                    "- target).square()",
-                    "- target).abs()",
-                    "the loss is made of absolute errors; it is the sum of the squared ones",
-                ),
-                Mutant(
-                    "no target",
-                    "no-target",
-                    " - target",
-                    "",
-                    "the target plays no part: the loss is made of outputs less target",
-                ),
-                Mutant(
-                    "mean over tokens",
-                    "mean-tokens",
-                    ".sum(dim=(1, 2))",
-                    ".sum(dim=2).mean(dim=1)",
-                    "the loss of an example is a sum over its tokens, too, not a mean",
-                ),
-                Mutant(
-                    "divided by H",
-                    "by-H",
-                    ".mean(dim=0)",
-                    ".sum(dim=0) / layer.num_heads",
-                    "the sum over the examples is divided by H, the number of heads; it should be their mean",
-                ),
-                Mutant(
-                    "root of the mean square",
-                    "root-mean-square",
-                    "gradients.abs().mean(dim=0)",
-                    "gradients.square().mean(dim=0).sqrt()",
-                    "this is the root of the mean square of the derivatives, not their mean absolute value",
-                ),
-                Mutant(
-                    "switched off",
-                    "switched-off",
-                    function=by_switching_off,
-                    message="this is by how much the loss changes without the head (part b); here its derivative at "
-                    "m = 1 is asked for",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 The gradient is the slope of the loss at full strength, and the question is what happens at strength zero. For a small
 contribution the two agree; for a large one the loss bends in between. The chapter draws that curve.
@@ -465,92 +404,7 @@ weights are large, and in some layers one that does harm.
             verify=verify_ranking,
             alternatives=[all_at_once, by_zeroing_a_copy],
             min_checks=20,
-            mutants=[
-                Mutant("reversed", "reversed", "lambda head: without[head])", "lambda head: -without[head])"),
-                Mutant(
-                    "heads stay off",
-                    "stay-off",
-                    function=growing_list,
-                    message="heads that were switched off stay off: start from all heads for each",
-                ),
-                Mutant(
-                    "alone",
-                    "alone",
-                    "loss(on.index_fill(0, torch.tensor([head], device=X.device), 0))",
-                    "loss((on - on).index_fill(0, torch.tensor([head], device=X.device), 1))",
-                    "this is the loss with that head alone, and all others off",
-                ),
-                Mutant(
-                    "growth",
-                    "growth",
-                    '"without": without',
-                    '"without": [x - loss(on) for x in without]',
-                    "this is how much the loss grows; `without` is the loss itself",
-                ),
-                Mutant(
-                    "summed",
-                    "summed",
-                    "layer(X, X, X, head_mask=mask), target)",
-                    'layer(X, X, X, head_mask=mask), target, reduction="sum")',
-                    "this is the sum of the squared errors; the loss is their mean",
-                ),
-                Mutant("counted from one", "heads", '"order": order', '"order": [head + 1 for head in order]'),
-                Mutant(
-                    "not off",
-                    "unchanged",
-                    "device=X.device), 0))",
-                    "device=X.device), 1))",
-                    "no head is really switched off",
-                ),
-                Mutant(
-                    "ranks", "ranks", '"order": order', '"order": [order.index(head) for head in range(len(order))]'
-                ),
-                Mutant("by the weights", "planted", function=by_weights),
-                Mutant("by absolute change", "absolute", function=by_change),
-                Mutant("in place", "mutates", function=zeroed_in_place),
-                Mutant("no order", "shape", ', "order": order', ""),
-                Mutant(
-                    "root",
-                    "root",
-                    "mask), target).item()",
-                    "mask), target).item() ** 0.5",
-                    "this is the root of the mean squared error",
-                ),
-                Mutant(
-                    "sum over an example",
-                    "summed-example",
-                    "mask), target).item()",
-                    "mask), target).item() * X[0].numel()",
-                    "the squared errors are summed over tokens and features; the loss is their mean",
-                ),
-                Mutant(
-                    "absolute errors",
-                    "absolute-errors",
-                    "F.mse_loss",
-                    "F.l1_loss",
-                    "this is the mean absolute error; the loss is the mean squared one",
-                ),
-                Mutant(
-                    "half off",
-                    "half-off",
-                    "device=X.device), 0))",
-                    "device=X.device), 0.5))",
-                    "the head is only turned down to one half: its factor should be zero",
-                ),
-                Mutant(
-                    "rows of W_o",
-                    "rows-of-output",
-                    function=rows_of_the_output,
-                    message="rows of W_o are zero here, which are features of the output; what a head brings goes "
-                    "through h / H of its columns: or use head_mask",
-                ),
-                Mutant(
-                    "bias left",
-                    "bias-left",
-                    function=bias_left,
-                    message="the rows of W_v are zero here, but the bias of the values is left: use head_mask",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 Ablation asks the question itself, and needs a pass over the data for each head. It has limits of its own. Heads that
 stand in for each other look idle one by one, and are sorely missed as a pair; so after each head that goes, measure

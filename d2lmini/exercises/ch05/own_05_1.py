@@ -217,6 +217,85 @@ def verify_dependence(t, answer):
         t.same(got, want, f"the dependence in {name}")
 
 
+MUTANTS_A = [
+    Mutant("view", as_it_was, "this is still the colleague's result: `view` moves no number"),
+    Mutant("way-back", ("Y.transpose(1, 2).flatten(2) @ W_o", "Y.reshape(X.shape) @ W_o"), "the heads are right, and "
+        "joined wrongly: bring T before H again before you join them"),
+    Mutant("over-heads", over_heads, "heads attend to each other at one token: move H before T, so that the tokens are "
+        "attended to"),
+    Mutant("interleaved", interleaved, "head i has every H-th feature; it should have the i-th block"),
+    Mutant("not-causal", (", is_causal=True", ""), "later tokens are seen: the mask is lost"),
+    Mutant("transposed", ("(X @ W)", "(X @ W.T)"), "W_q, W_k and W_v are transposed: the product is X @ W, without the "
+        ".T of nn.Linear and F.linear"),
+    Mutant("unscaled", ("is_causal=True", "is_causal=True, scale=1.0"), "the scores are not divided by the root of h / "
+        "H"),
+    Mutant("scale-h", ("is_causal=True", "is_causal=True, scale=X.shape[-1] ** -0.5"), "the scores are divided by the "
+        "root of h: a head has only h / H features"),
+    Mutant("no-output", (".flatten(2) @ W_o", ".flatten(2)"), "the product with W_o is missing"),
+    Mutant("raised", ("Y.transpose(1, 2).flatten(2) @ W_o", "Y.transpose(1, 2) @ W_o")),  # heads kept apart
+    Mutant("dtype", (".flatten(2) @ W_o", ".flatten(2).double() @ W_o.double()")),  # in double
+    Mutant("way-there", wrong_way_there, "the heads are joined rightly, and cut wrongly: cut the last dimension into "
+        "(H, d), then exchange T and H"),
+    Mutant("joined-by-features", ("Y.transpose(1, 2).flatten(2)", "Y.permute(0, 2, 3, 1).flatten(2)"),
+        "the heads are right, and joined feature by feature: head i should have the i-th block"),
+    Mutant("cut-across", ("(X @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2)",
+        "(X @ W).unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)"), "cut with every H-th feature for a head, joined "
+        "in blocks: cut into (H, d), not into (d, H)"),
+    Mutant("output-transposed", ("flatten(2) @ W_o", "flatten(2) @ W_o.T"), "W_o is transposed: the product is Y @ "
+        "W_o"),
+    Mutant("swapped", ("attention(q, k, v", "attention(k, q, v"), "queries and keys have changed places"),
+    Mutant("one-head", ("(num_heads, -1)", "(1, -1)"), "this is one head with all features: num_heads is not used"),
+    Mutant("late-mask", mask_after_the_softmax, "the weights are masked after the softmax, and no longer sum to one: "
+        "mask the scores"),
+    Mutant("mask-turned", ("is_causal=True",
+        "attn_mask=torch.ones(X.shape[1], X.shape[1], device=X.device).triu().bool()"), "the mask is turned: tokens "
+        "attend to later ones, not to earlier ones"),
+    Mutant("strict-mask", ("is_causal=True",
+        "attn_mask=torch.ones(X.shape[1], X.shape[1], device=X.device).tril(-1).bool()"), "a token may attend to "
+        "itself, too"),
+    Mutant("grad", ("(X @ W)", "(X.detach() @ W)")),  # detached
+    Mutant("all-transposed", all_transposed, "all four matrices are transposed: the products are X @ W, without the .T "
+        "of nn.Linear and F.linear"),
+    Mutant("score-zero", not_low_enough, "scores of later tokens are about 0, whose exponential is 1: they should be "
+        "minus infinity"),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("transposed", ("dim=1)", "dim=0)"), "rows and columns have changed places: a row belongs to an output"),
+    Mutant("turned", ("moved.any(dim=-1)", "~moved.any(dim=-1)"), "True and False have changed places"),
+    Mutant("all-features", ("moved.any(dim=-1)", "moved.all(dim=-1)"), "an output depends on a token where *any* of "
+        "its features moves; this asks that all of them do"),
+    Mutant("one-output", ("moved.any(dim=-1)", "moved[:, 0]"), "only the first feature of the outputs is compared: "
+        "look at all"),
+    Mutant("one-input", ("changed[0, s] += 1", "changed[0, s, 0] += 1"), "only the first feature of a token is "
+        "changed: change all, since an output may depend on another"),
+    Mutant("nothing", ("changed[0, s] += 1", "changed[0, s] *= 1"), "nothing is seen to depend on anything: does the "
+        "input really change?"),
+    Mutant("cumulative", ("changed = X.clone()", "changed = X"), "tokens that were changed stay changed: start from "
+        "the first X for every token"),
+    Mutant("everything", ("changed[0, s] +=", "changed[0] +="), "all columns are alike: change one token at a time"),
+    Mutant("without-itself", ("dim=1)", "dim=1) & ~torch.eye(num_tokens, dtype=torch.bool)"), "an output depends on "
+        "its own token too"),
+    Mutant("future-only", ("dim=1)", "dim=1).triu(1)"), "only forbidden dependences are found; missing ones are faults "
+        "as well"),
+    Mutant("shape", ("moved.any(dim=-1)", "moved")),  # each feature
+    Mutant("dtype", ("dim=1)", "dim=1).float()")),  # numbers
+    Mutant("weak", ("atol=1e-6", "atol=1e-2"), "a weak dependence is missed: make the change larger or the tolerance "
+        "smaller"),
+    Mutant("weak", ("changed[0, s] += 1", "changed[0, s] += 1e-5"), "a weak dependence is missed: make the change "
+        "larger or the tolerance smaller"),
+    Mutant("from-zeros", ("torch.randn(1, num_tokens, num_hiddens)", "torch.zeros(1, num_tokens, num_hiddens)"),
+        "all other tokens are zero here, and a product with zero does not move: start from random tokens"),
+    Mutant("summed", ("moved = ~torch.isclose(layer(changed)[0], before, atol=1e-6)",
+        "moved = ~torch.isclose(layer(changed)[0].sum(-1, True), before.sum(-1, True), atol=1e-5)"),
+        "the features of an output are summed before they are compared, and their changes may cancel"),
+    Mutant("later-too", ("changed[0, s] +=", "changed[0, s:] +="), "the tokens after s are changed as well: change one "
+        "token at a time"),
+    Mutant("past-only", ("dim=1)", "dim=1).tril()"), "dependence on later tokens is left out; the table should tell it "
+        "where it is there"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-05.1",
     doc=__doc__,
@@ -234,147 +313,7 @@ EXERCISE = Exercise(
             verify=verify_fix,
             alternatives=[by_a_loop, by_permute],
             min_checks=6,
-            mutants=[
-                Mutant(
-                    "as it was",
-                    "view",
-                    function=as_it_was,
-                    message="this is still the colleague's result: `view` moves no number",
-                ),
-                Mutant(
-                    "wrong way back",
-                    "way-back",
-                    "Y.transpose(1, 2).flatten(2) @ W_o",
-                    "Y.reshape(X.shape) @ W_o",
-                    "the heads are right, and joined wrongly: bring T before H again before you join them",
-                ),
-                Mutant(
-                    "over heads",
-                    "over-heads",
-                    function=over_heads,
-                    message="heads attend to each other at one token: move H before T, so that the tokens are "
-                    "attended to",
-                ),
-                Mutant(
-                    "interleaved",
-                    "interleaved",
-                    function=interleaved,
-                    message="head i has every H-th feature; it should have the i-th block",
-                ),
-                Mutant(
-                    "not causal",
-                    "not-causal",
-                    ", is_causal=True",
-                    "",
-                    "later tokens are seen: the mask is lost",
-                ),
-                Mutant(
-                    "matrices transposed",
-                    "transposed",
-                    "(X @ W)",
-                    "(X @ W.T)",
-                    "W_q, W_k and W_v are transposed: the product is X @ W, without the .T of nn.Linear and F.linear",
-                ),
-                Mutant(
-                    "unscaled",
-                    "unscaled",
-                    "is_causal=True",
-                    "is_causal=True, scale=1.0",
-                    "the scores are not divided by the root of h / H",
-                ),
-                Mutant(
-                    "root of h",
-                    "scale-h",
-                    "is_causal=True",
-                    "is_causal=True, scale=X.shape[-1] ** -0.5",
-                    "the scores are divided by the root of h: a head has only h / H features",
-                ),
-                Mutant(
-                    "no last matrix",
-                    "no-output",
-                    ".flatten(2) @ W_o",
-                    ".flatten(2)",
-                    "the product with W_o is missing",
-                ),
-                Mutant("heads kept apart", "raised", "Y.transpose(1, 2).flatten(2) @ W_o", "Y.transpose(1, 2) @ W_o"),
-                Mutant("in double", "dtype", ".flatten(2) @ W_o", ".flatten(2).double() @ W_o.double()"),
-                Mutant(
-                    "wrong way there",
-                    "way-there",
-                    function=wrong_way_there,
-                    message="the heads are joined rightly, and cut wrongly: cut the last dimension into (H, d), then "
-                    "exchange T and H",
-                ),
-                Mutant(
-                    "features of heads mixed",
-                    "joined-by-features",
-                    "Y.transpose(1, 2).flatten(2)",
-                    "Y.permute(0, 2, 3, 1).flatten(2)",
-                    "the heads are right, and joined feature by feature: head i should have the i-th block",
-                ),
-                Mutant(
-                    "cut across",
-                    "cut-across",
-                    "(X @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2)",
-                    "(X @ W).unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)",
-                    "cut with every H-th feature for a head, joined in blocks: cut into (H, d), not into (d, H)",
-                ),
-                Mutant(
-                    "last matrix transposed",
-                    "output-transposed",
-                    "flatten(2) @ W_o",
-                    "flatten(2) @ W_o.T",
-                    "W_o is transposed: the product is Y @ W_o",
-                ),
-                Mutant(
-                    "queries and keys swapped",
-                    "swapped",
-                    "attention(q, k, v",
-                    "attention(k, q, v",
-                    "queries and keys have changed places",
-                ),
-                Mutant(
-                    "one head",
-                    "one-head",
-                    "(num_heads, -1)",
-                    "(1, -1)",
-                    "this is one head with all features: num_heads is not used",
-                ),
-                Mutant(
-                    "late mask",
-                    "late-mask",
-                    function=mask_after_the_softmax,
-                    message="the weights are masked after the softmax, and no longer sum to one: mask the scores",
-                ),
-                Mutant(
-                    "mask turned",
-                    "mask-turned",
-                    "is_causal=True",
-                    "attn_mask=torch.ones(X.shape[1], X.shape[1], device=X.device).triu().bool()",
-                    "the mask is turned: tokens attend to later ones, not to earlier ones",
-                ),
-                Mutant(
-                    "not to itself",
-                    "strict-mask",
-                    "is_causal=True",
-                    "attn_mask=torch.ones(X.shape[1], X.shape[1], device=X.device).tril(-1).bool()",
-                    "a token may attend to itself, too",
-                ),
-                Mutant("detached", "grad", "(X @ W)", "(X.detach() @ W)"),
-                Mutant(
-                    "all transposed",
-                    "all-transposed",
-                    function=all_transposed,
-                    message="all four matrices are transposed: the products are X @ W, without the .T of nn.Linear "
-                    "and F.linear",
-                ),
-                Mutant(
-                    "hidden scores zero",
-                    "score-zero",
-                    function=not_low_enough,
-                    message="scores of later tokens are about 0, whose exponential is 1: they should be minus infinity",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 `view` reads the numbers in the order in which they lie in memory: token after token. Cut into H pieces, an example
 falls apart into H runs of *tokens*, each with all of its features, and these runs are the "heads". Inside a run, pieces
@@ -408,118 +347,7 @@ drawn at random: some of these are weak, and one layer multiplies tokens with ea
                 "cancels; where one is seen that is not there, more than one token changes, or the tolerance is too "
                 "small"
             },
-            mutants=[
-                Mutant(
-                    "transposed",
-                    "transposed",
-                    "dim=1)",
-                    "dim=0)",
-                    "rows and columns have changed places: a row belongs to an output",
-                ),
-                Mutant(
-                    "turned", "turned", "moved.any(dim=-1)", "~moved.any(dim=-1)", "True and False have changed places"
-                ),
-                Mutant(
-                    "all features",
-                    "all-features",
-                    "moved.any(dim=-1)",
-                    "moved.all(dim=-1)",
-                    "an output depends on a token where *any* of its features moves; this asks that all of them do",
-                ),
-                Mutant(
-                    "one output feature",
-                    "one-output",
-                    "moved.any(dim=-1)",
-                    "moved[:, 0]",
-                    "only the first feature of the outputs is compared: look at all",
-                ),
-                Mutant(
-                    "one input feature",
-                    "one-input",
-                    "changed[0, s] += 1",
-                    "changed[0, s, 0] += 1",
-                    "only the first feature of a token is changed: change all, since an output may depend on another",
-                ),
-                Mutant(
-                    "nothing changes",
-                    "nothing",
-                    "changed[0, s] += 1",
-                    "changed[0, s] *= 1",
-                    "nothing is seen to depend on anything: does the input really change?",
-                ),
-                Mutant(
-                    "stays changed",
-                    "cumulative",
-                    "changed = X.clone()",
-                    "changed = X",
-                    "tokens that were changed stay changed: start from the first X for every token",
-                ),
-                Mutant(
-                    "all change",
-                    "everything",
-                    "changed[0, s] +=",
-                    "changed[0] +=",
-                    "all columns are alike: change one token at a time",
-                ),
-                Mutant(
-                    "not itself",
-                    "without-itself",
-                    "dim=1)",
-                    "dim=1) & ~torch.eye(num_tokens, dtype=torch.bool)",
-                    "an output depends on its own token too",
-                ),
-                Mutant(
-                    "leaks only",
-                    "future-only",
-                    "dim=1)",
-                    "dim=1).triu(1)",
-                    "only forbidden dependences are found; missing ones are faults as well",
-                ),
-                Mutant("each feature", "shape", "moved.any(dim=-1)", "moved"),
-                Mutant("numbers", "dtype", "dim=1)", "dim=1).float()"),
-                Mutant(
-                    "weak links missed",
-                    "weak",
-                    "atol=1e-6",
-                    "atol=1e-2",
-                    "a weak dependence is missed: make the change larger or the tolerance smaller",
-                ),
-                Mutant(
-                    "change too small",
-                    "weak",
-                    "changed[0, s] += 1",
-                    "changed[0, s] += 1e-5",
-                    "a weak dependence is missed: make the change larger or the tolerance smaller",
-                ),
-                Mutant(
-                    "from zeros",
-                    "from-zeros",
-                    "torch.randn(1, num_tokens, num_hiddens)",
-                    "torch.zeros(1, num_tokens, num_hiddens)",
-                    "all other tokens are zero here, and a product with zero does not move: start from random tokens",
-                ),
-                Mutant(
-                    "features summed",
-                    "summed",
-                    "moved = ~torch.isclose(layer(changed)[0], before, atol=1e-6)",
-                    "moved = ~torch.isclose(layer(changed)[0].sum(-1, True), before.sum(-1, True), atol=1e-5)",
-                    "the features of an output are summed before they are compared, and their changes may cancel",
-                ),
-                Mutant(
-                    "all later ones change",
-                    "later-too",
-                    "changed[0, s] +=",
-                    "changed[0, s:] +=",
-                    "the tokens after s are changed as well: change one token at a time",
-                ),
-                Mutant(
-                    "earlier ones only",
-                    "past-only",
-                    "dim=1)",
-                    "dim=1).tril()",
-                    "dependence on later tokens is left out; the table should tell it where it is there",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 Look at the table of the colleague's layer: below the diagonal whole blocks are missing. It *is* causal, because pieces
 in the order of memory are in the order of the tokens as well. A test for leaks alone asks only whether something passes

@@ -91,6 +91,43 @@ def verify(t, answer):
             t.number(value, want, f"{name} for N={N}, D={D}, H={H}, d={d}")
 
 
+MUTANTS = [
+    Mutant("one-head", ("3 * D * (H * d)", "3 * D * d"), "this is one head's"),
+    Mutant("one-matrix", ("3 * D * (H * d)", "D * (H * d)"), "queries, keys and values have a matrix each"),
+    Mutant("assumes-full", ("3 * D * (H * d)", "3 * D * (H * D)"), "this is right for d = D only: mind the size of a "
+        "head"),
+    Mutant("assumes-usual", ("3 * D * (H * d)", "3 * D * D"), "this is right for d = D / H only: it should depend on "
+        "d"),
+    Mutant("biases", ("3 * D * (H * d)", "3 * (D + 1) * (H * d)"), "there are no biases here"),
+    Mutant("no-last-projection", ("2 * N * (qkv_weights + output_weights)", "2 * N * qkv_weights"),
+        "the projection of the heads' outputs back to D features is missing"),
+    Mutant("no-output", ("qkv_weights + output_weights,", "qkv_weights,"), "the projection of the outputs is missing"),
+    Mutant("square-output", ("output_weights = (H * d) * D", "output_weights = D * D"), "the heads' outputs together "
+        "have H d features, not always D"),
+    Mutant("one-map", ('"maps": H * N * N', '"maps": N * N'), "each head has a map of its own"),
+    Mutant("map-features", ('"maps": H * N * N', '"maps": H * N * N * d'), "a map has one number for each pair of "
+        "tokens, whatever d is"),
+    Mutant("multiply-add", ("projections + products,", "(projections + products) // 2,"), "a multiplication and an "
+        "addition are two operations"),
+    Mutant("no-products", ("projections + products,", "projections,"), "the scores and the weighted sums are missing"),
+    Mutant("no-values", ("    products += 2 * H * N * N * d  # weights times values\n", ""), "two products have N x N "
+        "in them: scores, and the weighted sums"),
+    Mutant("no-projections", ("projections + products,", "products,"), "the projections are missing"),
+    Mutant("one-token", ("2 * N * (qkv_weights", "2 * (qkv_weights"), "every one of the N tokens is projected"),
+    Mutant("shape", ('        "maps": H * N * N,\n', "")),  # a field short
+    Mutant("products-one-head", ("projections + products,", "projections + products // H,"), "the products with N x N "
+        "in them are counted for one head only"),
+    Mutant("products-usual", ("projections + products,", "projections + 4 * N * N * D,"), "this is right for d = D / H "
+        "only: the products of all heads have H d features"),
+    Mutant("projections-usual", ("projections + products,", "8 * N * D * D + products,"), "this is right for d = D / H "
+        "only: the projections go to H d features"),
+    Mutant("weights-usual", ('"weights": qkv_weights + output_weights', '"weights": 4 * D * D'), "this is right for d "
+        "= D / H only: it should depend on d"),
+    Mutant("qkv-all", ('"qkv_weights": qkv_weights', '"qkv_weights": qkv_weights + output_weights'),
+        "the matrix that projects the outputs makes no queries, keys or values"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.6",
     doc=__doc__,
@@ -111,143 +148,7 @@ EXERCISE = Exercise(
             alternatives=[head_after_head],
             min_checks=20,
             seconds=60.0,  # torch's counter of operations loads much at its first use
-            mutants=[
-                Mutant(
-                    "one head",
-                    "one-head",
-                    "3 * D * (H * d)",
-                    "3 * D * d",
-                    "this is one head's",
-                ),
-                Mutant(
-                    "one matrix",
-                    "one-matrix",
-                    "3 * D * (H * d)",
-                    "D * (H * d)",
-                    "queries, keys and values have a matrix each",
-                ),
-                Mutant(
-                    "always full",
-                    "assumes-full",
-                    "3 * D * (H * d)",
-                    "3 * D * (H * D)",
-                    "this is right for d = D only: mind the size of a head",
-                ),
-                Mutant(
-                    "always usual",
-                    "assumes-usual",
-                    "3 * D * (H * d)",
-                    "3 * D * D",
-                    "this is right for d = D / H only: it should depend on d",
-                ),
-                Mutant("biases", "biases", "3 * D * (H * d)", "3 * (D + 1) * (H * d)", "there are no biases here"),
-                Mutant(
-                    "no last projection",
-                    "no-last-projection",
-                    "2 * N * (qkv_weights + output_weights)",
-                    "2 * N * qkv_weights",
-                    "the projection of the heads' outputs back to D features is missing",
-                ),
-                Mutant(
-                    "no output",
-                    "no-output",
-                    "qkv_weights + output_weights,",
-                    "qkv_weights,",
-                    "the projection of the outputs is missing",
-                ),
-                Mutant(
-                    "square output",
-                    "square-output",
-                    "output_weights = (H * d) * D",
-                    "output_weights = D * D",
-                    "the heads' outputs together have H d features, not always D",
-                ),
-                Mutant(
-                    "one map",
-                    "one-map",
-                    '"maps": H * N * N',
-                    '"maps": N * N',
-                    "each head has a map of its own",
-                ),
-                Mutant(
-                    "features in maps",
-                    "map-features",
-                    '"maps": H * N * N',
-                    '"maps": H * N * N * d',
-                    "a map has one number for each pair of tokens, whatever d is",
-                ),
-                Mutant(
-                    "multiply-adds",
-                    "multiply-add",
-                    "projections + products,",
-                    "(projections + products) // 2,",
-                    "a multiplication and an addition are two operations",
-                ),
-                Mutant(
-                    "no products",
-                    "no-products",
-                    "projections + products,",
-                    "projections,",
-                    "the scores and the weighted sums are missing",
-                ),
-                Mutant(
-                    "scores only",
-                    "no-values",
-                    "    products += 2 * H * N * N * d  # weights times values\n",
-                    "",
-                    "two products have N x N in them: scores, and the weighted sums",
-                ),
-                Mutant(
-                    "no projections",
-                    "no-projections",
-                    "projections + products,",
-                    "products,",
-                    "the projections are missing",
-                ),
-                Mutant(
-                    "one token",
-                    "one-token",
-                    "2 * N * (qkv_weights",
-                    "2 * (qkv_weights",
-                    "every one of the N tokens is projected",
-                ),
-                Mutant("a field short", "shape", '        "maps": H * N * N,\n', ""),
-                Mutant(
-                    "products of one head",
-                    "products-one-head",
-                    "projections + products,",
-                    "projections + products // H,",
-                    "the products with N x N in them are counted for one head only",
-                ),
-                Mutant(
-                    "products of size D",
-                    "products-usual",
-                    "projections + products,",
-                    "projections + 4 * N * N * D,",
-                    "this is right for d = D / H only: the products of all heads have H d features",
-                ),
-                Mutant(
-                    "projections of size D",
-                    "projections-usual",
-                    "projections + products,",
-                    "8 * N * D * D + products,",
-                    "this is right for d = D / H only: the projections go to H d features",
-                ),
-                Mutant(
-                    "all weights of size D",
-                    "weights-usual",
-                    '"weights": qkv_weights + output_weights',
-                    '"weights": 4 * D * D',
-                    "this is right for d = D / H only: it should depend on d",
-                ),
-                Mutant(
-                    "last matrix among the first",
-                    "qkv-all",
-                    '"qkv_weights": qkv_weights',
-                    '"qkv_weights": qkv_weights + output_weights',
-                    "the matrix that projects the outputs makes no queries, keys or values",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 With $d = D/H$ the matrices hold $3D^2$ numbers for queries, keys and values, whatever H is, and the operations are
 those of one head of size D. With $d = D$ they hold $3HD^2$, and everything grows with H. The maps alone do not care

@@ -140,6 +140,66 @@ def verify(t, answer):
     )
 
 
+MUTANTS = [
+    Mutant("with-itself", ("cosines[:, others].mean()", "cosines.mean()"), "a token's cosine with itself is always "
+        "one: leave it out"),
+    Mutant("not-normalised", ("unit @ unit.mT", "X @ X.mT"), "these are dot products: divide by both lengths"),
+    Mutant("no-positions", ("tokens + positions", "tokens"), "the positions are not added"),
+    Mutant("not-stacked", ("X = layers[depth - 1](X)", "layers[depth - 1](X)"), "the input is measured again and "
+        "again: pass it from layer to layer"),
+    Mutant("each-layer", ("X = layers[depth - 1](X)", "X = layers[depth - 1](X if depth == 1 else X + positions)"),
+        "the positions are added before every layer: add them once, to the embeddings"),
+    Mutant("each-layer", ("X = layers[depth - 1](X)", "X = layers[depth - 1](X + positions)"),
+        "the positions are added before every layer: add them once, to the embeddings"),
+    Mutant("each-layer", ("X = layers[depth - 1](X)", "X = layers[depth - 1](X) + positions"),
+        "the positions are added again after every layer: add them once, to the embeddings"),
+    Mutant("unbiased", ("(between / (X - overall).square().sum()).item()",
+        "(of_position.var(0).sum() / X.flatten(0, 1).var(0).sum()).item()"), "`var` divides by one less than the "
+        "number, which is not the same factor for N means and R N tokens: sum the squares, or set correction=0"),
+    Mutant("rest", ("(between / (X - overall).square().sum()).item()",
+        "1 - (between / (X - overall).square().sum()).item()"), "this is the share that the position does not explain"),
+    Mutant("of-sequence", ("len(X) * (of_position - overall).square().sum()",
+        "N * (X.mean(dim=1) - overall).square().sum()"), "this is the share of the sequence: average over sequences"),
+    Mutant("no-factor", ("len(X) * (of", "(of"), "each mean stands for R tokens: the factor R is missing"),
+    Mutant("not-divided", ("(between / (X - overall).square().sum()).item()", "between.item()"),
+        "a share is divided by the whole"),
+    Mutant("shape", ('"alike": alike,', '"alike": alike[1:],')),  # without the input
+    Mutant("type", ('"alike": alike,', '"alike": alike[-1],')),  # last layer only
+    Mutant("neighbours", ("cosines[:, others].mean()", "cosines.diagonal(1, 1, 2).mean()"), "only neighbours are "
+        "compared: take all pairs of different tokens"),
+    Mutant("absolute", ("cosines[:, others].mean()", "cosines[:, others].abs().mean()"), "the cosines have lost their "
+        "sign: take no absolute values"),
+    Mutant("all-pairs", ("cosines[:, others].mean()", "(cosines * others).mean()"), "the own cosine is left out of the "
+        "sum, but counted in the number: there are N (N - 1) pairs"),
+    Mutant("across", ("alike.append(cosines[:, others].mean().item())", "turned = unit.transpose(0, 1)  # (N, R, D)\n"
+        "        apart = ~torch.eye(len(X), dtype=torch.bool, device=X.device)\n        alike.append((turned @ "
+        "turned.mT)[:, apart].mean().item())"), "tokens of different sequences are compared: take two tokens of one "
+        "sequence"),
+    Mutant("centred", ("unit = X / X.norm(dim=-1, keepdim=True)",
+        "Z = X - X.mean(dim=1, keepdim=True)\n        unit = Z / Z.norm(dim=-1, keepdim=True)"),
+        "the mean is subtracted before the cosine: take the tokens as they are"),
+    Mutant("residual-added", ("X = layers[depth - 1](X)", "X = X + layers[depth - 1](X)"), "the input of a layer is "
+        "added to its output: the layers bring residual connections of their own, or none"),
+    Mutant("each-on-input", ("X = layers[depth - 1](X)", "X = layers[depth - 1](tokens + positions)"),
+        "each layer is given the first input: pass it from layer to layer"),
+    Mutant("one-layer", ("layers[depth - 1](X)", "layers[0](X)"), "the first layer is used again and again"),
+    Mutant("from-the-last", ("layers[depth - 1](X)", "layers[-depth](X)"), "the layers are passed in reverse: the "
+        "first comes first"),
+    Mutant("root", ("(between / (X - overall).square().sum()).item()",
+        "(between / (X - overall).square().sum()).sqrt().item()"), "this is the root of the share"),
+    Mutant("ratio", ("(between / (X - overall).square().sum()).item()",
+        "(between / (X - of_position).square().sum()).item()"), "this is the ratio to what the position does not "
+        "explain; a share is divided by the whole"),
+    Mutant("of-features", ("(between / (X - overall).square().sum()).item()",
+        "(len(X) * (of_position - overall).square().sum(0) / (X - overall).square().sum((0, 1))).mean().item()"),
+        "this is the mean of the features' shares: add up the features first, above and below"),
+    Mutant("not-centred", ("overall = X.mean(dim=(0, 1))", "overall = 0 * X.mean(dim=(0, 1))"),
+        "the mean of all tokens is not subtracted"),
+    Mutant("scalar-mean", ("overall = X.mean(dim=(0, 1))", "overall = X.mean()"), "the mean of all is a vector (D,), "
+        "each feature has its own"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.6.1",
     doc=__doc__,
@@ -201,197 +261,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_functions],
             min_checks=20,
-            mutants=[
-                Mutant(
-                    "with itself",
-                    "with-itself",
-                    "cosines[:, others].mean()",
-                    "cosines.mean()",
-                    "a token's cosine with itself is always one: leave it out",
-                ),
-                Mutant(
-                    "dot products",
-                    "not-normalised",
-                    "unit @ unit.mT",
-                    "X @ X.mT",
-                    "these are dot products: divide by both lengths",
-                ),
-                Mutant(
-                    "no positions",
-                    "no-positions",
-                    "tokens + positions",
-                    "tokens",
-                    "the positions are not added",
-                ),
-                Mutant(
-                    "not stacked",
-                    "not-stacked",
-                    "X = layers[depth - 1](X)",
-                    "layers[depth - 1](X)",
-                    "the input is measured again and again: pass it from layer to layer",
-                ),
-                Mutant(
-                    "positions in every layer",
-                    "each-layer",
-                    "X = layers[depth - 1](X)",
-                    "X = layers[depth - 1](X if depth == 1 else X + positions)",
-                    "the positions are added before every layer: add them once, to the embeddings",
-                ),
-                Mutant(
-                    "positions twice at first",
-                    "each-layer",
-                    "X = layers[depth - 1](X)",
-                    "X = layers[depth - 1](X + positions)",
-                    "the positions are added before every layer: add them once, to the embeddings",
-                ),
-                Mutant(
-                    "positions after every layer",
-                    "each-layer",
-                    "X = layers[depth - 1](X)",
-                    "X = layers[depth - 1](X) + positions",
-                    "the positions are added again after every layer: add them once, to the embeddings",
-                ),
-                Mutant(
-                    "unbiased",
-                    "unbiased",
-                    "(between / (X - overall).square().sum()).item()",
-                    "(of_position.var(0).sum() / X.flatten(0, 1).var(0).sum()).item()",
-                    "`var` divides by one less than the number, which is not the same factor for N means and "
-                    "R N tokens: sum the squares, or set correction=0",
-                ),
-                Mutant(
-                    "the rest",
-                    "rest",
-                    "(between / (X - overall).square().sum()).item()",
-                    "1 - (between / (X - overall).square().sum()).item()",
-                    "this is the share that the position does not explain",
-                ),
-                Mutant(
-                    "of the sequence",
-                    "of-sequence",
-                    "len(X) * (of_position - overall).square().sum()",
-                    "N * (X.mean(dim=1) - overall).square().sum()",
-                    "this is the share of the sequence: average over sequences",
-                ),
-                Mutant(
-                    "factor missing",
-                    "no-factor",
-                    "len(X) * (of",
-                    "(of",
-                    "each mean stands for R tokens: the factor R is missing",
-                ),
-                Mutant(
-                    "not divided",
-                    "not-divided",
-                    "(between / (X - overall).square().sum()).item()",
-                    "between.item()",
-                    "a share is divided by the whole",
-                ),
-                Mutant("without the input", "shape", '"alike": alike,', '"alike": alike[1:],'),
-                Mutant("last layer only", "type", '"alike": alike,', '"alike": alike[-1],'),
-                Mutant(
-                    "neighbours",
-                    "neighbours",
-                    "cosines[:, others].mean()",
-                    "cosines.diagonal(1, 1, 2).mean()",
-                    "only neighbours are compared: take all pairs of different tokens",
-                ),
-                Mutant(
-                    "absolute cosines",
-                    "absolute",
-                    "cosines[:, others].mean()",
-                    "cosines[:, others].abs().mean()",
-                    "the cosines have lost their sign: take no absolute values",
-                ),
-                Mutant(
-                    "divided by N N",
-                    "all-pairs",
-                    "cosines[:, others].mean()",
-                    "(cosines * others).mean()",
-                    "the own cosine is left out of the sum, but counted in the number: there are N (N - 1) pairs",
-                ),
-                Mutant(
-                    "across sequences",
-                    "across",
-                    "alike.append(cosines[:, others].mean().item())",
-                    "turned = unit.transpose(0, 1)  # (N, R, D)\n"
-                    "        apart = ~torch.eye(len(X), dtype=torch.bool, device=X.device)\n"
-                    "        alike.append((turned @ turned.mT)[:, apart].mean().item())",
-                    "tokens of different sequences are compared: take two tokens of one sequence",
-                ),
-                Mutant(
-                    "centred",
-                    "centred",
-                    "unit = X / X.norm(dim=-1, keepdim=True)",
-                    "Z = X - X.mean(dim=1, keepdim=True)\n        unit = Z / Z.norm(dim=-1, keepdim=True)",
-                    "the mean is subtracted before the cosine: take the tokens as they are",
-                ),
-                Mutant(
-                    "residual added",
-                    "residual-added",
-                    "X = layers[depth - 1](X)",
-                    "X = X + layers[depth - 1](X)",
-                    "the input of a layer is added to its output: the layers bring residual connections of their "
-                    "own, or none",
-                ),
-                Mutant(
-                    "each on the input",
-                    "each-on-input",
-                    "X = layers[depth - 1](X)",
-                    "X = layers[depth - 1](tokens + positions)",
-                    "each layer is given the first input: pass it from layer to layer",
-                ),
-                Mutant(
-                    "first layer only",
-                    "one-layer",
-                    "layers[depth - 1](X)",
-                    "layers[0](X)",
-                    "the first layer is used again and again",
-                ),
-                Mutant(
-                    "from the last",
-                    "from-the-last",
-                    "layers[depth - 1](X)",
-                    "layers[-depth](X)",
-                    "the layers are passed in reverse: the first comes first",
-                ),
-                Mutant(
-                    "root",
-                    "root",
-                    "(between / (X - overall).square().sum()).item()",
-                    "(between / (X - overall).square().sum()).sqrt().item()",
-                    "this is the root of the share",
-                ),
-                Mutant(
-                    "ratio to the rest",
-                    "ratio",
-                    "(between / (X - overall).square().sum()).item()",
-                    "(between / (X - of_position).square().sum()).item()",
-                    "this is the ratio to what the position does not explain; a share is divided by the whole",
-                ),
-                Mutant(
-                    "shares of features",
-                    "of-features",
-                    "(between / (X - overall).square().sum()).item()",
-                    "(len(X) * (of_position - overall).square().sum(0) / (X - overall).square().sum((0, "
-                    "1))).mean().item()",
-                    "this is the mean of the features' shares: add up the features first, above and below",
-                ),
-                Mutant(
-                    "not centred",
-                    "not-centred",
-                    "overall = X.mean(dim=(0, 1))",
-                    "overall = 0 * X.mean(dim=(0, 1))",
-                    "the mean of all tokens is not subtracted",
-                ),
-                Mutant(
-                    "one number for a mean",
-                    "scalar-mean",
-                    "overall = X.mean(dim=(0, 1))",
-                    "overall = X.mean()",
-                    "the mean of all is a vector (D,), each feature has its own",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Without residual connections a few layers are enough: the cosine is close to one, and the position explains next to
 nothing. Dong, Cordonnier and Loukas (2021, arXiv:2103.03404) prove it: attention alone loses rank doubly

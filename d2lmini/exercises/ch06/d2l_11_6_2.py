@@ -230,6 +230,51 @@ def verify(t, answer):
         )
 
 
+MUTANTS = [
+    Mutant("one-parameter", ("nn.Parameter(0.02 * torch.randn(max_len, num_hiddens))",
+        "0.02 * torch.randn(max_len, num_hiddens)")),  # no parameter
+    Mutant("one-parameter", Sines),
+    # rows of the other axis
+    Mutant("raised", ("torch.randn(max_len, num_hiddens)", "torch.randn(num_hiddens, max_len)")),
+    # one row short
+    Mutant("table-shape", ("torch.randn(max_len, num_hiddens)", "torch.randn(max_len - 1, num_hiddens)")),
+    Mutant("table-shape", ("torch.randn(max_len, num_hiddens)", "torch.randn(max_len, 1)")),  # a number a position
+    Mutant("offset-ignored", ("self.P[offset:end]", "self.P[: X.shape[1]]"), "the offset is not used: these are the "
+        "vectors of the first positions"),
+    Mutant("from-the-end", ("self.P[offset:end]", "self.P[-X.shape[1] :]"), "these are the vectors of the last "
+        "positions"),
+    Mutant("one-vector", ("self.P[offset:end]", "self.P[offset]"), "all tokens get the vector of one position"),
+    Mutant("replaced", ("X + self.P[offset:end]", "self.P[offset:end].expand_as(X)"), "the embeddings are gone: add "
+        "the positions to them"),
+    Mutant("multiplied", ("X + self.P", "X * self.P"), "the positions are multiplied; add them"),
+    Mutant("scaled", ("X + self.P", "X * X.shape[-1] ** 0.5 + self.P"), "leave the embeddings as they are: nothing is "
+        "scaled here"),
+    Mutant("grad", ("self.P[offset:end]", "self.P[offset:end].detach()")),  # detached
+    Mutant("made-anew", ReLearned),
+    Mutant("unused-moved", WholeTable),
+    Mutant("mutates", ("return X + self.P[offset:end]", "return X.add_(self.P[offset:end])")),  # in place
+    Mutant("no-error", WrapsAround),
+    Mutant("other-error", ("offset < 0 or end > len(self.P)", "False")),  # no check
+    Mutant("raised", ("end > len(self.P)", "end >= len(self.P)")),  # raises too early
+    Mutant("unclear-error", ("positions {offset} to {end - 1} are asked for, but there", "there")),  # one length
+    Mutant("unclear-error", SaysNothing),
+    Mutant("other-error", ("offset < 0 or end", "end")),  # negative offset
+    Mutant("grad", ("return X + self.P", "return X.detach() + self.P")),  # embeddings detached
+    # batch of one lost
+    Mutant("shape", ("return X + self.P[offset:end]", "return (X + self.P[offset:end]).squeeze()")),
+    Mutant("turned-round", ("self.P[offset:end]", "self.P[offset:end].flip(0)"), "the vectors come in reverse: the "
+        "first token is at position `offset`"),
+    Mutant("one-too-far", ("self.P[offset:end]", "self.P.roll(-1, 0)[offset:end]"), "the vectors are one position too "
+        "far on: the first token is at position `offset`, counted from 0"),
+    Mutant("first-only", ("X + self.P[offset:end]", "torch.cat([X[:1] + self.P[offset:end], X[1:]])"),
+        "the positions are added in the first example alone"),
+    Mutant("dropout", ("X + self.P[offset:end]", "nn.functional.dropout(X + self.P[offset:end], 0.1)"),
+        "something is dropped: nothing but the positions is asked for"),
+    # frozen
+    Mutant("grad", ("torch.randn(max_len, num_hiddens))", "torch.randn(max_len, num_hiddens), requires_grad=False)")),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.6.2",
     doc=__doc__,
@@ -250,125 +295,7 @@ EXERCISE = Exercise(
             alternatives=[WithEmbedding, WithBatchDimension, AxesTurned],
             min_checks=12,
             advice={"raised": "If this is your own ValueError: all positions that are asked for here exist"},
-            mutants=[
-                Mutant(
-                    "no parameter",
-                    "one-parameter",
-                    "nn.Parameter(0.02 * torch.randn(max_len, num_hiddens))",
-                    "0.02 * torch.randn(max_len, num_hiddens)",
-                ),
-                Mutant("sines", "one-parameter", function=Sines),
-                Mutant(
-                    "rows of the other axis",
-                    "raised",
-                    "torch.randn(max_len, num_hiddens)",
-                    "torch.randn(num_hiddens, max_len)",
-                ),
-                Mutant(
-                    "one row short",
-                    "table-shape",
-                    "torch.randn(max_len, num_hiddens)",
-                    "torch.randn(max_len - 1, num_hiddens)",
-                ),
-                Mutant(
-                    "a number a position", "table-shape", "torch.randn(max_len, num_hiddens)", "torch.randn(max_len, 1)"
-                ),
-                Mutant(
-                    "offset ignored",
-                    "offset-ignored",
-                    "self.P[offset:end]",
-                    "self.P[: X.shape[1]]",
-                    "the offset is not used: these are the vectors of the first positions",
-                ),
-                Mutant(
-                    "last positions",
-                    "from-the-end",
-                    "self.P[offset:end]",
-                    "self.P[-X.shape[1] :]",
-                    "these are the vectors of the last positions",
-                ),
-                Mutant(
-                    "one vector",
-                    "one-vector",
-                    "self.P[offset:end]",
-                    "self.P[offset]",
-                    "all tokens get the vector of one position",
-                ),
-                Mutant(
-                    "replaced",
-                    "replaced",
-                    "X + self.P[offset:end]",
-                    "self.P[offset:end].expand_as(X)",
-                    "the embeddings are gone: add the positions to them",
-                ),
-                Mutant(
-                    "multiplied",
-                    "multiplied",
-                    "X + self.P",
-                    "X * self.P",
-                    "the positions are multiplied; add them",
-                ),
-                Mutant(
-                    "scaled",
-                    "scaled",
-                    "X + self.P",
-                    "X * X.shape[-1] ** 0.5 + self.P",
-                    "leave the embeddings as they are: nothing is scaled here",
-                ),
-                Mutant("detached", "grad", "self.P[offset:end]", "self.P[offset:end].detach()"),
-                Mutant("made anew", "made-anew", function=ReLearned),
-                Mutant("stray term", "unused-moved", function=WholeTable),
-                Mutant("in place", "mutates", "return X + self.P[offset:end]", "return X.add_(self.P[offset:end])"),
-                Mutant("wraps around", "no-error", function=WrapsAround),
-                Mutant("no check", "other-error", "offset < 0 or end > len(self.P)", "False"),
-                Mutant("raises too early", "raised", "end > len(self.P)", "end >= len(self.P)"),
-                Mutant(
-                    "one length", "unclear-error", "positions {offset} to {end - 1} are asked for, but there", "there"
-                ),
-                Mutant("says nothing", "unclear-error", function=SaysNothing),
-                Mutant("negative offset", "other-error", "offset < 0 or end", "end"),
-                Mutant("embeddings detached", "grad", "return X + self.P", "return X.detach() + self.P"),
-                Mutant(
-                    "batch of one lost",
-                    "shape",
-                    "return X + self.P[offset:end]",
-                    "return (X + self.P[offset:end]).squeeze()",
-                ),
-                Mutant(
-                    "turned round",
-                    "turned-round",
-                    "self.P[offset:end]",
-                    "self.P[offset:end].flip(0)",
-                    "the vectors come in reverse: the first token is at position `offset`",
-                ),
-                Mutant(
-                    "one too far",
-                    "one-too-far",
-                    "self.P[offset:end]",
-                    "self.P.roll(-1, 0)[offset:end]",
-                    "the vectors are one position too far on: the first token is at position `offset`, counted from 0",
-                ),
-                Mutant(
-                    "first of the batch",
-                    "first-only",
-                    "X + self.P[offset:end]",
-                    "torch.cat([X[:1] + self.P[offset:end], X[1:]])",
-                    "the positions are added in the first example alone",
-                ),
-                Mutant(
-                    "dropout",
-                    "dropout",
-                    "X + self.P[offset:end]",
-                    "nn.functional.dropout(X + self.P[offset:end], 0.1)",
-                    "something is dropped: nothing but the positions is asked for",
-                ),
-                Mutant(
-                    "frozen",
-                    "grad",
-                    "torch.randn(max_len, num_hiddens))",
-                    "torch.randn(max_len, num_hiddens), requires_grad=False)",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The gradient in a row is the sum of what arrives at that position, over the batch. So a row that no sequence reaches
 never moves: if all training sequences have 100 tokens, the rows from 100 on are noise, and there is no error to warn

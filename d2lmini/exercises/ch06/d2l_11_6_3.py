@@ -99,6 +99,62 @@ def _one(t, answer, B, D, S, T, k):
         t.same(t.gradient(got, i), slopes[i], f"the gradient in the {name} {case}", tolerance=(1e-3, 1e-3))
 
 
+MUTANTS = [
+    Mutant("position-scaled", ("(content + position) / math.sqrt(D)", "content + position / math.sqrt(D)"),
+        "both products are divided by the root of D, not the second alone"),
+    Mutant("scaled-by-D", ("math.sqrt(D)", "D"), "the scores are divided by D, not by its root"),
+    Mutant("clipped-early", ("clamp(-limit, limit)", "clamp(1 - limit, limit - 1)"), "offsets are clipped to k - 1: "
+        "the outermost rows of the table, for -k and k, are never used"),
+    Mutant("last-row", ("clamp(-limit, limit)", "clamp(-limit, limit - 1)"), "offset k shares the vector of k - 1: the "
+        "last row of the table, 2k, is never used"),
+    Mutant("no-position", ("(content + position)", "(content + 0 * position)"), "the table is not used"),
+    Mutant("no-content", ("(content + position)", "(0 * content + position)"), "the product of query and key is "
+        "missing"),
+    Mutant("unscaled", (" / math.sqrt(D)", ""), "the scores are not divided by the root of D"),
+    Mutant("content-scaled", ("(content + position) / math.sqrt(D)", "content / math.sqrt(D) + position"),
+        "both products are divided by the root of D, not the first alone"),
+    Mutant("sign", ("key_positions[None, :] - query_positions[:, None]",
+        "query_positions[:, None] - key_positions[None, :]"), "offsets have the wrong sign: the key's position less "
+        "the query's"),
+    Mutant("aligned-at-start", ("torch.arange(S - T, S, device", "torch.arange(T, device"), "queries are counted from "
+        "0 here; they are the last T of the S positions"),
+    Mutant("not-shifted", ("clamp(-limit, limit) + limit", "clamp(-limit, limit)"), "a negative row number counts from "
+        "the end of the table: row o + k belongs to offset o"),
+    Mutant("raised", ("offsets.clamp(-limit, limit) + limit", "offsets + limit")),  # not clipped
+    Mutant("wrapped", ("offsets.clamp(-limit, limit) + limit", "(offsets + limit) % len(table)"),
+        "offsets beyond k wrap around to the other side; they should share the outermost vector"),
+    Mutant("one-side", ("offsets.clamp(-limit, limit) + limit", "limit - offsets.abs().clamp(max=limit)"),
+        "keys before and after the query get the same vector: the sign of the offset counts"),
+    Mutant("absolute", ("offsets.clamp(-limit, limit) + limit", "key_positions.clamp(max=2 * limit).expand(T, S)"),
+        "these vectors depend on the key's position, not on the offset"),
+    Mutant("with-keys", ('"btd,tsd->bts", queries, vectors', '"bsd,tsd->bts", keys, vectors'), "the vectors meet the "
+        "keys; they should meet the queries"),
+    Mutant("grad", ("= table[offsets", "= table.detach()[offsets")),  # table detached
+    Mutant("shape", ("(content + position) / math.sqrt(D)", "((content + position) / math.sqrt(D)).mT")),  # transposed
+    Mutant("dtype", ("content = queries @ keys.mT", "content = (queries @ keys.mT).double()")),  # in double
+    Mutant("zero-beyond", ("clamp(-limit, limit) + limit]",
+        "clamp(-limit, limit) + limit] * (offsets.abs() <= limit)[..., None]"), "offsets beyond k have no vector here; "
+        "they should share the outermost ones"),
+    Mutant("first-row", ("clamp(-limit, limit)", "clamp(1 - limit, limit)"), "offset -k shares the vector of 1 - k: "
+        "row 0 of the table is never used"),
+    Mutant("one-side", ("offsets.clamp(-limit, limit) + limit", "offsets.abs().clamp(max=limit) + limit"),
+        "keys before and after the query get the same vector: the sign of the offset counts"),
+    Mutant("past-only", ("clamp(-limit, limit)", "clamp(-limit, 0)"), "keys after the query all get the vector of "
+        "offset 0: nothing is causal here"),
+    Mutant("one-off", ("torch.arange(S - T, S, device", "torch.arange(S - T - 1, S - 1, device"),
+        "the queries stand one place too early: the last query stands where the last key stands"),
+    Mutant("scaled-twice", ("(content + position) / math.sqrt(D)",
+        "(content + position / math.sqrt(D)) / math.sqrt(D)"), "the second product is divided by the root of D twice"),
+    Mutant("in-both", ('torch.einsum("btd,tsd->bts", queries, vectors)', 'torch.einsum("btd,tsd->bts", queries, '
+        'vectors) + torch.einsum("btsd,tsd->bts", keys[:, None] + vectors, vectors)'), "the vectors are added to the "
+        "queries as well: add them to the keys alone"),
+    Mutant("softmax", ("return (content + position) / math.sqrt(D)",
+        "return torch.softmax((content + position) / math.sqrt(D), -1)"), "these are weights; the scores are asked "
+        "for, before any softmax"),
+    Mutant("grad", ("queries @ keys.mT", "queries @ keys.detach().mT")),  # keys detached
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.6.3",
     doc=__doc__,
@@ -118,176 +174,7 @@ EXERCISE = Exercise(
             alternatives=[without_the_large_tensor, pair_by_pair],
             min_checks=12,
             advice={"raised": "Is every row number between 0 and 2k?"},
-            mutants=[
-                Mutant(
-                    "position scaled alone",
-                    "position-scaled",
-                    "(content + position) / math.sqrt(D)",
-                    "content + position / math.sqrt(D)",
-                    "both products are divided by the root of D, not the second alone",
-                ),
-                Mutant(
-                    "scaled by D", "scaled-by-D", "math.sqrt(D)", "D", "the scores are divided by D, not by its root"
-                ),
-                Mutant(
-                    "clipped too early",
-                    "clipped-early",
-                    "clamp(-limit, limit)",
-                    "clamp(1 - limit, limit - 1)",
-                    "offsets are clipped to k - 1: the outermost rows of the table, for -k and k, are never used",
-                ),
-                Mutant(
-                    "last row unused",
-                    "last-row",
-                    "clamp(-limit, limit)",
-                    "clamp(-limit, limit - 1)",
-                    "offset k shares the vector of k - 1: the last row of the table, 2k, is never used",
-                ),
-                Mutant(
-                    "table unused",
-                    "no-position",
-                    "(content + position)",
-                    "(content + 0 * position)",
-                    "the table is not used",
-                ),
-                Mutant(
-                    "content forgotten",
-                    "no-content",
-                    "(content + position)",
-                    "(0 * content + position)",
-                    "the product of query and key is missing",
-                ),
-                Mutant(
-                    "unscaled",
-                    "unscaled",
-                    " / math.sqrt(D)",
-                    "",
-                    "the scores are not divided by the root of D",
-                ),
-                Mutant(
-                    "content scaled alone",
-                    "content-scaled",
-                    "(content + position) / math.sqrt(D)",
-                    "content / math.sqrt(D) + position",
-                    "both products are divided by the root of D, not the first alone",
-                ),
-                Mutant(
-                    "sign",
-                    "sign",
-                    "key_positions[None, :] - query_positions[:, None]",
-                    "query_positions[:, None] - key_positions[None, :]",
-                    "offsets have the wrong sign: the key's position less the query's",
-                ),
-                Mutant(
-                    "aligned at the start",
-                    "aligned-at-start",
-                    "torch.arange(S - T, S, device",
-                    "torch.arange(T, device",
-                    "queries are counted from 0 here; they are the last T of the S positions",
-                ),
-                Mutant(
-                    "row k forgotten",
-                    "not-shifted",
-                    "clamp(-limit, limit) + limit",
-                    "clamp(-limit, limit)",
-                    "a negative row number counts from the end of the table: row o + k belongs to offset o",
-                ),
-                Mutant("not clipped", "raised", "offsets.clamp(-limit, limit) + limit", "offsets + limit"),
-                Mutant(
-                    "wrapped",
-                    "wrapped",
-                    "offsets.clamp(-limit, limit) + limit",
-                    "(offsets + limit) % len(table)",
-                    "offsets beyond k wrap around to the other side; they should share the outermost vector",
-                ),
-                Mutant(
-                    "both sides alike",
-                    "one-side",
-                    "offsets.clamp(-limit, limit) + limit",
-                    "limit - offsets.abs().clamp(max=limit)",
-                    "keys before and after the query get the same vector: the sign of the offset counts",
-                ),
-                Mutant(
-                    "absolute",
-                    "absolute",
-                    "offsets.clamp(-limit, limit) + limit",
-                    "key_positions.clamp(max=2 * limit).expand(T, S)",
-                    "these vectors depend on the key's position, not on the offset",
-                ),
-                Mutant(
-                    "with the keys",
-                    "with-keys",
-                    '"btd,tsd->bts", queries, vectors',
-                    '"bsd,tsd->bts", keys, vectors',
-                    "the vectors meet the keys; they should meet the queries",
-                ),
-                Mutant("table detached", "grad", "= table[offsets", "= table.detach()[offsets"),
-                Mutant(
-                    "transposed",
-                    "shape",
-                    "(content + position) / math.sqrt(D)",
-                    "((content + position) / math.sqrt(D)).mT",
-                ),
-                Mutant("in double", "dtype", "content = queries @ keys.mT", "content = (queries @ keys.mT).double()"),
-                Mutant(
-                    "zero beyond k",
-                    "zero-beyond",
-                    "clamp(-limit, limit) + limit]",
-                    "clamp(-limit, limit) + limit] * (offsets.abs() <= limit)[..., None]",
-                    "offsets beyond k have no vector here; they should share the outermost ones",
-                ),
-                Mutant(
-                    "first row unused",
-                    "first-row",
-                    "clamp(-limit, limit)",
-                    "clamp(1 - limit, limit)",
-                    "offset -k shares the vector of 1 - k: row 0 of the table is never used",
-                ),
-                Mutant(
-                    "both sides like the right one",
-                    "one-side",
-                    "offsets.clamp(-limit, limit) + limit",
-                    "offsets.abs().clamp(max=limit) + limit",
-                    "keys before and after the query get the same vector: the sign of the offset counts",
-                ),
-                Mutant(
-                    "causal",
-                    "past-only",
-                    "clamp(-limit, limit)",
-                    "clamp(-limit, 0)",
-                    "keys after the query all get the vector of offset 0: nothing is causal here",
-                ),
-                Mutant(
-                    "one off",
-                    "one-off",
-                    "torch.arange(S - T, S, device",
-                    "torch.arange(S - T - 1, S - 1, device",
-                    "the queries stand one place too early: the last query stands where the last key stands",
-                ),
-                Mutant(
-                    "position scaled twice",
-                    "scaled-twice",
-                    "(content + position) / math.sqrt(D)",
-                    "(content + position / math.sqrt(D)) / math.sqrt(D)",
-                    "the second product is divided by the root of D twice",
-                ),
-                Mutant(
-                    "vectors in the queries, too",
-                    "in-both",
-                    'torch.einsum("btd,tsd->bts", queries, vectors)',
-                    'torch.einsum("btd,tsd->bts", queries, vectors)'
-                    ' + torch.einsum("btsd,tsd->bts", keys[:, None] + vectors, vectors)',
-                    "the vectors are added to the queries as well: add them to the keys alone",
-                ),
-                Mutant(
-                    "softmax",
-                    "softmax",
-                    "return (content + position) / math.sqrt(D)",
-                    "return torch.softmax((content + position) / math.sqrt(D), -1)",
-                    "these are weights; the scores are asked for, before any softmax",
-                ),
-                Mutant("keys detached", "grad", "queries @ keys.mT", "queries @ keys.detach().mT"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The table has $(2k+1)D$ parameters, whatever the length. A score depends on the two words and on the clipped offset,
 so what is learned about "the word before" holds at every position, and beyond the trained length nothing new is asked

@@ -108,6 +108,23 @@ def verify(t, answer):
             )
 
 
+MUTANTS = [
+    Mutant("itself", ("k * 10000 **", "0 * 10000 **")),  # identity
+    Mutant("ahead", ("k * 10000 **", "-k * 10000 **")),  # looks ahead
+    Mutant("ahead", ("torch.block_diag(*blocks)", "torch.block_diag(*blocks).mT")),  # transposed
+    Mutant("twice", ("k * 10000 **", "2 * k * 10000 **")),  # turned twice
+    Mutant("elsewhere", ("k * 10000 **", "180 / math.pi * k * 10000 **")),  # degrees
+    Mutant("elsewhere", ("/ D)  # (D / 2,)", "/ (2 * D))  # (D / 2,)")),  # exponent halved
+    Mutant("elsewhere", same_angle),
+    Mutant("not-the-offset", ("[-a.sin(), a.cos()]", "[a.sin(), -a.cos()]")),  # mirrored
+    Mutant("not-the-offset", in_halves),
+    Mutant("shape", ("torch.block_diag(*blocks)", "torch.block_diag(*blocks[:-1])")),  # one pair missing
+    Mutant("type", ("return torch.block_diag(*blocks)", "return blocks")),  # blocks in a list
+    Mutant("zero", ("torch.block_diag(*blocks)", "0 * torch.block_diag(*blocks)")),
+    Mutant("elsewhere", ("k * 10000 **", "k * 1000 **")),  # base 1000
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-06.1",
     doc=__doc__,
@@ -129,21 +146,7 @@ EXERCISE = Exercise(
             alternatives=[by_rotary, by_least_squares],
             min_checks=20,
             advice={"ahead": "Is a block transposed? sin(a + b) has plus, cos(a + b) has minus"},
-            mutants=[
-                Mutant("identity", "itself", "k * 10000 **", "0 * 10000 **"),
-                Mutant("looks ahead", "ahead", "k * 10000 **", "-k * 10000 **"),
-                Mutant("transposed", "ahead", "torch.block_diag(*blocks)", "torch.block_diag(*blocks).mT"),
-                Mutant("turned twice", "twice", "k * 10000 **", "2 * k * 10000 **"),
-                Mutant("degrees", "elsewhere", "k * 10000 **", "180 / math.pi * k * 10000 **"),
-                Mutant("exponent halved", "elsewhere", "/ D)  # (D / 2,)", "/ (2 * D))  # (D / 2,)"),
-                Mutant("one angle for all", "elsewhere", function=same_angle),
-                Mutant("mirrored", "not-the-offset", "[-a.sin(), a.cos()]", "[a.sin(), -a.cos()]"),
-                Mutant("sines first", "not-the-offset", function=in_halves),
-                Mutant("one pair missing", "shape", "torch.block_diag(*blocks)", "torch.block_diag(*blocks[:-1])"),
-                Mutant("blocks in a list", "type", "return torch.block_diag(*blocks)", "return blocks"),
-                Mutant("zero", "zero", "torch.block_diag(*blocks)", "0 * torch.block_diag(*blocks)"),
-                Mutant("base 1000", "elsewhere", "k * 10000 **", "k * 1000 **"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 With $\mathbf M \mathbf p_s = \mathbf p_{s+k}$ the score is $\mathbf p_i^\top \mathbf p_{s+k} = \sum_j
 \cos\bigl(\omega_j (s + k - i)\bigr)$. All cosines are one where $s = i - k$, and nowhere else, so there it is

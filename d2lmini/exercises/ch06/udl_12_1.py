@@ -69,6 +69,31 @@ def verify(t, answer):
         t.number(got_full, full, f"full {case}")
 
 
+MUTANTS = [
+    Mutant("one-of-three", ("3 * one", "one"), "this is one matrix with its biases: there are three"),
+    Mutant("no-biases", ("D * D + D  #", "D * D  #"), "the biases are missing"),
+    Mutant("per-token", ("3 * one", "3 * N * one"), "all tokens share the same matrices: N does not count"),
+    Mutant("one-bias", ("3 * one", "3 * D * D + D"), "queries, keys and values have biases of their own"),
+    Mutant("full-one-token", ("(D * N) * (D * N + 1)", "D * (D * N + 1)"), "all outputs of all tokens count, not those "
+        "of one token"),
+    Mutant("full-bias-per-feature", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + D"), "there is a bias for every output "
+        "number: each of the N tokens has D of them"),
+    Mutant("output-matrix", ("3 * one", "4 * one"), "this layer has no matrix after the mixing"),
+    Mutant("bias-a-weight", ("D * D + D  #", "D * D + 1  #"), "there is a bias for each of the D outputs, not one for "
+        "all"),
+    Mutant("pairs-once", ("N * N,", "N * (N + 1) // 2,"), "token 1 attending to 2 is not 2 attending to 1: count both"),
+    Mutant("without-itself", ("N * N,", "N * (N - 1),"), "a token attends to itself, too"),
+    Mutant("one-query", ("N * N,", "N,"), "this is the number for one query"),
+    Mutant("times-features", ("N * N,", "N * N * D,"), "an attention is one number for a pair, whatever D is"),
+    Mutant("full-no-biases", ("(D * N + 1)", "(D * N)"), "the biases are missing"),
+    Mutant("full-shared", ("(D * N) * (D * N + 1)", "one"), "this layer treats every token alike; the full one does "
+        "not"),
+    Mutant("full-bias-per-token", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + N"), "there is a bias for every output "
+        "number, not for every token"),
+    Mutant("shape", ('        "attentions": N * N,\n', "")),  # a field short
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.1",
     doc=__doc__,
@@ -85,114 +110,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_building_them],
             min_checks=16,
-            mutants=[
-                Mutant(
-                    "one of three",
-                    "one-of-three",
-                    "3 * one",
-                    "one",
-                    "this is one matrix with its biases: there are three",
-                ),
-                Mutant(
-                    "no biases",
-                    "no-biases",
-                    "D * D + D  #",
-                    "D * D  #",
-                    "the biases are missing",
-                ),
-                Mutant(
-                    "a layer a token",
-                    "per-token",
-                    "3 * one",
-                    "3 * N * one",
-                    "all tokens share the same matrices: N does not count",
-                ),
-                Mutant(
-                    "biases of one",
-                    "one-bias",
-                    "3 * one",
-                    "3 * D * D + D",
-                    "queries, keys and values have biases of their own",
-                ),
-                Mutant(
-                    "full for one token",
-                    "full-one-token",
-                    "(D * N) * (D * N + 1)",
-                    "D * (D * N + 1)",
-                    "all outputs of all tokens count, not those of one token",
-                ),
-                Mutant(
-                    "a bias a feature",
-                    "full-bias-per-feature",
-                    "(D * N) * (D * N + 1)",
-                    "(D * N) ** 2 + D",
-                    "there is a bias for every output number: each of the N tokens has D of them",
-                ),
-                Mutant(
-                    "output matrix",
-                    "output-matrix",
-                    "3 * one",
-                    "4 * one",
-                    "this layer has no matrix after the mixing",
-                ),
-                Mutant(
-                    "single bias",
-                    "bias-a-weight",
-                    "D * D + D  #",
-                    "D * D + 1  #",
-                    "there is a bias for each of the D outputs, not one for all",
-                ),
-                Mutant(
-                    "pairs once",
-                    "pairs-once",
-                    "N * N,",
-                    "N * (N + 1) // 2,",
-                    "token 1 attending to 2 is not 2 attending to 1: count both",
-                ),
-                Mutant(
-                    "without itself",
-                    "without-itself",
-                    "N * N,",
-                    "N * (N - 1),",
-                    "a token attends to itself, too",
-                ),
-                Mutant(
-                    "one query",
-                    "one-query",
-                    "N * N,",
-                    "N,",
-                    "this is the number for one query",
-                ),
-                Mutant(
-                    "times features",
-                    "times-features",
-                    "N * N,",
-                    "N * N * D,",
-                    "an attention is one number for a pair, whatever D is",
-                ),
-                Mutant(
-                    "full without biases",
-                    "full-no-biases",
-                    "(D * N + 1)",
-                    "(D * N)",
-                    "the biases are missing",
-                ),
-                Mutant(
-                    "full, shared",
-                    "full-shared",
-                    "(D * N) * (D * N + 1)",
-                    "one",
-                    "this layer treats every token alike; the full one does not",
-                ),
-                Mutant(
-                    "a bias a token",
-                    "full-bias-per-token",
-                    "(D * N) * (D * N + 1)",
-                    "(D * N) ** 2 + N",
-                    "there is a bias for every output number, not for every token",
-                ),
-                Mutant("a field short", "shape", '        "attentions": N * N,\n', ""),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Each of the three layers has $D^2$ weights and $D$ biases, so $3(D^2 + D)$ parameters, whatever the length. There are
 $N^2$ attentions; they cost memory and time, but are no parameters. The fully connected layer has $DN(DN+1)$.

@@ -127,6 +127,54 @@ def verify(t, answer):
                 t.that(not by_torch, "differentiated", message)
 
 
+MUTANTS = [
+    Mutant("no-denominator", ("A * (dA - (A * dA).sum(dim=-1, keepdim=True))", "A * dA"), "the denominator of the "
+        "softmax depends on the scores, too: a term is missing"),
+    Mutant("diagonal", ("A * (dA - (A * dA).sum(dim=-1, keepdim=True))", "A * (1 - A) * dA"), "only the diagonal of "
+        "the softmax's Jacobian is there: the weights of a row are coupled"),
+    Mutant("columns", ("(A * dA).sum(dim=-1, keepdim=True)", "(A * dA).sum(dim=0)"), "the sum in the softmax's "
+        "derivative runs over the keys of a query, along the row"),
+    Mutant("no-softmax", ("A * (dA - (A * dA).sum(dim=-1, keepdim=True))", "dA"), "the derivative of the softmax is "
+        "missing"),
+    Mutant("transposed-scores", ("dQ = dS @ K", "dQ = dS.mT @ K"), "rows and columns of the scores' gradient are "
+        "swapped: queries are the rows"),
+    Mutant("turned", ("(dA - (A * dA)", "-(dA - (A * dA)"), "the sign is turned"),
+    Mutant("scaled", ("Q @ K.mT, dim=-1) @ V", "Q @ K.mT / X.shape[-1] ** 0.5, dim=-1) @ V"),
+        "the scores of this exercise are not divided by the root of D"),
+    Mutant("scaled", ("A = torch.softmax(Q @ K.mT, dim=-1)",
+        "K = K / X.shape[-1] ** 0.5\n    A = torch.softmax(Q @ K.mT, dim=-1)"), "the scores of this exercise are not "
+        "divided by the root of D"),
+    Mutant("scaled", ("A = torch.softmax(Q @ K.mT, dim=-1)",
+        "A = torch.softmax(Q @ K.mT / X.shape[-1] ** 0.5, dim=-1)"), "the scores of this exercise are not divided by "
+        "the root of D"),
+    Mutant("weights-transposed", ("A.mT @ G", "A @ G"), "value s goes to all queries: the weights must be transposed "
+        "here"),
+    Mutant("no-weights", ("A.mT @ G", "G"), "the attention weights are missing between value and output"),
+    Mutant("matrix-transposed", ("X.mT @ d ", "d.mT @ X "), "the matrix is transposed: its rows belong to X"),
+    Mutant("mean", ("d.sum(dim=0)", "d.mean(dim=0)"), "a bias is added to every token: sum over the tokens, no mean"),
+    Mutant("shape", ("d.sum(dim=0)", "d.sum(dim=1)")),  # sum over features
+    Mutant("no-loss", ("torch.autograd.grad(Y, list(leaves.values()), G)",
+        "torch.autograd.grad(Y.sum(), list(leaves.values()))"), "this is the gradient of the sum of Y: hand G to "
+        "autograd as the gradient in Y"),
+    Mutant("over-queries", ("Q @ K.mT, dim=-1) @ V", "Q @ K.mT, dim=0) @ V"), "the softmax runs over the queries; it "
+        "runs over each row, the keys of a query"),
+    Mutant("differentiated", by_autograd_alone),
+    Mutant("not-differentiated", ("return left, right", "return right, right")),  # right twice
+    Mutant("shape", ("return left, right", "return (left,)")),  # one side
+    Mutant("whole-matrix", ("(A * dA).sum(dim=-1, keepdim=True)", "(A * dA).sum()"), "the sum in the softmax's "
+        "derivative runs along one row, not over the whole matrix"),
+    Mutant("plain-mean", ("(A * dA).sum(dim=-1, keepdim=True)", "dA.mean(dim=-1, keepdim=True)"),
+        "what is subtracted in the softmax's derivative is a mean weighted with A"),
+    Mutant("one-token", ("d.sum(dim=0)", "d[0]"), "this is the first token's: a bias is added to every token"),
+    Mutant("scaled", ("dS = A * ", "dS = X.shape[-1] ** -0.5 * A * "), "the scores of this exercise are not divided by "
+        "the root of D"),
+    Mutant("exchanged", ('("q", dQ), ("k", dK)', '("q", dK), ("k", dQ)'), "the gradients of queries and keys have "
+        "changed places"),
+    Mutant("no-biases", ('(X @ parameters[f"W_{part}"] + parameters[f"b_{part}"] for part in "qkv")',
+        '(X @ parameters[f"W_{part}"] for part in "qkv")'), "queries, keys and values are made without their biases"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.3",
     doc=__doc__,
@@ -150,159 +198,7 @@ EXERCISE = Exercise(
             alternatives=[token_by_token],
             min_checks=24,
             advice={"shape": "Each gradient has the shape of its parameter"},
-            mutants=[
-                Mutant(
-                    "denominator constant",
-                    "no-denominator",
-                    "A * (dA - (A * dA).sum(dim=-1, keepdim=True))",
-                    "A * dA",
-                    "the denominator of the softmax depends on the scores, too: a term is missing",
-                ),
-                Mutant(
-                    "diagonal only",
-                    "diagonal",
-                    "A * (dA - (A * dA).sum(dim=-1, keepdim=True))",
-                    "A * (1 - A) * dA",
-                    "only the diagonal of the softmax's Jacobian is there: the weights of a row are coupled",
-                ),
-                Mutant(
-                    "sum over queries",
-                    "columns",
-                    "(A * dA).sum(dim=-1, keepdim=True)",
-                    "(A * dA).sum(dim=0)",
-                    "the sum in the softmax's derivative runs over the keys of a query, along the row",
-                ),
-                Mutant(
-                    "softmax forgotten",
-                    "no-softmax",
-                    "A * (dA - (A * dA).sum(dim=-1, keepdim=True))",
-                    "dA",
-                    "the derivative of the softmax is missing",
-                ),
-                Mutant(
-                    "rows and columns",
-                    "transposed-scores",
-                    "dQ = dS @ K",
-                    "dQ = dS.mT @ K",
-                    "rows and columns of the scores' gradient are swapped: queries are the rows",
-                ),
-                Mutant(
-                    "sign",
-                    "turned",
-                    "(dA - (A * dA)",
-                    "-(dA - (A * dA)",
-                    "the sign is turned",
-                ),
-                Mutant(
-                    "scaled",
-                    "scaled",
-                    "Q @ K.mT, dim=-1) @ V",
-                    "Q @ K.mT / X.shape[-1] ** 0.5, dim=-1) @ V",
-                    "the scores of this exercise are not divided by the root of D",
-                ),
-                Mutant(
-                    "scaled in the formula",
-                    "scaled",
-                    "A = torch.softmax(Q @ K.mT, dim=-1)",
-                    "K = K / X.shape[-1] ** 0.5\n    A = torch.softmax(Q @ K.mT, dim=-1)",
-                    "the scores of this exercise are not divided by the root of D",
-                ),
-                Mutant(
-                    "weights scaled",
-                    "scaled",
-                    "A = torch.softmax(Q @ K.mT, dim=-1)",
-                    "A = torch.softmax(Q @ K.mT / X.shape[-1] ** 0.5, dim=-1)",
-                    "the scores of this exercise are not divided by the root of D",
-                ),
-                Mutant(
-                    "weights not transposed",
-                    "weights-transposed",
-                    "A.mT @ G",
-                    "A @ G",
-                    "value s goes to all queries: the weights must be transposed here",
-                ),
-                Mutant(
-                    "weights forgotten",
-                    "no-weights",
-                    "A.mT @ G",
-                    "G",
-                    "the attention weights are missing between value and output",
-                ),
-                Mutant(
-                    "matrix transposed",
-                    "matrix-transposed",
-                    "X.mT @ d ",
-                    "d.mT @ X ",
-                    "the matrix is transposed: its rows belong to X",
-                ),
-                Mutant(
-                    "mean over tokens",
-                    "mean",
-                    "d.sum(dim=0)",
-                    "d.mean(dim=0)",
-                    "a bias is added to every token: sum over the tokens, no mean",
-                ),
-                Mutant("sum over features", "shape", "d.sum(dim=0)", "d.sum(dim=1)"),
-                Mutant(
-                    "loss forgotten",
-                    "no-loss",
-                    "torch.autograd.grad(Y, list(leaves.values()), G)",
-                    "torch.autograd.grad(Y.sum(), list(leaves.values()))",
-                    "this is the gradient of the sum of Y: hand G to autograd as the gradient in Y",
-                ),
-                Mutant(
-                    "over queries",
-                    "over-queries",
-                    "Q @ K.mT, dim=-1) @ V",
-                    "Q @ K.mT, dim=0) @ V",
-                    "the softmax runs over the queries; it runs over each row, the keys of a query",
-                ),
-                Mutant("left twice", "differentiated", function=by_autograd_alone),
-                Mutant("right twice", "not-differentiated", "return left, right", "return right, right"),
-                Mutant("one side", "shape", "return left, right", "return (left,)"),
-                Mutant(
-                    "sum over the whole matrix",
-                    "whole-matrix",
-                    "(A * dA).sum(dim=-1, keepdim=True)",
-                    "(A * dA).sum()",
-                    "the sum in the softmax's derivative runs along one row, not over the whole matrix",
-                ),
-                Mutant(
-                    "plain mean",
-                    "plain-mean",
-                    "(A * dA).sum(dim=-1, keepdim=True)",
-                    "dA.mean(dim=-1, keepdim=True)",
-                    "what is subtracted in the softmax's derivative is a mean weighted with A",
-                ),
-                Mutant(
-                    "one token",
-                    "one-token",
-                    "d.sum(dim=0)",
-                    "d[0]",
-                    "this is the first token's: a bias is added to every token",
-                ),
-                Mutant(
-                    "gradient of the scores scaled",
-                    "scaled",
-                    "dS = A * ",
-                    "dS = X.shape[-1] ** -0.5 * A * ",
-                    "the scores of this exercise are not divided by the root of D",
-                ),
-                Mutant(
-                    "queries and keys exchanged",
-                    "exchanged",
-                    '("q", dQ), ("k", dK)',
-                    '("q", dK), ("k", dQ)',
-                    "the gradients of queries and keys have changed places",
-                ),
-                Mutant(
-                    "biases left out",
-                    "no-biases",
-                    '(X @ parameters[f"W_{part}"] + parameters[f"b_{part}"] for part in "qkv")',
-                    '(X @ parameters[f"W_{part}"] for part in "qkv")',
-                    "queries, keys and values are made without their biases",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Write $\mathbf A$ for the weights and $\mathbf S$ for the scores. Backwards through $\mathbf Y = \mathbf A \mathbf V$:
 

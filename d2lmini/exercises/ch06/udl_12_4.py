@@ -84,6 +84,49 @@ def _one(t, answer, N, D, order, case):
         t.same(value, want, f"the {name} {case}")
 
 
+MUTANTS = [
+    Mutant("invariant", ("right = P @ attend(X)", "right = attend(X)"), "this is Sa(X) itself: the claim would be "
+        "invariance, and it is false"),
+    Mutant("inverse", ("right = P @ attend(X)", "right = P.mT @ attend(X)"), "the outputs go back to their old places "
+        "here: is P transposed?"),
+    Mutant("inverse", ("left = attend(P @ X)", "left = attend(P.mT @ X)"), "shuffled by the inverse: is P transposed?"),
+    Mutant("not-shuffled", ("left = attend(P @ X)", "left = attend(X)"), "nothing is shuffled here"),
+    Mutant("both", ("right = P @ attend(X)", "right = P @ left"), "shuffled twice: once before the layer and once "
+        "after it"),
+    Mutant("raised", ("left = attend(P @ X)", "left = attend(X @ P)")),  # features shuffled
+    Mutant("unscaled", (" / math.sqrt(X.shape[-1])", ""), "the scores are not divided by the root of D"),
+    Mutant("over-queries", ("dim=-1", "dim=0"), "the weights sum to one over the queries, not over the keys"),
+    Mutant("swapped", ("queries @ keys.mT", "keys @ queries.mT"), "queries and keys have changed places"),
+    Mutant("no-values", ("tokens @ W_v", "tokens"), "the tokens themselves are mixed: where is W_v?"),
+    Mutant("positions-moved", ("attend(P @ X + E)", "attend(P @ (X + E))"), "no gap at all: E is to be added to the "
+        "tokens before the layer, and after P has moved them, for row i of E belongs to place i"),
+    Mutant("one-side", ("attend(X + E)", "attend(X)"), "positions are added on the left side only"),
+    Mutant("one-side", ("attend(P @ X + E)", "attend(P @ X)"), "positions are added on the right side only"),
+    Mutant("left-twice", ("return left, right, gap", "return left, left, gap"), "this is the left side again: compute "
+        "P Sa(X) for itself"),
+    Mutant("right-twice", ("return left, right, gap", "return right, right, gap"), "this is the right side: compute "
+        "Sa(P X) for itself"),
+    Mutant("turned", ("return left, right, gap", "return left, right, -gap"), "the sign is turned: left less right"),
+    Mutant("shape", ("return left, right, gap", "return left, right")),  # two results
+    Mutant("root-N", ("math.sqrt(X.shape[-1])", "math.sqrt(len(X))"), "the scores are divided by the root of N; it "
+        "should be that of D"),
+    Mutant("transposed", ("tokens @ W_q, tokens @ W_k, tokens @ W_v",
+        "tokens @ W_q.mT, tokens @ W_k.mT, tokens @ W_v.mT"), "the matrices are transposed: Q = X W_q"),
+    Mutant("gap-not-shuffled", ("- P @ attend(X + E)", "- attend(X + E)"), "what is subtracted is not shuffled: it is "
+        "P Sa(X + E)"),
+    Mutant("positions-late", ("attend(P @ X + E) - P @ attend(X + E)", "attend(P @ X) + E - P @ (attend(X) + E)"),
+        "the positions are added to the outputs; add them to the tokens"),
+    Mutant("positions-late", ("- P @ attend(X + E)", "- P @ (attend(X) + E)"), "the positions are added to the outputs "
+        "on the right; add them to the tokens"),
+    Mutant("positions-both", ("attend(P @ X + E) - P @ attend(X + E)", "attend(P @ X + P @ E) - P @ attend(X + P @ E)"),
+        "places keep their encoding: E is not shuffled"),
+    Mutant("absolute", ("return left, right, gap", "return left, right, gap.abs()"), "the gap has a sign: take no "
+        "absolute value"),
+    Mutant("gap-left", ("attend(P @ X + E) - P @ attend(X + E)", "attend(P @ X + E)"), "this is the left side alone: "
+        "subtract the right one"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.4",
     doc=__doc__,
@@ -107,172 +150,7 @@ compare with the model proof, and call `review("udl-12.4a", "agrees")`.
             answer=shuffled,
             verify=verify,
             alternatives=[by_indexing],
-            mutants=[
-                Mutant(
-                    "invariance",
-                    "invariant",
-                    "right = P @ attend(X)",
-                    "right = attend(X)",
-                    "this is Sa(X) itself: the claim would be invariance, and it is false",
-                ),
-                Mutant(
-                    "inverse on the right",
-                    "inverse",
-                    "right = P @ attend(X)",
-                    "right = P.mT @ attend(X)",
-                    "the outputs go back to their old places here: is P transposed?",
-                ),
-                Mutant(
-                    "inverse on the left",
-                    "inverse",
-                    "left = attend(P @ X)",
-                    "left = attend(P.mT @ X)",
-                    "shuffled by the inverse: is P transposed?",
-                ),
-                Mutant(
-                    "not shuffled",
-                    "not-shuffled",
-                    "left = attend(P @ X)",
-                    "left = attend(X)",
-                    "nothing is shuffled here",
-                ),
-                Mutant(
-                    "shuffled twice",
-                    "both",
-                    "right = P @ attend(X)",
-                    "right = P @ left",
-                    "shuffled twice: once before the layer and once after it",
-                ),
-                Mutant("features shuffled", "raised", "left = attend(P @ X)", "left = attend(X @ P)"),
-                Mutant(
-                    "unscaled",
-                    "unscaled",
-                    " / math.sqrt(X.shape[-1])",
-                    "",
-                    "the scores are not divided by the root of D",
-                ),
-                Mutant(
-                    "softmax over queries",
-                    "over-queries",
-                    "dim=-1",
-                    "dim=0",
-                    "the weights sum to one over the queries, not over the keys",
-                ),
-                Mutant(
-                    "queries and keys swapped",
-                    "swapped",
-                    "queries @ keys.mT",
-                    "keys @ queries.mT",
-                    "queries and keys have changed places",
-                ),
-                Mutant(
-                    "values forgotten",
-                    "no-values",
-                    "tokens @ W_v",
-                    "tokens",
-                    "the tokens themselves are mixed: where is W_v?",
-                ),
-                Mutant(
-                    "positions move along",
-                    "positions-moved",
-                    "attend(P @ X + E)",
-                    "attend(P @ (X + E))",
-                    "no gap at all: E is to be added to the tokens before the layer, and after P has moved "
-                    "them, for row i of E belongs to place i",
-                ),
-                Mutant(
-                    "positions on one side",
-                    "one-side",
-                    "attend(X + E)",
-                    "attend(X)",
-                    "positions are added on the left side only",
-                ),
-                Mutant(
-                    "positions on the right",
-                    "one-side",
-                    "attend(P @ X + E)",
-                    "attend(P @ X)",
-                    "positions are added on the right side only",
-                ),
-                Mutant(
-                    "left side twice",
-                    "left-twice",
-                    "return left, right, gap",
-                    "return left, left, gap",
-                    "this is the left side again: compute P Sa(X) for itself",
-                ),
-                Mutant(
-                    "right side twice",
-                    "right-twice",
-                    "return left, right, gap",
-                    "return right, right, gap",
-                    "this is the right side: compute Sa(P X) for itself",
-                ),
-                Mutant(
-                    "sign of the gap",
-                    "turned",
-                    "return left, right, gap",
-                    "return left, right, -gap",
-                    "the sign is turned: left less right",
-                ),
-                Mutant("two results", "shape", "return left, right, gap", "return left, right"),
-                Mutant(
-                    "root of N",
-                    "root-N",
-                    "math.sqrt(X.shape[-1])",
-                    "math.sqrt(len(X))",
-                    "the scores are divided by the root of N; it should be that of D",
-                ),
-                Mutant(
-                    "matrices transposed",
-                    "transposed",
-                    "tokens @ W_q, tokens @ W_k, tokens @ W_v",
-                    "tokens @ W_q.mT, tokens @ W_k.mT, tokens @ W_v.mT",
-                    "the matrices are transposed: Q = X W_q",
-                ),
-                Mutant(
-                    "places moved back",
-                    "gap-not-shuffled",
-                    "- P @ attend(X + E)",
-                    "- attend(X + E)",
-                    "what is subtracted is not shuffled: it is P Sa(X + E)",
-                ),
-                Mutant(
-                    "positions after the layer",
-                    "positions-late",
-                    "attend(P @ X + E) - P @ attend(X + E)",
-                    "attend(P @ X) + E - P @ (attend(X) + E)",
-                    "the positions are added to the outputs; add them to the tokens",
-                ),
-                Mutant(
-                    "positions late on the right",
-                    "positions-late",
-                    "- P @ attend(X + E)",
-                    "- P @ (attend(X) + E)",
-                    "the positions are added to the outputs on the right; add them to the tokens",
-                ),
-                Mutant(
-                    "positions moved on both sides",
-                    "positions-both",
-                    "attend(P @ X + E) - P @ attend(X + E)",
-                    "attend(P @ X + P @ E) - P @ attend(X + P @ E)",
-                    "places keep their encoding: E is not shuffled",
-                ),
-                Mutant(
-                    "absolute gap",
-                    "absolute",
-                    "return left, right, gap",
-                    "return left, right, gap.abs()",
-                    "the gap has a sign: take no absolute value",
-                ),
-                Mutant(
-                    "left side of the gap",
-                    "gap-left",
-                    "attend(P @ X + E) - P @ attend(X + E)",
-                    "attend(P @ X + E)",
-                    "this is the left side alone: subtract the right one",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Let $\mathbf S = \mathbf Q \mathbf K^\top/\sqrt D$ be the scores of $\mathbf X$. For $\mathbf P\mathbf X$ queries,
 keys and values are $\mathbf P\mathbf Q$, $\mathbf P\mathbf K$, $\mathbf P\mathbf V$, because the matrices act on each

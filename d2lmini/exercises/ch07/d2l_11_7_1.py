@@ -282,6 +282,35 @@ def _run(t, answer, depths, num_steps):
     return shares
 
 
+MUTANTS = [
+    Mutant("total", (".median().item()", ".sum().item()")),  # all steps together
+    Mutant("mean", (".median().item()", ".mean().item()")),
+    Mutant("fastest", (".median().item()", ".min().item()")),
+    Mutant("mean-of-rest", (".median().item()", "[1:].mean().item()")),  # mean of the rest
+    Mutant("last", (".median().item()", "[-1].item()")),
+    Mutant("unsorted", (".median().item()", "[num_steps // 2].item()")),  # middle of the unsorted
+    Mutant("forward-only", ("            optimizer.zero_grad()\n            loss.backward()\n            "
+        "optimizer.step()\n            times.append(clock() - start)\n", "            times.append(clock() - start)\n"
+        "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n")),
+    Mutant("no-optimiser", ("            optimizer.step()\n            times.append(clock() - start)\n",
+        "            times.append(clock() - start)\n            optimizer.step()\n")),  # optimiser not timed
+    Mutant("no-update", ("optimizer.step()", "pass")),  # no step of the optimiser
+    Mutant("uncleared", ("optimizer.zero_grad()", "pass")),  # gradients not cleared
+    Mutant("untrained", ("lr=0.01", "lr=1e-6")),  # tiny learning rate
+    Mutant("same-batch", ("tokens, targets = make_batch(64)",
+        "tokens, targets = (tokens, targets) if times else make_batch(64)")),  # one batch for all steps
+    Mutant("steps", ("range(num_steps)", "range(num_steps // 2)")),  # half of the steps
+    Mutant("not-eval", ("model.eval()", "pass")),  # training mode
+    Mutant("no-evaluation", ("make_batch(256)", "make_batch(64)")),  # judged on few
+    Mutant("error-rate", ("argmax(-1) == targets", "argmax(-1) != targets")),  # share of errors
+    Mutant("summed", (".float().mean().item()", ".float().sum().item()")),  # summed hits
+    Mutant("sequences", ("targets).float()", "targets).all(1).float()")),  # whole sequences
+    Mutant("models", ("make_model(depth)", "make_model(depths[0])")),  # one depth for all
+    Mutant("turned", ('"seconds": seconds', '"seconds": seconds[::-1]')),  # list turned
+    Mutant("shape", ('"accuracy": accuracy}', '"accuracy": accuracy[-1:]}')),  # one number
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.7.1",
     doc=__doc__,
@@ -300,46 +329,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[step_by_step],
             seconds=60.0,
-            mutants=[
-                Mutant("all steps together", "total", ".median().item()", ".sum().item()"),
-                Mutant("mean", "mean", ".median().item()", ".mean().item()"),
-                Mutant("fastest", "fastest", ".median().item()", ".min().item()"),
-                Mutant("mean of the rest", "mean-of-rest", ".median().item()", "[1:].mean().item()"),
-                Mutant("last", "last", ".median().item()", "[-1].item()"),
-                Mutant("middle of the unsorted", "unsorted", ".median().item()", "[num_steps // 2].item()"),
-                Mutant(
-                    "forward only",
-                    "forward-only",
-                    "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n"
-                    "            times.append(clock() - start)\n",
-                    "            times.append(clock() - start)\n"
-                    "            optimizer.zero_grad()\n            loss.backward()\n            optimizer.step()\n",
-                ),
-                Mutant(
-                    "optimiser not timed",
-                    "no-optimiser",
-                    "            optimizer.step()\n            times.append(clock() - start)\n",
-                    "            times.append(clock() - start)\n            optimizer.step()\n",
-                ),
-                Mutant("no step of the optimiser", "no-update", "optimizer.step()", "pass"),
-                Mutant("gradients not cleared", "uncleared", "optimizer.zero_grad()", "pass"),
-                Mutant("tiny learning rate", "untrained", "lr=0.01", "lr=1e-6"),
-                Mutant(
-                    "one batch for all steps",
-                    "same-batch",
-                    "tokens, targets = make_batch(64)",
-                    "tokens, targets = (tokens, targets) if times else make_batch(64)",
-                ),
-                Mutant("half of the steps", "steps", "range(num_steps)", "range(num_steps // 2)"),
-                Mutant("training mode", "not-eval", "model.eval()", "pass"),
-                Mutant("judged on few", "no-evaluation", "make_batch(256)", "make_batch(64)"),
-                Mutant("share of errors", "error-rate", "argmax(-1) == targets", "argmax(-1) != targets"),
-                Mutant("summed hits", "summed", ".float().mean().item()", ".float().sum().item()"),
-                Mutant("whole sequences", "sequences", "targets).float()", "targets).all(1).float()"),
-                Mutant("one depth for all", "models", "make_model(depth)", "make_model(depths[0])"),
-                Mutant("list turned", "turned", '"seconds": seconds', '"seconds": seconds[::-1]'),
-                Mutant("one number", "shape", '"accuracy": accuracy}', '"accuracy": accuracy[-1:]}'),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Time grows as $a + bL$: each of the L blocks does the same work, forward and backward, and $a$ is what is outside of
 them. Memory for the activations does likewise. So depth has a plain price.

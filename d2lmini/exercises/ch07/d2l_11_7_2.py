@@ -173,6 +173,44 @@ def _scores(queries, keys, W_q, W_k, w_v):
     return torch.stack(rows).unflatten(0, queries.shape[:2])
 
 
+MUTANTS = [
+    Mutant("no-tanh", ("torch.tanh(q.unsqueeze(2) + k.unsqueeze(1))", "q.unsqueeze(2) + k.unsqueeze(1)"),
+        "without tanh the score is a sum of one number for the query and one for the key, and the softmax over keys no "
+        "longer knows the query"),
+    Mutant("relu", ("torch.tanh(", "torch.relu("), "this is ReLU; the formula has tanh"),
+    Mutant("product", ("q.unsqueeze(2) + k", "q.unsqueeze(2) * k"), "query and key are added in the formula, and "
+        "multiplied in your code"),
+    Mutant("axes", ("q.unsqueeze(2) + k.unsqueeze(1)", "q.unsqueeze(1) + k.unsqueeze(2)"), "rows are keys and columns "
+        "queries: swap what you unsqueeze"),
+    Mutant("swapped", ("queries @ W_q.T, keys @ W_k.T  #", "queries @ W_k.T, keys @ W_q.T  #"),
+        "W_q belongs to the queries and W_k to the keys"),
+    Mutant("transposed", ("queries @ W_q.T, keys @ W_k.T  #", "queries @ W_q, keys @ W_k  #"),
+        "the matrices are applied transposed: it is `queries @ W_q.T`"),
+    Mutant("not-projected", ("queries @ W_q.T, keys @ W_k.T  #", "queries, keys  #"), "W_q and W_k are not used"),
+    Mutant("scaled", ("features @ w_v", "features @ w_v / math.sqrt(W_q.shape[0])"), "additive scores are not divided "
+        "by sqrt(h): the formula has no such factor"),
+    Mutant("dot", ('["scores"].append(additive())', '["scores"].append(dot())'), "these are the dot-product scores"),
+    # memory upside down
+    Mutant("upside-down", ("largest(additive) / largest(dot)", "largest(dot) / largest(additive)")),
+    # memory as a difference
+    Mutant("difference", ("largest(additive) / largest(dot)", "largest(additive) - largest(dot)")),
+    Mutant("not-a-ratio", (" / largest(dot)", "")),  # memory of one
+    Mutant("values-softmax", ("return features @ w_v  #", "return (features @ w_v).softmax(-1)  #"),
+        "these are weights: the scores are what goes into the softmax"),
+    # dot product not projected
+    Mutant("other-scores", ("q, k = queries @ W_q.T, keys @ W_k.T\n", "q, k = queries, keys\n")),
+    Mutant("other-scores", ("return q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])",
+        "return torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]), -1)")),  # dot product with softmax
+    Mutant("not-measured", ("largest(additive) / largest(dot)", "float(w_v.numel())")),  # memory by formula
+    Mutant("time", (".median().item()", ".mean().item()")),  # mean time
+    Mutant("no-clock", ("range(7)", "range(1)")),  # timed once
+    Mutant("time-turned", ("slow / fast", "fast / slow")),  # time upside down
+    Mutant("time-turned", ("slow / fast", "slow - fast")),  # time as a difference
+    Mutant("time", ("slow / fast", "slow * 1e9")),  # time of one
+    Mutant("shape", ("return result", 'return {**result, "time": result["time"][-1:]}')),  # one number
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.7.2",
     doc=__doc__,
@@ -248,105 +286,7 @@ print(found["time"], found["memory"])
             verify=verify,
             alternatives=[with_the_module],
             seconds=30.0,
-            mutants=[
-                Mutant(
-                    "no tanh",
-                    "no-tanh",
-                    "torch.tanh(q.unsqueeze(2) + k.unsqueeze(1))",
-                    "q.unsqueeze(2) + k.unsqueeze(1)",
-                    "without tanh the score is a sum of one number for the query and one for the key, and the softmax "
-                    "over keys no longer knows the query",
-                ),
-                Mutant("ReLU", "relu", "torch.tanh(", "torch.relu(", "this is ReLU; the formula has tanh"),
-                Mutant(
-                    "product",
-                    "product",
-                    "q.unsqueeze(2) + k",
-                    "q.unsqueeze(2) * k",
-                    "query and key are added in the formula, and multiplied in your code",
-                ),
-                Mutant(
-                    "axes swapped",
-                    "axes",
-                    "q.unsqueeze(2) + k.unsqueeze(1)",
-                    "q.unsqueeze(1) + k.unsqueeze(2)",
-                    "rows are keys and columns queries: swap what you unsqueeze",
-                ),
-                Mutant(
-                    "matrices swapped",
-                    "swapped",
-                    "queries @ W_q.T, keys @ W_k.T  #",
-                    "queries @ W_k.T, keys @ W_q.T  #",
-                    "W_q belongs to the queries and W_k to the keys",
-                ),
-                Mutant(
-                    "not transposed",
-                    "transposed",
-                    "queries @ W_q.T, keys @ W_k.T  #",
-                    "queries @ W_q, keys @ W_k  #",
-                    "the matrices are applied transposed: it is `queries @ W_q.T`",
-                ),
-                Mutant(
-                    "not projected",
-                    "not-projected",
-                    "queries @ W_q.T, keys @ W_k.T  #",
-                    "queries, keys  #",
-                    "W_q and W_k are not used",
-                ),
-                Mutant(
-                    "scaled",
-                    "scaled",
-                    "features @ w_v",
-                    "features @ w_v / math.sqrt(W_q.shape[0])",
-                    "additive scores are not divided by sqrt(h): the formula has no such factor",
-                ),
-                Mutant(
-                    "dot product only",
-                    "dot",
-                    '["scores"].append(additive())',
-                    '["scores"].append(dot())',
-                    "these are the dot-product scores",
-                ),
-                Mutant(
-                    "memory upside down",
-                    "upside-down",
-                    "largest(additive) / largest(dot)",
-                    "largest(dot) / largest(additive)",
-                ),
-                Mutant(
-                    "memory as a difference",
-                    "difference",
-                    "largest(additive) / largest(dot)",
-                    "largest(additive) - largest(dot)",
-                ),
-                Mutant("memory of one", "not-a-ratio", " / largest(dot)", ""),
-                Mutant(
-                    "softmax of scores",
-                    "values-softmax",
-                    "return features @ w_v  #",
-                    "return (features @ w_v).softmax(-1)  #",
-                    "these are weights: the scores are what goes into the softmax",
-                ),
-                Mutant(
-                    "dot product not projected",
-                    "other-scores",
-                    "q, k = queries @ W_q.T, keys @ W_k.T\n",
-                    "q, k = queries, keys\n",
-                ),
-                Mutant(
-                    "dot product with softmax",
-                    "other-scores",
-                    "return q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])",
-                    "return torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]), -1)",
-                ),
-                Mutant("memory by formula", "not-measured", "largest(additive) / largest(dot)", "float(w_v.numel())"),
-                Mutant("mean time", "time", ".median().item()", ".mean().item()"),
-                Mutant("timed once", "no-clock", "range(7)", "range(1)"),
-                Mutant("time upside down", "time-turned", "slow / fast", "fast / slow"),
-                Mutant("time as a difference", "time-turned", "slow / fast", "slow - fast"),
-                Mutant("time of one", "time", "slow / fast", "slow * 1e9"),
-                Mutant("one number", "shape", "return result", 'return {**result, "time": result["time"][-1:]}'),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Memory: the features hold h numbers for each pair, the scores one. The ratio is h, at every length; both grow with the
 square of T. At batch 128, 64 tokens and 256 features, the features alone are 512 MiB, in *each* layer, and the

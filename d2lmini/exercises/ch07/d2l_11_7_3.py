@@ -312,6 +312,40 @@ def _moved(a, b, least=3e-5):
     return (a - b).detach().abs().amax(-1) > least * b.detach().abs().max()
 
 
+MUTANTS = [
+    Mutant("leak-training", ("blk(X, mask=mask)", "blk(X)")),  # no mask
+    # mask in training only
+    Mutant("leak-evaluation", ("blk(X, mask=mask)", "blk(X, mask=mask if self.training else None)")),
+    # mask in evaluation only
+    Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=None if self.training else mask)")),
+    Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=~mask)")),  # polarity
+    Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=mask.T)")),  # transposed
+    Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=torch.ones_like(mask).tril(1))")),  # one ahead
+    Mutant("no-context", ("blk(X, mask=mask)", "blk(X, mask=torch.eye(len(mask)).bool())")),  # only itself
+    Mutant("blind", ("self.embedding(tokens)", "self.embedding(F.pad(tokens, (1, -1)))")),  # shifted once more
+    Mutant("no-positions", ("self.positions(self.embedding(tokens) * math.sqrt(self.num_hiddens))",
+        "self.embedding(tokens)")),
+    Mutant("not-logits", ("return self.dense(X)", "return self.dense(X).softmax(-1)")),  # probabilities
+    Mutant("shape", ("return self.dense(X)", "return self.dense(X[:, -1])")),  # last position only
+    Mutant("window", ("blk(X, mask=mask)", "blk(X, mask=mask.triu(-40))")),  # a window
+    Mutant("heads", ("ffn_num_hiddens, num_heads)", "ffn_num_hiddens, 1)")),  # one head
+    # a network of h
+    Mutant("ffn", ("num_hiddens, ffn_num_hiddens, num_heads)", "num_hiddens, num_hiddens, num_heads)")),
+    Mutant("blocks", ("range(num_blks)", "range(1)")),  # one block
+    # mean of the text
+    Mutant("leak-training", ("return self.dense(X)", "return self.dense(X + X.mean(1, keepdim=True))")),
+    # centred over the batch
+    Mutant("batch", ("return self.dense(X)", "return self.dense(X - X.mean(0, keepdim=True))")),
+    Mutant("length", ("        mask =", "        X = X + tokens.shape[1]\n        mask =")),  # position from the end
+    Mutant("dropout", ("num_heads) for _", "num_heads, 0.1) for _")),
+    Mutant("forgets", Recurrent),
+    Mutant("forgets", partial(Recurrent, kind=nn.LSTM)),
+    Mutant("forgets", Convolutional),
+    Mutant("no-attention", Averaging),
+    Mutant("grad", ("for blk in self.blks:", "X = X.detach()\n        for blk in self.blks:")),  # detached
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.7.3",
     doc=__doc__,
@@ -374,69 +408,7 @@ recurrence or a convolution is a language model, too, but not the one that is as
             alternatives=[WithLengths, WithTorch, WithSmallWeights],
             min_checks=40,
             seconds=30.0,
-            mutants=[
-                Mutant("no mask", "leak-training", "blk(X, mask=mask)", "blk(X)"),
-                Mutant(
-                    "mask in training only",
-                    "leak-evaluation",
-                    "blk(X, mask=mask)",
-                    "blk(X, mask=mask if self.training else None)",
-                ),
-                Mutant(
-                    "mask in evaluation only",
-                    "leak-training",
-                    "blk(X, mask=mask)",
-                    "blk(X, mask=None if self.training else mask)",
-                ),
-                Mutant("polarity", "leak-training", "blk(X, mask=mask)", "blk(X, mask=~mask)"),
-                Mutant("transposed", "leak-training", "blk(X, mask=mask)", "blk(X, mask=mask.T)"),
-                Mutant("one ahead", "leak-training", "blk(X, mask=mask)", "blk(X, mask=torch.ones_like(mask).tril(1))"),
-                Mutant("only itself", "no-context", "blk(X, mask=mask)", "blk(X, mask=torch.eye(len(mask)).bool())"),
-                Mutant(
-                    "shifted once more", "blind", "self.embedding(tokens)", "self.embedding(F.pad(tokens, (1, -1)))"
-                ),
-                Mutant(
-                    "no positions",
-                    "no-positions",
-                    "self.positions(self.embedding(tokens) * math.sqrt(self.num_hiddens))",
-                    "self.embedding(tokens)",
-                ),
-                Mutant("probabilities", "not-logits", "return self.dense(X)", "return self.dense(X).softmax(-1)"),
-                Mutant("last position only", "shape", "return self.dense(X)", "return self.dense(X[:, -1])"),
-                Mutant("a window", "window", "blk(X, mask=mask)", "blk(X, mask=mask.triu(-40))"),
-                Mutant("one head", "heads", "ffn_num_hiddens, num_heads)", "ffn_num_hiddens, 1)"),
-                Mutant(
-                    "a network of h",
-                    "ffn",
-                    "num_hiddens, ffn_num_hiddens, num_heads)",
-                    "num_hiddens, num_hiddens, num_heads)",
-                ),
-                Mutant("one block", "blocks", "range(num_blks)", "range(1)"),
-                Mutant(
-                    "mean of the text",
-                    "leak-training",
-                    "return self.dense(X)",
-                    "return self.dense(X + X.mean(1, keepdim=True))",
-                ),
-                Mutant(
-                    "centred over the batch",
-                    "batch",
-                    "return self.dense(X)",
-                    "return self.dense(X - X.mean(0, keepdim=True))",
-                ),
-                Mutant(
-                    "position from the end",
-                    "length",
-                    "        mask =",
-                    "        X = X + tokens.shape[1]\n        mask =",
-                ),
-                Mutant("dropout", "dropout", "num_heads) for _", "num_heads, 0.1) for _"),
-                Mutant("a GRU", "forgets", function=Recurrent),
-                Mutant("an LSTM", "forgets", function=partial(Recurrent, kind=nn.LSTM)),
-                Mutant("a convolution", "forgets", function=Convolutional),
-                Mutant("averages", "no-attention", function=Averaging),
-                Mutant("detached", "grad", "for blk in self.blks:", "X = X.detach()\n        for blk in self.blks:"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The encoder's block with a causal mask *is* the decoder's block without cross-attention: GPT is a stack of these. The
 only thing that makes it a language model is the mask, and so the mask is what one tests. Three tests are worth

@@ -105,6 +105,42 @@ def verify(t, answer):
             t.number(got, want, f"{name} {case}", rtol=1e-3 if name == "peak_plain" else 1e-9)
 
 
+MUTANTS = [
+    Mutant("one-head", ("square = B * H * T * T", "square = B * T * T"), "every head has its own (T, T) weights"),
+    Mutant("scores-kept", ("(3 * ends + square)", "(3 * ends + 2 * square)"), "the scores are not kept: the derivative "
+        "of a softmax needs its result alone"),
+    Mutant("output-kept", ("(3 * ends + square)", "(4 * ends + square)"), "the output is not kept: no derivative in "
+        "here needs it"),
+    Mutant("all-kept", ("(3 * ends + square)", "(4 * ends + 2 * square)"), "scores and output are not kept: no "
+        "derivative in here needs them"),
+    Mutant("weights-only", ("(3 * ends + square)", "square"), "queries, keys and values are kept too: the products "
+        "need their factors"),
+    Mutant("no-weights", ("(3 * ends + square)", "3 * ends"), "the weights are kept: this is what grows with the "
+        "square of T"),
+    Mutant("heads-twice", ("ends = B * T * h", "ends = B * T * h * H"), "h counts the features of all heads together"),
+    Mutant("numbers", ("itemsize * (3", "(3"), "these are numbers, not bytes"),
+    Mutant("numbers", ("itemsize * (4", "(4"), "these are numbers, not bytes"),
+    Mutant("numbers", ("itemsize * 2", "2"), "these are numbers, not bytes"),
+    Mutant("no-output", ("4 * ends + B * H * T", "3 * ends + B * H * T"), "the fused kernel keeps its output too"),
+    Mutant("no-logarithm", ("4 * ends + B * H * T", "4 * ends"), "one number for each query and head is missing"),
+    Mutant("log-one-head", ("4 * ends + B * H * T", "4 * ends + B * T"), "each head has its own sums of exponentials"),
+    Mutant("two-numbers", ("4 * ends + B * H * T", "4 * ends + 2 * B * H * T"), "maximum and sum are kept as one "
+        "number, the logarithm of the sum of exponentials"),
+    Mutant("not-fused", ("(4 * ends + B * H * T)", "(3 * ends + square)"), "the fused kernel keeps no weights"),
+    Mutant("one-square", ("itemsize * 2 * square", "itemsize * square"), "while the softmax runs, its input and its "
+        "result exist both"),
+    Mutant("three-squares", ("itemsize * 2 * square", "itemsize * 3 * square"), "scores and weights are two, and the "
+        "softmax needs no third"),
+    Mutant("with-output", ("itemsize * 2 * square", "itemsize * (2 * square + ends)"), "the output does not exist yet "
+        "when scores and weights do; when it is made, the scores are gone"),
+    Mutant("late-peak", ("itemsize * 2 * square", "itemsize * (square + ends)"), "this is what is held at the end; "
+        "before, in the softmax, it is more"),
+    Mutant("with-inputs", ("itemsize * 2 * square", "itemsize * (2 * square + 3 * ends)"), "queries, keys and values "
+        "do not count here"),
+    Mutant("shape", ('        "kept_plain": itemsize * (3 * ends + square),\n', "")),  # a field short
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.7.4",
     doc=__doc__,
@@ -129,131 +165,7 @@ three on tensors.
             alternatives=[per_head],
             min_checks=16,
             seconds=30.0,
-            mutants=[
-                Mutant(
-                    "one head",
-                    "one-head",
-                    "square = B * H * T * T",
-                    "square = B * T * T",
-                    "every head has its own (T, T) weights",
-                ),
-                Mutant(
-                    "scores kept",
-                    "scores-kept",
-                    "(3 * ends + square)",
-                    "(3 * ends + 2 * square)",
-                    "the scores are not kept: the derivative of a softmax needs its result alone",
-                ),
-                Mutant(
-                    "output kept",
-                    "output-kept",
-                    "(3 * ends + square)",
-                    "(4 * ends + square)",
-                    "the output is not kept: no derivative in here needs it",
-                ),
-                Mutant(
-                    "all kept",
-                    "all-kept",
-                    "(3 * ends + square)",
-                    "(4 * ends + 2 * square)",
-                    "scores and output are not kept: no derivative in here needs them",
-                ),
-                Mutant(
-                    "weights only",
-                    "weights-only",
-                    "(3 * ends + square)",
-                    "square",
-                    "queries, keys and values are kept too: the products need their factors",
-                ),
-                Mutant(
-                    "no weights",
-                    "no-weights",
-                    "(3 * ends + square)",
-                    "3 * ends",
-                    "the weights are kept: this is what grows with the square of T",
-                ),
-                Mutant(
-                    "h a head",
-                    "heads-twice",
-                    "ends = B * T * h",
-                    "ends = B * T * h * H",
-                    "h counts the features of all heads together",
-                ),
-                Mutant("numbers", "numbers", "itemsize * (3", "(3", "these are numbers, not bytes"),
-                Mutant("numbers in the fused form", "numbers", "itemsize * (4", "(4", "these are numbers, not bytes"),
-                Mutant("numbers at the peak", "numbers", "itemsize * 2", "2", "these are numbers, not bytes"),
-                Mutant(
-                    "fused without output",
-                    "no-output",
-                    "4 * ends + B * H * T",
-                    "3 * ends + B * H * T",
-                    "the fused kernel keeps its output too",
-                ),
-                Mutant(
-                    "no logarithm",
-                    "no-logarithm",
-                    "4 * ends + B * H * T",
-                    "4 * ends",
-                    "one number for each query and head is missing",
-                ),
-                Mutant(
-                    "logarithm of one head",
-                    "log-one-head",
-                    "4 * ends + B * H * T",
-                    "4 * ends + B * T",
-                    "each head has its own sums of exponentials",
-                ),
-                Mutant(
-                    "maximum and sum",
-                    "two-numbers",
-                    "4 * ends + B * H * T",
-                    "4 * ends + 2 * B * H * T",
-                    "maximum and sum are kept as one number, the logarithm of the sum of exponentials",
-                ),
-                Mutant(
-                    "fused as plain",
-                    "not-fused",
-                    "(4 * ends + B * H * T)",
-                    "(3 * ends + square)",
-                    "the fused kernel keeps no weights",
-                ),
-                Mutant(
-                    "one square",
-                    "one-square",
-                    "itemsize * 2 * square",
-                    "itemsize * square",
-                    "while the softmax runs, its input and its result exist both",
-                ),
-                Mutant(
-                    "three squares",
-                    "three-squares",
-                    "itemsize * 2 * square",
-                    "itemsize * 3 * square",
-                    "scores and weights are two, and the softmax needs no third",
-                ),
-                Mutant(
-                    "output at the peak",
-                    "with-output",
-                    "itemsize * 2 * square",
-                    "itemsize * (2 * square + ends)",
-                    "the output does not exist yet when scores and weights do; when it is made, the scores are gone",
-                ),
-                Mutant(
-                    "weights and output",
-                    "late-peak",
-                    "itemsize * 2 * square",
-                    "itemsize * (square + ends)",
-                    "this is what is held at the end; before, in the softmax, it is more",
-                ),
-                Mutant(
-                    "inputs at the peak",
-                    "with-inputs",
-                    "itemsize * 2 * square",
-                    "itemsize * (2 * square + 3 * ends)",
-                    "queries, keys and values do not count here",
-                ),
-                Mutant("a field short", "shape", '        "kept_plain": itemsize * (3 * ends + square),\n', ""),
-            ],
+            mutants=MUTANTS,
             explanation="""
 Plain attention keeps $3BTh + BHT^2$ numbers, the fused kernel $4BTh + BHT$. Set the two parts of the first in
 proportion: the weights are $HT/(3h) = T/(3d)$ times the rest, d being the size of a head. With d = 64 they are the

@@ -208,6 +208,61 @@ def _reference(queries, keys, values):
     return powers @ values / powers.sum(-1, keepdim=True)
 
 
+MUTANTS = [
+    Mutant("no-rescaling", ("shrink = torch.exp(top - higher)", "shrink = 1"), "when the maximum rises, the sums of "
+        "earlier chunks must be multiplied by exp(old maximum - new)"),
+    Mutant("total-not-rescaled", ("total * shrink +", "total +"), "the weighted sum is brought up to date, the total "
+        "is not"),
+    Mutant("output-not-rescaled", ("output * shrink +", "output +"), "the total is brought up to date, the weighted "
+        "sum is not"),
+    Mutant("factor-turned", ("torch.exp(top - higher)", "torch.exp(higher - top).nan_to_num(posinf=0)"),
+        "the old sums are multiplied by exp(new maximum - old); it is exp(old maximum - new)"),
+    Mutant("own-maxima",
+        ("torch.maximum(top, scores.amax(dim=-1, keepdim=True))\n        shrink = torch.exp(top - higher)",
+        "scores.amax(dim=-1, keepdim=True)\n        shrink = 1"), "each chunk is relative to its own maximum: sums of "
+        "different chunks cannot be added so"),
+    Mutant("unscaled", (" / math.sqrt(queries.shape[-1])", ""), "the scores are not divided by sqrt(D)"),
+    Mutant("not-divided", ("return output / total", "return output"), "at the end the weighted sum must be divided by "
+        "the total"),
+    Mutant("divided-early", ("        top = higher\n    return output / total",
+        "        top, output = higher, output / total\n    return output"), "the weighted sum is divided in every "
+        "round: divide once, at the end"),
+    Mutant("remainder", ("range(0, keys.shape[1], chunk)", "range(0, max(keys.shape[1] - chunk + 1, 1), chunk)"),
+        "the last, shorter chunk is left out"),
+    Mutant("first-chunk", ("range(0, keys.shape[1], chunk)", "range(0, chunk, chunk)"), "this is the attention to the "
+        "first chunk alone"),
+    Mutant("last-chunk", partial(mixed, mix=lambda own: own[-1]), "this is the attention to the last chunk alone"),
+    Mutant("average", partial(mixed, mix=lambda own: own.mean(0)), "each chunk has its own softmax and they are "
+        "averaged: chunks with small scores count too much"),
+    Mutant("sum", partial(mixed, mix=lambda own: own.sum(0)), "each chunk has its own softmax and they are added up: "
+        "the weights sum to the number of chunks"),
+    # no maximum
+    Mutant("nonfinite", ("torch.maximum(top, scores.amax(dim=-1, keepdim=True))", "torch.zeros_like(top)")),
+    Mutant("nonfinite", ("new_full((*shape, 1), -math.inf)", "new_zeros(*shape, 1)")),  # maximum from zero
+    Mutant("nonfinite", ("scores.amax(dim=-1, keepdim=True)", "scores.amax()")),  # one maximum for all
+    Mutant("by-d", ("math.sqrt(queries.shape[-1])", "queries.shape[-1]"), "the scores are divided by D, not by its "
+        "root"),
+    Mutant("by-values", ("math.sqrt(queries.shape[-1])", "math.sqrt(values.shape[-1])"), "the scores are divided by "
+        "the root of E, the features of the values: it is that of D"),
+    Mutant("rescaled-late", ("total = total * shrink + powers.sum(dim=-1, keepdim=True)\n        output = output * "
+        "shrink + powers @ values[:, some]", "total = (total + powers.sum(dim=-1, keepdim=True)) * shrink\n        "
+        "output = (output + powers @ values[:, some]) * shrink"), "the new chunk is multiplied by the factor, too: "
+        "first bring the old sums up to date, then add"),
+    Mutant("chunk-ignored", ("    for start", "    chunk = 4\n    for start")),  # chunks of four
+    Mutant("memory", all_at_once),
+    Mutant("memory", chunks_of_softmax_kept),
+    Mutant("all-keys", chunks_of_queries),
+    Mutant("borrowed", borrowed),
+    Mutant("ready", borrowed_here),
+    Mutant("ready", borrowed_sums),
+    Mutant("shape", ("return output / total", "return (output / total).mT")),  # transposed
+    Mutant("grad", ("scaled = queries", "scaled = queries.detach()")),  # detached
+    Mutant("grad", ("powers @ values[:, some]", "powers @ values[:, some].detach()")),  # values detached
+    Mutant("dtype", ("return output / total", "return (output / total).double()")),  # in double
+    Mutant("mutates", ("scaled = queries / ", "scaled = queries.data.div_(2) / ")),  # in place
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.7.5",
     doc=__doc__,
@@ -233,141 +288,7 @@ EXERCISE = Exercise(
             alternatives=[with_logsumexp, in_two_passes],
             min_checks=14,
             seconds=30.0,
-            mutants=[
-                Mutant(
-                    "not rescaled",
-                    "no-rescaling",
-                    "shrink = torch.exp(top - higher)",
-                    "shrink = 1",
-                    "when the maximum rises, the sums of earlier chunks must be multiplied by exp(old maximum - new)",
-                ),
-                Mutant(
-                    "total not rescaled",
-                    "total-not-rescaled",
-                    "total * shrink +",
-                    "total +",
-                    "the weighted sum is brought up to date, the total is not",
-                ),
-                Mutant(
-                    "output not rescaled",
-                    "output-not-rescaled",
-                    "output * shrink +",
-                    "output +",
-                    "the total is brought up to date, the weighted sum is not",
-                ),
-                Mutant(
-                    "factor upside down",
-                    "factor-turned",
-                    "torch.exp(top - higher)",
-                    "torch.exp(higher - top).nan_to_num(posinf=0)",
-                    "the old sums are multiplied by exp(new maximum - old); it is exp(old maximum - new)",
-                ),
-                Mutant(
-                    "maximum of the chunk",
-                    "own-maxima",
-                    "torch.maximum(top, scores.amax(dim=-1, keepdim=True))\n        shrink = torch.exp(top - higher)",
-                    "scores.amax(dim=-1, keepdim=True)\n        shrink = 1",
-                    "each chunk is relative to its own maximum: sums of different chunks cannot be added so",
-                ),
-                Mutant(
-                    "unscaled",
-                    "unscaled",
-                    " / math.sqrt(queries.shape[-1])",
-                    "",
-                    "the scores are not divided by sqrt(D)",
-                ),
-                Mutant(
-                    "not divided",
-                    "not-divided",
-                    "return output / total",
-                    "return output",
-                    "at the end the weighted sum must be divided by the total",
-                ),
-                Mutant(
-                    "divided in the loop",
-                    "divided-early",
-                    "        top = higher\n    return output / total",
-                    "        top, output = higher, output / total\n    return output",
-                    "the weighted sum is divided in every round: divide once, at the end",
-                ),
-                Mutant(
-                    "remainder left out",
-                    "remainder",
-                    "range(0, keys.shape[1], chunk)",
-                    "range(0, max(keys.shape[1] - chunk + 1, 1), chunk)",
-                    "the last, shorter chunk is left out",
-                ),
-                Mutant(
-                    "first chunk alone",
-                    "first-chunk",
-                    "range(0, keys.shape[1], chunk)",
-                    "range(0, chunk, chunk)",
-                    "this is the attention to the first chunk alone",
-                ),
-                Mutant(
-                    "last chunk alone",
-                    "last-chunk",
-                    message="this is the attention to the last chunk alone",
-                    function=partial(mixed, mix=lambda own: own[-1]),
-                ),
-                Mutant(
-                    "average of chunks",
-                    "average",
-                    message="each chunk has its own softmax and they are averaged: chunks with small scores count too "
-                    "much",
-                    function=partial(mixed, mix=lambda own: own.mean(0)),
-                ),
-                Mutant(
-                    "sum of chunks",
-                    "sum",
-                    message="each chunk has its own softmax and they are added up: the weights sum to the number of "
-                    "chunks",
-                    function=partial(mixed, mix=lambda own: own.sum(0)),
-                ),
-                Mutant(
-                    "no maximum",
-                    "nonfinite",
-                    "torch.maximum(top, scores.amax(dim=-1, keepdim=True))",
-                    "torch.zeros_like(top)",
-                ),
-                Mutant("maximum from zero", "nonfinite", "new_full((*shape, 1), -math.inf)", "new_zeros(*shape, 1)"),
-                Mutant("one maximum for all", "nonfinite", "scores.amax(dim=-1, keepdim=True)", "scores.amax()"),
-                Mutant(
-                    "divided by D",
-                    "by-d",
-                    "math.sqrt(queries.shape[-1])",
-                    "queries.shape[-1]",
-                    "the scores are divided by D, not by its root",
-                ),
-                Mutant(
-                    "root of E",
-                    "by-values",
-                    "math.sqrt(queries.shape[-1])",
-                    "math.sqrt(values.shape[-1])",
-                    "the scores are divided by the root of E, the features of the values: it is that of D",
-                ),
-                Mutant(
-                    "rescaled too late",
-                    "rescaled-late",
-                    "total = total * shrink + powers.sum(dim=-1, keepdim=True)\n"
-                    "        output = output * shrink + powers @ values[:, some]",
-                    "total = (total + powers.sum(dim=-1, keepdim=True)) * shrink\n"
-                    "        output = (output + powers @ values[:, some]) * shrink",
-                    "the new chunk is multiplied by the factor, too: first bring the old sums up to date, then add",
-                ),
-                Mutant("chunks of four", "chunk-ignored", "    for start", "    chunk = 4\n    for start"),
-                Mutant("all at once", "memory", function=all_at_once),
-                Mutant("scores collected", "memory", function=chunks_of_softmax_kept),
-                Mutant("chunks of queries", "all-keys", function=chunks_of_queries),
-                Mutant("torch's kernel", "borrowed", function=borrowed),
-                Mutant("the package's tiles", "ready", function=borrowed_here),
-                Mutant("the package's sums", "ready", function=borrowed_sums),
-                Mutant("transposed", "shape", "return output / total", "return (output / total).mT"),
-                Mutant("detached", "grad", "scaled = queries", "scaled = queries.detach()"),
-                Mutant("values detached", "grad", "powers @ values[:, some]", "powers @ values[:, some].detach()"),
-                Mutant("in double", "dtype", "return output / total", "return (output / total).double()"),
-                Mutant("in place", "mutates", "scaled = queries / ", "scaled = queries.data.div_(2) / "),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The largest tensor is now (B, T, chunk): with S = 4,096 and chunks of 64, one sixty-fourth of the weights. The work is
 the same, and so is the result: nothing is approximated. Cut the queries into blocks as well, keep a block's sums in the

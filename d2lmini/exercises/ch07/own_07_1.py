@@ -219,6 +219,45 @@ def _intact(given, caches):
     return len(given[4]) == len(caches) and all(now is then for now, then in zip(given[4], caches, strict=True))
 
 
+MUTANTS = [
+    Mutant("leak-evaluation", as_given),
+    Mutant("leak-evaluation", repaired(position=True, state=True)),
+    Mutant("position", repaired(mask=True, state=True), "every word gets the encoding of a position counted from 0 "
+        "anew: how many are in the cache already?"),
+    Mutant("position", repaired(mask=True)),
+    Mutant("state", repaired(mask=True, position=True)),
+    Mutant("leak-training", ("mask=mask, cache", "mask=None, cache")),  # no mask at all
+    Mutant("position-ahead", ("offset=past)", "offset=past + 1 if past or num_new == 1 else 0)"), "every word gets the "
+        "encoding of the position after its own"),
+    Mutant("position-ahead", ("offset=past)", "offset=past + 1)"), "every word gets the encoding of the position after "
+        "its own"),
+    Mutant("position", ("offset=past)", "offset=0 if decoder.training else past)"), "in training mode every word gets "
+        "the encoding of a position counted from 0 anew"),
+    Mutant("unscaled", (" * math.sqrt(decoder.num_hiddens)", ""), "the embeddings are not multiplied by "
+        "sqrt(num_hiddens), as in the function that was given"),
+    # memory detached
+    Mutant("grad", ("blk.attention2(X, memory, memory", "blk.attention2(X, memory.detach(), memory.detach()")),
+    Mutant("mode", ("num_new, past =", "decoder.eval()\n    num_new, past =")),  # evaluation mode
+    Mutant("past-hidden", ("    grown = []", "    mask = mask & (torch.arange(mask.shape[1]) >= past)\n    grown = []"),
+        "new words see one another and nothing of the past: all of what is in the cache may be seen"),
+    Mutant("mask-offset", ("d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
+        "torch.ones(num_new, past + num_new).tril().bool()"), "the mask begins at the first key, as if there were no "
+        "past: a new word may see all of the past, and the new words up to itself"),
+    Mutant("mask-offset", ("d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
+        "torch.ones(num_new, past + num_new).tril().bool() if num_new > 1 else None"), "the mask begins at the first "
+        "key, as if there were no past: a new word may see all of the past, and the new words up to itself"),
+    Mutant("mask-past", ("d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
+        "None if past else d2l.causal_mask(num_new)"), "several new words after a past see one another's future: the "
+        "mask is needed then, too"),
+    Mutant("cache", ("return decoder.dense(X), grown", "return decoder.dense(X), list(caches)")),  # caches forgotten
+    Mutant("cache", ("grown.append(cache)", "grown.append(caches[0])")),  # one cache for all
+    Mutant("padding", ("mask=memory_mask", "mask=None"), "words of the source that are padding count: `memory_mask` "
+        "must reach `attention2`"),
+    Mutant("type", ("return decoder.dense(X), grown", "return decoder.dense(X)")),  # logits alone
+    Mutant("shape", ("return decoder.dense(X), grown", "return decoder.dense(X[:, -1]), grown")),  # last word only
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-07.1",
     doc=__doc__,
@@ -246,103 +285,7 @@ EXERCISE = Exercise(
             alternatives=[with_the_blocks, word_by_word, repaired(mask=True, position=True, state=True)],
             min_checks=40,
             seconds=30.0,
-            mutants=[
-                Mutant("as given", "leak-evaluation", function=as_given),
-                Mutant("mask not repaired", "leak-evaluation", function=repaired(position=True, state=True)),
-                Mutant(
-                    "position not repaired",
-                    "position",
-                    message="every word gets the encoding of a position counted from 0 anew: how many are in the cache "
-                    "already?",
-                    function=repaired(mask=True, state=True),
-                ),
-                Mutant("mask alone repaired", "position", function=repaired(mask=True)),
-                Mutant("state not repaired", "state", function=repaired(mask=True, position=True)),
-                Mutant("no mask at all", "leak-training", "mask=mask, cache", "mask=None, cache"),
-                Mutant(
-                    "one position too far",
-                    "position-ahead",
-                    "offset=past)",
-                    "offset=past + 1 if past or num_new == 1 else 0)",
-                    "every word gets the encoding of the position after its own",
-                ),
-                Mutant(
-                    "always one position too far",
-                    "position-ahead",
-                    "offset=past)",
-                    "offset=past + 1)",
-                    "every word gets the encoding of the position after its own",
-                ),
-                Mutant(
-                    "position in evaluation only",
-                    "position",
-                    "offset=past)",
-                    "offset=0 if decoder.training else past)",
-                    "in training mode every word gets the encoding of a position counted from 0 anew",
-                ),
-                Mutant(
-                    "embedding not scaled",
-                    "unscaled",
-                    " * math.sqrt(decoder.num_hiddens)",
-                    "",
-                    "the embeddings are not multiplied by sqrt(num_hiddens), as in the function that was given",
-                ),
-                Mutant(
-                    "memory detached",
-                    "grad",
-                    "blk.attention2(X, memory, memory",
-                    "blk.attention2(X, memory.detach(), memory.detach()",
-                ),
-                Mutant("evaluation mode", "mode", "num_new, past =", "decoder.eval()\n    num_new, past ="),
-                Mutant(
-                    "past hidden",
-                    "past-hidden",
-                    "    grown = []",
-                    "    mask = mask & (torch.arange(mask.shape[1]) >= past)\n    grown = []",
-                    "new words see one another and nothing of the past: all of what is in the cache may be seen",
-                ),
-                Mutant(
-                    "mask from the start",
-                    "mask-offset",
-                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
-                    "torch.ones(num_new, past + num_new).tril().bool()",
-                    "the mask begins at the first key, as if there were no past: a new word may see all of the past, "
-                    "and the new words up to itself",
-                ),
-                Mutant(
-                    "mask from the start, single words right",
-                    "mask-offset",
-                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
-                    "torch.ones(num_new, past + num_new).tril().bool() if num_new > 1 else None",
-                    "the mask begins at the first key, as if there were no past: a new word may see all of the past, "
-                    "and the new words up to itself",
-                ),
-                Mutant(
-                    "no mask after a past",
-                    "mask-past",
-                    "d2l.causal_mask(num_new, past + num_new, device=tokens.device)",
-                    "None if past else d2l.causal_mask(num_new)",
-                    "several new words after a past see one another's future: the mask is needed then, too",
-                ),
-                Mutant(
-                    "caches forgotten",
-                    "cache",
-                    "return decoder.dense(X), grown",
-                    "return decoder.dense(X), list(caches)",
-                ),
-                Mutant("one cache for all", "cache", "grown.append(cache)", "grown.append(caches[0])"),
-                Mutant(
-                    "padding seen",
-                    "padding",
-                    "mask=memory_mask",
-                    "mask=None",
-                    "words of the source that are padding count: `memory_mask` must reach `attention2`",
-                ),
-                Mutant("logits alone", "type", "return decoder.dense(X), grown", "return decoder.dense(X)"),
-                Mutant(
-                    "last word only", "shape", "return decoder.dense(X), grown", "return decoder.dense(X[:, -1]), grown"
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 - **The mask** was made in training mode only. In training nothing is wrong, and the loss falls as it should. In
   evaluation every position sees the words that it is asked for.

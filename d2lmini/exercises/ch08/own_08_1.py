@@ -208,6 +208,97 @@ def verify_again(t, answer):
     )
 
 
+MUTANTS_A = [
+    Mutant("uncorrected", ("v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)", "v_hat, s_hat = v, s"),
+        "neither running mean is corrected: divide them by 1 - beta^t"),
+    Mutant("v-uncorrected", ("v / (1 - beta1**t)", "v"), "v is not corrected: the first steps are too short. Divide it "
+        "by 1 - beta_1^t"),
+    Mutant("s-uncorrected", ("s / (1 - beta2**t)", "s"), "s is not corrected: the first steps are too long. Divide it "
+        "by 1 - beta_2^t"),
+    Mutant("corrected-once", ("(1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
+        "(1 - beta1)\n    s_hat = s / (1 - beta2)"), "the corrections are those of the first step: 1 - beta^t changes "
+        "with t"),
+    Mutant("one-beta", ("s / (1 - beta2**t)", "s / (1 - beta1**t)"), "s is corrected with beta_1: it has a beta of its "
+        "own"),
+    Mutant("one-early", ("v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
+        'v_hat = v / (1 - beta1 ** state["step"])\n    s_hat = s / (1 - beta2 ** state["step"])'),
+        "the corrections do not count this step: t is 1 at the first"),
+    Mutant("one-late", ("v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
+        "v_hat = v / (1 - beta1 ** (t + 1))\n    s_hat = s / (1 - beta2 ** (t + 1))"), "the corrections have t + 1: "
+        "this step is number t, and the first is 1"),
+    Mutant("l2", decayed_in_the_gradient, "weight_decay * parameter is in it: added to the gradient, the decay goes "
+        "through both running means and is divided by the root. That is Adam with an L2 term; AdamW decays the "
+        "parameter itself"),
+    Mutant("no-decay", (" - lr * weight_decay * parameter", ""), "the weight decay is missing: lr * weight_decay * "
+        "parameter"),
+    Mutant("decay-no-lr", ("lr * weight_decay *", "weight_decay *"), "the decay is not multiplied by the learning "
+        "rate"),
+    Mutant("decay-late", ("parameter - lr * update - lr * weight_decay * parameter",
+        "(parameter - lr * update) * (1 - lr * weight_decay)"), "the decay is taken of the parameter after the step: "
+        "it is that of the old one"),
+    Mutant("decay-sign", ("- lr * weight_decay", "+ lr * weight_decay"), "the weight decay makes the parameter grow"),
+    Mutant("ascent", ("parameter - lr * update", "parameter + lr * update"), "the step goes up the gradient, not down"),
+    Mutant("eps-inside", ("(s_hat.sqrt() + eps)", "(s_hat + eps).sqrt()"), "eps is under the root: it is added to the "
+        "root"),
+    Mutant("no-eps", (" + eps)", ")"), "eps is missing: it is added to the root of s"),
+    Mutant("eps-early", ("update = v_hat / (s_hat.sqrt() + eps)",
+        "update = v_hat * (1 - beta2**t) ** 0.5 / (s.sqrt() + eps)"), "eps is added to the root of s before this is "
+        "corrected, and so grows with the correction"),
+    Mutant("no-root", ("s_hat.sqrt()", "s_hat"), "the step is divided by s, not by its root: a gradient twice as large "
+        "would make a step half as long"),
+    Mutant("betas-swapped", ("beta1, beta2 = betas", "beta2, beta1 = betas"), "the betas are swapped: the first "
+        "belongs to v"),
+    Mutant("weights-swapped", ('beta1 * state["v"] + (1 - beta1) * gradient',
+        '(1 - beta1) * state["v"] + beta1 * gradient'), "beta_1 is the weight of the new gradient here: it is that of "
+        "the old mean"),
+    Mutant("momentum-sum", ("(1 - beta1) * gradient", "gradient"), "the gradient comes in with weight 1, as in SGD's "
+        "momentum: in a running mean it has 1 - beta_1"),
+    Mutant("squares-sum", ("(1 - beta2) * gradient**2", "gradient**2"), "the square comes in with weight 1: in a "
+        "running mean it has 1 - beta_2"),
+    Mutant("not-squared", ("gradient**2", "gradient.abs()"), "these are means of the absolute gradients: s is the mean "
+        "of their squares"),
+    Mutant("mean-squared", ("(1 - beta2) * gradient**2", "(1 - beta2) * v**2"), "the squares are those of v: s is the "
+        "mean of the squared gradients themselves"),
+    Mutant("one-s", ("(1 - beta2) * gradient**2", "(1 - beta2) * (gradient**2).mean()"), "the squares are averaged "
+        "over the tensor: every number has its own s"),
+    Mutant("no-momentum", ("update = v_hat /", "update = gradient /"), "the step goes along the last gradient: it goes "
+        "along the corrected running mean v"),
+    Mutant("v-kept-corrected", ('"v": v,', '"v": v_hat,'), "what is kept is corrected: keep v itself, or it is "
+        "corrected again and again"),
+    Mutant("s-kept-corrected", ('"s": s}', '"s": s_hat}'), "what is kept is corrected: keep s itself, or it is "
+        "corrected again and again"),
+    Mutant("not-counted", ('"step": t,', '"step": state["step"],'), "the step is not counted in what you return"),
+    Mutant("old-v", ('"v": v,', '"v": state["v"],'), "this is the old running mean: return the new one"),
+    Mutant("old-s", ('"s": s}', '"s": state["s"]}'), "this is the old running mean of squares: return the new one"),
+    Mutant("mutates", ("parameter = parameter - lr", "parameter -= lr")),  # in place
+    Mutant("mutates", state_in_place),
+    Mutant("borrowed", by_torch),
+    Mutant("dtype", ("return parameter,", "return parameter.float(),")),  # in float32
+    Mutant("shape", ('"v": v, "s": s}', '"v": v}')),  # a field short
+    Mutant("type", ('return parameter, {"step": t, "v": v, "s": s}', "return parameter")),  # the parameter alone
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("sign-lost", ("gradient.abs() + eps", "gradient + eps"), "the root of g^2 is |g|: with g itself every step "
+        "would go the same way"),
+    Mutant("no-eps", ("gradient / (gradient.abs() + eps)", "gradient.sign()"), "this is the sign alone: nearly right "
+        "for large gradients, but eps shows where they are small"),
+    Mutant("eps-inside", ("(gradient.abs() + eps)", "(gradient**2 + eps).sqrt()"), "eps is under the root: it is added "
+        "to |g|"),
+    Mutant("sgd", (" / (gradient.abs() + eps)", ""), "this is gradient descent's step: Adam's is divided by |g| + eps"),
+    Mutant("uncorrected", ("(v / (1 - beta1**steps)) / ((s / (1 - beta2**steps)).sqrt() + eps)",
+        "v / (s.sqrt() + eps)"), "the running means are not corrected: divide them by 1 - beta^t"),
+    Mutant("corrected-once", ("(v / (1 - beta1**steps)) / ((s / (1 - beta2**steps))",
+        "(v / (1 - beta1)) / ((s / (1 - beta2))"), "the corrections are those of the first step: they change with t"),
+    Mutant("whole-way", ("right = -lr * gradient /", "right = -lr * steps * gradient /"), "this is the way of all "
+        "steps together: one step is asked for"),
+    Mutant("not-recursive", ("return left, right", "return right, right.clone()")),  # the formula twice
+    Mutant("not-a-formula", ("return left, right", "return left, left.clone()")),  # the recursion twice
+    Mutant("borrowed", by_torchs_adam),
+    Mutant("ascent", ("right = -lr", "right = lr"), "the sign is turned: the parameter goes against the gradient"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-08.1",
     doc=__doc__,
@@ -233,228 +324,7 @@ EXERCISE = Exercise(
                 "what is under the root.",
                 "mutates": "The state is an argument, too: return a new dict, and leave its tensors alone.",
             },
-            mutants=[
-                Mutant(
-                    "not corrected",
-                    "uncorrected",
-                    "v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
-                    "v_hat, s_hat = v, s",
-                    "neither running mean is corrected: divide them by 1 - beta^t",
-                ),
-                Mutant(
-                    "v not corrected",
-                    "v-uncorrected",
-                    "v / (1 - beta1**t)",
-                    "v",
-                    "v is not corrected: the first steps are too short. Divide it by 1 - beta_1^t",
-                ),
-                Mutant(
-                    "s not corrected",
-                    "s-uncorrected",
-                    "s / (1 - beta2**t)",
-                    "s",
-                    "s is not corrected: the first steps are too long. Divide it by 1 - beta_2^t",
-                ),
-                Mutant(
-                    "corrected once",
-                    "corrected-once",
-                    "(1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
-                    "(1 - beta1)\n    s_hat = s / (1 - beta2)",
-                    "the corrections are those of the first step: 1 - beta^t changes with t",
-                ),
-                Mutant(
-                    "one beta in both corrections",
-                    "one-beta",
-                    "s / (1 - beta2**t)",
-                    "s / (1 - beta1**t)",
-                    "s is corrected with beta_1: it has a beta of its own",
-                ),
-                Mutant(
-                    "counted too late",
-                    "one-early",
-                    "v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
-                    'v_hat = v / (1 - beta1 ** state["step"])\n    s_hat = s / (1 - beta2 ** state["step"])',
-                    "the corrections do not count this step: t is 1 at the first",
-                ),
-                Mutant(
-                    "counted too early",
-                    "one-late",
-                    "v_hat = v / (1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
-                    "v_hat = v / (1 - beta1 ** (t + 1))\n    s_hat = s / (1 - beta2 ** (t + 1))",
-                    "the corrections have t + 1: this step is number t, and the first is 1",
-                ),
-                Mutant(
-                    "decay in the gradient",
-                    "l2",
-                    function=decayed_in_the_gradient,
-                    message="weight_decay * parameter is in it: added to the gradient, the decay goes through both "
-                    "running means and is divided by the root. That is Adam with an L2 term; AdamW decays the "
-                    "parameter itself",
-                ),
-                Mutant(
-                    "no decay",
-                    "no-decay",
-                    " - lr * weight_decay * parameter",
-                    "",
-                    "the weight decay is missing: lr * weight_decay * parameter",
-                ),
-                Mutant(
-                    "decay without the rate",
-                    "decay-no-lr",
-                    "lr * weight_decay *",
-                    "weight_decay *",
-                    "the decay is not multiplied by the learning rate",
-                ),
-                Mutant(
-                    "decay afterwards",
-                    "decay-late",
-                    "parameter - lr * update - lr * weight_decay * parameter",
-                    "(parameter - lr * update) * (1 - lr * weight_decay)",
-                    "the decay is taken of the parameter after the step: it is that of the old one",
-                ),
-                Mutant(
-                    "growth",
-                    "decay-sign",
-                    "- lr * weight_decay",
-                    "+ lr * weight_decay",
-                    "the weight decay makes the parameter grow",
-                ),
-                Mutant(
-                    "uphill",
-                    "ascent",
-                    "parameter - lr * update",
-                    "parameter + lr * update",
-                    "the step goes up the gradient, not down",
-                ),
-                Mutant(
-                    "eps under the root",
-                    "eps-inside",
-                    "(s_hat.sqrt() + eps)",
-                    "(s_hat + eps).sqrt()",
-                    "eps is under the root: it is added to the root",
-                ),
-                Mutant(
-                    "no eps",
-                    "no-eps",
-                    " + eps)",
-                    ")",
-                    "eps is missing: it is added to the root of s",
-                ),
-                Mutant(
-                    "eps before the correction",
-                    "eps-early",
-                    "update = v_hat / (s_hat.sqrt() + eps)",
-                    "update = v_hat * (1 - beta2**t) ** 0.5 / (s.sqrt() + eps)",
-                    "eps is added to the root of s before this is corrected, and so grows with the correction",
-                ),
-                Mutant(
-                    "no root",
-                    "no-root",
-                    "s_hat.sqrt()",
-                    "s_hat",
-                    "the step is divided by s, not by its root: a gradient twice as large would make a step half as "
-                    "long",
-                ),
-                Mutant(
-                    "betas swapped",
-                    "betas-swapped",
-                    "beta1, beta2 = betas",
-                    "beta2, beta1 = betas",
-                    "the betas are swapped: the first belongs to v",
-                ),
-                Mutant(
-                    "weights swapped",
-                    "weights-swapped",
-                    'beta1 * state["v"] + (1 - beta1) * gradient',
-                    '(1 - beta1) * state["v"] + beta1 * gradient',
-                    "beta_1 is the weight of the new gradient here: it is that of the old mean",
-                ),
-                Mutant(
-                    "a sum",
-                    "momentum-sum",
-                    "(1 - beta1) * gradient",
-                    "gradient",
-                    "the gradient comes in with weight 1, as in SGD's momentum: in a running mean it has 1 - beta_1",
-                ),
-                Mutant(
-                    "a sum of squares",
-                    "squares-sum",
-                    "(1 - beta2) * gradient**2",
-                    "gradient**2",
-                    "the square comes in with weight 1: in a running mean it has 1 - beta_2",
-                ),
-                Mutant(
-                    "not squared",
-                    "not-squared",
-                    "gradient**2",
-                    "gradient.abs()",
-                    "these are means of the absolute gradients: s is the mean of their squares",
-                ),
-                Mutant(
-                    "square of the mean",
-                    "mean-squared",
-                    "(1 - beta2) * gradient**2",
-                    "(1 - beta2) * v**2",
-                    "the squares are those of v: s is the mean of the squared gradients themselves",
-                ),
-                Mutant(
-                    "one s for all",
-                    "one-s",
-                    "(1 - beta2) * gradient**2",
-                    "(1 - beta2) * (gradient**2).mean()",
-                    "the squares are averaged over the tensor: every number has its own s",
-                ),
-                Mutant(
-                    "the gradient, not its mean",
-                    "no-momentum",
-                    "update = v_hat /",
-                    "update = gradient /",
-                    "the step goes along the last gradient: it goes along the corrected running mean v",
-                ),
-                Mutant(
-                    "corrected v kept",
-                    "v-kept-corrected",
-                    '"v": v,',
-                    '"v": v_hat,',
-                    "what is kept is corrected: keep v itself, or it is corrected again and again",
-                ),
-                Mutant(
-                    "corrected s kept",
-                    "s-kept-corrected",
-                    '"s": s}',
-                    '"s": s_hat}',
-                    "what is kept is corrected: keep s itself, or it is corrected again and again",
-                ),
-                Mutant(
-                    "step not counted",
-                    "not-counted",
-                    '"step": t,',
-                    '"step": state["step"],',
-                    "the step is not counted in what you return",
-                ),
-                Mutant(
-                    "old v",
-                    "old-v",
-                    '"v": v,',
-                    '"v": state["v"],',
-                    "this is the old running mean: return the new one",
-                ),
-                Mutant(
-                    "old s",
-                    "old-s",
-                    '"s": s}',
-                    '"s": state["s"]}',
-                    "this is the old running mean of squares: return the new one",
-                ),
-                Mutant("in place", "mutates", "parameter = parameter - lr", "parameter -= lr"),
-                Mutant("state in place", "mutates", function=state_in_place),
-                Mutant("torch's optimizer", "borrowed", function=by_torch),
-                Mutant("in float32", "dtype", "return parameter,", "return parameter.float(),"),
-                Mutant("a field short", "shape", '"v": v, "s": s}', '"v": v}'),
-                Mutant(
-                    "the parameter alone", "type", 'return parameter, {"step": t, "v": v, "s": s}', "return parameter"
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Why the decay stands apart: in the gradient it would be divided by the root of s, like all else. A weight with large
 gradients would then decay little and one with small gradients much, whatever $\lambda$ says. Decoupled, all lose the
@@ -482,67 +352,7 @@ parameter before a single activation is kept.
             verify=verify_again,
             alternatives=[step_by_step],
             min_checks=24,
-            mutants=[
-                Mutant(
-                    "no absolute value",
-                    "sign-lost",
-                    "gradient.abs() + eps",
-                    "gradient + eps",
-                    "the root of g^2 is |g|: with g itself every step would go the same way",
-                ),
-                Mutant(
-                    "eps forgotten",
-                    "no-eps",
-                    "gradient / (gradient.abs() + eps)",
-                    "gradient.sign()",
-                    "this is the sign alone: nearly right for large gradients, but eps shows where they are small",
-                ),
-                Mutant(
-                    "eps under the root",
-                    "eps-inside",
-                    "(gradient.abs() + eps)",
-                    "(gradient**2 + eps).sqrt()",
-                    "eps is under the root: it is added to |g|",
-                ),
-                Mutant(
-                    "plain descent",
-                    "sgd",
-                    " / (gradient.abs() + eps)",
-                    "",
-                    "this is gradient descent's step: Adam's is divided by |g| + eps",
-                ),
-                Mutant(
-                    "uncorrected",
-                    "uncorrected",
-                    "(v / (1 - beta1**steps)) / ((s / (1 - beta2**steps)).sqrt() + eps)",
-                    "v / (s.sqrt() + eps)",
-                    "the running means are not corrected: divide them by 1 - beta^t",
-                ),
-                Mutant(
-                    "corrected as at first",
-                    "corrected-once",
-                    "(v / (1 - beta1**steps)) / ((s / (1 - beta2**steps))",
-                    "(v / (1 - beta1)) / ((s / (1 - beta2))",
-                    "the corrections are those of the first step: they change with t",
-                ),
-                Mutant(
-                    "the whole way",
-                    "whole-way",
-                    "right = -lr * gradient /",
-                    "right = -lr * steps * gradient /",
-                    "this is the way of all steps together: one step is asked for",
-                ),
-                Mutant("the formula twice", "not-recursive", "return left, right", "return right, right.clone()"),
-                Mutant("the recursion twice", "not-a-formula", "return left, right", "return left, left.clone()"),
-                Mutant("torch's Adam", "borrowed", function=by_torchs_adam),
-                Mutant(
-                    "up",
-                    "ascent",
-                    "right = -lr",
-                    "right = lr",
-                    "the sign is turned: the parameter goes against the gradient",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 With $g_t = g$ for all t, induction gives $v_t = (1 - \beta_1^t)\, g$: it holds for $v_0 = 0$, and $\beta_1 (1 -
 \beta_1^{t-1})\, g + (1 - \beta_1)\, g = (1 - \beta_1^t)\, g$. In the same way $s_t = (1 - \beta_2^t)\, g^2$. The

@@ -226,6 +226,93 @@ def verify_after(t, answer):
             t.number(value, want[name], f'"{name}" {case}', rtol=1e-7)
 
 
+MUTANTS_A = [
+    Mutant("forms-swapped", ('if form == "post":\n            X = norm(X + f(X))\n        elif form == "pre":',
+        'if form == "pre":\n            X = norm(X + f(X))\n        elif form == "post":'), "post-norm and pre-norm "
+        "are swapped: the word says where the norm stands, after the sum or before the branch"),
+    Mutant("branch-norm", ("X = norm(X + f(X))", "X = X + norm(f(X))"), "the norm takes the branch alone: post-norm "
+        "takes the sum"),
+    Mutant("no-residual", ("X = norm(X + f(X))", "X = norm(f(X))"), "the stream is not added to what the branch gives"),
+    Mutant("no-post-norm", ("X = norm(X + f(X))", "X = X + f(X)"), "there is no norm after the sum"),
+    Mutant("two-norms", ("X = norm(X + f(X))", "X = norm(X + f(norm(X)))"), "the branch reads a norm of the stream: in "
+        "post-norm it reads the stream as it is, x_0 too"),
+    Mutant("stream-normed", ("X = X + f(norm(X))", "X = norm(X) + f(norm(X))"), "the norm takes the stream, too: in "
+        "pre-norm only what goes into the branch, so that x_0 runs to the end untouched"),
+    Mutant("no-pre-norm", ("X = X + f(norm(X))", "X = X + f(X)"), "there is no norm before the branch"),
+    Mutant("pre-no-residual", ("X = X + f(norm(X))", "X = f(norm(X))"), "the branch takes the place of the stream: it "
+        "is added to it"),
+    Mutant("no-last-norm", ('output = norm(X) if form == "pre" else X', "output = X"), "the last norm is missing: "
+        "nothing else holds the size of what a pre-norm stack gives"),
+    Mutant("always-last-norm", ('output = norm(X) if form == "pre" else X', "output = norm(X)"), "a norm stands at the "
+        "end: in this form there is none"),
+    Mutant("stream-last-norm", ("return output, torch.stack(stream)",
+        "return output, torch.stack(stream[:-1] + [output])"), "the last state is normed: that is the output; the "
+        "stream is as the last branch left it"),
+    Mutant("no-alpha", ("X + alpha * f(X)", "X + f(X)"), "the branches are not multiplied by their alphas"),
+    Mutant("alpha-stream", ("X + alpha * f(X)", "alpha * X + f(X)"), "alpha multiplies the stream: it is the weight of "
+        "the branch. With alpha 0 the stream stays as it is"),
+    Mutant("alpha-both", ("X + alpha * f(X)", "alpha * (X + f(X))"), "alpha multiplies the sum: it is the weight of "
+        "the branch alone"),
+    Mutant("gate", ("X + alpha * f(X)", "(1 - alpha) * X + alpha * f(X)"), "the stream is weighted as well, with 1 - "
+        "alpha, as in a highway network: here it keeps its weight of 1"),
+    Mutant("alpha-inside", ("X + alpha * f(X)", "X + f(alpha * X)"), "alpha multiplies what goes into the branch: it "
+        "is the weight of what comes out"),
+    Mutant("one-alpha", ("X + alpha * f(X)", "X + alphas[0] * f(X)"), "all branches have the first alpha: each has one "
+        "of its own"),
+    Mutant("weighted-norm", ("X + alpha * f(X)", "X + alpha * f(norm(X))"), "there is a norm before the branch: the "
+        "form with alphas has none"),
+    Mutant("reversed", ("zip(alphas, branches, strict=True)", "zip(alphas.flip(0), branches[::-1], strict=True)"),
+        "the branches are run from the last to the first"),
+    Mutant("parallel", all_from_the_start, "every branch reads x_0: each reads what those before it left in the "
+        "stream"),
+    Mutant("norm-axes", ("F.layer_norm(X, X.shape[-1:])", "F.layer_norm(X, X.shape[-2:])"),
+        "the norm runs over positions, too: every position is normed for itself, over its h features"),
+    Mutant("batch-norm", ("F.layer_norm(X, X.shape[-1:])",
+        "(X - X.mean((0, 1))) / (X.var((0, 1), correction=0) + 1e-5).sqrt()"), "every feature is normed over the "
+        "batch, as in batch norm: layer norm takes the h features of a position"),
+    Mutant("rms-norm", ("F.layer_norm(X, X.shape[-1:])", "F.rms_norm(X, X.shape[-1:], eps=1e-5)"),
+        "the mean is not taken off: this is the RMS norm, not the layer norm"),
+    Mutant("unbiased", ("F.layer_norm(X, X.shape[-1:])",
+        "(X - X.mean(-1, keepdim=True)) / (X.var(-1, keepdim=True) + 1e-5).sqrt()"), "the variance is divided by h - "
+        "1: layer norm divides it by h (`correction=0`)"),
+    Mutant("shape", ("stream = [X]", "stream = []")),  # x_0 left out
+    Mutant("mutates", ("X = X + alpha * f(X)", "X.data += alpha * f(X)")),  # in place
+    Mutant("grad", ("X + alpha * f(X)", "X + alpha.item() * f(X)")),  # alphas as numbers
+    Mutant("grad", ("stream = [X]", "X = X.detach()\n    stream = [X]")),  # detached
+    Mutant("type", ("torch.stack(stream)", "stream")),  # a list
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("compound", ("now = variance + blocks * branch", "now = variance * (1 + branch) ** blocks"),
+        "this grows like interest: so it would be if branches read the stream itself. The norm before them keeps what "
+        "they add at s^2"),
+    Mutant("deviations", ("now = variance + blocks * branch", "now = (variance**0.5 + blocks * branch**0.5) ** 2"),
+        "standard deviations are added up: of independent things the variances add"),
+    Mutant("squared", ("now = variance + blocks * branch", "now = variance + blocks * branch**2"),
+        "the argument `branch` is a variance already"),
+    Mutant("no-first", ("now = variance + blocks * branch", "now = blocks * branch"), "x_0 is in the stream, too"),
+    Mutant("one-less", ("variance + blocks * branch", "variance + (blocks - 1) * branch"), "a block is missing: this "
+        "is the stream that comes into block l"),
+    Mutant("change-after", ("branch / before", "branch / now"), "this is relative to what comes out of block l: it is "
+        "what comes in that counts"),
+    Mutant("change-variance", ("math.sqrt(branch / before)", "branch / before"), "this is a ratio of variances: of "
+        "standard deviations it is the root"),
+    Mutant("change-first", ("math.sqrt(branch / before)", "math.sqrt(branch / variance)"), "this is the first block's "
+        "change: the stream has grown by then"),
+    Mutant("share-root", ('"first_pre": variance / now', '"first_pre": math.sqrt(variance / now)'),
+        "this is a share of the standard deviation: of the variance it is the square"),
+    Mutant("post-as-pre", ("variance / (variance + branch) * (1 + branch) ** (1 - blocks)", "variance / now"),
+        "this is the share with pre-norm: with post-norm each norm shrinks what was there before, again and again"),
+    Mutant("post-first", ("variance / (variance + branch) * (1 + branch) ** (1 - blocks)", "(1 + branch) ** -blocks"),
+        "the first sum is of variance + s^2, not 1 + s^2: nothing was normed before it"),
+    Mutant("post-one-more", ("** (1 - blocks)", "** -blocks"), "there is a norm too many: the first is in variance / "
+        "(variance + s^2) already"),
+    Mutant("post-root", ("** (1 - blocks)", "** ((1 - blocks) / 2)"), "1 + s^2 is a variance, and a share of a "
+        "variance is divided by all of it, not by its root"),
+    Mutant("shape", ('        "first_pre": variance / now,\n', "")),  # a field short
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-08.2",
     doc=__doc__,
@@ -250,185 +337,7 @@ EXERCISE = Exercise(
                 "item, no no_grad.",
                 "mutates": "`X += ...` writes into the tensor that you were given: `X = X + ...`.",
             },
-            mutants=[
-                Mutant(
-                    "pre and post swapped",
-                    "forms-swapped",
-                    'if form == "post":\n            X = norm(X + f(X))\n        elif form == "pre":',
-                    'if form == "pre":\n            X = norm(X + f(X))\n        elif form == "post":',
-                    "post-norm and pre-norm are swapped: the word says where the norm stands, after the sum or before "
-                    "the branch",
-                ),
-                Mutant(
-                    "norm of the branch",
-                    "branch-norm",
-                    "X = norm(X + f(X))",
-                    "X = X + norm(f(X))",
-                    "the norm takes the branch alone: post-norm takes the sum",
-                ),
-                Mutant(
-                    "no stream in post",
-                    "no-residual",
-                    "X = norm(X + f(X))",
-                    "X = norm(f(X))",
-                    "the stream is not added to what the branch gives",
-                ),
-                Mutant(
-                    "no norm in post",
-                    "no-post-norm",
-                    "X = norm(X + f(X))",
-                    "X = X + f(X)",
-                    "there is no norm after the sum",
-                ),
-                Mutant(
-                    "both norms in post",
-                    "two-norms",
-                    "X = norm(X + f(X))",
-                    "X = norm(X + f(norm(X)))",
-                    "the branch reads a norm of the stream: in post-norm it reads the stream as it is, x_0 too",
-                ),
-                Mutant(
-                    "normed stream",
-                    "stream-normed",
-                    "X = X + f(norm(X))",
-                    "X = norm(X) + f(norm(X))",
-                    "the norm takes the stream, too: in pre-norm only what goes into the branch, so that x_0 runs to "
-                    "the end untouched",
-                ),
-                Mutant(
-                    "no norm in pre",
-                    "no-pre-norm",
-                    "X = X + f(norm(X))",
-                    "X = X + f(X)",
-                    "there is no norm before the branch",
-                ),
-                Mutant(
-                    "no stream in pre",
-                    "pre-no-residual",
-                    "X = X + f(norm(X))",
-                    "X = f(norm(X))",
-                    "the branch takes the place of the stream: it is added to it",
-                ),
-                Mutant(
-                    "no last norm",
-                    "no-last-norm",
-                    'output = norm(X) if form == "pre" else X',
-                    "output = X",
-                    "the last norm is missing: nothing else holds the size of what a pre-norm stack gives",
-                ),
-                Mutant(
-                    "a last norm for all",
-                    "always-last-norm",
-                    'output = norm(X) if form == "pre" else X',
-                    "output = norm(X)",
-                    "a norm stands at the end: in this form there is none",
-                ),
-                Mutant(
-                    "last norm in the stream",
-                    "stream-last-norm",
-                    "return output, torch.stack(stream)",
-                    "return output, torch.stack(stream[:-1] + [output])",
-                    "the last state is normed: that is the output; the stream is as the last branch left it",
-                ),
-                Mutant(
-                    "no alpha",
-                    "no-alpha",
-                    "X + alpha * f(X)",
-                    "X + f(X)",
-                    "the branches are not multiplied by their alphas",
-                ),
-                Mutant(
-                    "alpha for the stream",
-                    "alpha-stream",
-                    "X + alpha * f(X)",
-                    "alpha * X + f(X)",
-                    "alpha multiplies the stream: it is the weight of the branch. With alpha 0 the stream stays "
-                    "as it is",
-                ),
-                Mutant(
-                    "alpha for both",
-                    "alpha-both",
-                    "X + alpha * f(X)",
-                    "alpha * (X + f(X))",
-                    "alpha multiplies the sum: it is the weight of the branch alone",
-                ),
-                Mutant(
-                    "a gate",
-                    "gate",
-                    "X + alpha * f(X)",
-                    "(1 - alpha) * X + alpha * f(X)",
-                    "the stream is weighted as well, with 1 - alpha, as in a highway network: here it keeps its "
-                    "weight of 1",
-                ),
-                Mutant(
-                    "alpha inside",
-                    "alpha-inside",
-                    "X + alpha * f(X)",
-                    "X + f(alpha * X)",
-                    "alpha multiplies what goes into the branch: it is the weight of what comes out",
-                ),
-                Mutant(
-                    "first alpha",
-                    "one-alpha",
-                    "X + alpha * f(X)",
-                    "X + alphas[0] * f(X)",
-                    "all branches have the first alpha: each has one of its own",
-                ),
-                Mutant(
-                    "norm with weights",
-                    "weighted-norm",
-                    "X + alpha * f(X)",
-                    "X + alpha * f(norm(X))",
-                    "there is a norm before the branch: the form with alphas has none",
-                ),
-                Mutant(
-                    "backwards",
-                    "reversed",
-                    "zip(alphas, branches, strict=True)",
-                    "zip(alphas.flip(0), branches[::-1], strict=True)",
-                    "the branches are run from the last to the first",
-                ),
-                Mutant(
-                    "from the start",
-                    "parallel",
-                    message="every branch reads x_0: each reads what those before it left in the stream",
-                    function=all_from_the_start,
-                ),
-                Mutant(
-                    "norm of a sequence",
-                    "norm-axes",
-                    "F.layer_norm(X, X.shape[-1:])",
-                    "F.layer_norm(X, X.shape[-2:])",
-                    "the norm runs over positions, too: every position is normed for itself, over its h features",
-                ),
-                Mutant(
-                    "norm over the batch",
-                    "batch-norm",
-                    "F.layer_norm(X, X.shape[-1:])",
-                    "(X - X.mean((0, 1))) / (X.var((0, 1), correction=0) + 1e-5).sqrt()",
-                    "every feature is normed over the batch, as in batch norm: layer norm takes the h features of a "
-                    "position",
-                ),
-                Mutant(
-                    "mean kept",
-                    "rms-norm",
-                    "F.layer_norm(X, X.shape[-1:])",
-                    "F.rms_norm(X, X.shape[-1:], eps=1e-5)",
-                    "the mean is not taken off: this is the RMS norm, not the layer norm",
-                ),
-                Mutant(
-                    "divided by h - 1",
-                    "unbiased",
-                    "F.layer_norm(X, X.shape[-1:])",
-                    "(X - X.mean(-1, keepdim=True)) / (X.var(-1, keepdim=True) + 1e-5).sqrt()",
-                    "the variance is divided by h - 1: layer norm divides it by h (`correction=0`)",
-                ),
-                Mutant("x_0 left out", "shape", "stream = [X]", "stream = []"),
-                Mutant("in place", "mutates", "X = X + alpha * f(X)", "X.data += alpha * f(X)"),
-                Mutant("alphas as numbers", "grad", "X + alpha * f(X)", "X + alpha.item() * f(X)"),
-                Mutant("detached", "grad", "stream = [X]", "X = X.detach()\n    stream = [X]"),
-                Mutant("a list", "type", "torch.stack(stream)", "stream"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Look at the one path that no branch touches. In pre-norm and with alphas $x_0$ runs to the end as it is, and the
 gradient runs back the same way. In post-norm it goes through L norms. At the start, with all alphas 0, the third stack
@@ -456,102 +365,7 @@ learn from the first step on, and the branches as soon as their alphas have move
             verify=verify_after,
             alternatives=[block_by_block],
             min_checks=24,
-            mutants=[
-                Mutant(
-                    "compound",
-                    "compound",
-                    "now = variance + blocks * branch",
-                    "now = variance * (1 + branch) ** blocks",
-                    "this grows like interest: so it would be if branches read the stream itself. The norm before "
-                    "them keeps what they add at s^2",
-                ),
-                Mutant(
-                    "deviations added",
-                    "deviations",
-                    "now = variance + blocks * branch",
-                    "now = (variance**0.5 + blocks * branch**0.5) ** 2",
-                    "standard deviations are added up: of independent things the variances add",
-                ),
-                Mutant(
-                    "squared once more",
-                    "squared",
-                    "now = variance + blocks * branch",
-                    "now = variance + blocks * branch**2",
-                    "the argument `branch` is a variance already",
-                ),
-                Mutant(
-                    "without x_0",
-                    "no-first",
-                    "now = variance + blocks * branch",
-                    "now = blocks * branch",
-                    "x_0 is in the stream, too",
-                ),
-                Mutant(
-                    "one block less",
-                    "one-less",
-                    "variance + blocks * branch",
-                    "variance + (blocks - 1) * branch",
-                    "a block is missing: this is the stream that comes into block l",
-                ),
-                Mutant(
-                    "after the block",
-                    "change-after",
-                    "branch / before",
-                    "branch / now",
-                    "this is relative to what comes out of block l: it is what comes in that counts",
-                ),
-                Mutant(
-                    "of variances",
-                    "change-variance",
-                    "math.sqrt(branch / before)",
-                    "branch / before",
-                    "this is a ratio of variances: of standard deviations it is the root",
-                ),
-                Mutant(
-                    "of the first block",
-                    "change-first",
-                    "math.sqrt(branch / before)",
-                    "math.sqrt(branch / variance)",
-                    "this is the first block's change: the stream has grown by then",
-                ),
-                Mutant(
-                    "share as deviation",
-                    "share-root",
-                    '"first_pre": variance / now',
-                    '"first_pre": math.sqrt(variance / now)',
-                    "this is a share of the standard deviation: of the variance it is the square",
-                ),
-                Mutant(
-                    "alike",
-                    "post-as-pre",
-                    "variance / (variance + branch) * (1 + branch) ** (1 - blocks)",
-                    "variance / now",
-                    "this is the share with pre-norm: with post-norm each norm shrinks what was there before, again "
-                    "and again",
-                ),
-                Mutant(
-                    "first block alike",
-                    "post-first",
-                    "variance / (variance + branch) * (1 + branch) ** (1 - blocks)",
-                    "(1 + branch) ** -blocks",
-                    "the first sum is of variance + s^2, not 1 + s^2: nothing was normed before it",
-                ),
-                Mutant(
-                    "one norm too many",
-                    "post-one-more",
-                    "** (1 - blocks)",
-                    "** -blocks",
-                    "there is a norm too many: the first is in variance / (variance + s^2) already",
-                ),
-                Mutant(
-                    "root for post",
-                    "post-root",
-                    "** (1 - blocks)",
-                    "** ((1 - blocks) / 2)",
-                    "1 + s^2 is a variance, and a share of a variance is divided by all of it, not by its root",
-                ),
-                Mutant("a field short", "shape", '        "first_pre": variance / now,\n', ""),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 With pre-norm the stream grows like $\sqrt l$, and block l changes it by about $1/\sqrt l$ of its size: late blocks have
 less and less to say, and the first input is never forgotten. With post-norm each block has the same say, $s$ against 1,

@@ -271,6 +271,91 @@ def verify_scale(t, answer):
         t.number(got[1], lost, f"the number of lost gradients {name}")
 
 
+MUTANTS_A = [
+    Mutant("each-alone", each_alone, "every tensor is clipped by a norm of its own: one factor for all keeps the "
+        "direction of the step"),
+    Mutant("by-value", by_value, "each number is cut off at max_norm: that is clipping by value, and it turns the "
+        "direction of the step"),
+    Mutant("scaled-up", (".clamp(max=1.0)", ""), "small gradients are made larger, up to max_norm: the factor is at "
+        "most 1"),
+    Mutant("sum-of-norms", ("squares).sum().sqrt()", "squares).sqrt().sum()"), "the norms of the tensors are added up: "
+        "add their squares, and take the root of the sum"),
+    Mutant("largest-norm", ("squares).sum().sqrt()", "squares).max().sqrt()"), "this is the norm of the largest tensor "
+        "alone"),
+    Mutant("no-root", ("squares).sum().sqrt()", "squares).sum()"), "this is the square of the norm: take the root"),
+    Mutant("rms", ("(g.float() ** 2).sum()", "(g.float() ** 2).sum() / sum(g.numel() for g in gradients)"),
+        "the squares are averaged over all numbers: the norm is the root of their sum"),
+    Mutant("mean-squares", ("(g.float() ** 2).sum()", "(g.float() ** 2).mean()"), "the squares are averaged in each "
+        "tensor: the norm is the root of their sum"),
+    Mutant("one-norm", partial(with_another_norm, p=1), "these are absolute values added up: the norm is the root of "
+        "the sum of squares"),
+    Mutant("max-norm", partial(with_another_norm, p=math.inf), "this is the largest absolute value: the norm is the "
+        "root of the sum of squares"),
+    Mutant("norm-after", norm_afterwards, "this is the norm after clipping: the one before tells how far off the batch "
+        "was"),
+    Mutant("no-1e-6", ("(max_norm / (norm + 1e-6))", "(max_norm / norm)"), "the 1e-6 in the denominator is missing: it "
+        "shows where the norm is that small itself"),
+    Mutant("upside-down", ("(max_norm / (norm + 1e-6)).clamp(max=1.0)", "((norm + 1e-6) / max_norm)"),
+        "the factor is upside down: large norms must make it small"),
+    Mutant("unit", ("(max_norm / (norm + 1e-6))", "(1 / (norm + 1e-6))"), "gradients are brought to a norm of 1, not "
+        "of max_norm"),
+    Mutant("unclipped", ("factor * g.float()", "g.float()"), "these are the gradients as they came, although their "
+        "norm is above max_norm"),
+    Mutant("nonfinite", ("(g.float() ** 2).sum()", "(g**2).sum().float()")),  # squares in float16
+    Mutant("dtype", ("(factor * g.float()).to(g.dtype)", "factor * g.float()")),  # in float32
+    Mutant("type", ("for g in gradients], norm\n", "for g in gradients], norm.item()\n")),  # norm as a number
+    # norm in float16
+    Mutant("dtype", ("for g in gradients], norm\n", "for g in gradients], norm.to(gradients[0].dtype)\n")),
+    Mutant("type", ("for g in gradients], norm\n", "for g in gradients][0]\n")),  # gradients alone
+    Mutant("type", as_one_vector),
+    Mutant("mutates", in_place),
+    Mutant("step-made", clipped_all_the_same),
+    Mutant("step-made", zeros_instead),
+    # NaN hidden
+    Mutant("hidden", ("[(g.float() ** 2).sum() for g", "[(g.float() ** 2).nan_to_num(posinf=torch.inf).sum() for g")),
+    Mutant("borrowed", by_torch),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("strict-maximum", ("        exponent += 1  #", "        pass  #"), "half of what is possible: numbers a "
+        "little above 65504 are rounded down to it; from 65520 on they become infinite"),
+    Mutant("overflows", ("math.floor(", "math.ceil("), "with this scale the largest gradient becomes infinite: round "
+        "the exponent down"),
+    Mutant("no-power", ("scale = 2.0**exponent", "scale = 65504 / largest"), "this is no power of two: such scales "
+        "alone change no digit of a gradient"),
+    Mutant("signed", ("values.abs().max()", "values.max()"), "the largest gradient may be negative: take the absolute "
+        "value"),
+    Mutant("smallest", ("values.abs().max()", "values[values != 0].abs().min()"), "this scale is made for the smallest "
+        "gradient: the largest overflows"),
+    Mutant("by-norm", ("values.abs().max()", "values.norm()"), "this keeps the norm of all gradients below 65504: it "
+        "is the largest single one that must fit"),
+    Mutant("first-tensor", ("largest = values.abs()", "largest = gradients[0].abs()"), "only the first tensor was "
+        "asked for its largest gradient"),
+    Mutant("bfloat16", ("scale = 2.0**exponent",
+        "scale = 2.0 ** math.floor(math.log2(torch.finfo(torch.bfloat16).max / largest))"), "this is the scale for "
+        "bfloat16, whose numbers go as far as float32's"),
+    Mutant("not-below-1", ("scale = 2.0**exponent", "scale = max(2.0**exponent, 1.0)"), "gradients that are too large "
+        "as they are need a scale below 1"),
+    Mutant("exponent", ("return scale,", "return exponent,"), "this is the exponent: return two to that power"),
+    Mutant("before-scaling", ("(scale * values).half()", "values.half()"), "these are lost without a scale: count "
+        "after scaling"),
+    Mutant("zeros-counted", ("(lost & (values != 0)).sum()", "lost.sum()"), "those that were 0 before are counted, "
+        "too: nothing was lost there"),
+    Mutant("zeros-alone", ("(lost & (values != 0)).sum()", "(values == 0).sum()"), "these are gradients that were 0 "
+        "before"),
+    Mutant("subnormal", ("(scale * values).half() == 0",
+        "(scale * values).abs() < torch.finfo(torch.float16).smallest_normal"), "all below 2^-14 are counted: float16 "
+        "has smaller, subnormal numbers, with fewer digits"),
+    Mutant("not-rounded", ("(scale * values).half() == 0", "(scale * values).abs() < 2.0**-24"), "all below 2^-24 are "
+        "counted: those above half of that are rounded up to it"),
+    Mutant("kept", ("(lost & (values != 0)).sum()", "(~lost).sum()"), "these are the gradients that are *not* lost"),
+    Mutant("share", ("(lost & (values != 0)).sum().item()", "(lost & (values != 0)).double().mean().item()"),
+        "this is a share of all gradients: a number of them is asked for"),
+    Mutant("type", ("return scale, (lost & (values != 0)).sum().item()", "return scale")),  # the scale alone
+    Mutant("borrowed", by_the_package),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-08.3",
     doc=__doc__,
@@ -298,135 +383,7 @@ EXERCISE = Exercise(
                 "mutates": "The gradients are arguments: make new tensors.",
                 "raised": "Where the norm is not finite, too, nothing is raised: return None and the norm.",
             },
-            mutants=[
-                Mutant(
-                    "each tensor alone",
-                    "each-alone",
-                    message="every tensor is clipped by a norm of its own: one factor for all keeps the direction of "
-                    "the step",
-                    function=each_alone,
-                ),
-                Mutant(
-                    "by value",
-                    "by-value",
-                    message="each number is cut off at max_norm: that is clipping by value, and it turns the direction "
-                    "of the step",
-                    function=by_value,
-                ),
-                Mutant(
-                    "no upper end",
-                    "scaled-up",
-                    ".clamp(max=1.0)",
-                    "",
-                    "small gradients are made larger, up to max_norm: the factor is at most 1",
-                ),
-                Mutant(
-                    "norms added",
-                    "sum-of-norms",
-                    "squares).sum().sqrt()",
-                    "squares).sqrt().sum()",
-                    "the norms of the tensors are added up: add their squares, and take the root of the sum",
-                ),
-                Mutant(
-                    "largest norm",
-                    "largest-norm",
-                    "squares).sum().sqrt()",
-                    "squares).max().sqrt()",
-                    "this is the norm of the largest tensor alone",
-                ),
-                Mutant(
-                    "not rooted",
-                    "no-root",
-                    "squares).sum().sqrt()",
-                    "squares).sum()",
-                    "this is the square of the norm: take the root",
-                ),
-                Mutant(
-                    "root mean square",
-                    "rms",
-                    "(g.float() ** 2).sum()",
-                    "(g.float() ** 2).sum() / sum(g.numel() for g in gradients)",
-                    "the squares are averaged over all numbers: the norm is the root of their sum",
-                ),
-                Mutant(
-                    "mean in each tensor",
-                    "mean-squares",
-                    "(g.float() ** 2).sum()",
-                    "(g.float() ** 2).mean()",
-                    "the squares are averaged in each tensor: the norm is the root of their sum",
-                ),
-                Mutant(
-                    "absolute values",
-                    "one-norm",
-                    message="these are absolute values added up: the norm is the root of the sum of squares",
-                    function=partial(with_another_norm, p=1),
-                ),
-                Mutant(
-                    "largest value",
-                    "max-norm",
-                    message="this is the largest absolute value: the norm is the root of the sum of squares",
-                    function=partial(with_another_norm, p=math.inf),
-                ),
-                Mutant(
-                    "norm afterwards",
-                    "norm-after",
-                    message="this is the norm after clipping: the one before tells how far off the batch was",
-                    function=norm_afterwards,
-                ),
-                Mutant(
-                    "without 1e-6",
-                    "no-1e-6",
-                    "(max_norm / (norm + 1e-6))",
-                    "(max_norm / norm)",
-                    "the 1e-6 in the denominator is missing: it shows where the norm is that small itself",
-                ),
-                Mutant(
-                    "the other way round",
-                    "upside-down",
-                    "(max_norm / (norm + 1e-6)).clamp(max=1.0)",
-                    "((norm + 1e-6) / max_norm)",
-                    "the factor is upside down: large norms must make it small",
-                ),
-                Mutant(
-                    "to length 1",
-                    "unit",
-                    "(max_norm / (norm + 1e-6))",
-                    "(1 / (norm + 1e-6))",
-                    "gradients are brought to a norm of 1, not of max_norm",
-                ),
-                Mutant(
-                    "not clipped",
-                    "unclipped",
-                    "factor * g.float()",
-                    "g.float()",
-                    "these are the gradients as they came, although their norm is above max_norm",
-                ),
-                Mutant("squares in float16", "nonfinite", "(g.float() ** 2).sum()", "(g**2).sum().float()"),
-                Mutant("in float32", "dtype", "(factor * g.float()).to(g.dtype)", "factor * g.float()"),
-                Mutant("norm as a number", "type", "for g in gradients], norm\n", "for g in gradients], norm.item()\n"),
-                Mutant(
-                    "norm in float16",
-                    "dtype",
-                    "for g in gradients], norm\n",
-                    "for g in gradients], norm.to(gradients[0].dtype)\n",
-                ),
-                Mutant("gradients alone", "type", "for g in gradients], norm\n", "for g in gradients][0]\n"),
-                Mutant(
-                    "one long vector",
-                    "type",
-                    function=as_one_vector,
-                ),
-                Mutant("in place", "mutates", function=in_place),
-                Mutant("clipped all the same", "step-made", function=clipped_all_the_same),
-                Mutant("zeros instead", "step-made", function=zeros_instead),
-                Mutant(
-                    "NaN hidden",
-                    "hidden",
-                    "[(g.float() ** 2).sum() for g",
-                    "[(g.float() ** 2).nan_to_num(posinf=torch.inf).sum() for g",
-                ),
-                Mutant("torch's function", "borrowed", function=by_torch),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 One factor for all keeps the direction of the step; clipping each tensor or each number would turn it. The norm is worth
 plotting: it tells which batches are unusual. With Adam, a factor that is always the same would change nothing but for
@@ -451,130 +408,7 @@ for about $1/(1-\beta_2)$ steps.
             verify=verify_scale,
             alternatives=[by_trying, from_exponents],
             min_checks=24,
-            mutants=[
-                Mutant(
-                    "65,504 and no more",
-                    "strict-maximum",
-                    "        exponent += 1  #",
-                    "        pass  #",
-                    "half of what is possible: numbers a little above 65504 are rounded down to it; from 65520 on they "
-                    "become infinite",
-                ),
-                Mutant(
-                    "rounded up",
-                    "overflows",
-                    "math.floor(",
-                    "math.ceil(",
-                    "with this scale the largest gradient becomes infinite: round the exponent down",
-                ),
-                Mutant(
-                    "no power of two",
-                    "no-power",
-                    "scale = 2.0**exponent",
-                    "scale = 65504 / largest",
-                    "this is no power of two: such scales alone change no digit of a gradient",
-                ),
-                Mutant(
-                    "signed maximum",
-                    "signed",
-                    "values.abs().max()",
-                    "values.max()",
-                    "the largest gradient may be negative: take the absolute value",
-                ),
-                Mutant(
-                    "the smallest decides",
-                    "smallest",
-                    "values.abs().max()",
-                    "values[values != 0].abs().min()",
-                    "this scale is made for the smallest gradient: the largest overflows",
-                ),
-                Mutant(
-                    "by the norm",
-                    "by-norm",
-                    "values.abs().max()",
-                    "values.norm()",
-                    "this keeps the norm of all gradients below 65504: it is the largest single one that must fit",
-                ),
-                Mutant(
-                    "first tensor alone",
-                    "first-tensor",
-                    "largest = values.abs()",
-                    "largest = gradients[0].abs()",
-                    "only the first tensor was asked for its largest gradient",
-                ),
-                Mutant(
-                    "as bfloat16",
-                    "bfloat16",
-                    "scale = 2.0**exponent",
-                    "scale = 2.0 ** math.floor(math.log2(torch.finfo(torch.bfloat16).max / largest))",
-                    "this is the scale for bfloat16, whose numbers go as far as float32's",
-                ),
-                Mutant(
-                    "at least 1",
-                    "not-below-1",
-                    "scale = 2.0**exponent",
-                    "scale = max(2.0**exponent, 1.0)",
-                    "gradients that are too large as they are need a scale below 1",
-                ),
-                Mutant(
-                    "the exponent",
-                    "exponent",
-                    "return scale,",
-                    "return exponent,",
-                    "this is the exponent: return two to that power",
-                ),
-                Mutant(
-                    "counted before",
-                    "before-scaling",
-                    "(scale * values).half()",
-                    "values.half()",
-                    "these are lost without a scale: count after scaling",
-                ),
-                Mutant(
-                    "zeros counted",
-                    "zeros-counted",
-                    "(lost & (values != 0)).sum()",
-                    "lost.sum()",
-                    "those that were 0 before are counted, too: nothing was lost there",
-                ),
-                Mutant(
-                    "zeros alone",
-                    "zeros-alone",
-                    "(lost & (values != 0)).sum()",
-                    "(values == 0).sum()",
-                    "these are gradients that were 0 before",
-                ),
-                Mutant(
-                    "below the smallest normal",
-                    "subnormal",
-                    "(scale * values).half() == 0",
-                    "(scale * values).abs() < torch.finfo(torch.float16).smallest_normal",
-                    "all below 2^-14 are counted: float16 has smaller, subnormal numbers, with fewer digits",
-                ),
-                Mutant(
-                    "below the smallest",
-                    "not-rounded",
-                    "(scale * values).half() == 0",
-                    "(scale * values).abs() < 2.0**-24",
-                    "all below 2^-24 are counted: those above half of that are rounded up to it",
-                ),
-                Mutant(
-                    "infinite ones counted",
-                    "kept",
-                    "(lost & (values != 0)).sum()",
-                    "(~lost).sum()",
-                    "these are the gradients that are *not* lost",
-                ),
-                Mutant(
-                    "share",
-                    "share",
-                    "(lost & (values != 0)).sum().item()",
-                    "(lost & (values != 0)).double().mean().item()",
-                    "this is a share of all gradients: a number of them is asked for",
-                ),
-                Mutant("the scale alone", "type", "return scale, (lost & (values != 0)).sum().item()", "return scale"),
-                Mutant("the package's functions", "borrowed", function=by_the_package),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 A power of two changes the exponent alone, so that scaling and unscaling lose no digit. float16 spans $2^{-24}$ to about
 $2^{16}$: forty powers of two, and whoever needs more loses at the lower end. bfloat16 has the exponents of float32, so

@@ -375,6 +375,85 @@ def verify_layers(t, answer):
         t.number(t.call(answer, mask.to(t.device)), want, f"the number of layers of {name}")
 
 
+MUTANTS_A = [
+    Mutant("wide", ("offsets.abs() < window", "offsets.abs() <= window"), "the window is one too wide on each side: a "
+        "token itself and w - 1 others on either side"),
+    Mutant("narrow", ("offsets.abs() < window", "2 * offsets.abs() < window"), "the window has w tokens in all: it "
+        "should be w - 1 on *either* side, and the token itself"),
+    Mutant("slice", slices_from_below_zero, "the first rows lack their window: a slice that begins below zero counts "
+        "from the end, and is empty"),
+    Mutant("not-itself", ("offsets.abs() < window", "(offsets.abs() < window) & (offsets != 0)"),
+        "a token is hidden from itself: it belongs to its own window"),
+    Mutant("back", looks_back_always, "the window looks back alone: both ways, unless `causal` is asked for"),
+    Mutant("rows", ("    mask[:, :num_global] = True\n", ""), "global tokens attend to all, and not all attend to "
+        "them: their columns are missing"),
+    Mutant("columns", ("    mask[:num_global] = True\n", ""), "all attend to the global tokens, and these not to all: "
+        "their rows are missing"),
+    Mutant("each-other", ("    mask[:num_global] = True\n    mask[:, :num_global] = True\n",
+        "    mask[:num_global, :num_global] = True\n"), "global tokens meet each other alone: they should have full "
+        "rows and full columns"),
+    Mutant("no-lots", ("mask = mask.scatter(1, random_keys, True)", "pass"), "the random keys are not there"),
+    Mutant("for-all", drawn_by_all, "what one query drew is open to all queries: row t of `random_keys` is for query t "
+        "alone (`mask[:, random_keys]` picks whole columns)"),
+    Mutant("both-ways", drawn_both_ways, "random keys are joined both ways: that a query drew a key does not let that "
+        "key's token attend to the query"),
+    Mutant("turned", drawn_turned_round, "random keys are turned round: row t of `random_keys` names columns of row t"),
+    Mutant("and", all_three_at_once, "only pairs of all three parts at once are left: one of them is enough"),
+    Mutant("future", ("if causal:", "if False:"), "later positions are not hidden"),
+    Mutant("past", ("mask & (offsets <= 0)", "mask & (offsets >= 0)"), "earlier positions are hidden: it should be the "
+        "later ones"),
+    Mutant("present", ("mask & (offsets <= 0)", "mask & (offsets < 0)"), "a token is hidden from itself where `causal` "
+        "is asked for: hide later positions alone"),
+    Mutant("window-causal", window_alone_is_causal, "the window is causal, and the other parts read the future: hide "
+        "it from all three"),
+    Mutant("globals-ahead", globals_read_ahead, "global tokens read later positions. In the next layer all others "
+        "would read it from them"),
+    Mutant("lots-ahead", random_keys_read_ahead, "some random keys are later than their query: hide these, too"),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("twice", ("g * (2 * T - g)", "g * 2 * T"), "pairs of two global tokens count twice, in their rows and in "
+        "their columns"),
+    Mutant("window-alone", window_alone, "the window alone is counted: the global tokens have full rows and columns"),
+    Mutant("globals-alone", globals_alone, "the pairs of the global tokens alone are counted: the others have a "
+        "window"),
+    Mutant("edges", ("(2 * w - 1) - w * (w - 1)", "(2 * w - 1)"), "each token is taken to have a full window: at both "
+        "ends a part of it does not exist"),
+    Mutant("one-edge", ("(2 * w - 1) - w * (w - 1)", "(2 * w - 1) - w * (w - 1) // 2"), "the window lacks something at "
+        "*both* ends of the text, w (w - 1) / 2 at each"),
+    Mutant("overlap", ("n = T - g ", "n = T "), "pairs that are in the window and have a global token count twice: "
+        "take the window of the other T - g tokens"),
+    Mutant("wide", ("min(window, n)", "window"), "the window is wider than the text: it has no more than the tokens "
+        "that there are"),
+    Mutant("half", ("causal = g * T - g * (g - 1) // 2 + n * w - w * (w - 1) // 2", "causal = both_ways // 2"),
+        "this is half of the pairs of both ways: pairs of a token with itself all stay"),
+    Mutant("columns", ("g * T - g * (g - 1) // 2", "g * T"), "the global columns are counted in full: a global token "
+        "is hidden from global tokens before it"),
+    Mutant("causal-edges", ("n * w - w * (w - 1) // 2", "n * w"), "each token is taken to have w keys: the first ones "
+        "have fewer"),
+    Mutant("itself", ("n * (2 * w - 1)", "n * 2 * w"), "a token's pair with itself is counted twice: the window has 2 "
+        "w - 1 tokens"),
+]  # fmt: skip
+
+MUTANTS_C = [
+    Mutant("no-residuals", without_residuals, "the powers of the mask alone are looked at: with a residual connection "
+        "a token also keeps what it has"),
+    Mutant("late", ("n = 0\n", "n = 1\n"), "one too many: before the first layer, after 0, everybody has met itself"),
+    Mutant("early", ("    return n\n", "    return max(n - 1, 0)\n"), "one too few: a direct connection takes one "
+        "layer"),
+    Mutant("squared", squared_each_time, "the table is multiplied with itself, so that two, four, eight layers are "
+        "counted as one each"),
+    Mutant("never", as_many_as_it_tried, "some tokens never meet, whatever the number of layers: return -1"),
+    Mutant("both-directions", both_directions, "connections are taken to go both ways: that t attends to s brings s to "
+        "t, and nothing back"),
+    Mutant("last", of_the_last_token, "one token has met all, the last one: everybody must have"),
+    Mutant("first", of_the_first_token, "one token has met all, the first one: everybody must have"),
+    Mutant("somebody", somebody_has_met_all, "somebody has met all: everybody must have"),
+    Mutant("reach", from_the_reach, "this is the length over the longest connection: that holds for windows, where "
+        "everybody has such a connection; follow the pattern itself"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-09.1",
     doc=__doc__,
@@ -395,135 +474,7 @@ EXERCISE = Exercise(
             alternatives=[by_the_package, pair_by_pair],
             min_checks=20,
             advice={"dtype": "A comparison gives booleans, as does `torch.zeros(T, T, dtype=torch.bool)`."},
-            mutants=[
-                Mutant(
-                    "one too wide",
-                    "wide",
-                    "offsets.abs() < window",
-                    "offsets.abs() <= window",
-                    "the window is one too wide on each side: a token itself and w - 1 others on either side",
-                ),
-                Mutant(
-                    "half as wide",
-                    "narrow",
-                    "offsets.abs() < window",
-                    "2 * offsets.abs() < window",
-                    "the window has w tokens in all: it should be w - 1 on *either* side, and the token itself",
-                ),
-                Mutant(
-                    "slices from below zero",
-                    "slice",
-                    function=slices_from_below_zero,
-                    message="the first rows lack their window: a slice that begins below zero counts from the end, and "
-                    "is empty",
-                ),
-                Mutant(
-                    "not itself",
-                    "not-itself",
-                    "offsets.abs() < window",
-                    "(offsets.abs() < window) & (offsets != 0)",
-                    "a token is hidden from itself: it belongs to its own window",
-                ),
-                Mutant(
-                    "back alone",
-                    "back",
-                    function=looks_back_always,
-                    message="the window looks back alone: both ways, unless `causal` is asked for",
-                ),
-                Mutant(
-                    "rows alone",
-                    "rows",
-                    "    mask[:, :num_global] = True\n",
-                    "",
-                    "global tokens attend to all, and not all attend to them: their columns are missing",
-                ),
-                Mutant(
-                    "columns alone",
-                    "columns",
-                    "    mask[:num_global] = True\n",
-                    "",
-                    "all attend to the global tokens, and these not to all: their rows are missing",
-                ),
-                Mutant(
-                    "each other alone",
-                    "each-other",
-                    "    mask[:num_global] = True\n    mask[:, :num_global] = True\n",
-                    "    mask[:num_global, :num_global] = True\n",
-                    "global tokens meet each other alone: they should have full rows and full columns",
-                ),
-                Mutant(
-                    "no random keys",
-                    "no-lots",
-                    "mask = mask.scatter(1, random_keys, True)",
-                    "pass",
-                    "the random keys are not there",
-                ),
-                Mutant(
-                    "random keys for all",
-                    "for-all",
-                    function=drawn_by_all,
-                    message="what one query drew is open to all queries: row t of `random_keys` is for query t alone "
-                    "(`mask[:, random_keys]` picks whole columns)",
-                ),
-                Mutant(
-                    "random keys both ways",
-                    "both-ways",
-                    function=drawn_both_ways,
-                    message="random keys are joined both ways: that a query drew a key does not let that key's token "
-                    "attend to the query",
-                ),
-                Mutant(
-                    "random keys turned round",
-                    "turned",
-                    function=drawn_turned_round,
-                    message="random keys are turned round: row t of `random_keys` names columns of row t",
-                ),
-                Mutant(
-                    "and for or",
-                    "and",
-                    function=all_three_at_once,
-                    message="only pairs of all three parts at once are left: one of them is enough",
-                ),
-                Mutant(
-                    "the future stays",
-                    "future",
-                    "if causal:",
-                    "if False:",
-                    "later positions are not hidden",
-                ),
-                Mutant(
-                    "the past hidden",
-                    "past",
-                    "mask & (offsets <= 0)",
-                    "mask & (offsets >= 0)",
-                    "earlier positions are hidden: it should be the later ones",
-                ),
-                Mutant(
-                    "present hidden",
-                    "present",
-                    "mask & (offsets <= 0)",
-                    "mask & (offsets < 0)",
-                    "a token is hidden from itself where `causal` is asked for: hide later positions alone",
-                ),
-                Mutant(
-                    "the window alone is causal",
-                    "window-causal",
-                    function=window_alone_is_causal,
-                    message="the window is causal, and the other parts read the future: hide it from all three",
-                ),
-                Mutant(
-                    "global tokens read ahead",
-                    "globals-ahead",
-                    function=globals_read_ahead,
-                    message="global tokens read later positions. In the next layer all others would read it from them",
-                ),
-                Mutant(
-                    "random keys read ahead",
-                    "lots-ahead",
-                    function=random_keys_read_ahead,
-                    message="some random keys are later than their query: hide these, too",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 The order matters: join first, hide last. A causal mask that is put on the window alone leaves a leak by the global
 rows, and a test that looks at the last token only does not see it. A leak has a plain test (exercise own-04.1):
@@ -549,84 +500,7 @@ change a later token and see whether an earlier output moves.
             alternatives=[distance_by_distance],
             min_checks=10,
             advice={"raised": "If memory was short: a million tokens have a mask of 10^12 entries. Count without one."},
-            mutants=[
-                Mutant(
-                    "counted twice",
-                    "twice",
-                    "g * (2 * T - g)",
-                    "g * 2 * T",
-                    "pairs of two global tokens count twice, in their rows and in their columns",
-                ),
-                Mutant(
-                    "a window alone",
-                    "window-alone",
-                    function=window_alone,
-                    message="the window alone is counted: the global tokens have full rows and columns",
-                ),
-                Mutant(
-                    "global tokens alone",
-                    "globals-alone",
-                    function=globals_alone,
-                    message="the pairs of the global tokens alone are counted: the others have a window",
-                ),
-                Mutant(
-                    "no edges",
-                    "edges",
-                    "(2 * w - 1) - w * (w - 1)",
-                    "(2 * w - 1)",
-                    "each token is taken to have a full window: at both ends a part of it does not exist",
-                ),
-                Mutant(
-                    "one edge",
-                    "one-edge",
-                    "(2 * w - 1) - w * (w - 1)",
-                    "(2 * w - 1) - w * (w - 1) // 2",
-                    "the window lacks something at *both* ends of the text, w (w - 1) / 2 at each",
-                ),
-                Mutant(
-                    "window of all",
-                    "overlap",
-                    "n = T - g ",
-                    "n = T ",
-                    "pairs that are in the window and have a global token count twice: take the window of the other "
-                    "T - g tokens",
-                ),
-                Mutant(
-                    "too wide a window",
-                    "wide",
-                    "min(window, n)",
-                    "window",
-                    "the window is wider than the text: it has no more than the tokens that there are",
-                ),
-                Mutant(
-                    "half",
-                    "half",
-                    "causal = g * T - g * (g - 1) // 2 + n * w - w * (w - 1) // 2",
-                    "causal = both_ways // 2",
-                    "this is half of the pairs of both ways: pairs of a token with itself all stay",
-                ),
-                Mutant(
-                    "columns in full",
-                    "columns",
-                    "g * T - g * (g - 1) // 2",
-                    "g * T",
-                    "the global columns are counted in full: a global token is hidden from global tokens before it",
-                ),
-                Mutant(
-                    "no edges in the causal one",
-                    "causal-edges",
-                    "n * w - w * (w - 1) // 2",
-                    "n * w",
-                    "each token is taken to have w keys: the first ones have fewer",
-                ),
-                Mutant(
-                    "itself twice",
-                    "itself",
-                    "n * (2 * w - 1)",
-                    "n * 2 * w",
-                    "a token's pair with itself is counted twice: the window has 2 w - 1 tokens",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 With n = T - g and w at most n,
 
@@ -652,74 +526,7 @@ T: all but the pairs of a token with itself have a mirror image.) BigBird adds R
             verify=verify_layers,
             alternatives=[by_the_package_too, by_search],
             min_checks=28,
-            mutants=[
-                Mutant(
-                    "no residuals",
-                    "no-residuals",
-                    function=without_residuals,
-                    message="the powers of the mask alone are looked at: with a residual connection a token also keeps "
-                    "what it has",
-                ),
-                Mutant(
-                    "one layer too many",
-                    "late",
-                    "n = 0\n",
-                    "n = 1\n",
-                    "one too many: before the first layer, after 0, everybody has met itself",
-                ),
-                Mutant(
-                    "one layer too few",
-                    "early",
-                    "    return n\n",
-                    "    return max(n - 1, 0)\n",
-                    "one too few: a direct connection takes one layer",
-                ),
-                Mutant(
-                    "squared",
-                    "squared",
-                    function=squared_each_time,
-                    message="the table is multiplied with itself, so that two, four, eight layers are counted as one "
-                    "each",
-                ),
-                Mutant(
-                    "never is T",
-                    "never",
-                    function=as_many_as_it_tried,
-                    message="some tokens never meet, whatever the number of layers: return -1",
-                ),
-                Mutant(
-                    "both directions",
-                    "both-directions",
-                    function=both_directions,
-                    message="connections are taken to go both ways: that t attends to s brings "
-                    "s to t, and nothing back",
-                ),
-                Mutant(
-                    "of the last token",
-                    "last",
-                    function=of_the_last_token,
-                    message="one token has met all, the last one: everybody must have",
-                ),
-                Mutant(
-                    "of the first token",
-                    "first",
-                    function=of_the_first_token,
-                    message="one token has met all, the first one: everybody must have",
-                ),
-                Mutant(
-                    "somebody",
-                    "somebody",
-                    function=somebody_has_met_all,
-                    message="somebody has met all: everybody must have",
-                ),
-                Mutant(
-                    "length over reach",
-                    "reach",
-                    function=from_the_reach,
-                    message="this is the length over the longest connection: that holds for windows, where everybody "
-                    "has such a connection; follow the pattern itself",
-                ),
-            ],
+            mutants=MUTANTS_C,
             explanation=r"""
 The number is the *diameter* of a graph whose edges go from a token to those it attends to. For a window w it is
 $\lceil (T - 1) / (w - 1) \rceil$, and with one global token it is two, whatever T: everything tells the global token in

@@ -351,6 +351,68 @@ def verify_stream(t, answer):
 
 ADDED = "the two are added as they are: each was made with another largest score, and has to be mended to the new one"
 
+MUTANTS_A = [
+    Mutant("added", ("torch.exp(its_top - base)", "torch.ones_like(base)"), ADDED),
+    Mutant("inverse", ("torch.exp(its_top - base)", "torch.exp(base - its_top)"), "the factor is upside down: exp(old "
+        "- new), which is at most 1"),
+    Mutant("added", ("factor * its_total", "its_total"), ADDED),
+    Mutant("added", ("factor[..., None] * its_output", "its_output"), ADDED),
+    Mutant("second", other_alone_mended, "only the second share is mended: the first needs it where the second has the "
+        "larger score"),
+    Mutant("first", one_alone_mended, "only the first share is mended: the second needs it where the first has the "
+        "larger score"),
+    Mutant("mean", mean_of_outputs, "this is the mean of the two outputs: they are sums, to be mended and added"),
+    Mutant("divided", ("return top, total, output\n", "return top, total, output / total[..., None]\n"),
+        "the output is divided by the total: keep the sum, and divide when no more keys come"),
+    Mutant("smaller", ("torch.maximum(one[0], other[0])", "torch.minimum(one[0], other[0])"), "this is the smaller of "
+        "the two: the largest score of all keys is the larger one"),
+    Mutant("sum", ("return top, total, output\n", "return one[0] + other[0], total, output\n"), "the tops are added: "
+        "the largest score of all keys is the larger of them"),
+    Mutant("log-sum", log_sum_exp, "this is the logarithm of the sum of exponentials: a good thing to keep, but `top` "
+        "is the largest score here, and `total` and `output` are relative to it"),
+    Mutant("one-top", top_of_all_queries, "all queries have the same: each has a largest score of its own"),
+    Mutant("base", ("return top, total, output\n", "return base, total, output\n"), "a query without a key got 0: its "
+        "largest score stays minus infinity, or a later share with scores below zero is merged wrongly"),
+    Mutant("nonfinite", ("top.masked_fill(top == -math.inf, 0.0)", "top")),  # no base
+    Mutant("nonfinite", both_raised),
+    Mutant("mutates", in_place),
+    Mutant("type", ("return top, total, output\n", "return output\n")),  # output alone
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("memory", all_at_once),
+    Mutant("kept", kept_in_a_list),
+    Mutant("raised", twice),
+    Mutant("nonfinite", bare_powers),
+    Mutant("unscaled", (" / math.sqrt(queries.shape[-1])", ""), "the scores are not divided by sqrt(D)"),
+    Mutant("mask-ignored", ("scores.masked_fill(~seen[:, None, :], -math.inf)", "scores"), "`seen` is not used: hidden "
+        "keys count"),
+    Mutant("mask-turned", ("masked_fill(~seen[", "masked_fill(seen["), "`seen` is turned round: True is where a key "
+        "may be attended to"),
+    Mutant("finite", ("seen[:, None, :], -math.inf)", "seen[:, None, :], -1e9)"), "queries without a key get the mean "
+        "of all values: with a large negative number in place of minus infinity all hidden keys are alike, and exp(0) "
+        "is 1"),
+    Mutant("zero-scores", ("seen[:, None, :], -math.inf)", "seen[:, None, :], 0.0)"), "hidden keys have a score of "
+        "zero, and exp(0) is 1: minus infinity hides"),
+    Mutant("not-mended", ("mend = torch.exp(top - base)", "mend = 1.0"), "the sums so far are not mended when a larger "
+        "score comes"),
+    Mutant("output", ("mend * output +", "output +"), "the total is mended when a larger score comes, and the output "
+        "is not"),
+    Mutant("total", ("mend * total +", "total +"), "the output is mended when a larger score comes, and the total is "
+        "not"),
+    Mutant("nonfinite", (".clamp(min=top)", "")),  # largest of the tile
+    Mutant("tile-mean", mean_of_tiles, "each tile has a softmax of its own, and their outputs are averaged: a tile "
+        "with larger scores must count more"),
+    Mutant("size-mean", mean_by_size, "tiles are averaged by their number of keys: they count by their sums of "
+        "exponentials"),
+    Mutant("last-tile", the_last_tile, "this is attention to the last tile alone"),
+    Mutant("undivided", ("output / total.masked_fill(total == 0, 1.0)", "output"), "this is the numerator alone: "
+        "divide by the total at the end"),
+    Mutant("nonfinite", ("total.masked_fill(total == 0, 1.0)", "total")),  # divided by nothing
+    Mutant("nonfinite", ("new.masked_fill(new == -math.inf, 0.0)", "new")),  # no base
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-09.2",
     doc=__doc__,
@@ -377,105 +439,7 @@ EXERCISE = Exercise(
                 "are never above zero, and what if a share has no key?",
                 "mutates": "Shares may be merged again by others: make new tensors.",
             },
-            mutants=[
-                Mutant(
-                    "added up",
-                    "added",
-                    "torch.exp(its_top - base)",
-                    "torch.ones_like(base)",
-                    ADDED,
-                ),
-                Mutant(
-                    "the factor upside down",
-                    "inverse",
-                    "torch.exp(its_top - base)",
-                    "torch.exp(base - its_top)",
-                    "the factor is upside down: exp(old - new), which is at most 1",
-                ),
-                Mutant(
-                    "total not mended",
-                    "added",
-                    "factor * its_total",
-                    "its_total",
-                    ADDED,
-                ),
-                Mutant(
-                    "output not mended",
-                    "added",
-                    "factor[..., None] * its_output",
-                    "its_output",
-                    ADDED,
-                ),
-                Mutant(
-                    "the second alone mended",
-                    "second",
-                    function=other_alone_mended,
-                    message="only the second share is mended: the first needs it where the second has the larger score",
-                ),
-                Mutant(
-                    "the first alone mended",
-                    "first",
-                    function=one_alone_mended,
-                    message="only the first share is mended: the second needs it where the first has the larger score",
-                ),
-                Mutant(
-                    "mean of outputs",
-                    "mean",
-                    function=mean_of_outputs,
-                    message="this is the mean of the two outputs: they are sums, to be mended and added",
-                ),
-                Mutant(
-                    "divided",
-                    "divided",
-                    "return top, total, output\n",
-                    "return top, total, output / total[..., None]\n",
-                    "the output is divided by the total: keep the sum, and divide when no more keys come",
-                ),
-                Mutant(
-                    "smaller top",
-                    "smaller",
-                    "torch.maximum(one[0], other[0])",
-                    "torch.minimum(one[0], other[0])",
-                    "this is the smaller of the two: the largest score of all keys is the larger one",
-                ),
-                Mutant(
-                    "tops added",
-                    "sum",
-                    "return top, total, output\n",
-                    "return one[0] + other[0], total, output\n",
-                    "the tops are added: the largest score of all keys is the larger of them",
-                ),
-                Mutant(
-                    "log-sum-exp",
-                    "log-sum",
-                    function=log_sum_exp,
-                    message="this is the logarithm of the sum of exponentials: a good thing to keep, but `top` is the "
-                    "largest score here, and `total` and `output` are relative to it",
-                ),
-                Mutant(
-                    "one top for all",
-                    "one-top",
-                    function=top_of_all_queries,
-                    message="all queries have the same: each has a largest score of its own",
-                ),
-                Mutant(
-                    "base for top",
-                    "base",
-                    "return top, total, output\n",
-                    "return base, total, output\n",
-                    "a query without a key got 0: its largest score stays minus infinity, or a later share with scores "
-                    "below zero is merged wrongly",
-                ),
-                Mutant(
-                    "no base",
-                    "nonfinite",
-                    "top.masked_fill(top == -math.inf, 0.0)",
-                    "top",
-                ),
-                Mutant("raised", "nonfinite", function=both_raised),
-                Mutant("in place", "mutates", function=in_place),
-                Mutant("output alone", "type", "return top, total, output\n", "return output\n"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Because the merge is associative (and commutative), keys can be cut into any shares and merged in any order: along a
 loop, as FlashAttention's tiles are; in a tree, by many processors; around a ring of machines of which each has a part
@@ -502,108 +466,7 @@ of a long text (ring attention, Liu et al. 2023, arXiv:2310.01889). Rounding dif
                 "raised": "A stream goes by once: the largest score of all keys cannot be known before the sums begin.",
                 "memory": "Take each tile into `top`, `total` and `output`.",
             },
-            mutants=[
-                Mutant("all at once", "memory", function=all_at_once),
-                Mutant("tiles in a list", "kept", function=kept_in_a_list),
-                Mutant("read twice", "raised", function=twice),
-                Mutant("bare powers", "nonfinite", function=bare_powers),
-                Mutant(
-                    "unscaled",
-                    "unscaled",
-                    " / math.sqrt(queries.shape[-1])",
-                    "",
-                    "the scores are not divided by sqrt(D)",
-                ),
-                Mutant(
-                    "mask ignored",
-                    "mask-ignored",
-                    "scores.masked_fill(~seen[:, None, :], -math.inf)",
-                    "scores",
-                    "`seen` is not used: hidden keys count",
-                ),
-                Mutant(
-                    "mask turned round",
-                    "mask-turned",
-                    "masked_fill(~seen[",
-                    "masked_fill(seen[",
-                    "`seen` is turned round: True is where a key may be attended to",
-                ),
-                Mutant(
-                    "large and finite",
-                    "finite",
-                    "seen[:, None, :], -math.inf)",
-                    "seen[:, None, :], -1e9)",
-                    "queries without a key get the mean of all values: with a large negative number in place of "
-                    "minus infinity all hidden keys are alike, and exp(0) is 1",
-                ),
-                Mutant(
-                    "hidden scores are zero",
-                    "zero-scores",
-                    "seen[:, None, :], -math.inf)",
-                    "seen[:, None, :], 0.0)",
-                    "hidden keys have a score of zero, and exp(0) is 1: minus infinity hides",
-                ),
-                Mutant(
-                    "not mended",
-                    "not-mended",
-                    "mend = torch.exp(top - base)",
-                    "mend = 1.0",
-                    "the sums so far are not mended when a larger score comes",
-                ),
-                Mutant(
-                    "output not mended",
-                    "output",
-                    "mend * output +",
-                    "output +",
-                    "the total is mended when a larger score comes, and the output is not",
-                ),
-                Mutant(
-                    "total not mended",
-                    "total",
-                    "mend * total +",
-                    "total +",
-                    "the output is mended when a larger score comes, and the total is not",
-                ),
-                Mutant("largest of the tile", "nonfinite", ".clamp(min=top)", ""),
-                Mutant(
-                    "mean of tiles",
-                    "tile-mean",
-                    function=mean_of_tiles,
-                    message="each tile has a softmax of its own, and their outputs are averaged: a tile with larger "
-                    "scores must count more",
-                ),
-                Mutant(
-                    "mean by size",
-                    "size-mean",
-                    function=mean_by_size,
-                    message="tiles are averaged by their number of keys: they count by their sums of exponentials",
-                ),
-                Mutant(
-                    "last tile",
-                    "last-tile",
-                    function=the_last_tile,
-                    message="this is attention to the last tile alone",
-                ),
-                Mutant(
-                    "not divided",
-                    "undivided",
-                    "output / total.masked_fill(total == 0, 1.0)",
-                    "output",
-                    "this is the numerator alone: divide by the total at the end",
-                ),
-                Mutant(
-                    "divided by nothing",
-                    "nonfinite",
-                    "total.masked_fill(total == 0, 1.0)",
-                    "total",
-                ),
-                Mutant(
-                    "no base",
-                    "nonfinite",
-                    "new.masked_fill(new == -math.inf, 0.0)",
-                    "new",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 What is kept has T (E + 2) numbers for each example, and a tile has T n scores. The answer is exact: this is no
 approximation of attention, as sparse patterns and kernels are, but another order of the same additions. The work is

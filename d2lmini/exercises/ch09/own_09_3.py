@@ -225,6 +225,58 @@ STOPPED = (
 )
 BY = "by = torch.where(key > 0, key + 1, key.exp())"
 
+MUTANTS_A = [
+    Mutant("elu", (BY, "by = F.elu(key)"), "the keys' features are elu(x), which may be below zero: add 1"),
+    Mutant("no-phi", (BY, "by = key"), "the keys have no feature map"),
+    Mutant("no-phi-q", ("to = torch.where(query > 0, query + 1, query.exp())", "to = query"), "the queries have no "
+        "feature map"),
+    Mutant("relu", (BY, "by = F.relu(key) + 1"), "below zero the keys' features are 1: elu(x) + 1 is exp(x) there"),
+    Mutant("exp", (BY, "by = key.exp()"), "the keys' features are exp(x) everywhere: above zero elu(x) + 1 is x + 1"),
+    Mutant("softmax", softmax_of_features, "features are put through a softmax: elu(x) + 1, each by itself"),
+    Mutant("scaled", (BY,
+        "by = torch.where(key > 0, key / key.shape[-1] ** 0.5 + 1, (key / key.shape[-1] ** 0.5).exp())"),
+        "the keys are divided by a root of D: here nothing is"),
+    Mutant("nonfinite", elu_and_one),
+    Mutant("half", half, STOPPED),
+    Mutant("half", normaliser_in_half, STOPPED),
+    Mutant("not-itself", before_it_alone, "a later token does not attend to itself: add it to the sums, then read "
+        "them"),
+    Mutant("state-ignored", ("(0.0, 0.0) if state is None else state", "(0.0, 0.0)"), "the state is not used: the "
+        "token sees itself alone"),
+    Mutant("normaliser-anew", ("z = z + by", "z = by"), "it has this token's features alone: sum them up, as Z"),
+    Mutant("sums-anew", ("Z = Z + by[", "Z = by["), "it has this token's product alone: add it to those before"),
+    Mutant("unnormalised", ("(top / bottom)", "top"), "this is the numerator alone: divide by phi(q) times z"),
+    Mutant("own-features", ("(to * z).sum(dim=-1, keepdim=True)", "z.sum(dim=-1, keepdim=True)"),
+        "divided by the sum of z: z has to be weighted by the query's features"),
+    Mutant("averages", averages, "the state is divided: keep the sum, and divide the output alone"),
+    Mutant("heads", ("top = (to[..., None, :] @ Z)[..., 0, :]",
+        "top = (to[..., None, :] @ Z.mean(dim=1, keepdim=True))[..., 0, :]"), "heads share a state: each has its own"),
+    Mutant("mutates", in_place),
+    Mutant("shape", ("(Z, z)\n", "(Z.mT, z)\n")),  # state turned
+    Mutant("dtype", (".to(dtype), (Z", ", (Z")),  # in float32
+    Mutant("type", ("(top / bottom).to(dtype), (Z, z)\n", "(top / bottom).to(dtype), Z\n")),  # no state
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("no-normaliser", ("D * E + D ", "D * E "), "the normaliser z is a part of the state, too"),
+    Mutant("E", ("D * E + D ", "D * E + E "), "z is the sum of features, which are D numbers, not E"),
+    Mutant("square", ("D * E + D ", "D * D + D "), "Z is the sum of products of features and *values*: D times E"),
+    Mutant("one-head", ('"state": L * H * of_state', '"state": L * of_state'), "each head has a state of its own"),
+    Mutant("one-layer", ('"state": L * H * of_state', '"state": H * of_state'), "each layer has states of its own"),
+    Mutant("per-token", ('"state": L * H * of_state', '"state": L * H * num_tokens * of_state'), "the state is counted "
+        "for each token: it is added to, and does not grow"),
+    Mutant("keys-alone", ('"cache": L * H * num_tokens * of_token', '"cache": L * H * num_tokens * D'),
+        "the values have to be kept, too"),
+    Mutant("pairs", ('"cache": L * H * num_tokens * of_token', '"cache": L * H * num_tokens**2'),
+        "these are the weights, which nobody keeps: a cache has keys and values"),
+    Mutant("equal", ("of_state // of_token + 1", "-(-of_state // of_token)"), "at this length the two are equal: the "
+        "cache should be *larger*"),
+    Mutant("below", ("of_state // of_token + 1", "of_state // of_token"), "at this length the cache is not yet larger"),
+    Mutant("work", ('"length": of_state // of_token + 1', '"length": D + 1'), "this is from where the "
+        "*multiplications* are fewer, T above the number of features: asked for is memory"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-09.3",
     doc=__doc__,
@@ -253,122 +305,7 @@ EXERCISE = Exercise(
                 "dtype": "The state may be in float32 throughout; the output goes back to the dtype of the value.",
                 "mutates": "The state belongs to the caller, who may go on from it in two ways: make new sums.",
             },
-            mutants=[
-                Mutant(
-                    "without the one",
-                    "elu",
-                    BY,
-                    "by = F.elu(key)",
-                    "the keys' features are elu(x), which may be below zero: add 1",
-                ),
-                Mutant(
-                    "keys as they are",
-                    "no-phi",
-                    BY,
-                    "by = key",
-                    "the keys have no feature map",
-                ),
-                Mutant(
-                    "queries as they are",
-                    "no-phi-q",
-                    "to = torch.where(query > 0, query + 1, query.exp())",
-                    "to = query",
-                    "the queries have no feature map",
-                ),
-                Mutant(
-                    "relu",
-                    "relu",
-                    BY,
-                    "by = F.relu(key) + 1",
-                    "below zero the keys' features are 1: elu(x) + 1 is exp(x) there",
-                ),
-                Mutant(
-                    "exp",
-                    "exp",
-                    BY,
-                    "by = key.exp()",
-                    "the keys' features are exp(x) everywhere: above zero elu(x) + 1 is x + 1",
-                ),
-                Mutant(
-                    "softmax of features",
-                    "softmax",
-                    function=softmax_of_features,
-                    message="features are put through a softmax: elu(x) + 1, each by itself",
-                ),
-                Mutant(
-                    "scaled",
-                    "scaled",
-                    BY,
-                    "by = torch.where(key > 0, key / key.shape[-1] ** 0.5 + 1, (key / key.shape[-1] ** 0.5).exp())",
-                    "the keys are divided by a root of D: here nothing is",
-                ),
-                Mutant("elu and one", "nonfinite", function=elu_and_one),
-                Mutant(
-                    "a state in half precision",
-                    "half",
-                    function=half,
-                    message=STOPPED,
-                ),
-                Mutant("z in half precision", "half", function=normaliser_in_half, message=STOPPED),
-                Mutant(
-                    "before it alone",
-                    "not-itself",
-                    function=before_it_alone,
-                    message="a later token does not attend to itself: add it to the sums, then read them",
-                ),
-                Mutant(
-                    "state ignored",
-                    "state-ignored",
-                    "(0.0, 0.0) if state is None else state",
-                    "(0.0, 0.0)",
-                    "the state is not used: the token sees itself alone",
-                ),
-                Mutant(
-                    "normaliser anew",
-                    "normaliser-anew",
-                    "z = z + by",
-                    "z = by",
-                    "it has this token's features alone: sum them up, as Z",
-                ),
-                Mutant(
-                    "Z anew",
-                    "sums-anew",
-                    "Z = Z + by[",
-                    "Z = by[",
-                    "it has this token's product alone: add it to those before",
-                ),
-                Mutant(
-                    "no normaliser",
-                    "unnormalised",
-                    "(top / bottom)",
-                    "top",
-                    "this is the numerator alone: divide by phi(q) times z",
-                ),
-                Mutant(
-                    "divided by z alone",
-                    "own-features",
-                    "(to * z).sum(dim=-1, keepdim=True)",
-                    "z.sum(dim=-1, keepdim=True)",
-                    "divided by the sum of z: z has to be weighted by the query's features",
-                ),
-                Mutant(
-                    "averages",
-                    "averages",
-                    function=averages,
-                    message="the state is divided: keep the sum, and divide the output alone",
-                ),
-                Mutant(
-                    "heads mixed",
-                    "heads",
-                    "top = (to[..., None, :] @ Z)[..., 0, :]",
-                    "top = (to[..., None, :] @ Z.mean(dim=1, keepdim=True))[..., 0, :]",
-                    "heads share a state: each has its own",
-                ),
-                Mutant("in place", "mutates", function=in_place),
-                Mutant("state turned", "shape", "(Z, z)\n", "(Z.mT, z)\n"),
-                Mutant("in float32", "dtype", ".to(dtype), (Z", ", (Z"),
-                Mutant("no state", "type", "(top / bottom).to(dtype), (Z, z)\n", "(top / bottom).to(dtype), Z\n"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Two numerical lessons that softmax attention hides. A sum without end needs a wide type: in bfloat16, with eight bits of
 precision, 256 + 1 is 256. And a function may be exact in mathematics and lost in floating point: elu(-20) + 1 is a
@@ -389,86 +326,7 @@ difference of two numbers that agree in all the digits that there are.
             verify=verify_memory,
             alternatives=[by_counting],
             min_checks=16,
-            mutants=[
-                Mutant(
-                    "no normaliser",
-                    "no-normaliser",
-                    "D * E + D ",
-                    "D * E ",
-                    "the normaliser z is a part of the state, too",
-                ),
-                Mutant(
-                    "normaliser of E",
-                    "E",
-                    "D * E + D ",
-                    "D * E + E ",
-                    "z is the sum of features, which are D numbers, not E",
-                ),
-                Mutant(
-                    "square",
-                    "square",
-                    "D * E + D ",
-                    "D * D + D ",
-                    "Z is the sum of products of features and *values*: D times E",
-                ),
-                Mutant(
-                    "one head",
-                    "one-head",
-                    '"state": L * H * of_state',
-                    '"state": L * of_state',
-                    "each head has a state of its own",
-                ),
-                Mutant(
-                    "one layer",
-                    "one-layer",
-                    '"state": L * H * of_state',
-                    '"state": H * of_state',
-                    "each layer has states of its own",
-                ),
-                Mutant(
-                    "a state for each token",
-                    "per-token",
-                    '"state": L * H * of_state',
-                    '"state": L * H * num_tokens * of_state',
-                    "the state is counted for each token: it is added to, and does not grow",
-                ),
-                Mutant(
-                    "keys alone",
-                    "keys-alone",
-                    '"cache": L * H * num_tokens * of_token',
-                    '"cache": L * H * num_tokens * D',
-                    "the values have to be kept, too",
-                ),
-                Mutant(
-                    "pairs",
-                    "pairs",
-                    '"cache": L * H * num_tokens * of_token',
-                    '"cache": L * H * num_tokens**2',
-                    "these are the weights, which nobody keeps: a cache has keys and values",
-                ),
-                Mutant(
-                    "rounded up",
-                    "equal",
-                    "of_state // of_token + 1",
-                    "-(-of_state // of_token)",
-                    "at this length the two are equal: the cache should be *larger*",
-                ),
-                Mutant(
-                    "rounded down",
-                    "below",
-                    "of_state // of_token + 1",
-                    "of_state // of_token",
-                    "at this length the cache is not yet larger",
-                ),
-                Mutant(
-                    "as for the work",
-                    "work",
-                    '"length": of_state // of_token + 1',
-                    '"length": D + 1',
-                    "this is from where the *multiplications* are fewer, T above the number of features: asked for is "
-                    "memory",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 With D = E = 64 it is 33 tokens: D (E + 1) / (D + E), about half of D where D = E. So the state is small; that is its
 charm, and the price as well: what was said in a million tokens has to fit into the numbers of some 33 keys and values.

@@ -201,6 +201,71 @@ def verify_bias(t, answer):
         t.same(t.call(answer, H, T, S), want, f"the bias for {name}, H={H}, T={T}, S={S}", dtype=torch.float32)
 
 
+MUTANTS_A = [
+    Mutant("from-one", ("torch.arange(D // 2, dtype=positions.dtype, device=positions.device)",
+        "torch.arange(1, D // 2 + 1, dtype=positions.dtype, device=positions.device)"), "pairs are counted from 1: the "
+        "fastest has j = 0 and turns by 1 a position"),
+    Mutant("half-exponent", ("(-2 * j / D)", "(-j / D)"), "the exponent is half of what it should be: -2j/D, where j "
+        "counts pairs"),
+    Mutant("to-the-end", ("(-2 * j / D)", "(-2 * j / (D - 2))"), "the slowest pair turns by 1/b: the exponent is "
+        "-2j/D, which ends short of -1"),
+    Mutant("faster", ("(-2 * j / D)", "(2 * j / D)"), "later pairs turn faster: the exponent has a minus"),
+    Mutant("order", ("base ** (-2 * j / D)", "base ** (-2 * j.flip(0) / D)"), "the pairs are in the reverse order: the "
+        "fastest is the first"),
+    Mutant("multiplied", ("positions / factor", "positions * factor"), "positions are multiplied by the factor: that "
+        "makes large angles larger"),
+    Mutant("cut-off", cut_off, "all far positions have the same angle: divide positions, so that each keeps one of its "
+        "own"),
+    Mutant("anew", begins_anew, "positions begin anew past the trained length: tokens far apart would look like "
+        "neighbours; divide"),
+    Mutant("whole", whole_positions, "positions are rounded, so that neighbours share one: angles between those of "
+        "whole positions are what interpolation is about"),
+    Mutant("by-f", ("factor ** (D / (D - 2))", "factor"), "the base is multiplied by f: the slowest pair has the "
+        "exponent -(D - 2)/D, so that it turns a little less than f times as slowly; it should be exactly f"),
+    Mutant("upside-down", ("(D / (D - 2))", "((D - 2) / D)"), "the exponent of f is upside down"),
+    Mutant("divided", ("base * factor **", "base / factor **"), "the base is divided: a smaller base turns faster"),
+    Mutant("power", ("base * factor ** (D / (D - 2))", "base**factor"), "the base is raised to the power of f: "
+        "multiply it by a power of f"),
+    Mutant("both", ('    if way == "base changed":\n',
+        '    if way == "base changed":\n        positions = positions / factor\n'), "positions are divided as well: "
+        "one of the two remedies, not both"),
+    Mutant("as-trained", ('if way == "base changed":', "if False:"), "these are the angles as trained: nothing is "
+        "changed"),
+    Mutant("slowest-alone", slowest_alone, "the slowest pair alone is changed: by a new base those between change, "
+        "too, each by a part of f"),
+    Mutant("shape", doubled),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("from-zero", ("torch.arange(1, num_heads + 1)", "torch.arange(num_heads)"), "the first slope is 1: i goes "
+        "from 1 to H"),
+    Mutant("halved", ("(-8 * torch.arange(1, num_heads + 1) / num_heads)", "(-1.0 * torch.arange(1, num_heads + 1))"),
+        "each slope is half of the one before, whatever the number of heads: that is so for 8 heads; the last one is "
+        "always 1/256"),
+    Mutant("order", ("-slopes[:, None, None] * distances", "-slopes.flip(0)[:, None, None] * distances"),
+        "the slopes are in the reverse order: the first head is the steepest"),
+    Mutant("one-slope", ("-slopes[:, None, None] * distances",
+        "-slopes.mean().expand(num_heads)[:, None, None] * distances"), "all heads have the same slope: each has its "
+        "own"),
+    Mutant("straight", ("2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)",
+        "torch.linspace(2.0 ** (-8 / num_heads), 2.0**-8, num_heads)"), "the slopes fall by the same *difference*: "
+        "they fall by the same ratio"),
+    Mutant("sign", ("-slopes[:, None, None] * distances", "slopes[:, None, None] * distances"),
+        "the sign is wrong: what is far must get less"),
+    # starts aligned
+    Mutant("nonfinite", ("torch.arange(num_keys - num_queries, num_keys)", "torch.arange(num_queries)")),
+    Mutant("future", ("bias.masked_fill(distances < 0, -math.inf)", "bias"), "later keys get a bonus: hide them, with "
+        "minus infinity"),
+    Mutant("both-sides", both_sides, "the bias goes to both sides, as in an encoder: later keys get minus infinity in "
+        "a decoder"),
+    Mutant("zero", ("distances < 0, -math.inf)", "distances < 0, 0.0)"), "later keys get 0, and so the largest of all: "
+        "minus infinity hides"),
+    Mutant("nonfinite", ("distances < 0, -math.inf)", "distances <= 0, -math.inf)")),  # itself hidden
+    Mutant("squared", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * distances**2\n"),
+        "the distance is squared: the bias falls along a straight line"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-09.4",
     doc=__doc__,
@@ -225,122 +290,7 @@ EXERCISE = Exercise(
                 "dtype": "Angles of thousands need float64: torch.arange(..., dtype=positions.dtype).",
                 "shape": "One angle for each *pair*: D/2 of them.",
             },
-            mutants=[
-                Mutant(
-                    "one off",
-                    "from-one",
-                    "torch.arange(D // 2, dtype=positions.dtype, device=positions.device)",
-                    "torch.arange(1, D // 2 + 1, dtype=positions.dtype, device=positions.device)",
-                    "pairs are counted from 1: the fastest has j = 0 and turns by 1 a position",
-                ),
-                Mutant(
-                    "half the exponent",
-                    "half-exponent",
-                    "(-2 * j / D)",
-                    "(-j / D)",
-                    "the exponent is half of what it should be: -2j/D, where j counts pairs",
-                ),
-                Mutant(
-                    "to the end",
-                    "to-the-end",
-                    "(-2 * j / D)",
-                    "(-2 * j / (D - 2))",
-                    "the slowest pair turns by 1/b: the exponent is -2j/D, which ends short of -1",
-                ),
-                Mutant(
-                    "faster and faster",
-                    "faster",
-                    "(-2 * j / D)",
-                    "(2 * j / D)",
-                    "later pairs turn faster: the exponent has a minus",
-                ),
-                Mutant(
-                    "turned round",
-                    "order",
-                    "base ** (-2 * j / D)",
-                    "base ** (-2 * j.flip(0) / D)",
-                    "the pairs are in the reverse order: the fastest is the first",
-                ),
-                Mutant(
-                    "multiplied",
-                    "multiplied",
-                    "positions / factor",
-                    "positions * factor",
-                    "positions are multiplied by the factor: that makes large angles larger",
-                ),
-                Mutant(
-                    "cut off",
-                    "cut-off",
-                    function=cut_off,
-                    message="all far positions have the same angle: divide positions, so that each keeps one of "
-                    "its own",
-                ),
-                Mutant(
-                    "beginning anew",
-                    "anew",
-                    function=begins_anew,
-                    message="positions begin anew past the trained length: tokens far apart would look like "
-                    "neighbours; divide",
-                ),
-                Mutant(
-                    "whole positions",
-                    "whole",
-                    function=whole_positions,
-                    message="positions are rounded, so that neighbours share one: angles between those of whole "
-                    "positions are what interpolation is about",
-                ),
-                Mutant(
-                    "base by f",
-                    "by-f",
-                    "factor ** (D / (D - 2))",
-                    "factor",
-                    "the base is multiplied by f: the slowest pair has the exponent -(D - 2)/D, so that it turns a "
-                    "little less than f times as slowly; it should be exactly f",
-                ),
-                Mutant(
-                    "exponent upside down",
-                    "upside-down",
-                    "(D / (D - 2))",
-                    "((D - 2) / D)",
-                    "the exponent of f is upside down",
-                ),
-                Mutant(
-                    "base divided",
-                    "divided",
-                    "base * factor **",
-                    "base / factor **",
-                    "the base is divided: a smaller base turns faster",
-                ),
-                Mutant(
-                    "base to the f",
-                    "power",
-                    "base * factor ** (D / (D - 2))",
-                    "base**factor",
-                    "the base is raised to the power of f: multiply it by a power of f",
-                ),
-                Mutant(
-                    "both at once",
-                    "both",
-                    '    if way == "base changed":\n',
-                    '    if way == "base changed":\n        positions = positions / factor\n',
-                    "positions are divided as well: one of the two remedies, not both",
-                ),
-                Mutant(
-                    "as trained",
-                    "as-trained",
-                    'if way == "base changed":',
-                    "if False:",
-                    "these are the angles as trained: nothing is changed",
-                ),
-                Mutant(
-                    "slowest alone",
-                    "slowest-alone",
-                    function=slowest_alone,
-                    message="the slowest pair alone is changed: by a new base those between change, too, each by a "
-                    "part of f",
-                ),
-                Mutant("two of each", "shape", function=doubled),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 $B = b\, f^{D/(D-2)}$. Pair j then turns $f^{2j/(D-2)}$ times as slowly: not at all for j = 0, f times for the last. So
 the fast pairs, which tell neighbours apart, are left alone, and the slow ones are interpolated; for those between the
@@ -366,85 +316,7 @@ makes neighbours harder to tell apart. It was proposed by Chen et al. (2023, arX
                 "nonfinite": "Minus infinity is for keys later than the query alone. A token sees itself, at distance "
                 "0, and the queries are the last T of the S positions.",
             },
-            mutants=[
-                Mutant(
-                    "slopes from 0",
-                    "from-zero",
-                    "torch.arange(1, num_heads + 1)",
-                    "torch.arange(num_heads)",
-                    "the first slope is 1: i goes from 1 to H",
-                ),
-                Mutant(
-                    "halved always",
-                    "halved",
-                    "(-8 * torch.arange(1, num_heads + 1) / num_heads)",
-                    "(-1.0 * torch.arange(1, num_heads + 1))",
-                    "each slope is half of the one before, whatever the number of heads: that is so for 8 heads; the "
-                    "last one is always 1/256",
-                ),
-                Mutant(
-                    "turned round",
-                    "order",
-                    "-slopes[:, None, None] * distances",
-                    "-slopes.flip(0)[:, None, None] * distances",
-                    "the slopes are in the reverse order: the first head is the steepest",
-                ),
-                Mutant(
-                    "one slope",
-                    "one-slope",
-                    "-slopes[:, None, None] * distances",
-                    "-slopes.mean().expand(num_heads)[:, None, None] * distances",
-                    "all heads have the same slope: each has its own",
-                ),
-                Mutant(
-                    "straight",
-                    "straight",
-                    "2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)",
-                    "torch.linspace(2.0 ** (-8 / num_heads), 2.0**-8, num_heads)",
-                    "the slopes fall by the same *difference*: they fall by the same ratio",
-                ),
-                Mutant(
-                    "sign",
-                    "sign",
-                    "-slopes[:, None, None] * distances",
-                    "slopes[:, None, None] * distances",
-                    "the sign is wrong: what is far must get less",
-                ),
-                Mutant(
-                    "starts aligned",
-                    "nonfinite",
-                    "torch.arange(num_keys - num_queries, num_keys)",
-                    "torch.arange(num_queries)",
-                ),
-                Mutant(
-                    "future visible",
-                    "future",
-                    "bias.masked_fill(distances < 0, -math.inf)",
-                    "bias",
-                    "later keys get a bonus: hide them, with minus infinity",
-                ),
-                Mutant(
-                    "both sides",
-                    "both-sides",
-                    function=both_sides,
-                    message="the bias goes to both sides, as in an encoder: later keys get minus infinity in a decoder",
-                ),
-                Mutant(
-                    "zero for later",
-                    "zero",
-                    "distances < 0, -math.inf)",
-                    "distances < 0, 0.0)",
-                    "later keys get 0, and so the largest of all: minus infinity hides",
-                ),
-                Mutant("itself hidden", "nonfinite", "distances < 0, -math.inf)", "distances <= 0, -math.inf)"),
-                Mutant(
-                    "squared",
-                    "squared",
-                    "-slopes[:, None, None] * distances\n",
-                    "-slopes[:, None, None] * distances**2\n",
-                    "the distance is squared: the bias falls along a straight line",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 Nothing here depends on a trained length, and nothing is learned. In the softmax a bias of -m d is a factor
 $e^{-m d}$: a window with soft edges, of some 1/m positions, in each head another.

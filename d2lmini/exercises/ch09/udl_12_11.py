@@ -454,6 +454,101 @@ def verify_causal(t, answer):
     _grows_linearly(t, run)
 
 
+MUTANTS_A = [
+    Mutant("right-unnormalised", (" / (to @ normaliser)[:, None]", ""), "this is the numerator alone: divide by "
+        "phi(q_t) times the sum of phi(k_s)"),
+    Mutant("left-unnormalised", (" / weights.sum(dim=1, keepdim=True)", ""), "the weights do not sum to one: divide by "
+        "their sum over the keys"),
+    Mutant("summed-early", ("by.sum(dim=0)", "phi(keys.sum(dim=0))"), "the normaliser is phi of the sum of the keys; "
+        "phi is not linear: sum the features"),
+    Mutant("summed-early", ("by.sum(dim=0)", "len(keys) * phi(keys.mean(dim=0))"), "the normaliser has phi of a mean "
+        "of keys; phi is not linear: sum the features"),
+    Mutant("over-queries", ("weights @ values / weights.sum(dim=1, keepdim=True)",
+        "weights / weights.sum(dim=0, keepdim=True) @ values"), "the weights of each key sum to one over the queries; "
+        "those of each query should, over the keys"),
+    Mutant("over-queries", ("right = (to @ state) / (to @ normaliser)[:, None]",
+        "right = to @ (by.mT @ (values / (by @ to.sum(dim=0))[:, None]))"), "the weights of each key sum to one over "
+        "the queries; those of each query should, over the keys"),
+    Mutant("all-queries", ("(to @ normaliser)[:, None]", "(to @ normaliser).sum()"), "divided by the normalisers of "
+        "all queries together: each query has its own"),
+    Mutant("features-apart", ("(to @ normaliser)[:, None]", "(to.sum(dim=1) * normaliser.sum())[:, None]"),
+        "the features of query and keys are summed apart in the denominator: it is an inner product"),
+    Mutant("apart", ("state = by.mT @ values", "state = by.sum(0)[:, None] * values.sum(0)"), "keys and values are "
+        "summed apart and then multiplied: sum the products phi(k_s) v_s"),
+    Mutant("raised", ("phi(queries), phi(keys)", "queries, phi(keys)")),  # no feature map for queries
+    Mutant("softmax", ("weights @ values / weights.sum(dim=1, keepdim=True)", "torch.softmax(weights, dim=1) @ values"),
+        "the values of the kernel are put through a softmax; it is a kernel in place of exp: divide by the sum"),
+    Mutant("left-twice", ("return left, right", "return left, left"), "this is the left side again: use phi, and no "
+        "kernel"),
+    Mutant("right-twice", ("return left, right", "return right, right"), "this is the right side: use the kernel that "
+        "is given, and no phi; or are the two turned?"),
+    Mutant("type", ("return left, right", "return left")),  # one side
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("square", in_the_square),
+    Mutant("quadratic", one_query_at_a_time),
+    Mutant("unnormalised", ("to @ state / normaliser", "to @ state"), "this is the numerator alone: divide by phi(q_t) "
+        "times the sum of the keys' features"),
+    Mutant("over-queries", over_the_queries, "the weights of each key sum to one over the queries; those of each query "
+        "should, over the keys"),
+    Mutant("each-for-itself", each_for_itself, "features of queries and of keys are normalised each for itself: divide "
+        "by their inner product, phi(q_t) times the sum of the keys' features"),
+    Mutant("no-phi", ("phi(queries), phi(keys)", "queries, keys"), "queries and keys are multiplied as they are: where "
+        "is phi?"),
+    Mutant("softmax", softmax_as_ever, "this is softmax attention: use the kernel of phi"),
+    Mutant("softmax-features", softmax_of_features, "the products of features are put through a softmax: phi stands in "
+        "place of exp"),
+    Mutant("mask-ignored", ("mask is not None", "False"), "the mask is not used"),
+    Mutant("mask-turned", ("by * mask[:, None, :, None]", "by * ~mask[:, None, :, None]"), "the mask is turned round: "
+        "True is where a key may be attended to"),
+    Mutant("masked-early", ("by = by * mask[:, None, :, None]", "by = phi(keys * mask[:, None, :, None])"),
+        "keys are set to zero before phi, and phi(0) is not 0: mask the features"),
+    Mutant("filled-early", ("by = by * mask[:, None, :, None]",
+        "by = phi(keys.masked_fill(~mask[:, None, :, None], -1e9))"), "masked keys are filled with a large negative "
+        "number before phi, as scores are before a softmax; phi makes anything of it: set the features to zero"),
+    Mutant("values-masked", ("by = by * mask[:, None, :, None]", "values = values * mask[:, None, :, None]"),
+        "masked keys still count in the normaliser: mask both sums"),
+    Mutant("by-number", ("to @ by.sum(dim=2)[..., None]", "(to * 0 + keys.shape[2]).mean(dim=-1, keepdim=True)"),
+        "divided by the number of keys: divide by phi(q_t) times the sum of the keys' features"),
+    Mutant("raised", ("phi(queries), phi(keys)", "queries, phi(keys)")),  # features of queries not made
+    # 0 / 0
+    Mutant("nonfinite", ("torch.where(normaliser > 0, to @ state / normaliser, 0)", "to @ state / normaliser")),
+    Mutant("scaled", ("phi(queries), phi(keys)", "phi(queries / math.sqrt(queries.shape[-1])), phi(keys)"),
+        "the queries are divided by the root of D: phi gets them as they are"),
+    Mutant("heads", ("state = by.mT @ values", "state = (by.mT @ values).mean(dim=1, keepdim=True)"),
+        "the heads share their sums: each head has its own"),
+]  # fmt: skip
+
+MUTANTS_C = [
+    Mutant("future", everybody),
+    Mutant("future", future_in_the_normaliser),
+    Mutant("future", chunks_in_full),
+    Mutant("axis", heads_added_up, "the sums run over the heads: they should run over the tokens, of each head for "
+        "itself"),
+    Mutant("square", with_a_triangle),
+    Mutant("quadratic", prefix_by_prefix),
+    Mutant("not-itself", before_it_alone, BEFORE),
+    Mutant("not-itself", before_it_and_the_first, BEFORE),
+    Mutant("mutates", in_place),
+    Mutant("state-ignored", ("(0, 0) if state is None else state", "(0, 0)"), "the state is not used: these tokens do "
+        "not see those of earlier calls"),
+    Mutant("normaliser-anew", ("(0, 0) if state is None else state", "(0, 0) if state is None else (state[0], 0)"),
+        "the sums go on from the state, and the normaliser begins anew"),
+    Mutant("unnormalised", ("top / bottom", "top"), "this is the numerator alone: divide by phi(q_t) times the sum of "
+        "the keys' features so far"),
+    Mutant("by-number", ("top / bottom", "top / (t + 1)"), "divided by the number of tokens: divide by phi(q_t) times "
+        "the sum of the keys' features so far"),
+    Mutant("own-normaliser", ("normaliser = normaliser + key", "normaliser = key"), "the normaliser has this token's "
+        "features alone: sum them up as you do the products"),
+    Mutant("own-sums", ("sums = sums + key", "sums = key"), "the products are those of this token alone: add them to "
+        "the sums so far"),
+    Mutant("state", ("(sums, normaliser)\n", "sums\n")),  # the sums alone
+    Mutant("shape", ("(sums, normaliser)\n", "(sums.mT, normaliser)\n")),  # state turned
+    Mutant("type", ("torch.stack(outputs, dim=2), (sums, normaliser)", "torch.stack(outputs, 2)")),  # no state
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.11",
     doc=__doc__,
@@ -476,100 +571,7 @@ with the model proof, and call `review("udl-12.11a", "agrees")`.
             answer=two_orders,
             verify=verify_orders,
             alternatives=[query_by_query, with_a_column_of_ones],
-            mutants=[
-                Mutant(
-                    "no normaliser on the right",
-                    "right-unnormalised",
-                    " / (to @ normaliser)[:, None]",
-                    "",
-                    "this is the numerator alone: divide by phi(q_t) times the sum of phi(k_s)",
-                ),
-                Mutant(
-                    "no normaliser on the left",
-                    "left-unnormalised",
-                    " / weights.sum(dim=1, keepdim=True)",
-                    "",
-                    "the weights do not sum to one: divide by their sum over the keys",
-                ),
-                Mutant(
-                    "summed before phi",
-                    "summed-early",
-                    "by.sum(dim=0)",
-                    "phi(keys.sum(dim=0))",
-                    "the normaliser is phi of the sum of the keys; phi is not linear: sum the features",
-                ),
-                Mutant(
-                    "the keys' mean before phi",
-                    "summed-early",
-                    "by.sum(dim=0)",
-                    "len(keys) * phi(keys.mean(dim=0))",
-                    "the normaliser has phi of a mean of keys; phi is not linear: sum the features",
-                ),
-                Mutant(
-                    "over the queries",
-                    "over-queries",
-                    "weights @ values / weights.sum(dim=1, keepdim=True)",
-                    "weights / weights.sum(dim=0, keepdim=True) @ values",
-                    "the weights of each key sum to one over the queries; those of each query should, over the keys",
-                ),
-                Mutant(
-                    "over the queries on the right",
-                    "over-queries",
-                    "right = (to @ state) / (to @ normaliser)[:, None]",
-                    "right = to @ (by.mT @ (values / (by @ to.sum(dim=0))[:, None]))",
-                    "the weights of each key sum to one over the queries; those of each query should, over the keys",
-                ),
-                Mutant(
-                    "normalisers of all queries",
-                    "all-queries",
-                    "(to @ normaliser)[:, None]",
-                    "(to @ normaliser).sum()",
-                    "divided by the normalisers of all queries together: each query has its own",
-                ),
-                Mutant(
-                    "features summed apart",
-                    "features-apart",
-                    "(to @ normaliser)[:, None]",
-                    "(to.sum(dim=1) * normaliser.sum())[:, None]",
-                    "the features of query and keys are summed apart in the denominator: it is an inner product",
-                ),
-                Mutant(
-                    "values summed apart",
-                    "apart",
-                    "state = by.mT @ values",
-                    "state = by.sum(0)[:, None] * values.sum(0)",
-                    "keys and values are summed apart and then multiplied: sum the products phi(k_s) v_s",
-                ),
-                Mutant(
-                    "no feature map for queries",
-                    "raised",
-                    "phi(queries), phi(keys)",
-                    "queries, phi(keys)",
-                ),
-                Mutant(
-                    "softmax on the left",
-                    "softmax",
-                    "weights @ values / weights.sum(dim=1, keepdim=True)",
-                    "torch.softmax(weights, dim=1) @ values",
-                    "the values of the kernel are put through a softmax; it is a kernel in place of exp: divide by "
-                    "the sum",
-                ),
-                Mutant(
-                    "left twice",
-                    "left-twice",
-                    "return left, right",
-                    "return left, left",
-                    "this is the left side again: use phi, and no kernel",
-                ),
-                Mutant(
-                    "right twice",
-                    "right-twice",
-                    "return left, right",
-                    "return right, right",
-                    "this is the right side: use the kernel that is given, and no phi; or are the two turned?",
-                ),
-                Mutant("one side", "type", "return left, right", "return left"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Put the kernel in. The numerator is $\sum_s \big(\phi(\mathbf q_t)^\top \phi(\mathbf k_s)\big)\, \mathbf v_s$. The
 bracket is a number, so it may stand behind the vector: $\sum_s \mathbf v_s\, \phi(\mathbf k_s)^\top \phi(\mathbf q_t)$.
@@ -601,119 +603,7 @@ lengths (FLOPs of products of matrices, and the numbers that all else makes) and
                 "square": "Sum over the keys first: phi(K)ᵀ V has R rows.",
                 "quadratic": "A loop over queries that goes through all keys for each is the same work as a square.",
             },
-            mutants=[
-                Mutant("in the square", "square", function=in_the_square),
-                Mutant("query by query", "quadratic", function=one_query_at_a_time),
-                Mutant(
-                    "no normaliser",
-                    "unnormalised",
-                    "to @ state / normaliser",
-                    "to @ state",
-                    "this is the numerator alone: divide by phi(q_t) times the sum of the keys' features",
-                ),
-                Mutant(
-                    "over the queries",
-                    "over-queries",
-                    message="the weights of each key sum to one over the queries; those of each query should, over the "
-                    "keys",
-                    function=over_the_queries,
-                ),
-                Mutant(
-                    "each for itself",
-                    "each-for-itself",
-                    message="features of queries and of keys are normalised each for itself: divide by their inner "
-                    "product, phi(q_t) times the sum of the keys' features",
-                    function=each_for_itself,
-                ),
-                Mutant(
-                    "without phi",
-                    "no-phi",
-                    "phi(queries), phi(keys)",
-                    "queries, keys",
-                    "queries and keys are multiplied as they are: where is phi?",
-                ),
-                Mutant(
-                    "softmax attention",
-                    "softmax",
-                    message="this is softmax attention: use the kernel of phi",
-                    function=softmax_as_ever,
-                ),
-                Mutant(
-                    "softmax of features",
-                    "softmax-features",
-                    message="the products of features are put through a softmax: phi stands in place of exp",
-                    function=softmax_of_features,
-                ),
-                Mutant(
-                    "mask ignored",
-                    "mask-ignored",
-                    "mask is not None",
-                    "False",
-                    "the mask is not used",
-                ),
-                Mutant(
-                    "mask turned round",
-                    "mask-turned",
-                    "by * mask[:, None, :, None]",
-                    "by * ~mask[:, None, :, None]",
-                    "the mask is turned round: True is where a key may be attended to",
-                ),
-                Mutant(
-                    "masked before phi",
-                    "masked-early",
-                    "by = by * mask[:, None, :, None]",
-                    "by = phi(keys * mask[:, None, :, None])",
-                    "keys are set to zero before phi, and phi(0) is not 0: mask the features",
-                ),
-                Mutant(
-                    "large negative keys",
-                    "filled-early",
-                    "by = by * mask[:, None, :, None]",
-                    "by = phi(keys.masked_fill(~mask[:, None, :, None], -1e9))",
-                    "masked keys are filled with a large negative number before phi, as scores are before a softmax; "
-                    "phi makes anything of it: set the features to zero",
-                ),
-                Mutant(
-                    "values masked alone",
-                    "values-masked",
-                    "by = by * mask[:, None, :, None]",
-                    "values = values * mask[:, None, :, None]",
-                    "masked keys still count in the normaliser: mask both sums",
-                ),
-                Mutant(
-                    "mean over all keys",
-                    "by-number",
-                    "to @ by.sum(dim=2)[..., None]",
-                    "(to * 0 + keys.shape[2]).mean(dim=-1, keepdim=True)",
-                    "divided by the number of keys: divide by phi(q_t) times the sum of the keys' features",
-                ),
-                Mutant(
-                    "features of queries not made",
-                    "raised",
-                    "phi(queries), phi(keys)",
-                    "queries, phi(keys)",
-                ),
-                Mutant(
-                    "0 / 0",
-                    "nonfinite",
-                    "torch.where(normaliser > 0, to @ state / normaliser, 0)",
-                    "to @ state / normaliser",
-                ),
-                Mutant(
-                    "scaled",
-                    "scaled",
-                    "phi(queries), phi(keys)",
-                    "phi(queries / math.sqrt(queries.shape[-1])), phi(keys)",
-                    "the queries are divided by the root of D: phi gets them as they are",
-                ),
-                Mutant(
-                    "heads mixed",
-                    "heads",
-                    "state = by.mT @ values",
-                    "state = (by.mT @ values).mean(dim=1, keepdim=True)",
-                    "the heads share their sums: each head has its own",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 The work for each head is $O((T + S)\, R\, E)$ in place of $O(T\, S\, (D + E))$. That is less as soon as the
 length is well above R; for short sequences, or an R in the thousands, the square is cheaper. A mask of *keys* fits in,
@@ -745,74 +635,7 @@ Work must again grow as the length does.
                 "future": "Both sums, that of the products and that of the features, end at t.",
                 "mutates": "The state belongs to the caller: make new sums, `sums = sums + ...`.",
             },
-            mutants=[
-                Mutant("everybody", "future", function=everybody),
-                Mutant("the future in the normaliser", "future", function=future_in_the_normaliser),
-                Mutant("chunks without a triangle", "future", function=chunks_in_full),
-                Mutant(
-                    "heads added up",
-                    "axis",
-                    message="the sums run over the heads: they should run over the tokens, of each head for itself",
-                    function=heads_added_up,
-                ),
-                Mutant("a triangle of all pairs", "square", function=with_a_triangle),
-                Mutant("prefix by prefix", "quadratic", function=prefix_by_prefix),
-                Mutant(
-                    "not itself",
-                    "not-itself",
-                    message=BEFORE,
-                    function=before_it_alone,
-                ),
-                Mutant("the first alone itself", "not-itself", message=BEFORE, function=before_it_and_the_first),
-                Mutant("in place", "mutates", function=in_place),
-                Mutant(
-                    "state ignored",
-                    "state-ignored",
-                    "(0, 0) if state is None else state",
-                    "(0, 0)",
-                    "the state is not used: these tokens do not see those of earlier calls",
-                ),
-                Mutant(
-                    "normaliser begins anew",
-                    "normaliser-anew",
-                    "(0, 0) if state is None else state",
-                    "(0, 0) if state is None else (state[0], 0)",
-                    "the sums go on from the state, and the normaliser begins anew",
-                ),
-                Mutant(
-                    "no normaliser",
-                    "unnormalised",
-                    "top / bottom",
-                    "top",
-                    "this is the numerator alone: divide by phi(q_t) times the sum of the keys' features so far",
-                ),
-                Mutant(
-                    "divided by the number",
-                    "by-number",
-                    "top / bottom",
-                    "top / (t + 1)",
-                    "divided by the number of tokens: divide by phi(q_t) times the sum of the keys' features so far",
-                ),
-                Mutant(
-                    "normaliser of this token",
-                    "own-normaliser",
-                    "normaliser = normaliser + key",
-                    "normaliser = key",
-                    "the normaliser has this token's features alone: sum them up as you do the products",
-                ),
-                Mutant(
-                    "sums of this token",
-                    "own-sums",
-                    "sums = sums + key",
-                    "sums = key",
-                    "the products are those of this token alone: add them to the sums so far",
-                ),
-                Mutant("the sums alone", "state", "(sums, normaliser)\n", "sums\n"),
-                Mutant("state turned", "shape", "(sums, normaliser)\n", "(sums.mT, normaliser)\n"),
-                Mutant(
-                    "no state", "type", "torch.stack(outputs, dim=2), (sums, normaliser)", "torch.stack(outputs, 2)"
-                ),
-            ],
+            mutants=MUTANTS_C,
             explanation=r"""
 A transformer with such attention *is* a recurrent network (Katharopoulos et al. 2020, arXiv:2006.16236): its state has
 $R\,(E + 1)$ numbers for each head, and writing the millionth token costs what the second did. A key/value cache has

@@ -275,6 +275,103 @@ def _list(t, values, name, length):
 
 _MEASURE = "cost.append(measure(lambda m=model, x=pictures: m(x).logsumexp(-1).sum().backward()))"
 
+MUTANTS_A = [
+    Mutant("no-class-token", ("tokens = patches + 1", "tokens = patches"), "the class token is a token, too"),
+    Mutant("side", ("(img_size // patch_size) ** 2", "img_size // patch_size"), "patches go along both sides"),
+    Mutant("pixels", ("(img_size // patch_size) ** 2", "img_size ** 2"), "a token is a patch, not a pixel"),
+    Mutant("no-class-position", ('"position_parameters": tokens * h', '"position_parameters": patches * h'),
+        "the class token has a position, too"),
+    Mutant("one-number", ('"position_parameters": tokens * h', '"position_parameters": tokens'),
+        "a position is a vector of h numbers"),
+    Mutant("multiply-add", multiply_adds, "this is half: a multiplication and an addition are two operations"),
+    Mutant("backward-too", forward_and_backward, "this is a forward and a backward pass; asked for is the forward "
+        "pass"),
+    Mutant("one-block", ("attention = num_blks * 2 * 2", "attention = 2 * 2"), "scores and mixtures are counted for "
+        "one block only"),
+    Mutant("one-product", ("num_blks * 2 * 2 * tokens**2", "num_blks * 2 * tokens**2"), "attention has two products "
+        "without parameters: the scores, and the weights times the values"),
+    Mutant("patches-only", ("tokens**2 * h", "patches**2 * h"), "the class token looks, and is looked at, too"),
+    Mutant("no-embedding", ('"flops": embedding + ', '"flops": '), "the patches have to be embedded first"),
+    Mutant("class-embedded", ("2 * patches * patch_size**2", "2 * tokens * patch_size**2"), "the class token is a "
+        "parameter: nothing embeds it"),
+    Mutant("no-channels", (" * num_channels", ""), "a patch has `patch_size` times `patch_size` pixels in each of c "
+        "channels"),
+    Mutant("no-head", (" + 2 * h * num_classes", ""), "the last layer, to the classes, is missing"),
+    Mutant("head-on-all", ("2 * h * num_classes", "2 * tokens * h * num_classes"), "the last layer reads the class "
+        "token alone"),
+    Mutant("no-output-projection", ("2 * 4 * tokens", "2 * 3 * tokens"), "attention has four projections: the "
+        "output's, too"),
+    Mutant("half-network", ("2 * 2 * tokens * h * m", "2 * tokens * h * m"), "the network of a block has two layers"),
+    Mutant("one-projections", ("num_blks * (projections + network)", "projections + network"),
+        "every block has projections and a network of its own"),
+    Mutant("no-attention", (" + attention + ", " + "), "scores and mixtures of values are missing"),
+    Mutant("of-one-block", ('"attention_flops": attention', '"attention_flops": attention // num_blks'),
+        "this is one block; asked for are all"),
+    Mutant("with-projections", ('"attention_flops": attention',
+        '"attention_flops": attention + num_blks * projections'), "the projections are not asked for here: scores and "
+        "mixtures alone"),
+    Mutant("half-attention", ('"attention_flops": attention', '"attention_flops": attention / 2'),
+        "this is half: there are two products, and a multiplication and an addition are two operations"),
+    Mutant("two-pictures", two_pictures, "this is twice as much: asked for is one picture"),
+    Mutant("classes", ("2 * h * num_classes", "2 * h * 10"), "the last layer goes to C classes, which need not be ten"),
+    Mutant("channels", (" * num_channels", " * 3"), "a picture has c channels, which need not be three"),
+    Mutant("hidden", ("h, m = num_hiddens, mlp_num_hiddens", "h, m = num_hiddens, 4 * num_hiddens"),
+        "the hidden layer has m features, which need not be 4 h"),
+    Mutant("shape", ('        "tokens": tokens,\n', "")),  # a field short
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("forward-only", (".logsumexp(-1).sum().backward()", ""), "this is the forward pass: a training step goes "
+        "backward, too, inside of what is measured"),
+    Mutant("backward-only", with_backward_alone, "this is the backward pass: the forward pass, too, belongs inside of "
+        "what is measured"),
+    Mutant("per-picture", (_MEASURE, f"{_MEASURE[:-1]} / 2)"), "this is half of what `measure` returned: the cost of "
+        "the whole step is asked for"),
+    Mutant("late", all_made_first, "all of these are the cost for the last size: a lambda looks up `model` when it is "
+        "called, so measure each step before you make the next model, or bind it (`lambda m=model: ...`)"),
+    Mutant("three-forward", (_MEASURE, "cost.append(3 * measure(lambda m=model, x=pictures: m(x)))"),
+        "this is three times the forward pass, which is near but not it: measure the step"),
+    Mutant("two-forward", ("m(x).logsumexp", "(m(x), m(x))[1].logsumexp"), "the model reads the pictures twice: a step "
+        "is one forward pass and one backward"),
+    Mutant("of-pictures", ("torch.rand(2, 1, img_size, img_size)",
+        "torch.rand(2, 1, img_size, img_size, requires_grad=True)")),  # gradients of the pictures
+    Mutant("not-neighbours", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+        "math.log(cost[i + 1] / cost[0]) / math.log(img_sizes[i + 1] / img_sizes[0])"), "these are not slopes between "
+        "neighbouring sizes: number i is that from size i to size i + 1"),
+    Mutant("not-neighbours", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+        "math.log(cost[-1] / cost[0]) / math.log(img_sizes[-1] / img_sizes[0])"), "these are not slopes between "
+        "neighbouring sizes: number i is that from size i to size i + 1"),
+    Mutant("no-batch", ("torch.rand(2, 1, img_size, img_size)",
+        "torch.rand(1, 1, img_size, img_size).expand(2, -1, -1, -1)")),  # one picture twice
+    Mutant("not-training", ("m(x).logsumexp", "m.patch_embedding.requires_grad_(False) and m(x).logsumexp")),  # frozen
+    Mutant("not-training", ("make_model(img_size), torch", "make_model(img_size).eval(), torch")),  # in evaluation mode
+    Mutant("batch", ("torch.rand(2, 1,", "torch.rand(1, 1,")),  # one picture
+    Mutant("pixels", ("/ math.log(img_sizes[i + 1] / img_sizes[i])",
+        "/ math.log(img_sizes[i + 1] ** 2 / img_sizes[i] ** 2)"), "this is the exponent of the number of *pixels*, not "
+        "of the side"),
+    Mutant("ratio", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+        "cost[i + 1] / cost[i]"), "these are ratios of costs: take logarithms, and divide by that of the sizes' ratio"),
+    Mutant("no-size", (" / math.log(img_sizes[i + 1] / img_sizes[i])", ""), "divide the logarithm of the costs' ratio "
+        "by that of the sizes' ratio"),
+    Mutant("base-two", ("math.log(img_sizes[i + 1] / img_sizes[i])", "math.log(2)"), "the sizes do not double each "
+        "time: divide by the logarithm of their ratio"),
+    Mutant("not-logs", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+        "(cost[i + 1] / cost[i]) / (img_sizes[i + 1] / img_sizes[i])"), "an exponent is a ratio of logarithms"),
+    Mutant("plain-axes", in_steps_of_one, "these are slopes with plain axes: take the logarithms of costs and sizes "
+        "first"),
+    Mutant("upside-down", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
+        "math.log(img_sizes[i + 1] / img_sizes[i]) / math.log(cost[i + 1] / cost[i])"), "turn the fraction round: the "
+        "cost's logarithm goes on top"),
+    Mutant("raised", ("make_model(img_size)", "make_model(img_sizes[0])")),  # one model
+    # two models
+    Mutant("models", ("        model, pictures", "        make_model(img_size)\n        model, pictures")),
+    Mutant("made-inside", ("m(x).logsumexp", "make_model(x.shape[-1])(x).logsumexp")),  # model made inside
+    # measured twice
+    Mutant("calls", ("        cost.append(", "        measure(lambda: model(pictures))\n        cost.append(")),
+    Mutant("shape", ("range(len(cost) - 1)", "range(len(cost) - 2)")),  # an exponent short
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.8.1",
     doc=__doc__,
@@ -304,188 +401,7 @@ dict of four numbers for **one** picture:
             alternatives=[by_shapes],
             min_checks=20,
             seconds=30.0,
-            mutants=[
-                Mutant(
-                    "no class token",
-                    "no-class-token",
-                    "tokens = patches + 1",
-                    "tokens = patches",
-                    "the class token is a token, too",
-                ),
-                Mutant(
-                    "one side",
-                    "side",
-                    "(img_size // patch_size) ** 2",
-                    "img_size // patch_size",
-                    "patches go along both sides",
-                ),
-                Mutant(
-                    "pixels",
-                    "pixels",
-                    "(img_size // patch_size) ** 2",
-                    "img_size ** 2",
-                    "a token is a patch, not a pixel",
-                ),
-                Mutant(
-                    "positions of patches",
-                    "no-class-position",
-                    '"position_parameters": tokens * h',
-                    '"position_parameters": patches * h',
-                    "the class token has a position, too",
-                ),
-                Mutant(
-                    "positions as numbers",
-                    "one-number",
-                    '"position_parameters": tokens * h',
-                    '"position_parameters": tokens',
-                    "a position is a vector of h numbers",
-                ),
-                Mutant(
-                    "multiply-adds",
-                    "multiply-add",
-                    message="this is half: a multiplication and an addition are two operations",
-                    function=multiply_adds,
-                ),
-                Mutant(
-                    "a training step",
-                    "backward-too",
-                    message="this is a forward and a backward pass; asked for is the forward pass",
-                    function=forward_and_backward,
-                ),
-                Mutant(
-                    "attention of one block",
-                    "one-block",
-                    "attention = num_blks * 2 * 2",
-                    "attention = 2 * 2",
-                    "scores and mixtures are counted for one block only",
-                ),
-                Mutant(
-                    "scores alone",
-                    "one-product",
-                    "num_blks * 2 * 2 * tokens**2",
-                    "num_blks * 2 * tokens**2",
-                    "attention has two products without parameters: the scores, and the weights times the values",
-                ),
-                Mutant(
-                    "patches look",
-                    "patches-only",
-                    "tokens**2 * h",
-                    "patches**2 * h",
-                    "the class token looks, and is looked at, too",
-                ),
-                Mutant(
-                    "no embedding",
-                    "no-embedding",
-                    '"flops": embedding + ',
-                    '"flops": ',
-                    "the patches have to be embedded first",
-                ),
-                Mutant(
-                    "class token embedded",
-                    "class-embedded",
-                    "2 * patches * patch_size**2",
-                    "2 * tokens * patch_size**2",
-                    "the class token is a parameter: nothing embeds it",
-                ),
-                Mutant(
-                    "one channel",
-                    "no-channels",
-                    " * num_channels",
-                    "",
-                    "a patch has `patch_size` times `patch_size` pixels in each of c channels",
-                ),
-                Mutant(
-                    "no head",
-                    "no-head",
-                    " + 2 * h * num_classes",
-                    "",
-                    "the last layer, to the classes, is missing",
-                ),
-                Mutant(
-                    "head on all",
-                    "head-on-all",
-                    "2 * h * num_classes",
-                    "2 * tokens * h * num_classes",
-                    "the last layer reads the class token alone",
-                ),
-                Mutant(
-                    "three projections",
-                    "no-output-projection",
-                    "2 * 4 * tokens",
-                    "2 * 3 * tokens",
-                    "attention has four projections: the output's, too",
-                ),
-                Mutant(
-                    "half a network",
-                    "half-network",
-                    "2 * 2 * tokens * h * m",
-                    "2 * tokens * h * m",
-                    "the network of a block has two layers",
-                ),
-                Mutant(
-                    "projections of one block",
-                    "one-projections",
-                    "num_blks * (projections + network)",
-                    "projections + network",
-                    "every block has projections and a network of its own",
-                ),
-                Mutant(
-                    "no attention",
-                    "no-attention",
-                    " + attention + ",
-                    " + ",
-                    "scores and mixtures of values are missing",
-                ),
-                Mutant(
-                    "attention of one block reported",
-                    "of-one-block",
-                    '"attention_flops": attention',
-                    '"attention_flops": attention // num_blks',
-                    "this is one block; asked for are all",
-                ),
-                Mutant(
-                    "projections in attention",
-                    "with-projections",
-                    '"attention_flops": attention',
-                    '"attention_flops": attention + num_blks * projections',
-                    "the projections are not asked for here: scores and mixtures alone",
-                ),
-                Mutant(
-                    "half of attention",
-                    "half-attention",
-                    '"attention_flops": attention',
-                    '"attention_flops": attention / 2',
-                    "this is half: there are two products, and a multiplication and an addition are two operations",
-                ),
-                Mutant(
-                    "two pictures",
-                    "two-pictures",
-                    message="this is twice as much: asked for is one picture",
-                    function=two_pictures,
-                ),
-                Mutant(
-                    "ten classes",
-                    "classes",
-                    "2 * h * num_classes",
-                    "2 * h * 10",
-                    "the last layer goes to C classes, which need not be ten",
-                ),
-                Mutant(
-                    "three channels",
-                    "channels",
-                    " * num_channels",
-                    " * 3",
-                    "a picture has c channels, which need not be three",
-                ),
-                Mutant(
-                    "hidden layer of four times h",
-                    "hidden",
-                    "h, m = num_hiddens, mlp_num_hiddens",
-                    "h, m = num_hiddens, 4 * num_hiddens",
-                    "the hidden layer has m features, which need not be 4 h",
-                ),
-                Mutant("a field short", "shape", '        "tokens": tokens,\n', ""),
-            ],
+            mutants=MUTANTS_A,
             explanation="""
 With N patches, a block costs $8Th^2 + 4Thm + 4T^2h$ operations, T = N + 1. The first two terms grow with the number of
 pixels, the last with its square. They are equal at $T = 2h + m$. Below that length, and most vision Transformers are
@@ -529,161 +445,7 @@ print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
             alternatives=[with_labels],
             min_checks=20,
             seconds=30.0,
-            mutants=[
-                Mutant(
-                    "forward only",
-                    "forward-only",
-                    ".logsumexp(-1).sum().backward()",
-                    "",
-                    "this is the forward pass: a training step goes backward, too, inside of what is measured",
-                ),
-                Mutant(
-                    "backward only",
-                    "backward-only",
-                    message="this is the backward pass: the forward pass, too, belongs inside of what is measured",
-                    function=with_backward_alone,
-                ),
-                Mutant(
-                    "per picture",
-                    "per-picture",
-                    _MEASURE,
-                    f"{_MEASURE[:-1]} / 2)",
-                    "this is half of what `measure` returned: the cost of the whole step is asked for",
-                ),
-                Mutant(
-                    "made first",
-                    "late",
-                    message="all of these are the cost for the last size: a lambda looks up `model` when it is called, "
-                    "so measure each step before you make the next model, or bind it (`lambda m=model: ...`)",
-                    function=all_made_first,
-                ),
-                Mutant(
-                    "three times the forward pass",
-                    "three-forward",
-                    _MEASURE,
-                    "cost.append(3 * measure(lambda m=model, x=pictures: m(x)))",
-                    "this is three times the forward pass, which is near but not it: measure the step",
-                ),
-                Mutant(
-                    "forward twice",
-                    "two-forward",
-                    "m(x).logsumexp",
-                    "(m(x), m(x))[1].logsumexp",
-                    "the model reads the pictures twice: a step is one forward pass and one backward",
-                ),
-                Mutant(
-                    "gradients of the pictures",
-                    "of-pictures",
-                    "torch.rand(2, 1, img_size, img_size)",
-                    "torch.rand(2, 1, img_size, img_size, requires_grad=True)",
-                ),
-                *(
-                    Mutant(
-                        name,
-                        "not-neighbours",
-                        "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
-                        new,
-                        "these are not slopes between neighbouring sizes: number i is that from size i to size i + 1",
-                    )
-                    for name, new in (
-                        (
-                            "from the first size",
-                            "math.log(cost[i + 1] / cost[0]) / math.log(img_sizes[i + 1] / img_sizes[0])",
-                        ),
-                        (
-                            "from end to end",
-                            "math.log(cost[-1] / cost[0]) / math.log(img_sizes[-1] / img_sizes[0])",
-                        ),
-                    )
-                ),
-                Mutant(
-                    "one picture twice",
-                    "no-batch",
-                    "torch.rand(2, 1, img_size, img_size)",
-                    "torch.rand(1, 1, img_size, img_size).expand(2, -1, -1, -1)",
-                ),
-                Mutant(
-                    "frozen",
-                    "not-training",
-                    "m(x).logsumexp",
-                    "m.patch_embedding.requires_grad_(False) and m(x).logsumexp",
-                ),
-                Mutant(
-                    "in evaluation mode",
-                    "not-training",
-                    "make_model(img_size), torch",
-                    "make_model(img_size).eval(), torch",
-                ),
-                Mutant("one picture", "batch", "torch.rand(2, 1,", "torch.rand(1, 1,"),
-                Mutant(
-                    "exponent of the pixels",
-                    "pixels",
-                    "/ math.log(img_sizes[i + 1] / img_sizes[i])",
-                    "/ math.log(img_sizes[i + 1] ** 2 / img_sizes[i] ** 2)",
-                    "this is the exponent of the number of *pixels*, not of the side",
-                ),
-                Mutant(
-                    "ratios",
-                    "ratio",
-                    "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
-                    "cost[i + 1] / cost[i]",
-                    "these are ratios of costs: take logarithms, and divide by that of the sizes' ratio",
-                ),
-                Mutant(
-                    "sizes forgotten",
-                    "no-size",
-                    " / math.log(img_sizes[i + 1] / img_sizes[i])",
-                    "",
-                    "divide the logarithm of the costs' ratio by that of the sizes' ratio",
-                ),
-                Mutant(
-                    "as if sizes doubled",
-                    "base-two",
-                    "math.log(img_sizes[i + 1] / img_sizes[i])",
-                    "math.log(2)",
-                    "the sizes do not double each time: divide by the logarithm of their ratio",
-                ),
-                Mutant(
-                    "no logarithms",
-                    "not-logs",
-                    "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
-                    "(cost[i + 1] / cost[i]) / (img_sizes[i + 1] / img_sizes[i])",
-                    "an exponent is a ratio of logarithms",
-                ),
-                Mutant(
-                    "slopes of the plain plot",
-                    "plain-axes",
-                    message="these are slopes with plain axes: take the logarithms of costs and sizes first",
-                    function=in_steps_of_one,
-                ),
-                Mutant(
-                    "upside down",
-                    "upside-down",
-                    "math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
-                    "math.log(img_sizes[i + 1] / img_sizes[i]) / math.log(cost[i + 1] / cost[i])",
-                    "turn the fraction round: the cost's logarithm goes on top",
-                ),
-                Mutant("one model", "raised", "make_model(img_size)", "make_model(img_sizes[0])"),
-                Mutant(
-                    "two models",
-                    "models",
-                    "        model, pictures",
-                    "        make_model(img_size)\n        model, pictures",
-                ),
-                Mutant(
-                    "model made inside",
-                    "made-inside",
-                    "m(x).logsumexp",
-                    "make_model(x.shape[-1])(x).logsumexp",
-                ),
-                Mutant(
-                    "measured twice",
-                    "calls",
-                    "        cost.append(",
-                    "        measure(lambda: model(pictures))\n        cost.append(",
-                ),
-                Mutant("an exponent short", "shape", "range(len(cost) - 1)", "range(len(cost) - 2)"),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 The exponent starts near two, where projections and networks dominate and each pixel costs the same, and climbs towards
 four, where the scores of all pairs of patches dominate. (For the very smallest pictures it is below two: the class

@@ -488,6 +488,96 @@ def _pictures():
 _MIRRORED = "loss = F.cross_entropy(model(images[batch].flip(-1))"
 _IN_EVALUATION_MODE = "model.eval()\n            for _ in range(num_steps):"
 
+MUTANTS_A = [
+    Mutant("positions-shifted", ("pos_embedding[:, 1:]", "pos_embedding[:, :-1]"), "every patch has the position of "
+        "its neighbour: the first position is the class token's"),
+    Mutant("no-positions", ("X + model.pos_embedding[:, 1:]", "X"), "the positions are missing"),
+    Mutant("one-position", ("pos_embedding[:, 1:]", "pos_embedding[:, 1:].mean(1, keepdim=True)"),
+        "all patches have the same position: each has its own"),
+    Mutant("last-block", ("in model.blks:", "in model.blks[:-1]:"), "the last block is left out"),
+    Mutant("sum", ("X.mean(dim=1)", "X.sum(dim=1)"), "this is the sum of the patches, not the mean (the norm of the "
+        "head hides it from the scores)"),
+    Mutant("divided-by-all", ("X.mean(dim=1)", "X.sum(dim=1) / model.pos_embedding.shape[1]"), "the sum is divided by "
+        "1 + N, and the patches are N"),
+    Mutant("first-patch", ("X.mean(dim=1)", "X[:, 0]"), "this is the first patch alone"),
+    Mutant("maximum", ("X.mean(dim=1)", "X.amax(dim=1)"), "this is the largest value of each feature, not the mean"),
+    Mutant("mean-of-scores", ("model.head(X.mean(dim=1))", "model.head(X).mean(dim=1)"), "take the mean of the tokens, "
+        "then the head, which normalises"),
+    Mutant("no-norm", ("model.head(X", "model.head[1](X"), "`head` has two parts: the norm, and the linear layer"),
+    Mutant("mean-first", ("    for blk in model.blks:",
+        "    X = X.mean(dim=1, keepdim=True)\n    for blk in model.blks:"), "the mean is taken before the blocks: no "
+        "patch ever meets another"),
+    Mutant("no-blocks", ("        X = blk(X)\n", "        blk(X)\n"), "the blocks change nothing: each must read what "
+        "the one before has returned"),
+    Mutant("class-token", lambda model, images: model(images), "these are the scores of the class token"),
+    Mutant("still-there", lambda model, images: model.head(model.encode(images)[:, 1:].mean(1)),
+        "the class token is left out of the mean, but the patches have still looked at it"),
+    Mutant("averaged-too", lambda model, images: model.head(model.encode(images).mean(1)), "the class token is still "
+        "there, and is averaged, too"),
+    Mutant("zero-token", with_a_faint_token, "a token of zeros is still looked at by the patches: let it go "
+        "altogether"),
+    Mutant("shape", ("X.mean(dim=1)", "X")),  # scores of every patch
+    Mutant("grad", ("model.pos_embedding[:, 1:]", "model.pos_embedding[:, 1:].detach()")),  # detached
+    Mutant("no-dropout", ("model.dropout(X + model.pos_embedding[:, 1:])", "X + model.pos_embedding[:, 1:]")),
+    Mutant("patches-dropped", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "model.dropout(X) + model.pos_embedding[:, 1:]")),  # dropout too early
+    # dropout at the end
+    Mutant("no-dropout", ("model.dropout(X + model.pos_embedding[:, 1:])", "X + model.pos_embedding[:, 1:]")),
+    Mutant("dropped-twice", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "model.dropout(model.dropout(X + model.pos_embedding[:, 1:]))")),  # dropout twice
+    Mutant("elsewhere", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "model.dropout(X) + model.dropout(model.pos_embedding[:, 1:])")),  # dropout apart
+    Mutant("elsewhere", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "model.dropout(model.patch_embedding(model.dropout(images)) + model.pos_embedding[:, 1:])")),  # pixels dropped
+    Mutant("rate", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "F.dropout(X + model.pos_embedding[:, 1:], 0.5, model.training)")),  # a fixed rate
+    Mutant("not-scaled", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "(X + model.pos_embedding[:, 1:]) * (F.dropout(X, model.dropout.p, model.training) != 0)")),  # no division
+    Mutant("whole", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[..., :1]))")),  # whole patches
+    Mutant("whole", ("model.dropout(X + model.pos_embedding[:, 1:])",
+        "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[:1]))")),  # all pictures alike
+    Mutant("shape", ("model.head(X.mean(dim=1))", "model.head(X.mean(dim=1)).squeeze()")),  # a batch of one
+    Mutant("random", always_dropping),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("models", ("make_model(pooling, seed)", 'make_model("mean", seed)')),  # one pooling
+    Mutant("models", ("make_model(pooling, seed)", 'make_model(pooling, seed + (pooling == "mean"))')),  # other seeds
+    Mutant("unfair", ("range(num_steps)", 'range(num_steps - (pooling == "class"))')),  # longer for one
+    Mutant("steps", ("range(num_steps)", "range(num_steps // 2)")),  # half of the steps
+    Mutant("batch", ("(64,)", "(16,)")),  # small batches
+    # the same batch
+    Mutant("one-batch", ("(64,), generator=generator)", "(64,), generator=torch.Generator().manual_seed(seed))")),
+    Mutant("untrained", ("lr=5e-3", "lr=1e-8")),  # no training
+    # trained on the test pictures
+    Mutant("test-data", ("len(images), (64,), generator=generator)\n                loss = "
+        "F.cross_entropy(model(images[batch]), labels[batch])", "len(test_images), (64,), generator=generator)\n"
+        "                loss = F.cross_entropy(model(test_images[batch]), test_labels[batch])")),
+    Mutant("added-up", ("optimizer.zero_grad()", "pass")),
+    Mutant("unfair", ("lr=5e-3", 'lr=5e-3 if pooling == "mean" else 1e-3')),  # another rate
+    Mutant("frozen", ("model.parameters()", "model.head.parameters()")),  # head alone
+    Mutant("other-pictures", ("loss = F.cross_entropy(model(images[batch])", _MIRRORED)),  # mirrored
+    Mutant("one-batch", ("torch.randint(len(images),", "torch.randint(128,")),  # two batches
+    Mutant("mode", ("model.eval()", "model.train()")),  # never in evaluation mode
+    Mutant("mode", ("for _ in range(num_steps):", _IN_EVALUATION_MODE)),  # never in training mode
+    Mutant("last", ("differences.mean()", "differences[-1]")),  # last seed
+    Mutant("absolute", ("differences.mean()", "differences.abs().mean()")),
+    Mutant("peeked", with_the_best_step),
+    Mutant("error-rate", ("== test_labels", "!= test_labels")),  # share of errors
+    Mutant("not-a-share", (".float().mean().item())", ".float().sum().item())")),  # number of right ones
+    # exchanged
+    Mutant("swapped", ("accuracy[pooling].append", 'accuracy["mean" if pooling == "class" else "class"].append')),
+    # seeds turned round
+    Mutant("accuracy", ("return {**accuracy", 'accuracy["mean"].reverse()\n    return {**accuracy')),
+    Mutant("sign", ('torch.tensor(accuracy["mean"]) - torch.tensor(accuracy["class"])',
+        'torch.tensor(accuracy["class"]) - torch.tensor(accuracy["mean"])')),
+    # unpaired
+    Mutant("unpaired-class", ('"spread": differences.std()', '"spread": torch.tensor(accuracy["class"]).std()')),
+    Mutant("n", ("differences.std()", "differences.std(correction=0)")),  # n in the denominator
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.8.2",
     doc=__doc__,
@@ -512,163 +602,7 @@ and the head read, and at the gradients: none may reach the class token or its p
             verify=verify_forward,
             alternatives=[in_one_go, with_the_package],
             min_checks=12,
-            mutants=[
-                Mutant(
-                    "positions shifted",
-                    "positions-shifted",
-                    "pos_embedding[:, 1:]",
-                    "pos_embedding[:, :-1]",
-                    "every patch has the position of its neighbour: the first position is the class token's",
-                ),
-                Mutant(
-                    "no positions",
-                    "no-positions",
-                    "X + model.pos_embedding[:, 1:]",
-                    "X",
-                    "the positions are missing",
-                ),
-                Mutant(
-                    "one position",
-                    "one-position",
-                    "pos_embedding[:, 1:]",
-                    "pos_embedding[:, 1:].mean(1, keepdim=True)",
-                    "all patches have the same position: each has its own",
-                ),
-                Mutant(
-                    "last block",
-                    "last-block",
-                    "in model.blks:",
-                    "in model.blks[:-1]:",
-                    "the last block is left out",
-                ),
-                Mutant(
-                    "sum",
-                    "sum",
-                    "X.mean(dim=1)",
-                    "X.sum(dim=1)",
-                    "this is the sum of the patches, not the mean (the norm of the head hides it from the scores)",
-                ),
-                Mutant(
-                    "divided by all tokens",
-                    "divided-by-all",
-                    "X.mean(dim=1)",
-                    "X.sum(dim=1) / model.pos_embedding.shape[1]",
-                    "the sum is divided by 1 + N, and the patches are N",
-                ),
-                Mutant("first patch", "first-patch", "X.mean(dim=1)", "X[:, 0]", "this is the first patch alone"),
-                Mutant(
-                    "maximum",
-                    "maximum",
-                    "X.mean(dim=1)",
-                    "X.amax(dim=1)",
-                    "this is the largest value of each feature, not the mean",
-                ),
-                Mutant(
-                    "mean of the scores",
-                    "mean-of-scores",
-                    "model.head(X.mean(dim=1))",
-                    "model.head(X).mean(dim=1)",
-                    "take the mean of the tokens, then the head, which normalises",
-                ),
-                Mutant(
-                    "no norm",
-                    "no-norm",
-                    "model.head(X",
-                    "model.head[1](X",
-                    "`head` has two parts: the norm, and the linear layer",
-                ),
-                Mutant(
-                    "mean first",
-                    "mean-first",
-                    "    for blk in model.blks:",
-                    "    X = X.mean(dim=1, keepdim=True)\n    for blk in model.blks:",
-                    "the mean is taken before the blocks: no patch ever meets another",
-                ),
-                Mutant(
-                    "no blocks",
-                    "no-blocks",
-                    "        X = blk(X)\n",
-                    "        blk(X)\n",
-                    "the blocks change nothing: each must read what the one before has returned",
-                ),
-                Mutant(
-                    "class token",
-                    "class-token",
-                    message="these are the scores of the class token",
-                    function=lambda model, images: model(images),
-                ),
-                Mutant(
-                    "class token looked at",
-                    "still-there",
-                    message="the class token is left out of the mean, but the patches have still looked at it",
-                    function=lambda model, images: model.head(model.encode(images)[:, 1:].mean(1)),
-                ),
-                Mutant(
-                    "class token averaged",
-                    "averaged-too",
-                    message="the class token is still there, and is averaged, too",
-                    function=lambda model, images: model.head(model.encode(images).mean(1)),
-                ),
-                Mutant(
-                    "class token of zeros",
-                    "zero-token",
-                    message="a token of zeros is still looked at by the patches: let it go altogether",
-                    function=with_a_faint_token,
-                ),
-                Mutant("scores of every patch", "shape", "X.mean(dim=1)", "X"),
-                Mutant("detached", "grad", "model.pos_embedding[:, 1:]", "model.pos_embedding[:, 1:].detach()"),
-                Mutant(
-                    "no dropout",
-                    "no-dropout",
-                    "model.dropout(X + model.pos_embedding[:, 1:])",
-                    "X + model.pos_embedding[:, 1:]",
-                ),
-                Mutant(
-                    "dropout too early",
-                    "patches-dropped",
-                    "model.dropout(X + model.pos_embedding[:, 1:])",
-                    "model.dropout(X) + model.pos_embedding[:, 1:]",
-                ),
-                *(
-                    Mutant(name, code, "model.dropout(X + model.pos_embedding[:, 1:])", new)
-                    for name, code, new in (
-                        ("dropout at the end", "no-dropout", "X + model.pos_embedding[:, 1:]"),
-                        (
-                            "dropout twice",
-                            "dropped-twice",
-                            "model.dropout(model.dropout(X + model.pos_embedding[:, 1:]))",
-                        ),
-                        (
-                            "dropout apart",
-                            "elsewhere",
-                            "model.dropout(X) + model.dropout(model.pos_embedding[:, 1:])",
-                        ),
-                        (
-                            "pixels dropped",
-                            "elsewhere",
-                            "model.dropout(model.patch_embedding(model.dropout(images)) + model.pos_embedding[:, 1:])",
-                        ),
-                        ("a fixed rate", "rate", "F.dropout(X + model.pos_embedding[:, 1:], 0.5, model.training)"),
-                        (
-                            "no division",
-                            "not-scaled",
-                            "(X + model.pos_embedding[:, 1:]) * (F.dropout(X, model.dropout.p, model.training) != 0)",
-                        ),
-                        (
-                            "whole patches",
-                            "whole",
-                            "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[..., :1]))",
-                        ),
-                        (
-                            "all pictures alike",
-                            "whole",
-                            "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[:1]))",
-                        ),
-                    )
-                ),
-                Mutant("a batch of one", "shape", "model.head(X.mean(dim=1))", "model.head(X.mean(dim=1)).squeeze()"),
-                Mutant("always dropping", "random", function=always_dropping),
-            ],
+            mutants=MUTANTS_A,
             explanation="""
 It is not enough to leave the class token out of the *mean*: as long as it is in the sequence, every patch looks at it
 in every block. Without it the model has 2h parameters fewer, the token's and its position's; that model is
@@ -698,75 +632,7 @@ evaluation mode. Return the accuracies on them, and what they say: the mean and 
             alternatives=[one_pooling_after_the_other],
             min_checks=12,
             seconds=90.0,  # six small trainings, and machines are busy
-            mutants=[
-                Mutant("one pooling", "models", "make_model(pooling, seed)", 'make_model("mean", seed)'),
-                Mutant(
-                    "other seeds",
-                    "models",
-                    "make_model(pooling, seed)",
-                    'make_model(pooling, seed + (pooling == "mean"))',
-                ),
-                Mutant("longer for one", "unfair", "range(num_steps)", 'range(num_steps - (pooling == "class"))'),
-                Mutant("half of the steps", "steps", "range(num_steps)", "range(num_steps // 2)"),
-                Mutant("small batches", "batch", "(64,)", "(16,)"),
-                Mutant(
-                    "the same batch",
-                    "one-batch",
-                    "(64,), generator=generator)",
-                    "(64,), generator=torch.Generator().manual_seed(seed))",
-                ),
-                Mutant("no training", "untrained", "lr=5e-3", "lr=1e-8"),
-                Mutant(
-                    "trained on the test pictures",
-                    "test-data",
-                    """len(images), (64,), generator=generator)
-                loss = F.cross_entropy(model(images[batch]), labels[batch])""",
-                    """len(test_images), (64,), generator=generator)
-                loss = F.cross_entropy(model(test_images[batch]), test_labels[batch])""",
-                ),
-                *(
-                    Mutant(name, code, old, new)
-                    for name, code, old, new in (
-                        ("added up", "added-up", "optimizer.zero_grad()", "pass"),
-                        ("another rate", "unfair", "lr=5e-3", 'lr=5e-3 if pooling == "mean" else 1e-3'),
-                        ("head alone", "frozen", "model.parameters()", "model.head.parameters()"),
-                        ("mirrored", "other-pictures", "loss = F.cross_entropy(model(images[batch])", _MIRRORED),
-                        ("two batches", "one-batch", "torch.randint(len(images),", "torch.randint(128,"),
-                        ("never in evaluation mode", "mode", "model.eval()", "model.train()"),
-                        ("never in training mode", "mode", "for _ in range(num_steps):", _IN_EVALUATION_MODE),
-                        ("last seed", "last", "differences.mean()", "differences[-1]"),
-                        ("absolute", "absolute", "differences.mean()", "differences.abs().mean()"),
-                    )
-                ),
-                Mutant("the best step", "peeked", function=with_the_best_step),
-                Mutant("share of errors", "error-rate", "== test_labels", "!= test_labels"),
-                Mutant("number of right ones", "not-a-share", ".float().mean().item())", ".float().sum().item())"),
-                Mutant(
-                    "exchanged",
-                    "swapped",
-                    "accuracy[pooling].append",
-                    'accuracy["mean" if pooling == "class" else "class"].append',
-                ),
-                Mutant(
-                    "seeds turned round",
-                    "accuracy",
-                    "return {**accuracy",
-                    'accuracy["mean"].reverse()\n    return {**accuracy',
-                ),
-                Mutant(
-                    "sign",
-                    "sign",
-                    'torch.tensor(accuracy["mean"]) - torch.tensor(accuracy["class"])',
-                    'torch.tensor(accuracy["class"]) - torch.tensor(accuracy["mean"])',
-                ),
-                Mutant(
-                    "unpaired",
-                    "unpaired-class",
-                    '"spread": differences.std()',
-                    '"spread": torch.tensor(accuracy["class"]).std()',
-                ),
-                Mutant("n in the denominator", "n", "differences.std()", "differences.std(correction=0)"),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 With models and budgets as small as these, the difference is well within its spread, now one pooling ahead and now the
 other: three seeds cannot tell them apart. That *is* the result, and a single run of each would have announced a winner.

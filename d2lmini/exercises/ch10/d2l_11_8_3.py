@@ -224,6 +224,26 @@ def verify(t, answer):
     )
 
 
+MUTANTS = [
+    Mutant("not-better", lambda baseline: dict(baseline)),  # the baseline itself
+    Mutant("not-better", lambda b: {**b, "optimizer": "adamw", "lr": 5e-3}),  # AdamW alone
+    Mutant("not-better", lambda b: {**b, "position_std": 0.02}),  # positions alone
+    Mutant("not-better", ('"lr": 5e-3', '"lr": 1e-6')),  # tiny learning rate
+    Mutant("not-better", ('"lr": 5e-3', '"lr": 0.9')),  # learning rate of SGD
+    # a larger model
+    Mutant("too-dear", ('"dropout": 0.0,', '"dropout": 0.0, "num_hiddens": 512, "mlp_num_hiddens": 2048,')),
+    Mutant("too-many-steps", ('"batch_size": 32', '"batch_size": 1')),  # steps for nothing
+    Mutant("patches", ('"dropout": 0.0', '"dropout": 0.0, "patch_size": 5')),  # patches of 5
+    Mutant("heads", ('"dropout": 0.0', '"dropout": 0.0, "num_heads": 3')),  # three heads
+    Mutant("word", ('"adamw"', '"Adam"')),  # Adam by another name
+    Mutant("range", ('"batch_size": 32', '"batch_size": 0.5')),  # half a batch
+    Mutant("unknown", ('"dropout": 0.0', '"dropout": 0.0, "momentum": 0.9')),  # a setting of its own
+    Mutant("unknown", ('"dropout": 0.0', '"dropout": 0.0, "budget": 6e10')),  # a larger budget
+    Mutant("mutates", lambda b: b.update(better(b)) or b),  # the baseline changed
+    Mutant("shape", ("        **baseline,\n", "")),  # without the rest
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.8.3",
     doc=__doc__,
@@ -244,28 +264,7 @@ EXERCISE = Exercise(
             alternatives=[still_sgd],
             min_checks=30,
             seconds=120.0,  # six small trainings, and machines are busy
-            mutants=[
-                Mutant("the baseline itself", "not-better", function=lambda baseline: dict(baseline)),
-                Mutant("AdamW alone", "not-better", function=lambda b: {**b, "optimizer": "adamw", "lr": 5e-3}),
-                Mutant("positions alone", "not-better", function=lambda b: {**b, "position_std": 0.02}),
-                Mutant("tiny learning rate", "not-better", '"lr": 5e-3', '"lr": 1e-6'),
-                Mutant("learning rate of SGD", "not-better", '"lr": 5e-3', '"lr": 0.9'),
-                Mutant(
-                    "a larger model",
-                    "too-dear",
-                    '"dropout": 0.0,',
-                    '"dropout": 0.0, "num_hiddens": 512, "mlp_num_hiddens": 2048,',
-                ),
-                Mutant("steps for nothing", "too-many-steps", '"batch_size": 32', '"batch_size": 1'),
-                Mutant("patches of 5", "patches", '"dropout": 0.0', '"dropout": 0.0, "patch_size": 5'),
-                Mutant("three heads", "heads", '"dropout": 0.0', '"dropout": 0.0, "num_heads": 3'),
-                Mutant("Adam by another name", "word", '"adamw"', '"Adam"'),
-                Mutant("half a batch", "range", '"batch_size": 32', '"batch_size": 0.5'),
-                Mutant("a setting of its own", "unknown", '"dropout": 0.0', '"dropout": 0.0, "momentum": 0.9'),
-                Mutant("a larger budget", "unknown", '"dropout": 0.0', '"dropout": 0.0, "budget": 6e10'),
-                Mutant("the baseline changed", "mutates", function=lambda b: b.update(better(b)) or b),
-                Mutant("without the rest", "shape", "        **baseline,\n", ""),
-            ],
+            mutants=MUTANTS,
             advice={"not-better": "Try it with `lab.accuracy(recipe, seed)` first, on several seeds."},
             explanation="""
 Three things are wrong with the baseline at this price, and they hide each other.

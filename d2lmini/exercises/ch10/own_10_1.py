@@ -128,6 +128,57 @@ def verify_positions(t, answer):
         t.that(same, "scores", "with these positions, the jumbled pictures get other scores than the originals had")
 
 
+MUTANTS_A = [
+    Mutant("inverse", ("[:, order]", "[:, order.argsort()]"), "this is the inverse order: patch number order[i] comes "
+        "to place i, not patch i to place order[i]"),
+    Mutant("twice", ("[:, order]", "[:, order[order]]"), "the order is applied twice"),
+    Mutant("first-picture", lambda images, p, order: torch.cat([by_unfold(images[:1], p, order), images[1:]]),
+        "only the first picture is jumbled"),
+    Mutant("overwritten", _patch_by_patch_in_place, "the loop reads patches that it has overwritten: read from the "
+        "pictures as they were"),
+    # a batch of one
+    Mutant("shape", ("return X.flatten(4).flatten(2, 3)", "return X.flatten(4).flatten(2, 3).squeeze(0)")),
+    Mutant("unchanged", ("[:, order]", ""), "the pictures are as they were"),
+    Mutant("reversed", ("[:, order]", "[:, order.flip(0)]"), "the order is read from its end"),
+    Mutant("turned", ("X = X.permute(0, 2, 4, 1, 3, 5)", "X = X.permute(0, 2, 4, 1, 5, 3)"), "the patches themselves "
+        "are transposed"),
+    Mutant("columns-first", lambda images, p, order: by_unfold(images.mT, p, order).mT, "patches are counted row by "
+        "row, not column by column"),
+    Mutant("runs", in_runs, "a reshape alone cuts runs of pixels out of the rows, not squares: cut both axes of the "
+        "pictures, then bring rows and columns together"),
+    Mutant("laid-in-runs", ("return X.flatten(4).flatten(2, 3)",
+        "return X.permute(0, 2, 4, 1, 3, 5).reshape(images.shape)"), "the patches are moved and then not laid down as "
+        "squares: before the last reshape the axes have to come back to (B, c, rows, p, columns, p)"),
+    # grid turned
+    Mutant("shape", ("unflatten(1, (height // p, width // p))", "unflatten(1, (width // p, height // p))")),
+    Mutant("raised", ("X.flatten(1, 2)[:, order]", "X[:, order]")),  # patches as they lie
+    Mutant("mutates", lambda images, p, order: images.copy_(by_unfold(images, p, order))),  # in place
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("inverse", ("[:, order]", "[:, order.argsort()]"), "this is the inverse order: the patch that is now at "
+        "place i, number order[i], wants its own position"),
+    Mutant("twice", ("[:, order]", "[:, order[order]]"), "the order is applied twice"),
+    Mutant("class-at-the-end", lambda P, order: torch.cat([P[:, 1:][:, order], P[:, :1]], 1),
+        "the class token's position must stay the first: the model reads that token before the patches"),
+    Mutant("unchanged", ("[:, order]", ""), "the positions are as they were, and the patches are not"),
+    Mutant("off-by-one", ("positions[:, 1:][:, order]", "positions[:, order]"), "every patch has the position of its "
+        "neighbour: the class token's comes first, so that of patch i is number i + 1"),
+    Mutant("class-token", lambda P, order: torch.cat([P[:, order], P[:, -1:]], 1), "the class token's position is the "
+        "first, and it was moved along"),
+    Mutant("class-last", lambda P, order: torch.cat([P[:, -1:], P[:, :-1][:, order]], 1), "the last position is taken "
+        "for the class token's, which is the first"),
+    Mutant("class-dropped", ("positions[:, :1]", "0 * positions[:, :1]"), "the class token lost its position"),
+    Mutant("no-positions", lambda P, order: torch.zeros_like(P), "without positions both models are blind to the "
+        "order, and worse"),
+    Mutant("mean", ("positions[:, 1:][:, order]", "positions[:, 1:].mean(1, keepdim=True).expand(-1, len(order), -1)"),
+        "one position for all patches: the model no longer knows which patch was where"),
+    # patches alone
+    Mutant("shape", ("torch.cat([positions[:, :1], positions[:, 1:][:, order]], dim=1)", "positions[:, 1:][:, order]")),
+    Mutant("mutates", lambda P, order: P.index_copy_(1, 1 + torch.arange(len(order)), P[:, 1 + order])),  # in place
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-10.1",
     doc=__doc__,
@@ -149,82 +200,7 @@ EXERCISE = Exercise(
             verify=verify_shuffle,
             alternatives=[by_unfold, patch_by_patch],
             min_checks=6,
-            mutants=[
-                Mutant(
-                    "inverse order",
-                    "inverse",
-                    "[:, order]",
-                    "[:, order.argsort()]",
-                    "this is the inverse order: patch number order[i] comes to place i, not patch i to place order[i]",
-                ),
-                Mutant("order twice", "twice", "[:, order]", "[:, order[order]]", "the order is applied twice"),
-                Mutant(
-                    "first picture",
-                    "first-picture",
-                    message="only the first picture is jumbled",
-                    function=lambda images, p, order: torch.cat([by_unfold(images[:1], p, order), images[1:]]),
-                ),
-                Mutant(
-                    "patches overwritten",
-                    "overwritten",
-                    message="the loop reads patches that it has overwritten: read from the pictures as they were",
-                    function=_patch_by_patch_in_place,
-                ),
-                Mutant(
-                    "a batch of one",
-                    "shape",
-                    "return X.flatten(4).flatten(2, 3)",
-                    "return X.flatten(4).flatten(2, 3).squeeze(0)",
-                ),
-                Mutant("nothing moved", "unchanged", "[:, order]", "", "the pictures are as they were"),
-                Mutant(
-                    "order from its end",
-                    "reversed",
-                    "[:, order]",
-                    "[:, order.flip(0)]",
-                    "the order is read from its end",
-                ),
-                Mutant(
-                    "patches transposed",
-                    "turned",
-                    "X = X.permute(0, 2, 4, 1, 3, 5)",
-                    "X = X.permute(0, 2, 4, 1, 5, 3)",
-                    "the patches themselves are transposed",
-                ),
-                Mutant(
-                    "columns first",
-                    "columns-first",
-                    message="patches are counted row by row, not column by column",
-                    function=lambda images, p, order: by_unfold(images.mT, p, order).mT,
-                ),
-                Mutant(
-                    "runs of pixels",
-                    "runs",
-                    message="a reshape alone cuts runs of pixels out of the rows, not squares: cut both axes of the "
-                    "pictures, then bring rows and columns together",
-                    function=in_runs,
-                ),
-                Mutant(
-                    "laid down in runs",
-                    "laid-in-runs",
-                    "return X.flatten(4).flatten(2, 3)",
-                    "return X.permute(0, 2, 4, 1, 3, 5).reshape(images.shape)",
-                    "the patches are moved and then not laid down as squares: before the last reshape the axes have to "
-                    "come back to (B, c, rows, p, columns, p)",
-                ),
-                Mutant(
-                    "grid turned",
-                    "shape",
-                    "unflatten(1, (height // p, width // p))",
-                    "unflatten(1, (width // p, height // p))",
-                ),
-                Mutant("patches as they lie", "raised", "X.flatten(1, 2)[:, order]", "X[:, order]"),
-                Mutant(
-                    "in place",
-                    "mutates",
-                    function=lambda images, p, order: images.copy_(by_unfold(images, p, order)),
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation="""
 Cutting an axis in two with `unflatten` and joining two with `flatten` never moves a number; `permute` says what stands
 beside what. All patch bookkeeping is made of these three.
@@ -246,82 +222,7 @@ scores that it gave to the original. Nothing else of the model may change.
             verify=verify_positions,
             alternatives=[with_an_index],
             min_checks=9,
-            mutants=[
-                Mutant(
-                    "inverse order",
-                    "inverse",
-                    "[:, order]",
-                    "[:, order.argsort()]",
-                    "this is the inverse order: the patch that is now at place i, number order[i], wants its own "
-                    "position",
-                ),
-                Mutant("order twice", "twice", "[:, order]", "[:, order[order]]", "the order is applied twice"),
-                Mutant(
-                    "class token at the end",
-                    "class-at-the-end",
-                    message="the class token's position must stay the first: the model reads that token "
-                    "before the patches",
-                    function=lambda P, order: torch.cat([P[:, 1:][:, order], P[:, :1]], 1),
-                ),
-                Mutant(
-                    "as they were",
-                    "unchanged",
-                    "[:, order]",
-                    "",
-                    "the positions are as they were, and the patches are not",
-                ),
-                Mutant(
-                    "off by one",
-                    "off-by-one",
-                    "positions[:, 1:][:, order]",
-                    "positions[:, order]",
-                    "every patch has the position of its neighbour: the class token's comes first, so that of patch "
-                    "i is number i + 1",
-                ),
-                Mutant(
-                    "class token moved",
-                    "class-token",
-                    message="the class token's position is the first, and it was moved along",
-                    function=lambda P, order: torch.cat([P[:, order], P[:, -1:]], 1),
-                ),
-                Mutant(
-                    "class token last",
-                    "class-last",
-                    message="the last position is taken for the class token's, which is the first",
-                    function=lambda P, order: torch.cat([P[:, -1:], P[:, :-1][:, order]], 1),
-                ),
-                Mutant(
-                    "class token at zero",
-                    "class-dropped",
-                    "positions[:, :1]",
-                    "0 * positions[:, :1]",
-                    "the class token lost its position",
-                ),
-                Mutant(
-                    "no positions",
-                    "no-positions",
-                    message="without positions both models are blind to the order, and worse",
-                    function=lambda P, order: torch.zeros_like(P),
-                ),
-                Mutant(
-                    "one position for all",
-                    "mean",
-                    "positions[:, 1:][:, order]",
-                    "positions[:, 1:].mean(1, keepdim=True).expand(-1, len(order), -1)",
-                    "one position for all patches: the model no longer knows which patch was where",
-                ),
-                Mutant(
-                    "patches alone",
-                    "shape",
-                    "torch.cat([positions[:, :1], positions[:, 1:][:, order]], dim=1)",
-                    "positions[:, 1:][:, order]",
-                ),
-                Mutant(
-                    "in place",
-                    "mutates",
-                    function=lambda P, order: P.index_copy_(1, 1 + torch.arange(len(order)), P[:, 1 + order]),
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 Each patch carries its position with it, and everything that comes after treats tokens as a set. So there is a
 one-to-one correspondence between the models of the original pictures and the models of the jumbled ones, with the same

@@ -262,6 +262,66 @@ def verify_costs(t, answer):
             t.number(number, want, f"{name} for {rows} x {columns} patches, M={M}, h={h}")
 
 
+MUTANTS_A = [
+    Mutant("expensive", all_to_all),
+    Mutant("expensive", half_of_all),
+    Mutant("unheard", neighbours),
+    Mutant("unheard", shifted),
+    Mutant("unheard", rows_first),
+    Mutant("order", read_backwards),
+    Mutant("alike", once_more),
+    Mutant("alike", with_useless_layers),
+    Mutant("alike", with_a_full_row),
+    Mutant("alike", hardly_changed),
+    Mutant("alike", ("[cross, cross], [window, place]", "[window, place], [window, place][::-1]")),  # in another order
+    Mutant("unheard", ("[cross, cross]", "[cross]")),  # one layer
+    Mutant("deep", ("[cross, cross]", "[cross] * 4")),  # too deep
+    Mutant("alike", ("[window, place]", "[cross, cross]")),  # the same twice
+    Mutant("deaf", ("[window, place]", "[window, place & ~place]")),  # not itself
+    Mutant("dtype", ("[cross, cross]", "[cross.float(), cross.float()]")),  # numbers
+    Mutant("shape", ("[cross, cross]", "[cross.unflatten(1, (rows, columns))] * 2")),  # a grid of them
+    Mutant("type", ("[cross, cross]", "cross")),  # one mask
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("one-product", ("2 * N * keys", "N * keys"), "there are two products: queries with keys, and weights with "
+        "values"),
+    Mutant("operations", ("2 * N * keys", "4 * N * keys"), "a multiplication and its addition count as one here"),
+    Mutant("pairs", ("2 * N * keys * num_hiddens", "N * keys"), "these are pairs: each costs h multiply-adds in either "
+        "product"),
+    Mutant("no-features", ("2 * N * keys * num_hiddens", "2 * N * keys"), "a patch has h features: every pair costs h "
+        "multiply-adds in either product"),
+    Mutant("one-query", ("2 * N * keys", "2 * keys"), "this is the work for one patch; there are N"),
+    Mutant("itself", ("rows + columns - 1", "rows + columns"), "the patch itself is in its row and in its column: "
+        "count it once"),
+    Mutant("without-itself", ("rows + columns - 1", "rows + columns - 2"), "the patch itself is in its row, too: it "
+        "attends to itself"),
+    Mutant("row-alone", ("rows + columns - 1", "columns"), "this is the row alone: the patches of the same column are "
+        "seen, too"),
+    Mutant("window-side", ('"window": window_size**2', '"window": window_size'), "a window has M x M patches"),
+    Mutant("one-window", ('"window": window_size**2', '"window": window_size**4 / N'), "this is the work of one "
+        "window: all of them are computed"),
+    Mutant("windows-side", ("N // window_size**2", "N // window_size"), "there are N / M^2 windows"),
+    Mutant("exchanged", ('"window": window_size**2,\n        "place": N // window_size**2,',
+        '"window": N // window_size**2,\n        "place": window_size**2,'), "window and place are exchanged: a window "
+        "has M x M patches, a place one in every window"),
+    Mutant("square", ("N = rows * columns", "N = rows**2"), "the grid is no square: rows and columns are two numbers"),
+    Mutant("square", ("N = rows * columns", "N = columns**2"), "the grid is no square: rows and columns are two "
+        "numbers"),
+    Mutant("square", ('"full": N,', '"full": rows**2,'), "the grid is no square: rows and columns are two numbers"),
+    Mutant("square", ("rows + columns - 1", "2 * rows - 1"), "the grid is no square: rows and columns are two numbers"),
+    Mutant("square", ("rows + columns - 1", "2 * columns - 1"), "the grid is no square: rows and columns are two "
+        "numbers"),
+    Mutant("square", ("N // window_size**2", "(rows // window_size) ** 2"), "the grid is no square: rows and columns "
+        "are two numbers"),
+    Mutant("square", ("N // window_size**2", "(columns // window_size) ** 2"), "the grid is no square: rows and "
+        "columns are two numbers"),
+    Mutant("window-for-place", ('"place": N // window_size**2', '"place": window_size**2'), "these are the patches of "
+        "a window; at the same place there is one in every window"),
+    Mutant("shape", ('        "full": N,\n', "")),  # a field short
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.9",
     doc=__doc__,
@@ -295,31 +355,7 @@ more columns than rows or the reverse. There are many right answers.
             verify=verify_patterns,
             alternatives=[with_a_hub, without_staying],
             min_checks=30,
-            mutants=[
-                Mutant("all to all", "expensive", function=all_to_all),
-                Mutant("half of all", "expensive", function=half_of_all),
-                Mutant("neighbours", "unheard", function=neighbours),
-                Mutant("shifted windows", "unheard", function=shifted),
-                Mutant("rows for columns", "unheard", function=rows_first),
-                Mutant("backwards", "order", function=read_backwards),
-                Mutant("the first with a layer more", "alike", function=once_more),
-                Mutant("useless layers", "alike", function=with_useless_layers),
-                Mutant("the first with a row more", "alike", function=with_a_full_row),
-                Mutant("the first with a pair more", "alike", function=hardly_changed),
-                Mutant(
-                    "in another order",
-                    "alike",
-                    "[cross, cross], [window, place]",
-                    "[window, place], [window, place][::-1]",
-                ),
-                Mutant("one layer", "unheard", "[cross, cross]", "[cross]"),
-                Mutant("too deep", "deep", "[cross, cross]", "[cross] * 4"),
-                Mutant("the same twice", "alike", "[window, place]", "[cross, cross]"),
-                Mutant("not itself", "deaf", "[window, place]", "[window, place & ~place]"),
-                Mutant("numbers", "dtype", "[cross, cross]", "[cross.float(), cross.float()]"),
-                Mutant("a grid of them", "shape", "[cross, cross]", "[cross.unflatten(1, (rows, columns))] * 2"),
-                Mutant("one mask", "type", "[cross, cross]", "cross"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Rows and columns together (*axial* or *criss-cross* attention) need two layers and $N(\text{rows} + \text{columns} - 1)$
 pairs, about $2N\sqrt N$. Windows, and then one patch of every window (MaxViT's *block* and *grid* attention), need two
@@ -345,114 +381,7 @@ about one window a layer. Swin merges patches from stage to stage, so that windo
             verify=verify_costs,
             alternatives=[in_windows],
             min_checks=16,
-            mutants=[
-                Mutant(
-                    "one product",
-                    "one-product",
-                    "2 * N * keys",
-                    "N * keys",
-                    "there are two products: queries with keys, and weights with values",
-                ),
-                Mutant(
-                    "operations",
-                    "operations",
-                    "2 * N * keys",
-                    "4 * N * keys",
-                    "a multiplication and its addition count as one here",
-                ),
-                Mutant(
-                    "pairs",
-                    "pairs",
-                    "2 * N * keys * num_hiddens",
-                    "N * keys",
-                    "these are pairs: each costs h multiply-adds in either product",
-                ),
-                Mutant(
-                    "products of numbers",
-                    "no-features",
-                    "2 * N * keys * num_hiddens",
-                    "2 * N * keys",
-                    "a patch has h features: every pair costs h multiply-adds in either product",
-                ),
-                Mutant(
-                    "one query",
-                    "one-query",
-                    "2 * N * keys",
-                    "2 * keys",
-                    "this is the work for one patch; there are N",
-                ),
-                Mutant(
-                    "itself twice",
-                    "itself",
-                    "rows + columns - 1",
-                    "rows + columns",
-                    "the patch itself is in its row and in its column: count it once",
-                ),
-                Mutant(
-                    "itself left out",
-                    "without-itself",
-                    "rows + columns - 1",
-                    "rows + columns - 2",
-                    "the patch itself is in its row, too: it attends to itself",
-                ),
-                Mutant(
-                    "row alone",
-                    "row-alone",
-                    "rows + columns - 1",
-                    "columns",
-                    "this is the row alone: the patches of the same column are seen, too",
-                ),
-                Mutant(
-                    "side of a window",
-                    "window-side",
-                    '"window": window_size**2',
-                    '"window": window_size',
-                    "a window has M x M patches",
-                ),
-                Mutant(
-                    "one window",
-                    "one-window",
-                    '"window": window_size**2',
-                    '"window": window_size**4 / N',
-                    "this is the work of one window: all of them are computed",
-                ),
-                Mutant(
-                    "windows",
-                    "windows-side",
-                    "N // window_size**2",
-                    "N // window_size",
-                    "there are N / M^2 windows",
-                ),
-                Mutant(
-                    "windows and places",
-                    "exchanged",
-                    """"window": window_size**2,
-        "place": N // window_size**2,""",
-                    """"window": N // window_size**2,
-        "place": window_size**2,""",
-                    "window and place are exchanged: a window has M x M patches, a place one in every window",
-                ),
-                *(
-                    Mutant(name, "square", old, new, "the grid is no square: rows and columns are two numbers")
-                    for name, old, new in (
-                        ("N of a square", "N = rows * columns", "N = rows**2"),
-                        ("N of the other square", "N = rows * columns", "N = columns**2"),
-                        ("all of a square", '"full": N,', '"full": rows**2,'),
-                        ("cross of rows", "rows + columns - 1", "2 * rows - 1"),
-                        ("cross of columns", "rows + columns - 1", "2 * columns - 1"),
-                        ("places of rows", "N // window_size**2", "(rows // window_size) ** 2"),
-                        ("places of columns", "N // window_size**2", "(columns // window_size) ** 2"),
-                    )
-                ),
-                Mutant(
-                    "place as a window",
-                    "window-for-place",
-                    '"place": N // window_size**2',
-                    '"place": window_size**2',
-                    "these are the patches of a window; at the same place there is one in every window",
-                ),
-                Mutant("a field short", "shape", '        "full": N,\n', ""),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 All is $2hN$ times the patches that each one attends to. For a picture of twice the side, N is four times as large: the
 full layer costs 16 times as much, the cross 8 times, windows of a fixed size 4 times.

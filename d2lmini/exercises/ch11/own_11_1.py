@@ -149,8 +149,7 @@ def what_is_left(faults, strips=False):
     else:
         *numbers, last = (str(1 + list(FAULTS).index(fault)) for fault in faults)
         message = f"the faults that experiments {', '.join(numbers)} and {last} show are still there"
-    name = " and ".join(faults) + ", and so the mask" * strips
-    return Mutant(name, "-and-".join(faults), message=message, function=faulty(*faults, strips=strips))
+    return Mutant("-and-".join(faults), faulty(*faults, strips=strips), message)
 
 
 def never_rolled(X, *others):
@@ -250,6 +249,75 @@ _WEAK = (
 )
 
 
+MUTANTS = [
+    *(what_is_left(faults) for n in range(1, 5) for faults in combinations(FAULTS, n)),
+    *(what_is_left(("cut", *others), strips=True) for others in ((), ("heads",), ("undo",), ("heads", "undo"))),
+    Mutant("no-bias", ("+ bias  #", "#"), "the bias is not added"),
+    Mutant("bias-turned", ("+ bias  #", "+ bias.mT  #"), "the tables are turned: rows belong to queries"),
+    Mutant("bias-scaled", ("q @ k.mT / math.sqrt(h // H) + bias  #", "(q @ k.mT + bias) / math.sqrt(h // H)  #"),
+        "the bias is scaled, too: it is added after the division"),
+    Mutant("not-scaled", (" / math.sqrt(h // H)", ""), "the scores are not divided by the root of h / H, the features "
+        "of a head"),
+    Mutant("scaled-twice", ("math.sqrt(h // H)", "(h // H)"), "the scores are divided by h / H, not by its root: is "
+        "there a second division?"),
+    Mutant("scaled-by-h", ("math.sqrt(h // H)", "math.sqrt(h)"), "the scores are divided by the root of h: a head has "
+        "h / H features"),
+    Mutant("rows-masked", ("(2 * down[:, None].long() + right)", "(2 * down[:, None].long() + 0 * right)"),
+        "the mask knows the upper and the lower edge, not the left and the right: columns come round, too"),
+    Mutant("columns-masked", ("(2 * down[:, None].long() + right)", "(0 * down[:, None].long() + right)"),
+        "the mask knows the left and the right edge, not the upper and the lower: rows come round, too"),
+    Mutant("edges-mixed", ("(2 * down[:, None].long() + right)", "(down[:, None].long() + right)"),
+        "the mask does not tell what came round over one edge from what came round over the other: four areas want "
+        "four numbers"),
+    Mutant("one-number", ("(2 * down[:, None].long() + right)", "(down[:, None] | right).long()"),
+        "all patches that come round have one number, but they come over different edges: four areas want four "
+        "numbers"),
+    Mutant("numbers-not-rolled", ("X, area = (torch.roll(x, (-shift, -shift), dims=(1, 2)) for x in (X, area))",
+        "X = torch.roll(X, (-shift, -shift), dims=(1, 2))"), "the numbers of the areas are not rolled along with the "
+        "picture"),
+    Mutant("wrong-rows", (_AREAS, _AREAS_AT_THE_END), _WRONG_ROWS),
+    Mutant("wrong-rows", (_AREAS, _AREAS.replace("< shift", "<= shift")), _WRONG_ROWS),
+    Mutant("wrong-rows", (_AREAS, _AREAS.replace("< shift", "< window - shift")), _WRONG_ROWS),
+    Mutant("wrong-rows", (_AREAS, _AREAS.replace("< shift", "< (shift > 0) * (window // 2)")), _WRONG_ROWS),
+    Mutant("half-a-window", lambda *args: shifted_windows(*args[:-1], args[-2] // 2 if args[-1] else 0),
+        "the picture is rolled by half a window: by `shift`, whatever it is"),
+    *(Mutant("other-way", (_AREAS, f"{areas}\n    shift = -shift"), _OTHER_WAY)
+        for areas in (_AREAS, _AREAS_AT_THE_END)),
+    Mutant("mask-order", (".repeat(B, 1, 1)[:, None]", ".repeat_interleave(B, 0)[:, None]"), "a window gets the mask "
+        "of another one: the windows of a picture follow each other, so all masks must be repeated in turn (`repeat`), "
+        "not one mask B times"),
+    Mutant("first-masked", first_example_masked, "only the first picture of the batch is masked"),
+    Mutant("first-shifted", first_example_shifted, "only the first picture of the batch has shifted windows"),
+    Mutant("mask-zero", ("-torch.inf", "0.0"), "a score of zero is an ordinary score: it takes minus infinity to "
+        "forbid"),
+    *(Mutant("weak-mask", (_MASK, f"scores = {mask.replace('n', str(n))}"), _WEAK)
+        for mask in ("scores - n * ~may", "scores.masked_fill(~may, -n)") for n in (1, 10, 100)),
+    Mutant("mask-turned", (_MASK, "scores = scores.masked_fill(may, -1e9)"), "the mask is turned round: it forbids "
+        "what is allowed"),
+    Mutant("over-queries", ("torch.softmax(scores, -1)", "torch.softmax(scores, -2)"), "the weights of a query must "
+        "sum to one: the softmax runs over the keys, the last axis"),
+    Mutant("too-late", ("scores = scores.masked_fill(~may, -torch.inf)\n    Y = torch.softmax(scores, -1)",
+        "Y = torch.softmax(scores, -1).masked_fill(~may, 0)"), "weights are set to zero after the softmax, so that "
+        "what is left does not sum to one: mask the scores"),
+    Mutant("nonfinite", ("masked_fill(~may,", "masked_fill(may,")),  # mask turned
+    Mutant("first-table", ("+ bias  #", "+ bias[0]  #"), "all heads get the first head's table: add to each its own"),
+    Mutant("no-output", (" @ W_o  #", "  #"), "`W_o` is left out"),
+    *(Mutant("heads-joined", ("Y.transpose(1, 2).flatten(2) @", f"Y.{how} @"), "the heads are joined wrongly: "
+        "(B * windows, H, P, d) becomes (B * windows, P, H, d) and then (B * windows, P, h)")
+        for how in ("permute(0, 2, 3, 1).flatten(2)", "reshape(len(Y), -1, h)")),
+    Mutant("put-back", (_PUT_BACK, "Y = Y.reshape(B, rows, columns, h)"), "the windows are cut rightly, and then put "
+        "back as if they were strips: undo step by step what the cut did"),
+    Mutant("grad", ("+ bias  #", "+ bias.detach()  #")),  # detached
+    Mutant("shape", (_BACK, f"{_BACK}.squeeze(0)")),  # one picture lost
+    Mutant("not-back", ("return torch.roll(Y, (shift, shift), dims=(1, 2))", "return Y"), "the roll is not undone: "
+        "outputs stand at other patches"),
+    Mutant("other-axes", ("(shift, shift), dims=(1, 2)", "(shift, shift), dims=(0, 1)"), "the roll back goes along the "
+        "batch: rows and columns are axes 1 and 2"),
+    Mutant("never-rolled", never_rolled, "the mask is for a rolled picture, and this one was not rolled"),
+    Mutant("no-shift", lambda *args: shifted_windows(*args[:-1], 0), "the windows are not shifted"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-11.1",
     doc=__doc__,
@@ -275,215 +343,7 @@ EXERCISE = Exercise(
             alternatives=[with_the_package, all_at_once, faulty()],
             min_checks=20,
             seconds=20.0,
-            mutants=[
-                *(what_is_left(faults) for n in range(1, 5) for faults in combinations(FAULTS, n)),
-                *(
-                    what_is_left(("cut", *others), strips=True)
-                    for others in ((), ("heads",), ("undo",), ("heads", "undo"))
-                ),
-                Mutant("no bias", "no-bias", "+ bias  #", "#", "the bias is not added"),
-                Mutant(
-                    "bias turned",
-                    "bias-turned",
-                    "+ bias  #",
-                    "+ bias.mT  #",
-                    "the tables are turned: rows belong to queries",
-                ),
-                Mutant(
-                    "bias scaled",
-                    "bias-scaled",
-                    "q @ k.mT / math.sqrt(h // H) + bias  #",
-                    "(q @ k.mT + bias) / math.sqrt(h // H)  #",
-                    "the bias is scaled, too: it is added after the division",
-                ),
-                Mutant(
-                    "not scaled",
-                    "not-scaled",
-                    " / math.sqrt(h // H)",
-                    "",
-                    "the scores are not divided by the root of h / H, the features of a head",
-                ),
-                Mutant(
-                    "scaled twice",
-                    "scaled-twice",
-                    "math.sqrt(h // H)",
-                    "(h // H)",
-                    "the scores are divided by h / H, not by its root: is there a second division?",
-                ),
-                Mutant(
-                    "scaled by all features",
-                    "scaled-by-h",
-                    "math.sqrt(h // H)",
-                    "math.sqrt(h)",
-                    "the scores are divided by the root of h: a head has h / H features",
-                ),
-                Mutant(
-                    "rows alone",
-                    "rows-masked",
-                    "(2 * down[:, None].long() + right)",
-                    "(2 * down[:, None].long() + 0 * right)",
-                    "the mask knows the upper and the lower edge, not the left and the right: columns come round, too",
-                ),
-                Mutant(
-                    "columns alone",
-                    "columns-masked",
-                    "(2 * down[:, None].long() + right)",
-                    "(0 * down[:, None].long() + right)",
-                    "the mask knows the left and the right edge, not the upper and the lower: rows come round, too",
-                ),
-                Mutant(
-                    "one number for both edges",
-                    "edges-mixed",
-                    "(2 * down[:, None].long() + right)",
-                    "(down[:, None].long() + right)",
-                    "the mask does not tell what came round over one edge from what came round over the other: four "
-                    "areas want four numbers",
-                ),
-                Mutant(
-                    "one number for what comes round",
-                    "one-number",
-                    "(2 * down[:, None].long() + right)",
-                    "(down[:, None] | right).long()",
-                    "all patches that come round have one number, but they come over different edges: four areas want "
-                    "four numbers",
-                ),
-                Mutant(
-                    "numbers not rolled",
-                    "numbers-not-rolled",
-                    "X, area = (torch.roll(x, (-shift, -shift), dims=(1, 2)) for x in (X, area))",
-                    "X = torch.roll(X, (-shift, -shift), dims=(1, 2))",
-                    "the numbers of the areas are not rolled along with the picture",
-                ),
-                *(
-                    Mutant(name, "wrong-rows", _AREAS, new, _WRONG_ROWS)
-                    for name, new in (
-                        ("the last rows", _AREAS_AT_THE_END),
-                        ("a row more", _AREAS.replace("< shift", "<= shift")),
-                        ("what is left of the window", _AREAS.replace("< shift", "< window - shift")),
-                        ("half a window", _AREAS.replace("< shift", "< (shift > 0) * (window // 2)")),
-                    )
-                ),
-                Mutant(
-                    "half a window always",
-                    "half-a-window",
-                    message="the picture is rolled by half a window: by `shift`, whatever it is",
-                    function=lambda *args: shifted_windows(*args[:-1], args[-2] // 2 if args[-1] else 0),
-                ),
-                *(
-                    Mutant("rolled the other way", "other-way", _AREAS, f"{areas}\n    shift = -shift", _OTHER_WAY)
-                    for areas in (_AREAS, _AREAS_AT_THE_END)
-                ),
-                Mutant(
-                    "masks of other windows",
-                    "mask-order",
-                    ".repeat(B, 1, 1)[:, None]",
-                    ".repeat_interleave(B, 0)[:, None]",
-                    "a window gets the mask of another one: the windows of a picture follow each other, so all masks "
-                    "must be repeated in turn (`repeat`), not one mask B times",
-                ),
-                Mutant(
-                    "first example masked",
-                    "first-masked",
-                    message="only the first picture of the batch is masked",
-                    function=first_example_masked,
-                ),
-                Mutant(
-                    "first example shifted",
-                    "first-shifted",
-                    message="only the first picture of the batch has shifted windows",
-                    function=first_example_shifted,
-                ),
-                Mutant(
-                    "zero for no",
-                    "mask-zero",
-                    "-torch.inf",
-                    "0.0",
-                    "a score of zero is an ordinary score: it takes minus infinity to forbid",
-                ),
-                *(
-                    Mutant(f"{mask}, {n}", "weak-mask", _MASK, f"scores = {mask.replace('n', str(n))}", _WEAK)
-                    for mask in ("scores - n * ~may", "scores.masked_fill(~may, -n)")
-                    for n in (1, 10, 100)
-                ),
-                Mutant(
-                    "mask turned, with a finite number",
-                    "mask-turned",
-                    _MASK,
-                    "scores = scores.masked_fill(may, -1e9)",
-                    "the mask is turned round: it forbids what is allowed",
-                ),
-                Mutant(
-                    "over the queries",
-                    "over-queries",
-                    "torch.softmax(scores, -1)",
-                    "torch.softmax(scores, -2)",
-                    "the weights of a query must sum to one: the softmax runs over the keys, the last axis",
-                ),
-                Mutant(
-                    "masked too late",
-                    "too-late",
-                    "scores = scores.masked_fill(~may, -torch.inf)\n    Y = torch.softmax(scores, -1)",
-                    "Y = torch.softmax(scores, -1).masked_fill(~may, 0)",
-                    "weights are set to zero after the softmax, so that what is left does not sum to one: mask the "
-                    "scores",
-                ),
-                Mutant("mask turned", "nonfinite", "masked_fill(~may,", "masked_fill(may,"),
-                Mutant(
-                    "the first table",
-                    "first-table",
-                    "+ bias  #",
-                    "+ bias[0]  #",
-                    "all heads get the first head's table: add to each its own",
-                ),
-                Mutant("no output", "no-output", " @ W_o  #", "  #", "`W_o` is left out"),
-                *(
-                    Mutant(
-                        f"heads joined by {how}",
-                        "heads-joined",
-                        "Y.transpose(1, 2).flatten(2) @",
-                        f"Y.{how} @",
-                        "the heads are joined wrongly: (B * windows, H, P, d) becomes (B * windows, P, H, d) and then "
-                        "(B * windows, P, h)",
-                    )
-                    for how in ("permute(0, 2, 3, 1).flatten(2)", "reshape(len(Y), -1, h)")
-                ),
-                Mutant(
-                    "put back by a reshape",
-                    "put-back",
-                    _PUT_BACK,
-                    "Y = Y.reshape(B, rows, columns, h)",
-                    "the windows are cut rightly, and then put back as if they were strips: undo step by step what the "
-                    "cut did",
-                ),
-                Mutant("detached", "grad", "+ bias  #", "+ bias.detach()  #"),
-                Mutant("one picture lost", "shape", _BACK, f"{_BACK}.squeeze(0)"),
-                Mutant(
-                    "not rolled back",
-                    "not-back",
-                    "return torch.roll(Y, (shift, shift), dims=(1, 2))",
-                    "return Y",
-                    "the roll is not undone: outputs stand at other patches",
-                ),
-                Mutant(
-                    "other axes",
-                    "other-axes",
-                    "(shift, shift), dims=(1, 2)",
-                    "(shift, shift), dims=(0, 1)",
-                    "the roll back goes along the batch: rows and columns are axes 1 and 2",
-                ),
-                Mutant(
-                    "never rolled",
-                    "never-rolled",
-                    message="the mask is for a rolled picture, and this one was not rolled",
-                    function=never_rolled,
-                ),
-                Mutant(
-                    "no shift",
-                    "no-shift",
-                    message="the windows are not shifted",
-                    function=lambda *args: shifted_windows(*args[:-1], 0),
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 None of the four changes a shape, and all let the gradient through: a model learns with windows that are strips, with
 opposite edges of the picture side by side, and with heads that share one table of places; it only learns less well, and

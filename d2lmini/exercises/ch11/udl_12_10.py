@@ -124,6 +124,62 @@ def verify_turn(t, answer):
 _ONE = "this is one product; there are two, queries with keys and weights with values"
 _OPERATIONS = "a multiplication and its addition count as one here"
 
+MUTANTS_A = [
+    Mutant("one-product", ("2 * N**2 * C", "N**2 * C"), _ONE),
+    Mutant("operations", ("2 * N**2 * C", "4 * N**2 * C"), _OPERATIONS),
+    Mutant("swapped", ("2 * N**2 * C", "2 * N * C**2"), "this is attention among all channels, not among patches"),
+    Mutant("side", ("2 * N**2 * C", "2 * rows**2 * C"), "N counts all patches of the grid, not those along its side"),
+    Mutant("square", ("N, C = rows * columns,", "N, C = rows * rows,"), "the grid is no square: N is rows times "
+        "columns"),
+    Mutant("patches-in-groups", ("2 * N**2 * C", "2 * N**2 * C // num_groups"), "the groups are of channels: attention "
+        "among patches knows none"),
+    Mutant("one-query", ("2 * N**2 * C", "2 * N * C"), "this is the work for one patch; there are N"),
+    Mutant("one-product", ("2 * C * (C", "C * (C"), _ONE),
+    Mutant("operations", ("2 * C * (C", "4 * C * (C"), _OPERATIONS),
+    Mutant("no-groups", ("(C // num_groups)", "C"), "channels of different groups do not attend to each other"),
+    Mutant("one-group", ("2 * C * (C // num_groups)", "2 * (C // num_groups) ** 2"), "this is the work for one group; "
+        "there are G"),
+    Mutant("three", ("4 * N * C**2", "3 * N * C**2"), "query, key, value, and the output projection: there are four"),
+    Mutant("one-projection", ("4 * N * C**2", "N * C**2"), "this is one projection; there are four"),
+    Mutant("operations", ("4 * N * C**2", "8 * N * C**2"), _OPERATIONS),
+    Mutant("one-patch", ("4 * N * C**2", "4 * C**2"), "every patch is projected"),
+    Mutant("grouped", ("4 * N * C**2", "4 * N * C**2 // num_groups"), "the projections know no groups: from C to C "
+        "features each"),
+    Mutant("upside-down", ("channels / patches", "patches / channels"), "upside down: channels over patches"),
+    Mutant("rounded", ("channels / patches", "channels // patches"), "the ratio is rounded: `/` divides, `//` rounds "
+        "down"),
+    Mutant("with-projections", ('"ratio": channels / patches',
+        '"ratio": (channels + 4 * N * C**2) / (patches + 4 * N * C**2)'), "the ratio is that of the two products "
+        "alone, without the projections"),
+    Mutant("shape", ('        "patches": patches,\n', "")),  # a field short
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("patches", ("patch_size * side", "side"), "this is the side in patches, asked for are pixels"),
+    Mutant("one-short", ("math.isqrt(turn) + 1", "math.isqrt(turn)"), "one patch short: at this side the patches do "
+        "not cost more yet"),
+    Mutant("equal", ("math.isqrt(turn) + 1", "math.ceil(math.sqrt(turn))"), "at this side both cost the same: the "
+        "patches have to cost more"),
+    Mutant("no-groups", ("num_channels // num_groups", "num_channels"), "a channel attends to those of its group: the "
+        "turn depends on G"),
+    Mutant("times-groups", ("num_channels // num_groups", "num_channels * num_groups"), "more groups make the channels "
+        "cheaper: the turn comes earlier, not later"),
+    Mutant("no-root", ("math.isqrt(turn) + 1", "turn + 1"), "this is a side with so many patches; the picture is a "
+        "square and has that many in all"),
+    Mutant("floats", ("math.isqrt(turn) + 1", "int(math.sqrt(num_channels) / math.sqrt(num_groups)) + 1"),
+        "a quotient of two roots is not exact: what should be a whole number may lie below it and be rounded down. "
+        "Take one root, of C / G"),
+    Mutant("no-patches", ("return patch_size * side", "return patch_size * math.sqrt(turn)"), "this is the side to the "
+        "pixel: patches divide the picture, so round up to a whole patch"),
+    Mutant("no-patches", ("return patch_size * side", "return math.floor(patch_size * math.sqrt(turn)) + 1"),
+        "this is the side to the pixel: patches divide the picture, so round up to a whole patch"),
+    Mutant("area", ("patch_size * side", "(patch_size * side) ** 2"), "this is the number of pixels; asked for is the "
+        "side"),
+    Mutant("patches-in-all", ("patch_size * side", "side**2"), "this is the number of patches in all; asked for is the "
+        "side in pixels"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.10",
     doc=__doc__,
@@ -143,106 +199,7 @@ EXERCISE = Exercise(
             verify=verify_cost,
             alternatives=[group_by_group],
             min_checks=20,
-            mutants=[
-                Mutant("one product", "one-product", "2 * N**2 * C", "N**2 * C", _ONE),
-                Mutant("operations", "operations", "2 * N**2 * C", "4 * N**2 * C", _OPERATIONS),
-                Mutant(
-                    "swapped",
-                    "swapped",
-                    "2 * N**2 * C",
-                    "2 * N * C**2",
-                    "this is attention among all channels, not among patches",
-                ),
-                Mutant(
-                    "side",
-                    "side",
-                    "2 * N**2 * C",
-                    "2 * rows**2 * C",
-                    "N counts all patches of the grid, not those along its side",
-                ),
-                Mutant(
-                    "a square",
-                    "square",
-                    "N, C = rows * columns,",
-                    "N, C = rows * rows,",
-                    "the grid is no square: N is rows times columns",
-                ),
-                Mutant(
-                    "groups of patches",
-                    "patches-in-groups",
-                    "2 * N**2 * C",
-                    "2 * N**2 * C // num_groups",
-                    "the groups are of channels: attention among patches knows none",
-                ),
-                Mutant(
-                    "one patch asks",
-                    "one-query",
-                    "2 * N**2 * C",
-                    "2 * N * C",
-                    "this is the work for one patch; there are N",
-                ),
-                Mutant("one product of channels", "one-product", "2 * C * (C", "C * (C", _ONE),
-                Mutant("operations of channels", "operations", "2 * C * (C", "4 * C * (C", _OPERATIONS),
-                Mutant(
-                    "groups ignored",
-                    "no-groups",
-                    "(C // num_groups)",
-                    "C",
-                    "channels of different groups do not attend to each other",
-                ),
-                Mutant(
-                    "groups squared",
-                    "one-group",
-                    "2 * C * (C // num_groups)",
-                    "2 * (C // num_groups) ** 2",
-                    "this is the work for one group; there are G",
-                ),
-                Mutant(
-                    "three projections",
-                    "three",
-                    "4 * N * C**2",
-                    "3 * N * C**2",
-                    "query, key, value, and the output projection: there are four",
-                ),
-                Mutant(
-                    "one projection",
-                    "one-projection",
-                    "4 * N * C**2",
-                    "N * C**2",
-                    "this is one projection; there are four",
-                ),
-                Mutant("operations of projections", "operations", "4 * N * C**2", "8 * N * C**2", _OPERATIONS),
-                Mutant("one patch", "one-patch", "4 * N * C**2", "4 * C**2", "every patch is projected"),
-                Mutant(
-                    "projections in groups",
-                    "grouped",
-                    "4 * N * C**2",
-                    "4 * N * C**2 // num_groups",
-                    "the projections know no groups: from C to C features each",
-                ),
-                Mutant(
-                    "upside down",
-                    "upside-down",
-                    "channels / patches",
-                    "patches / channels",
-                    "upside down: channels over patches",
-                ),
-                Mutant(
-                    "rounded ratio",
-                    "rounded",
-                    "channels / patches",
-                    "channels // patches",
-                    "the ratio is rounded: `/` divides, `//` rounds down",
-                ),
-                Mutant(
-                    "projections in the ratio",
-                    "with-projections",
-                    '"ratio": channels / patches',
-                    '"ratio": (channels + 4 * N * C**2) / (patches + 4 * N * C**2)',
-                    "the ratio is that of the two products alone, without the projections",
-                ),
-                Mutant("a field short", "shape", '        "patches": patches,\n', ""),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 Among patches $2N^2C$, among channels $2NC^2/G$: the ratio is $C/(GN)$. A grid of 16 x 16 has N = 256; with 512 channels
 in one group, the attention among *patches* is the cheaper one, by a factor of two. But its cost grows with the square
@@ -264,85 +221,7 @@ are the larger part of attention among patches as long as $N < 2C$.
             verify=verify_turn,
             alternatives=[by_trying],
             min_checks=5,
-            mutants=[
-                Mutant(
-                    "in patches",
-                    "patches",
-                    "patch_size * side",
-                    "side",
-                    "this is the side in patches, asked for are pixels",
-                ),
-                Mutant(
-                    "rounded down",
-                    "one-short",
-                    "math.isqrt(turn) + 1",
-                    "math.isqrt(turn)",
-                    "one patch short: at this side the patches do not cost more yet",
-                ),
-                Mutant(
-                    "rounded up",
-                    "equal",
-                    "math.isqrt(turn) + 1",
-                    "math.ceil(math.sqrt(turn))",
-                    "at this side both cost the same: the patches have to cost more",
-                ),
-                Mutant(
-                    "groups forgotten",
-                    "no-groups",
-                    "num_channels // num_groups",
-                    "num_channels",
-                    "a channel attends to those of its group: the turn depends on G",
-                ),
-                Mutant(
-                    "groups multiplied",
-                    "times-groups",
-                    "num_channels // num_groups",
-                    "num_channels * num_groups",
-                    "more groups make the channels cheaper: the turn comes earlier, not later",
-                ),
-                Mutant(
-                    "root forgotten",
-                    "no-root",
-                    "math.isqrt(turn) + 1",
-                    "turn + 1",
-                    "this is a side with so many patches; the picture is a square and has that many in all",
-                ),
-                Mutant(
-                    "roots of floats",
-                    "floats",
-                    "math.isqrt(turn) + 1",
-                    "int(math.sqrt(num_channels) / math.sqrt(num_groups)) + 1",
-                    "a quotient of two roots is not exact: what should be a whole number may lie below it and be "
-                    "rounded down. Take one root, of C / G",
-                ),
-                *(
-                    Mutant(
-                        name,
-                        "no-patches",
-                        "return patch_size * side",
-                        new,
-                        "this is the side to the pixel: patches divide the picture, so round up to a whole patch",
-                    )
-                    for name, new in (
-                        ("not rounded", "return patch_size * math.sqrt(turn)"),
-                        ("rounded to pixels", "return math.floor(patch_size * math.sqrt(turn)) + 1"),
-                    )
-                ),
-                Mutant(
-                    "area",
-                    "area",
-                    "patch_size * side",
-                    "(patch_size * side) ** 2",
-                    "this is the number of pixels; asked for is the side",
-                ),
-                Mutant(
-                    "number of patches",
-                    "patches-in-all",
-                    "patch_size * side",
-                    "side**2",
-                    "this is the number of patches in all; asked for is the side in pixels",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 It turns at $N = C/G$: where there are as many patches as channels in a group. That is early. DaViT takes 32 channels a
 group in every stage, so its attention among channels is the cheaper one on every grid above 5 x 5, and a picture of

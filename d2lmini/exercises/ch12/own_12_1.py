@@ -143,6 +143,28 @@ def _vocabulary(t):
     return {piece: math.log(weight / total) for piece, weight in weights.items()}
 
 
+MUTANTS = [
+    Mutant("longest", longest_piece_first, "the longest piece is taken from the left, as WordPiece does; a long piece "
+        "may be unlikely, or leave an unlikely rest"),
+    Mutant("greedy", likeliest_next_piece, "the likeliest next piece is taken from the left: the whole cut has to be "
+        "likely, the rest with it"),
+    Mutant("greedy-anywhere", likeliest_piece_anywhere, "the likeliest single piece is cut out first: the whole cut "
+        "has to be likely, not one piece"),
+    Mutant("fewest", ("log_probs.get(word[begin:end], -math.inf)",
+        "(-1 if word[begin:end] in log_probs else -math.inf)"), "this is the cut into the fewest pieces; their "
+        "probabilities have no say in it"),
+    Mutant("last-alone", ("best[begin] + log_probs", "log_probs"), "only the last piece is scored: what stands before "
+        "it, best[begin], has to be added"),
+    Mutant("sum", largest_sum, "probabilities are added; those of a cut are multiplied, so their logarithms are added"),
+    Mutant("mean", best_on_average, "this is the best mean over the pieces: the log-probability of a cut is the sum, "
+        "and more pieces cost more"),
+    Mutant("letters", letters, "these are single letters, a possible cut, but seldom the likeliest"),
+    Mutant("not-the-word", ("pieces[::-1]", "pieces")),  # not reversed
+    Mutant("no-piece", ("word[begin:end], -math.inf", "word[begin:end], 0.0")),  # unknown pieces are free
+    Mutant("not-the-word", ("pieces, end = [], len(word)", "pieces, end = [], len(word) - 1")),  # the last letter lost
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-12.1",
     doc=__doc__,
@@ -161,70 +183,7 @@ EXERCISE = Exercise(
             answer=likeliest_cut,
             verify=verify,
             alternatives=[by_trying, from_the_end],
-            mutants=[
-                Mutant(
-                    "longest piece first",
-                    "longest",
-                    message="the longest piece is taken from the left, as WordPiece does; a long piece may be "
-                    "unlikely, or leave an unlikely rest",
-                    function=longest_piece_first,
-                ),
-                Mutant(
-                    "likeliest next piece",
-                    "greedy",
-                    message="the likeliest next piece is taken from the left: the whole cut has to be likely, the "
-                    "rest with it",
-                    function=likeliest_next_piece,
-                ),
-                Mutant(
-                    "likeliest piece anywhere",
-                    "greedy-anywhere",
-                    message="the likeliest single piece is cut out first: the whole cut has to be likely, not one "
-                    "piece",
-                    function=likeliest_piece_anywhere,
-                ),
-                Mutant(
-                    "fewest pieces",
-                    "fewest",
-                    "log_probs.get(word[begin:end], -math.inf)",
-                    "(-1 if word[begin:end] in log_probs else -math.inf)",
-                    "this is the cut into the fewest pieces; their probabilities have no say in it",
-                ),
-                Mutant(
-                    "last piece alone",
-                    "last-alone",
-                    "best[begin] + log_probs",
-                    "log_probs",
-                    "only the last piece is scored: what stands before it, best[begin], has to be added",
-                ),
-                Mutant(
-                    "sum of probabilities",
-                    "sum",
-                    message="probabilities are added; those of a cut are multiplied, so their logarithms are added",
-                    function=largest_sum,
-                ),
-                Mutant(
-                    "mean of the pieces",
-                    "mean",
-                    message="this is the best mean over the pieces: the log-probability of a cut is the sum, and more "
-                    "pieces cost more",
-                    function=best_on_average,
-                ),
-                Mutant(
-                    "letters",
-                    "letters",
-                    message="these are single letters, a possible cut, but seldom the likeliest",
-                    function=letters,
-                ),
-                Mutant("not reversed", "not-the-word", "pieces[::-1]", "pieces"),
-                Mutant("unknown pieces are free", "no-piece", "word[begin:end], -math.inf", "word[begin:end], 0.0"),
-                Mutant(
-                    "the last letter lost",
-                    "not-the-word",
-                    "pieces, end = [], len(word)",
-                    "pieces, end = [], len(word) - 1",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Byte-pair encoding replays its merges and never asks whether the result is a good cut. The unigram vocabulary of Kudo
 (2018) asks just that, and has more than one answer: replace the maximum by a sum of probabilities and the same loop

@@ -328,6 +328,62 @@ def _ends(tokens):
     return [i == len(token) - 1 for token in tokens for i in range(len(token))]
 
 
+MUTANTS_A = [
+    Mutant("frequency", ("+ words[word]", "+ 1"), "a pair in a word that occurs n times counts n times"),
+    Mutant("rarest", ("-counts[pair]", "counts[pair]"), "the most frequent pair is merged first"),
+    Mutant("ties-turned", ("ids[pair[0]], ids[pair[1]])", "-ids[pair[0]], -ids[pair[1]])"), "ties go to the smallest "
+        "ids, not to the largest"),
+    Mutant("ties-right", ("ids[pair[0]], ids[pair[1]])", "ids[pair[1]], ids[pair[0]])"), "in a tie the left token's id "
+        "counts first, then the right one's"),
+    Mutant("ties-alphabet", ("ids[pair[0]], ids[pair[1]])", "pair)"), "ties are broken by the alphabet; the ids "
+        "decide, and a merged token has a larger one than any character"),
+    Mutant("ties-last", ("min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))",
+        "max(counts, key=lambda pair: (counts[pair], pair))"), "ties go to the pair that is last in the alphabet; the "
+        "smallest ids decide"),
+    Mutant("ties-left-only", ("ids[pair[0]], ids[pair[1]])", "ids[pair[0]])"), "of equally frequent pairs several may "
+        "have the same left token: then the right one's id decides"),
+    Mutant("ties-first-seen", ("(-counts[pair], ids[pair[0]], ids[pair[1]])", "-counts[pair]"),
+        "a tie goes to the pair that was met first, so the result hangs on the order of the words: use the ids"),
+    Mutant("once-a-word", ("[tokens[i] + tokens[i + 1]]\n", "[tokens[i] + tokens[i + 1]]\n                    break\n"),
+        "a pair is merged once in each word; it may occur there again"),
+    Mutant("over-words", over_words, "merges reach over the ends of words: count the pairs inside of each word"),
+    Mutant("spaces", without_spaces, "the words have lost their spaces: a space is a character of its word like any "
+        "other"),
+    Mutant("overlaps", overlaps_once, "in aaa the pair of two a stands twice: count both, though only one can be "
+        "merged"),
+    Mutant("never-applied", never_applied, "these are the most frequent pairs of characters; after each merge the "
+        "words consist of other tokens, and the pairs must be counted anew"),
+    Mutant("old-counts", only_new_pairs, "a merge also changes the counts of pairs that it does not make: where s e "
+        "became se, the pair e a is gone"),
+    Mutant("shape", ("len(merges) < num_merges", "len(merges) < num_merges - 1")),  # one too few
+    Mutant("raised", ("if not counts:", "if False:")),  # does not stop
+    Mutant("type", ("merges.append(best)", "merges.append(best[0] + best[1])")),  # tokens, not pairs
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("last-first", ("min(possible)", "max(possible)"), "the merge that was learned last is made first; it is the "
+        "first one that counts"),
+    Mutant("leftmost", ("min(possible)", "min(possible, key=lambda found: found[1])"), "the leftmost possible merge is "
+        "made; it is the first learned one that comes first, wherever it is"),
+    Mutant("rightmost", ("min(possible)", "min(possible, key=lambda found: (found[0], -found[1]))"),
+        "of equal pairs the leftmost is merged first: aaa becomes aa a"),
+    Mutant("reversed", from_the_last, "the list is gone through from its end; the merge that was learned first is made "
+        "first"),
+    Mutant("replaced", text_replaced, "a pair is also found where only the end of one token and the beginning of the "
+        "next are like it: compare whole tokens, do not replace text"),
+    Mutant("longest", longest_first, "the longest known token is taken from the left: so WordPiece cuts, and not "
+        "byte-pair encoding"),
+    Mutant("from-the-left", from_the_left, "pairs are merged as they are met from the left; the order in which they "
+        "were learned decides"),
+    Mutant("once", one_of_each, "each merge is made in one place only; it may be possible in several"),
+    Mutant("characters", one_pass, "only characters are merged: what was merged may be merged again"),
+    Mutant("no-merge", ("if not possible:", "if True:"), "nothing is merged"),
+    Mutant("not-the-word", ("return tokens", "return tokens[:-1]")),  # ends lost
+    Mutant("type", ("return tokens", "return [len(token) for token in tokens]")),  # ids
+    Mutant("type", ("return tokens", 'return "|".join(tokens)')),  # a string
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.7",
     doc=__doc__,
@@ -349,104 +405,7 @@ EXERCISE = Exercise(
             answer=learn_merges,
             verify=verify_learning,
             alternatives=[by_the_package, by_replacing],
-            mutants=[
-                Mutant(
-                    "each word once",
-                    "frequency",
-                    "+ words[word]",
-                    "+ 1",
-                    "a pair in a word that occurs n times counts n times",
-                ),
-                Mutant(
-                    "rarest first", "rarest", "-counts[pair]", "counts[pair]", "the most frequent pair is merged first"
-                ),
-                Mutant(
-                    "largest ids",
-                    "ties-turned",
-                    "ids[pair[0]], ids[pair[1]])",
-                    "-ids[pair[0]], -ids[pair[1]])",
-                    "ties go to the smallest ids, not to the largest",
-                ),
-                Mutant(
-                    "right token first",
-                    "ties-right",
-                    "ids[pair[0]], ids[pair[1]])",
-                    "ids[pair[1]], ids[pair[0]])",
-                    "in a tie the left token's id counts first, then the right one's",
-                ),
-                Mutant(
-                    "alphabetical ties",
-                    "ties-alphabet",
-                    "ids[pair[0]], ids[pair[1]])",
-                    "pair)",
-                    "ties are broken by the alphabet; the ids decide, and a merged token has a larger one than any "
-                    "character",
-                ),
-                Mutant(
-                    "last of the alphabet",
-                    "ties-last",
-                    "min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))",
-                    "max(counts, key=lambda pair: (counts[pair], pair))",
-                    "ties go to the pair that is last in the alphabet; the smallest ids decide",
-                ),
-                Mutant(
-                    "left id only",
-                    "ties-left-only",
-                    "ids[pair[0]], ids[pair[1]])",
-                    "ids[pair[0]])",
-                    "of equally frequent pairs several may have the same left token: then the right one's id decides",
-                ),
-                Mutant(
-                    "first seen",
-                    "ties-first-seen",
-                    "(-counts[pair], ids[pair[0]], ids[pair[1]])",
-                    "-counts[pair]",
-                    "a tie goes to the pair that was met first, so the result hangs on the order of the words: use the "
-                    "ids",
-                ),
-                Mutant(
-                    "one merge a word",
-                    "once-a-word",
-                    "[tokens[i] + tokens[i + 1]]\n",
-                    "[tokens[i] + tokens[i + 1]]\n                    break\n",
-                    "a pair is merged once in each word; it may occur there again",
-                ),
-                Mutant(
-                    "over words",
-                    "over-words",
-                    message="merges reach over the ends of words: count the pairs inside of each word",
-                    function=over_words,
-                ),
-                Mutant(
-                    "spaces lost",
-                    "spaces",
-                    message="the words have lost their spaces: a space is a character of its word like any other",
-                    function=without_spaces,
-                ),
-                Mutant(
-                    "overlaps counted once",
-                    "overlaps",
-                    message="in aaa the pair of two a stands twice: count both, though only one can be merged",
-                    function=overlaps_once,
-                ),
-                Mutant(
-                    "never applied",
-                    "never-applied",
-                    message="these are the most frequent pairs of characters; after each merge the words consist of "
-                    "other tokens, and the pairs must be counted anew",
-                    function=never_applied,
-                ),
-                Mutant(
-                    "old counts",
-                    "old-counts",
-                    message="a merge also changes the counts of pairs that it does not make: where s e became se, the "
-                    "pair e a is gone",
-                    function=only_new_pairs,
-                ),
-                Mutant("one too few", "shape", "len(merges) < num_merges", "len(merges) < num_merges - 1"),
-                Mutant("does not stop", "raised", "if not counts:", "if False:"),
-                Mutant("tokens, not pairs", "type", "merges.append(best)", "merges.append(best[0] + best[1])"),
-            ],
+            mutants=MUTANTS_A,
             explanation="""
 The ids make the rule exact: they do not depend on the order in which words are met. No merge makes a token that there
 is already, so that each one gets an id of its own: whatever becomes one token was cut in the same way wherever it stood
@@ -468,78 +427,7 @@ all different words; `d2l.BytePairEncoding` recounts only those in which the pai
             answer=apply_merges,
             verify=verify_applying,
             alternatives=[merge_by_merge],
-            mutants=[
-                Mutant(
-                    "last learned first",
-                    "last-first",
-                    "min(possible)",
-                    "max(possible)",
-                    "the merge that was learned last is made first; it is the first one that counts",
-                ),
-                Mutant(
-                    "leftmost first",
-                    "leftmost",
-                    "min(possible)",
-                    "min(possible, key=lambda found: found[1])",
-                    "the leftmost possible merge is made; it is the first learned one that comes first, wherever it is",
-                ),
-                Mutant(
-                    "rightmost of equal pairs",
-                    "rightmost",
-                    "min(possible)",
-                    "min(possible, key=lambda found: (found[0], -found[1]))",
-                    "of equal pairs the leftmost is merged first: aaa becomes aa a",
-                ),
-                Mutant(
-                    "from the last merge to the first",
-                    "reversed",
-                    message="the list is gone through from its end; the merge that was learned first is made first",
-                    function=from_the_last,
-                ),
-                Mutant(
-                    "text replaced",
-                    "replaced",
-                    message="a pair is also found where only the end of one token and the beginning of the next are "
-                    "like it: compare whole tokens, do not replace text",
-                    function=text_replaced,
-                ),
-                Mutant(
-                    "longest token first",
-                    "longest",
-                    message="the longest known token is taken from the left: so WordPiece cuts, and not byte-pair "
-                    "encoding",
-                    function=longest_first,
-                ),
-                Mutant(
-                    "greedy from the left",
-                    "from-the-left",
-                    message="pairs are merged as they are met from the left; the order in which they were learned "
-                    "decides",
-                    function=from_the_left,
-                ),
-                Mutant(
-                    "each merge once",
-                    "once",
-                    message="each merge is made in one place only; it may be possible in several",
-                    function=one_of_each,
-                ),
-                Mutant(
-                    "pairs of characters only",
-                    "characters",
-                    message="only characters are merged: what was merged may be merged again",
-                    function=one_pass,
-                ),
-                Mutant(
-                    "characters",
-                    "no-merge",
-                    "if not possible:",
-                    "if True:",
-                    "nothing is merged",
-                ),
-                Mutant("ends lost", "not-the-word", "return tokens", "return tokens[:-1]"),
-                Mutant("ids", "type", "return tokens", "return [len(token) for token in tokens]"),
-                Mutant("a string", "type", "return tokens", 'return "|".join(tokens)'),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 A merge can only be made of tokens that exist, and those were made by merges learned before it. So one pass through the
 list, in order, meets every merge that will ever be possible, and it gives what training itself gave for the words of

@@ -257,6 +257,42 @@ def _pair(t, got):
     return found
 
 
+MUTANTS = [
+    Mutant("special", (" & ~torch.isin(tokens, special)", "")),  # special chosen
+    Mutant("no-minus-100", ("torch.where(chosen, tokens, -100)", "tokens.clone()")),  # labels everywhere
+    Mutant("special", ("torch.where(chosen, tokens, -100)", "torch.where(chosen, -100, tokens)")),  # labels of the rest
+    Mutant("no-minus-100", ("torch.where(chosen, tokens, -100)", "torch.where(chosen, tokens, 0)")),  # labels 0
+    # labels for the masked alone
+    Mutant("changed", ("return inputs, labels", "return inputs, torch.where(inputs == mask_id, labels, -100)")),
+    Mutant("labels", ("return inputs, labels", "return inputs, torch.where(chosen, inputs, -100)")),  # labels after
+    Mutant("rate", ("< 0.15) &", "< 2) &")),  # every token
+    Mutant("rate", ("< 0.15", "< 0.18")),  # too many
+    Mutant("rate", ("< 0.15", "< 0.15 / 0.9")),  # 15 % without the kept
+    Mutant("rate", ("< 0.15", "< 0.15 / 0.8")),  # 15 % masked
+    Mutant("places", the_first_of_each_row),
+    Mutant("places", every_row_alike),
+    Mutant("special-drawn", ("ordinary[special] = False\n", "pass\n")),  # special put in
+    Mutant("masked", ("(fate < 0.8)", "(fate < 1.8)")),  # all masked
+    Mutant("drawn", (" & (fate < 0.9)", "")),  # none kept
+    Mutant("drawn", ("(fate >= 0.8) & (fate < 0.9)", "(fate < 0)")),  # none replaced
+    Mutant("drawn", of_the_rest),
+    Mutant("masked", one_draw_for_both),
+    # shares exchanged
+    Mutant("masked", ("inputs = torch.where(chosen & (fate < 0.8)", "inputs = torch.where(chosen & (fate < 0.1)")),
+    Mutant("together", one_fate_a_row),
+    Mutant("uneven", from_the_batch),
+    # always the same token
+    Mutant("uneven", ("ordinary[torch.randint(len(ordinary), tokens.shape, device=tokens.device)]", "ordinary[-1]")),
+    Mutant("again", always_the_same),
+    Mutant("mutates", in_place),
+    Mutant("exchanged", ("return inputs, labels", "return labels, inputs")),
+    Mutant("no-minus-100", ("tokens, -100)", "tokens, -1)")),  # -1 as label
+    Mutant("type", ("return inputs, labels", "return inputs")),  # inputs alone
+    Mutant("dtype", ("return inputs, labels", "return inputs, labels.float()")),  # labels as numbers
+    Mutant("shape", ("return inputs, labels", "return inputs, labels[chosen]")),  # a list of the chosen
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-13.1",
     doc=__doc__,
@@ -280,64 +316,7 @@ EXERCISE = Exercise(
             alternatives=[an_exact_number, token_by_token, a_part_of_each_half],
             min_checks=18,
             advice={"mutates": "The text is read again in the next epoch, with other holes: work on a copy."},
-            mutants=[
-                Mutant("special chosen", "special", " & ~torch.isin(tokens, special)", ""),
-                Mutant("labels everywhere", "no-minus-100", "torch.where(chosen, tokens, -100)", "tokens.clone()"),
-                Mutant(
-                    "labels of the rest",
-                    "special",
-                    "torch.where(chosen, tokens, -100)",
-                    "torch.where(chosen, -100, tokens)",
-                ),
-                Mutant(
-                    "labels 0", "no-minus-100", "torch.where(chosen, tokens, -100)", "torch.where(chosen, tokens, 0)"
-                ),
-                Mutant(
-                    "labels for the masked alone",
-                    "changed",
-                    "return inputs, labels",
-                    "return inputs, torch.where(inputs == mask_id, labels, -100)",
-                ),
-                Mutant(
-                    "labels after",
-                    "labels",
-                    "return inputs, labels",
-                    "return inputs, torch.where(chosen, inputs, -100)",
-                ),
-                Mutant("every token", "rate", "< 0.15) &", "< 2) &"),
-                Mutant("too many", "rate", "< 0.15", "< 0.18"),
-                Mutant("15 % without the kept", "rate", "< 0.15", "< 0.15 / 0.9"),
-                Mutant("15 % masked", "rate", "< 0.15", "< 0.15 / 0.8"),
-                Mutant("always the first", "places", function=the_first_of_each_row),
-                Mutant("all rows alike", "places", function=every_row_alike),
-                Mutant("special put in", "special-drawn", "ordinary[special] = False\n", "pass\n"),
-                Mutant("all masked", "masked", "(fate < 0.8)", "(fate < 1.8)"),
-                Mutant("none kept", "drawn", " & (fate < 0.9)", ""),
-                Mutant("none replaced", "drawn", "(fate >= 0.8) & (fate < 0.9)", "(fate < 0)"),
-                Mutant("a tenth of the rest", "drawn", function=of_the_rest),
-                Mutant("one draw for both", "masked", function=one_draw_for_both),
-                Mutant(
-                    "shares exchanged",
-                    "masked",
-                    "inputs = torch.where(chosen & (fate < 0.8)",
-                    "inputs = torch.where(chosen & (fate < 0.1)",
-                ),
-                Mutant("one fate a text", "together", function=one_fate_a_row),
-                Mutant("from the batch", "uneven", function=from_the_batch),
-                Mutant(
-                    "always the same token",
-                    "uneven",
-                    "ordinary[torch.randint(len(ordinary), tokens.shape, device=tokens.device)]",
-                    "ordinary[-1]",
-                ),
-                Mutant("seeded", "again", function=always_the_same),
-                Mutant("in place", "mutates", function=in_place),
-                Mutant("exchanged", "exchanged", "return inputs, labels", "return labels, inputs"),
-                Mutant("-1 as label", "no-minus-100", "tokens, -100)", "tokens, -1)"),
-                Mutant("inputs alone", "type", "return inputs, labels", "return inputs"),
-                Mutant("labels as numbers", "dtype", "return inputs, labels", "return inputs, labels.float()"),
-                Mutant("a list of the chosen", "shape", "return inputs, labels", "return inputs, labels[chosen]"),
-            ],
+            mutants=MUTANTS,
             explanation="""
 An exact number or a draw for each token: both are used. With the first all batches cost alike; with the second some
 short texts have nothing to guess. Devlin et al. (2019) take an exact number, and count special tokens as well when

@@ -199,6 +199,68 @@ def verify(t, answer):
         t.same(got, torch.tensor(want), f"the table of spans of up to {max_len} token{'s' * (max_len > 1)}{low}")
 
 
+MUTANTS = [
+    Mutant("each-alone", each_by_itself, "start and end are chosen each by itself: the end may come before the start, "
+        "or far behind"),
+    Mutant("sorted", sorted_ends, "start and end are chosen each by itself and then put in order: a place that is good "
+        "as an end need not be good as a start"),
+    Mutant("start-first", start_then_end, "the best start is taken, and then the best end for it: the best sum may "
+        "have another start"),
+    Mutant("end-first", end_then_start, "the best end is taken, and then the best start for it: the best sum may have "
+        "another end"),
+    Mutant("no-passage", ("scores.masked_fill(~passage, -torch.inf)", "scores"), "answers lie outside of the passage, "
+        "in the question or in the padding"),
+    Mutant("end-outside", only_start_in_passage, "answers end outside of the passage: both ends must lie in it"),
+    Mutant("start-outside", only_end_in_passage, "answers start outside of the passage: both ends must lie in it"),
+    Mutant("passage-turned", ("masked_fill(~passage", "masked_fill(passage"), "answers lie where there is no passage: "
+        "`passage` is True in it"),
+    Mutant("zero", set_to_zero, "outside of the passage scores are set to 0, which is more than a score below 0: minus "
+        "infinity keeps out"),
+    Mutant("any-order", ("(lengths >= 1) & ", ""), "answers end before they start"),
+    Mutant("no-single", ("lengths >= 1", "lengths >= min(2, max_len)"), "an answer of one token starts and ends at the "
+        "same place: it is allowed"),
+    Mutant("no-limit", (" & (lengths <= max_len)", ""), "answers have more than max_len tokens"),
+    Mutant("too-long", ("lengths <= max_len", "lengths <= max_len + 1"), "answers have up to max_len + 1 tokens: from "
+        "i to j there are j - i + 1"),
+    Mutant("too-short", ("lengths <= max_len", "lengths <= max(1, max_len - 1)"), "answers of just max_len tokens are "
+        "left out"),
+    Mutant("cut", cut_afterwards, "the best span of any length is found and then cut: what is left need not be the "
+        "best short one"),
+    Mutant("exchanged", ("start[:, :, None] + end[:, None, :]", "end[:, :, None] + start[:, None, :]"),
+        "the scores of start and end are exchanged"),
+    Mutant("last-first", ("[best // T, best % T]", "[best % T, best // T]"), "the last token comes first in your rows: "
+        "first, then last"),
+    Mutant("exclusive", ("[best // T, best % T]", "[best // T, best % T + 1]"), "the end is the place *after* the last "
+        "token, as in a slice: here it is the last token itself"),
+    Mutant("length", ("[best // T, best % T]", "[best // T, best % T - best // T + 1]"), "the second number is the "
+        "length of the answer: it is the place of its last token"),
+    Mutant("from-passage", within_the_passage, "places are counted from the beginning of the passage: count from that "
+        "of the row"),
+    Mutant("smallest", ("sums.masked_fill(~allowed, -torch.inf).flatten(1).argmax(dim=1)",
+        "sums.masked_fill(~allowed | sums.isinf(), torch.inf).flatten(1).argmin(dim=1)"), "these are the smallest "
+        "sums"),
+    Mutant("product", ("sums = start[:, :, None] + end[:, None, :]",
+        "sums = start.exp()[:, :, None] + end.exp()[:, None, :]"), "the exponentials of the scores are added: add the "
+        "scores, which multiplies the probabilities"),
+    Mutant("probabilities", ("sums = start[:, :, None] + end[:, None, :]",
+        "sums = start.softmax(1)[:, :, None] + end.softmax(1)[:, None, :]"), "the probabilities are added: add the "
+        "scores, which multiplies the probabilities"),
+    Mutant("zeros", ("sums.masked_fill(~allowed, -torch.inf)", "sums.masked_fill(~allowed, 0)"),
+        "pairs that are no span have the sum 0 (as triu and tril give), which is more than a sum below 0: minus "
+        "infinity keeps them out"),
+    Mutant("one-passage", of_the_first_row, "the passage of the first row is taken for all rows"),
+    Mutant("one-answer", for_all_rows, "all rows get one and the same span"),
+    Mutant("by-length", by_length, "the sums are divided by the length of the span: nothing is divided here"),
+    Mutant("candidates", few_candidates, "only the best starts and ends are tried, and in some rows no two of them "
+        "make a span: a worse start with a worse end may be the best there is"),
+    Mutant("shape", ("torch.stack([best // T, best % T], dim=1)", "best")),  # place in the table
+    Mutant("shape", ("dim=1)\n", "dim=0)\n")),  # columns
+    Mutant("dtype", the_tokens),
+    Mutant("dtype", ("best // T, best % T], dim=1)", "best / T, best % T], dim=1)")),  # as numbers
+    Mutant("mutates", ("scores.masked_fill(", "scores.masked_fill_(")),  # passage in place
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-13.2",
     doc=__doc__,
@@ -223,202 +285,7 @@ EXERCISE = Exercise(
                 "values": "Column 0 is the first token, column 1 the last. In the row that is named: does your span "
                 "break a rule, or is there one with a larger sum?"
             },
-            mutants=[
-                Mutant(
-                    "each by itself",
-                    "each-alone",
-                    message="start and end are chosen each by itself: the end may come before the start, or far behind",
-                    function=each_by_itself,
-                ),
-                Mutant(
-                    "exchanged to fit",
-                    "sorted",
-                    message="start and end are chosen each by itself and then put in order: a place that is good as an "
-                    "end need not be good as a start",
-                    function=sorted_ends,
-                ),
-                Mutant(
-                    "start first",
-                    "start-first",
-                    message="the best start is taken, and then the best end for it: the best sum may have another "
-                    "start",
-                    function=start_then_end,
-                ),
-                Mutant(
-                    "end first",
-                    "end-first",
-                    message="the best end is taken, and then the best start for it: the best sum may have another end",
-                    function=end_then_start,
-                ),
-                Mutant(
-                    "no passage",
-                    "no-passage",
-                    "scores.masked_fill(~passage, -torch.inf)",
-                    "scores",
-                    "answers lie outside of the passage, in the question or in the padding",
-                ),
-                Mutant(
-                    "start in the passage",
-                    "end-outside",
-                    message="answers end outside of the passage: both ends must lie in it",
-                    function=only_start_in_passage,
-                ),
-                Mutant(
-                    "end in the passage",
-                    "start-outside",
-                    message="answers start outside of the passage: both ends must lie in it",
-                    function=only_end_in_passage,
-                ),
-                Mutant(
-                    "passage turned",
-                    "passage-turned",
-                    "masked_fill(~passage",
-                    "masked_fill(passage",
-                    "answers lie where there is no passage: `passage` is True in it",
-                ),
-                Mutant(
-                    "set to 0",
-                    "zero",
-                    message="outside of the passage scores are set to 0, which is more than a score below 0: minus "
-                    "infinity keeps out",
-                    function=set_to_zero,
-                ),
-                Mutant(
-                    "any order",
-                    "any-order",
-                    "(lengths >= 1) & ",
-                    "",
-                    "answers end before they start",
-                ),
-                Mutant(
-                    "two tokens at least",
-                    "no-single",
-                    "lengths >= 1",
-                    "lengths >= min(2, max_len)",
-                    "an answer of one token starts and ends at the same place: it is allowed",
-                ),
-                Mutant(
-                    "no limit",
-                    "no-limit",
-                    " & (lengths <= max_len)",
-                    "",
-                    "answers have more than max_len tokens",
-                ),
-                Mutant(
-                    "one too long",
-                    "too-long",
-                    "lengths <= max_len",
-                    "lengths <= max_len + 1",
-                    "answers have up to max_len + 1 tokens: from i to j there are j - i + 1",
-                ),
-                Mutant(
-                    "one too short",
-                    "too-short",
-                    "lengths <= max_len",
-                    "lengths <= max(1, max_len - 1)",
-                    "answers of just max_len tokens are left out",
-                ),
-                Mutant(
-                    "cut afterwards",
-                    "cut",
-                    message="the best span of any length is found and then cut: what is left need not be the best "
-                    "short one",
-                    function=cut_afterwards,
-                ),
-                Mutant(
-                    "exchanged",
-                    "exchanged",
-                    "start[:, :, None] + end[:, None, :]",
-                    "end[:, :, None] + start[:, None, :]",
-                    "the scores of start and end are exchanged",
-                ),
-                Mutant(
-                    "last first",
-                    "last-first",
-                    "[best // T, best % T]",
-                    "[best % T, best // T]",
-                    "the last token comes first in your rows: first, then last",
-                ),
-                Mutant(
-                    "one after the last",
-                    "exclusive",
-                    "[best // T, best % T]",
-                    "[best // T, best % T + 1]",
-                    "the end is the place *after* the last token, as in a slice: here it is the last token itself",
-                ),
-                Mutant(
-                    "start and length",
-                    "length",
-                    "[best // T, best % T]",
-                    "[best // T, best % T - best // T + 1]",
-                    "the second number is the length of the answer: it is the place of its last token",
-                ),
-                Mutant(
-                    "counted from the passage",
-                    "from-passage",
-                    message="places are counted from the beginning of the passage: count from that of the row",
-                    function=within_the_passage,
-                ),
-                Mutant(
-                    "smallest",
-                    "smallest",
-                    "sums.masked_fill(~allowed, -torch.inf).flatten(1).argmax(dim=1)",
-                    "sums.masked_fill(~allowed | sums.isinf(), torch.inf).flatten(1).argmin(dim=1)",
-                    "these are the smallest sums",
-                ),
-                Mutant(
-                    "product",
-                    "product",
-                    "sums = start[:, :, None] + end[:, None, :]",
-                    "sums = start.exp()[:, :, None] + end.exp()[:, None, :]",
-                    "the exponentials of the scores are added: add the scores, which multiplies the probabilities",
-                ),
-                Mutant(
-                    "probabilities",
-                    "probabilities",
-                    "sums = start[:, :, None] + end[:, None, :]",
-                    "sums = start.softmax(1)[:, :, None] + end.softmax(1)[:, None, :]",
-                    "the probabilities are added: add the scores, which multiplies the probabilities",
-                ),
-                Mutant(
-                    "zeros in the table",
-                    "zeros",
-                    "sums.masked_fill(~allowed, -torch.inf)",
-                    "sums.masked_fill(~allowed, 0)",
-                    "pairs that are no span have the sum 0 (as triu and tril give), which is more than a sum below 0: "
-                    "minus infinity keeps them out",
-                ),
-                Mutant(
-                    "passage of the first row",
-                    "one-passage",
-                    message="the passage of the first row is taken for all rows",
-                    function=of_the_first_row,
-                ),
-                Mutant(
-                    "one answer",
-                    "one-answer",
-                    message="all rows get one and the same span",
-                    function=for_all_rows,
-                ),
-                Mutant(
-                    "by length",
-                    "by-length",
-                    message="the sums are divided by the length of the span: nothing is divided here",
-                    function=by_length,
-                ),
-                Mutant(
-                    "few candidates",
-                    "candidates",
-                    message="only the best starts and ends are tried, and in some rows no two of them make a span: a "
-                    "worse start with a worse end may be the best there is",
-                    function=few_candidates,
-                ),
-                Mutant("place in the table", "shape", "torch.stack([best // T, best % T], dim=1)", "best"),
-                Mutant("columns", "shape", "dim=1)\n", "dim=0)\n"),
-                Mutant("tokens of the answer", "dtype", function=the_tokens),
-                Mutant("as numbers", "dtype", "best // T, best % T], dim=1)", "best / T, best % T], dim=1)"),
-                Mutant("passage in place", "mutates", "scores.masked_fill(", "scores.masked_fill_("),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 With T = 384 and B = 32 the table has 4.7 million sums, which is nothing beside the model. A long passage in one piece
 is another matter: `length_by_length`, among the tests of this exercise, needs B T numbers only, for as many steps as

@@ -207,6 +207,40 @@ def verify(t, answer):
             )
 
 
+MUTANTS = [
+    Mutant("no-mask", ("encoder(tokens, mask=real[:, None])", "encoder(tokens)"), "the encoder is not told of the "
+        "padding, so that every token attends to it"),
+    Mutant("mask-turned", mask_turned, "the mask of the encoder is turned around: True is where one may attend"),
+    Mutant("lengths", counted_as_lengths, "lengths say where tokens are only if all padding is on the right: the mask "
+        "can tell more"),
+    Mutant("column-0", ("len(tokens), device=tokens.device), first]", "len(tokens), device=tokens.device), 0]"),
+        "these are the scores of column 0, which is padding where that is on the left"),
+    Mutant("emptied-column-0", emptied_column_0, "rows that begin with padding give the scores of zeros: to empty "
+        "padding moves no class token to column 0"),
+    Mutant("last-token", last_token, "these are the scores of the last token; the class token stands first"),
+    Mutant("always-class", ('if pooling == "class":', "if True:"), "these are the scores from the class token; asked "
+        "for is the mean"),
+    Mutant("always-mean", ('if pooling == "class":', "if False:"), "these are the scores from the mean; asked for is "
+        "the class token"),
+    Mutant("mean-of-all", ("total / real.sum(dim=1, keepdim=True)", "features.mean(dim=1)"), "the mean runs over all "
+        "places: what the encoder made of padding is in it"),
+    Mutant("divided-by-T", ("real.sum(dim=1, keepdim=True)", "tokens.shape[1]"), "the sum is right, but it is divided "
+        "by T: divide by how many tokens each text has"),
+    Mutant("padding-in-sum", ("(features * real[..., None]).sum(dim=1)", "features.sum(dim=1)"), "the sum has padding "
+        "in it, though its number is taken without"),
+    Mutant("sum", sum_of_tokens, "this is the sum over the tokens, which grows with the length of the text"),
+    Mutant("class-left-out", without_class_token, "the class token is left out of the mean: it is one of the text's "
+        "tokens here"),
+    Mutant("head-first", head_before_mean, "the head is applied to each token, and its scores are averaged: average "
+        "the features, then apply it once"),
+    Mutant("causal", causal, "later tokens are hidden: an encoder looks both ways"),
+    Mutant("largest", largest, "this is the largest of each feature, not the mean"),
+    Mutant("shape", ("return head(pooled)", "return pooled")),  # features
+    Mutant("shape", ("return head(pooled)", "return head(features)")),  # every token
+    Mutant("raised", ("mask=real[:, None]", "mask=real")),  # one mask for two axes
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-13.3",
     doc=__doc__,
@@ -270,113 +304,7 @@ EXERCISE = Exercise(
                 "values": "From check to check the side of the padding changes, and nothing else: look at what "
                 "depends on the column in which a token stands, and on how many columns there are."
             },
-            mutants=[
-                Mutant(
-                    "no mask",
-                    "no-mask",
-                    "encoder(tokens, mask=real[:, None])",
-                    "encoder(tokens)",
-                    "the encoder is not told of the padding, so that every token attends to it",
-                ),
-                Mutant(
-                    "mask turned",
-                    "mask-turned",
-                    message="the mask of the encoder is turned around: True is where one may attend",
-                    function=mask_turned,
-                ),
-                Mutant(
-                    "lengths",
-                    "lengths",
-                    message="lengths say where tokens are only if all padding is on the right: the mask can tell more",
-                    function=counted_as_lengths,
-                ),
-                Mutant(
-                    "column 0",
-                    "column-0",
-                    "len(tokens), device=tokens.device), first]",
-                    "len(tokens), device=tokens.device), 0]",
-                    "these are the scores of column 0, which is padding where that is on the left",
-                ),
-                Mutant(
-                    "emptied column 0",
-                    "emptied-column-0",
-                    message="rows that begin with padding give the scores of zeros: to empty padding moves no class "
-                    "token to column 0",
-                    function=emptied_column_0,
-                ),
-                Mutant(
-                    "last token",
-                    "last-token",
-                    message="these are the scores of the last token; the class token stands first",
-                    function=last_token,
-                ),
-                Mutant(
-                    "class token always",
-                    "always-class",
-                    'if pooling == "class":',
-                    "if True:",
-                    "these are the scores from the class token; asked for is the mean",
-                ),
-                Mutant(
-                    "mean always",
-                    "always-mean",
-                    'if pooling == "class":',
-                    "if False:",
-                    "these are the scores from the mean; asked for is the class token",
-                ),
-                Mutant(
-                    "mean over all places",
-                    "mean-of-all",
-                    "total / real.sum(dim=1, keepdim=True)",
-                    "features.mean(dim=1)",
-                    "the mean runs over all places: what the encoder made of padding is in it",
-                ),
-                Mutant(
-                    "divided by T",
-                    "divided-by-T",
-                    "real.sum(dim=1, keepdim=True)",
-                    "tokens.shape[1]",
-                    "the sum is right, but it is divided by T: divide by how many tokens each text has",
-                ),
-                Mutant(
-                    "no weights in the sum",
-                    "padding-in-sum",
-                    "(features * real[..., None]).sum(dim=1)",
-                    "features.sum(dim=1)",
-                    "the sum has padding in it, though its number is taken without",
-                ),
-                Mutant(
-                    "sum",
-                    "sum",
-                    message="this is the sum over the tokens, which grows with the length of the text",
-                    function=sum_of_tokens,
-                ),
-                Mutant(
-                    "without the class token",
-                    "class-left-out",
-                    message="the class token is left out of the mean: it is one of the text's tokens here",
-                    function=without_class_token,
-                ),
-                Mutant(
-                    "head first",
-                    "head-first",
-                    message="the head is applied to each token, and its scores are averaged: average the features, "
-                    "then apply it once",
-                    function=head_before_mean,
-                ),
-                Mutant(
-                    "causal",
-                    "causal",
-                    message="later tokens are hidden: an encoder looks both ways",
-                    function=causal,
-                ),
-                Mutant(
-                    "largest", "largest", message="this is the largest of each feature, not the mean", function=largest
-                ),
-                Mutant("features", "shape", "return head(pooled)", "return pooled"),
-                Mutant("every token", "shape", "return head(pooled)", "return head(features)"),
-                Mutant("one mask for two axes", "raised", "mask=real[:, None]", "mask=real"),
-            ],
+            mutants=MUTANTS,
             explanation="""
 A test for any classifier: the scores of a text alone, and in a batch with longer ones, padded on either side. They
 must be equal up to rounding. It finds both a missing mask and a wrong place, and it takes three lines.

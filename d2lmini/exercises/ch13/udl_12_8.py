@@ -178,6 +178,58 @@ def verify(t, answer):
             t.same(t.gradient(got, argument), slope, f"the gradient in the {whose} {name}")
 
 
+MUTANTS = [
+    Mutant("lengths", ("queries, keys = F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)", ""),
+        "these are inner products: the cosine takes vectors of length 1"),
+    Mutant("keys-long", ("F.normalize(keys, dim=-1)", "keys"), "the keys keep their lengths: the cosine takes both at "
+        "length 1"),
+    Mutant("queries-long", ("F.normalize(queries, dim=-1)", "queries"), "the queries keep their lengths: the cosine "
+        "takes both at length 1"),
+    Mutant("wrong-axis", ("F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)",
+        "F.normalize(queries, dim=0), F.normalize(keys, dim=0)"), "each feature is scaled over the batch: each "
+        "*vector* gets length 1, dim=-1"),
+    Mutant("times-temperature", ("keys.T / temperature", "keys.T * temperature"), "the cosines are multiplied by the "
+        "temperature: divide, so that a low one sharpens"),
+    Mutant("no-temperature", ("keys.T / temperature", "keys.T"), "the temperature is not used"),
+    Mutant("sqrt", ("keys.T / temperature", "keys.T / temperature / queries.shape[1] ** 0.5"), "the cosines are also "
+        "divided by sqrt(D): the temperature alone scales them"),
+    Mutant("transposed", ("queries @ keys.T", "keys @ queries.T"), "the keys choose among the queries: the softmax of "
+        "a query runs over the keys"),
+    Mutant("symmetric", both_ways, "this is the mean of both directions, as in CLIP: here the queries alone choose"),
+    Mutant("no-groups", groups_left_out, "other keys of the own document count as wrong answers: take them out of the "
+        "sum"),
+    Mutant("only-related", ("related & ~own", "~related"), "keys of *other* documents are left out: they are the wrong "
+        "answers, and those of the own document are to go"),
+    Mutant("nonfinite", ("related & ~own", "related")),  # own key left out
+    Mutant("zero", ("-torch.inf", "0.0"), "keys that are left out have the score 0, whose exponential is 1: minus "
+        "infinity takes them out"),
+    Mutant("not-below", own_key_not_below, "the own key is missing in the sum below: the loss may fall under 0, and it "
+        "is no cross-entropy"),
+    Mutant("many-right", group_is_right, "all keys of the document count as right: only key n belongs to query n"),
+    Mutant("shared-right", group_in_the_targets, "the right answer is shared out over the document's keys: only key n "
+        "belongs to query n"),
+    Mutant("sum", ("device=scores.device))\n", 'device=scores.device), reduction="sum")\n'), "this is the sum over the "
+        "queries: take the mean"),
+    Mutant("sign", ("return F.cross_entropy", "return -F.cross_entropy"), "the sign is turned: it is a loss, and never "
+        "below 0"),
+    Mutant("no-log", probability_only, "this is the mean probability of the right key, without the logarithm"),
+    Mutant("no-negatives", pulled_together_only, "right pairs are pulled together, but nothing pushes the others "
+        "apart: with one and the same vector for all texts this loss would be lowest"),
+    Mutant("binary", each_pair_by_itself, "each pair is judged by itself, yes or no: here the keys of a row compete in "
+        "one softmax"),
+    Mutant("twice", softmax_twice, "`F.cross_entropy` takes scores and makes the softmax itself: it was given "
+        "probabilities"),
+    Mutant("dropped", documents_once, "of each document only the first pair is kept: all pairs have a row, and only "
+        "keys are left out of a row's sum"),
+    Mutant("all-vectors", all_vectors, "queries also compete with queries, and keys with keys: here a query chooses "
+        "among the keys alone"),
+    Mutant("nonfinite", naive),
+    Mutant("shape", ("device=scores.device))\n", 'device=scores.device), reduction="none")\n')),  # row by row
+    Mutant("dtype", ("queries @ keys.T", "(queries @ keys.T).double()")),  # in double
+    Mutant("grad", ("F.normalize(keys, dim=-1)", "F.normalize(keys.detach(), dim=-1)")),  # keys detached
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="udl-12.8",
     doc=__doc__,
@@ -285,173 +337,7 @@ low temperature, where $\exp s$ is beyond what float32 can hold.
                 "probability that was rounded to 0 is infinite: `F.cross_entropy` or `torch.logsumexp` on the scores "
                 "does neither. And a row needs its own key."
             },
-            mutants=[
-                Mutant(
-                    "not of length 1",
-                    "lengths",
-                    "queries, keys = F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)",
-                    "",
-                    "these are inner products: the cosine takes vectors of length 1",
-                ),
-                Mutant(
-                    "queries only",
-                    "keys-long",
-                    "F.normalize(keys, dim=-1)",
-                    "keys",
-                    "the keys keep their lengths: the cosine takes both at length 1",
-                ),
-                Mutant(
-                    "keys only",
-                    "queries-long",
-                    "F.normalize(queries, dim=-1)",
-                    "queries",
-                    "the queries keep their lengths: the cosine takes both at length 1",
-                ),
-                Mutant(
-                    "over the batch",
-                    "wrong-axis",
-                    "F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)",
-                    "F.normalize(queries, dim=0), F.normalize(keys, dim=0)",
-                    "each feature is scaled over the batch: each *vector* gets length 1, dim=-1",
-                ),
-                Mutant(
-                    "times the temperature",
-                    "times-temperature",
-                    "keys.T / temperature",
-                    "keys.T * temperature",
-                    "the cosines are multiplied by the temperature: divide, so that a low one sharpens",
-                ),
-                Mutant(
-                    "no temperature",
-                    "no-temperature",
-                    "keys.T / temperature",
-                    "keys.T",
-                    "the temperature is not used",
-                ),
-                Mutant(
-                    "over sqrt(D)",
-                    "sqrt",
-                    "keys.T / temperature",
-                    "keys.T / temperature / queries.shape[1] ** 0.5",
-                    "the cosines are also divided by sqrt(D): the temperature alone scales them",
-                ),
-                Mutant(
-                    "keys choose",
-                    "transposed",
-                    "queries @ keys.T",
-                    "keys @ queries.T",
-                    "the keys choose among the queries: the softmax of a query runs over the keys",
-                ),
-                Mutant(
-                    "both ways",
-                    "symmetric",
-                    message="this is the mean of both directions, as in CLIP: here the queries alone choose",
-                    function=both_ways,
-                ),
-                Mutant(
-                    "documents ignored",
-                    "no-groups",
-                    message="other keys of the own document count as wrong answers: take them out of the sum",
-                    function=groups_left_out,
-                ),
-                Mutant(
-                    "others of the document alone",
-                    "only-related",
-                    "related & ~own",
-                    "~related",
-                    "keys of *other* documents are left out: they are the wrong answers, and those of the own "
-                    "document are to go",
-                ),
-                Mutant("own key left out", "nonfinite", "related & ~own", "related"),
-                Mutant(
-                    "set to 0",
-                    "zero",
-                    "-torch.inf",
-                    "0.0",
-                    "keys that are left out have the score 0, whose exponential is 1: minus infinity takes them out",
-                ),
-                Mutant(
-                    "own key not in the sum",
-                    "not-below",
-                    message="the own key is missing in the sum below: the loss may fall under 0, and it is no "
-                    "cross-entropy",
-                    function=own_key_not_below,
-                ),
-                Mutant(
-                    "document is right",
-                    "many-right",
-                    message="all keys of the document count as right: only key n belongs to query n",
-                    function=group_is_right,
-                ),
-                Mutant(
-                    "right shares",
-                    "shared-right",
-                    message="the right answer is shared out over the document's keys: only key n belongs to query n",
-                    function=group_in_the_targets,
-                ),
-                Mutant(
-                    "sum",
-                    "sum",
-                    "device=scores.device))\n",
-                    'device=scores.device), reduction="sum")\n',
-                    "this is the sum over the queries: take the mean",
-                ),
-                Mutant(
-                    "sign",
-                    "sign",
-                    "return F.cross_entropy",
-                    "return -F.cross_entropy",
-                    "the sign is turned: it is a loss, and never below 0",
-                ),
-                Mutant(
-                    "no logarithm",
-                    "no-log",
-                    message="this is the mean probability of the right key, without the logarithm",
-                    function=probability_only,
-                ),
-                Mutant(
-                    "no wrong answers",
-                    "no-negatives",
-                    message="right pairs are pulled together, but nothing pushes the others apart: with one and the "
-                    "same vector for all texts this loss would be lowest",
-                    function=pulled_together_only,
-                ),
-                Mutant(
-                    "each pair by itself",
-                    "binary",
-                    message="each pair is judged by itself, yes or no: here the keys of a row compete in one softmax",
-                    function=each_pair_by_itself,
-                ),
-                Mutant(
-                    "softmax twice",
-                    "twice",
-                    message="`F.cross_entropy` takes scores and makes the softmax itself: it was given probabilities",
-                    function=softmax_twice,
-                ),
-                Mutant(
-                    "each document once",
-                    "dropped",
-                    message="of each document only the first pair is kept: all pairs have a row, and only keys are "
-                    "left out of a row's sum",
-                    function=documents_once,
-                ),
-                Mutant(
-                    "all vectors",
-                    "all-vectors",
-                    message="queries also compete with queries, and keys with keys: here a query chooses among the "
-                    "keys alone",
-                    function=all_vectors,
-                ),
-                Mutant("exponentials", "nonfinite", function=naive),
-                Mutant("row by row", "shape", "device=scores.device))\n", 'device=scores.device), reduction="none")\n'),
-                Mutant("in double", "dtype", "queries @ keys.T", "(queries @ keys.T).double()"),
-                Mutant(
-                    "keys detached",
-                    "grad",
-                    "F.normalize(keys, dim=-1)",
-                    "F.normalize(keys.detach(), dim=-1)",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The batch is the vocabulary: a classification with B classes, the classes being made by the model itself. A model that
 cannot tell any key from another has a loss of $\log B$, so losses of different batch sizes cannot be compared. And a

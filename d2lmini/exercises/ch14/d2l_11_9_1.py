@@ -442,6 +442,109 @@ def verify_causal(t, answer):
         _same(t, labels, wanted, -100, f"the field labels{case}")
 
 
+MUTANTS_B = [
+    Mutant("no-name", ("names[task] + source + [eos]", "source + [eos]"), "the inputs do not say which task it is: the "
+        "name comes first"),
+    Mutant("one-name", one_name, "all inputs have the name of the first example's task"),
+    Mutant("name-behind", name_behind, "the name stands behind the source: it comes first"),
+    Mutant("input-eos", ("names[task] + source + [eos]", "names[task] + source"), "the inputs have no eos"),
+    Mutant("shifted-eos", end_in_the_decoder, "the decoder is given the eos, too: after it nothing is asked, and no "
+        "label belongs to it"),
+    Mutant("short-eos", end_of_short_targets_stays, "the decoder is given the eos of all but the longest targets: the "
+        "labels were moved by one place with what fills them up"),
+    Mutant("no-start", ("[[start, *target] for", "[[*target, eos] for"), "the decoder is given what it has to say: the "
+        "targets come one place later, behind the start token"),
+    Mutant("start-eos", ("[start, *target]", "[eos, *target]"), "the decoder begins with eos: it begins with the start "
+        "token"),
+    Mutant("labels-eos", ends_not_asked, "nothing in the labels says that the target ends: the model would never learn "
+        "to stop"),
+    Mutant("labels-shifted", ("labels = [[*target, eos] for", "labels = [[start, *target] for"), "the labels are what "
+        "the decoder is given: it has to say the token *after* each"),
+    Mutant("padding-labels", ("row + [-100] * (T - len(row)) for row in labels",
+        "row + [pad] * (T - len(row)) for row in labels"), "padding has labels: the model would learn to write "
+        "padding, and short targets count more"),
+    Mutant("eos-labels", ("row + [-100] * (T - len(row)) for row in labels",
+        "row + [eos] * (T - len(row)) for row in labels"), "behind its end a target goes on with eos: nothing is asked "
+        "there"),
+    Mutant("shifted-100", ("row + [pad] * (T - len(row)) for row in shifted",
+        "row + [-100] * (T - len(row)) for row in shifted"), "-100 is no id of a token, and an embedding cannot look "
+        "it up: it is for labels alone"),
+    Mutant("mask-eos", ("[[True] * len(row) + [False] * (S - len(row))",
+        "[[True] * (len(row) - 1) + [False] * (S - len(row) + 1)"), "the eos of the input is masked: it is no padding"),
+    Mutant("mask-turned", ("[[True] * len(row) + [False] * (S - len(row))",
+        "[[False] * len(row) + [True] * (S - len(row))"), "the mask is turned around: True is at what is no padding"),
+    Mutant("left", padded_on_the_left, "the inputs are padded on the left; here padding comes last"),
+    Mutant("one-length", one_length, "inputs and targets are filled up to one and the same length: each to its own "
+        "longest"),
+    Mutant("by-id", found_by_id, "labels are left out where the decoder is given the id of padding; but that is its "
+        "start token, too, so that the first token of each target is never learned"),
+    Mutant("shape", ('        "mask": torch', '        "masks": torch')),  # no mask
+    Mutant("dtype", ("[True] * len(row) + [False]", "[1] * len(row) + [0]")),  # mask of numbers
+    Mutant("type", ("torch.tensor([row + [pad] * (S - len(row)) for row in inputs])", "inputs")),  # lists
+    Mutant("mutates", ("inputs = [names", "[names[k].append(eos) for k in names]; inputs = [names")),  # names grow
+]  # fmt: skip
+
+MUTANTS_C = [
+    Mutant("all-alike", all_labels_alike, "this is the mean over all labels of the batch, without tasks and weights"),
+    Mutant("label-weights", weights_on_labels, "each label is weighted by its task, and then all are averaged: a task "
+        "with long targets still counts more. Take the mean within each task first"),
+    Mutant("weighted-mean", weights_on_labels_and_below, "this is the weighted mean over all labels: a task with long "
+        "targets still counts more. Take the mean within each task first"),
+    Mutant("example-weights", weights_on_examples, "the means of the *examples* are averaged: a task with many "
+        "examples counts more. Take the mean within each task first"),
+    Mutant("example-means", means_of_examples, "within a task the means of its examples are averaged: all its *labels* "
+        "count alike here"),
+    Mutant("normalised", shares_of_all, "it is divided by the sum of the weights: the sum is asked for, not a mean"),
+    Mutant("normalised", shares_of_those_present, "it is divided by the sum of the weights: the sum is asked for, not "
+        "a mean"),
+    Mutant("mean-of-tasks", mean_over_tasks, "it is divided by the number of tasks: the sum is asked for, not a mean"),
+    Mutant("no-weights", ("(weights * total", "(total"), "the weights are not used"),
+    Mutant("sums", (" / number.clamp(min=1)", ""), "these are the sums over the labels of the tasks, not their means"),
+    Mutant("padding-counted", ("asked.sum(dim=1)", "torch.ones_like(asked).sum(dim=1)"), "the means are divided by all "
+        "places, also by those where nothing is asked"),
+    Mutant("by-examples", ("asked.sum(dim=1)", "asked.any(dim=1)"), "the sums are divided by the number of examples: "
+        "by that of the labels"),
+    Mutant("token-0", not_asked_is_token_0, "where the label is -100 token 0 is asked for"),
+    Mutant("shifted", shifted_again, "the labels are shifted by one place more: at each place stands already what is "
+        "asked there"),
+    Mutant("wrong-weights", weights_in_order_of_presence, "the weights are dealt out to the tasks that occur, one "
+        "after the other: weight k belongs to task k"),
+    Mutant("sign", ("return (weights", "return -(weights"), "the sign is turned: it is a loss, above 0"),
+    Mutant("nonfinite", (".clamp(min=1)", "")),  # tasks without labels
+    Mutant("nonfinite", empty_tasks_are_nan),
+    Mutant("shape", (".clamp(min=1)).sum()", ".clamp(min=1))")),  # for each task
+    Mutant("grad", ("logits.transpose(1, 2)", "logits.detach().transpose(1, 2)")),  # detached
+    Mutant("dtype", ("return (weights", "return (weights.double()")),  # in double
+]  # fmt: skip
+
+MUTANTS_D = [
+    Mutant("everything", loss_on_everything, "names and sources are to be learned, too: nothing is asked for until the "
+        "target begins"),
+    Mutant("sources", loss_on_source, "sources are to be learned, too: nothing is asked for until the target begins"),
+    Mutant("not-shifted", not_shifted, "the label is the token at the same place: it is the one that comes next. (Some "
+        "libraries shift inside of the model; here the batch does.)"),
+    Mutant("first", first_not_asked, "the first token of the target is not asked for: the last place of the prompt "
+        "says it"),
+    Mutant("end", end_not_asked, "the eos is not asked for: the model would never learn to stop"),
+    Mutant("eos-is-pad", eos_taken_for_padding, "the eos is not asked for where padding has the same id: look at the "
+        "lengths, not at ids"),
+    Mutant("too-far", one_too_far, "labels stand one place too early: they tell of the token after the next"),
+    Mutant("padding", padding_asked, "padding is asked for behind the end"),
+    Mutant("left", causal_on_the_left, "texts are padded on the left: on the right a causal model needs no mask, for "
+        "no token sees what comes after it"),
+    Mutant("eos-in", ("inputs.append(prompt + target)", "inputs.append(prompt + target + [eos])"),
+        "the inputs have the eos, too: it is asked for, and nothing comes after it"),
+    Mutant("no-target", prompts_alone, "the targets are missing in the inputs: without an encoder one sequence holds "
+        "both"),
+    Mutant("no-name", ("prompt = names[task] + source", "prompt = source"), "the inputs do not say which task it is: "
+        "the name comes first"),
+    Mutant("minus-100", ("row + [pad]", "row + [-100]"), "-100 is no id of a token, and an embedding cannot look it "
+        "up: it is for labels alone"),
+    Mutant("type", ("    return {", "    return torch.tensor([[0]]) if True else {")),  # inputs alone
+    Mutant("mutates", ("prompt = names[task] + source", "prompt = names[task]; prompt += source")),  # grown in place
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.9.1",
     doc=__doc__,
@@ -495,134 +598,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_torch],
             min_checks=8,
-            mutants=[
-                Mutant(
-                    "no name",
-                    "no-name",
-                    "names[task] + source + [eos]",
-                    "source + [eos]",
-                    "the inputs do not say which task it is: the name comes first",
-                ),
-                Mutant(
-                    "one name for all",
-                    "one-name",
-                    message="all inputs have the name of the first example's task",
-                    function=one_name,
-                ),
-                Mutant(
-                    "name behind",
-                    "name-behind",
-                    message="the name stands behind the source: it comes first",
-                    function=name_behind,
-                ),
-                Mutant(
-                    "inputs without end",
-                    "input-eos",
-                    "names[task] + source + [eos]",
-                    "names[task] + source",
-                    "the inputs have no eos",
-                ),
-                Mutant(
-                    "end in the decoder",
-                    "shifted-eos",
-                    message="the decoder is given the eos, too: after it nothing is asked, and no label belongs to it",
-                    function=end_in_the_decoder,
-                ),
-                Mutant(
-                    "end of short targets",
-                    "short-eos",
-                    message="the decoder is given the eos of all but the longest targets: the labels were moved by "
-                    "one place with what fills them up",
-                    function=end_of_short_targets_stays,
-                ),
-                Mutant(
-                    "no start",
-                    "no-start",
-                    "[[start, *target] for",
-                    "[[*target, eos] for",
-                    "the decoder is given what it has to say: the targets come one place later, behind the start token",
-                ),
-                Mutant(
-                    "start and end exchanged",
-                    "start-eos",
-                    "[start, *target]",
-                    "[eos, *target]",
-                    "the decoder begins with eos: it begins with the start token",
-                ),
-                Mutant(
-                    "labels without end",
-                    "labels-eos",
-                    message="nothing in the labels says that the target ends: the model would never learn to stop",
-                    function=ends_not_asked,
-                ),
-                Mutant(
-                    "labels shifted",
-                    "labels-shifted",
-                    "labels = [[*target, eos] for",
-                    "labels = [[start, *target] for",
-                    "the labels are what the decoder is given: it has to say the token *after* each",
-                ),
-                Mutant(
-                    "padding as labels",
-                    "padding-labels",
-                    "row + [-100] * (T - len(row)) for row in labels",
-                    "row + [pad] * (T - len(row)) for row in labels",
-                    "padding has labels: the model would learn to write padding, and short targets count more",
-                ),
-                Mutant(
-                    "end as filling",
-                    "eos-labels",
-                    "row + [-100] * (T - len(row)) for row in labels",
-                    "row + [eos] * (T - len(row)) for row in labels",
-                    "behind its end a target goes on with eos: nothing is asked there",
-                ),
-                Mutant(
-                    "-100 in the decoder",
-                    "shifted-100",
-                    "row + [pad] * (T - len(row)) for row in shifted",
-                    "row + [-100] * (T - len(row)) for row in shifted",
-                    "-100 is no id of a token, and an embedding cannot look it up: it is for labels alone",
-                ),
-                Mutant(
-                    "end masked",
-                    "mask-eos",
-                    "[[True] * len(row) + [False] * (S - len(row))",
-                    "[[True] * (len(row) - 1) + [False] * (S - len(row) + 1)",
-                    "the eos of the input is masked: it is no padding",
-                ),
-                Mutant(
-                    "name masked",
-                    "mask-turned",
-                    "[[True] * len(row) + [False] * (S - len(row))",
-                    "[[False] * len(row) + [True] * (S - len(row))",
-                    "the mask is turned around: True is at what is no padding",
-                ),
-                Mutant(
-                    "on the left",
-                    "left",
-                    message="the inputs are padded on the left; here padding comes last",
-                    function=padded_on_the_left,
-                ),
-                Mutant(
-                    "one length",
-                    "one-length",
-                    message="inputs and targets are filled up to one and the same length: each to its own longest",
-                    function=one_length,
-                ),
-                Mutant(
-                    "labels by ids",
-                    "by-id",
-                    message="labels are left out where the decoder is given the id of padding; but that is its start "
-                    "token, too, so that the first token of each target is never learned",
-                    function=found_by_id,
-                ),
-                Mutant("no mask", "shape", '        "mask": torch', '        "masks": torch'),
-                Mutant("mask of numbers", "dtype", "[True] * len(row) + [False]", "[1] * len(row) + [0]"),
-                Mutant("lists", "type", "torch.tensor([row + [pad] * (S - len(row)) for row in inputs])", "inputs"),
-                Mutant(
-                    "names grow", "mutates", "inputs = [names", "[names[k].append(eos) for k in names]; inputs = [names"
-                ),
-            ],
+            mutants=MUTANTS_B,
             advice={
                 "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
                 "values": "Write out by hand the row that is named: which ids belong there, and what comes behind "
@@ -659,115 +635,7 @@ $L_k$ being the mean cross-entropy over all labels of task k in this batch.
                 "raised": "-100 is no class: `F.cross_entropy` leaves it out by itself; to look up a probability with "
                 "it fails.",
             },
-            mutants=[
-                Mutant(
-                    "all labels alike",
-                    "all-alike",
-                    message="this is the mean over all labels of the batch, without tasks and weights",
-                    function=all_labels_alike,
-                ),
-                Mutant(
-                    "weights on labels",
-                    "label-weights",
-                    message="each label is weighted by its task, and then all are averaged: a task with long targets "
-                    "still counts more. Take the mean within each task first",
-                    function=weights_on_labels,
-                ),
-                Mutant(
-                    "weighted mean of labels",
-                    "weighted-mean",
-                    message="this is the weighted mean over all labels: a task with long targets still counts more. "
-                    "Take the mean within each task first",
-                    function=weights_on_labels_and_below,
-                ),
-                Mutant(
-                    "weights on examples",
-                    "example-weights",
-                    message="the means of the *examples* are averaged: a task with many examples counts more. Take "
-                    "the mean within each task first",
-                    function=weights_on_examples,
-                ),
-                Mutant(
-                    "means of examples",
-                    "example-means",
-                    message="within a task the means of its examples are averaged: all its *labels* count alike here",
-                    function=means_of_examples,
-                ),
-                Mutant(
-                    "shares of all",
-                    "normalised",
-                    message="it is divided by the sum of the weights: the sum is asked for, not a mean",
-                    function=shares_of_all,
-                ),
-                Mutant(
-                    "shares of those present",
-                    "normalised",
-                    message="it is divided by the sum of the weights: the sum is asked for, not a mean",
-                    function=shares_of_those_present,
-                ),
-                Mutant(
-                    "mean over tasks",
-                    "mean-of-tasks",
-                    message="it is divided by the number of tasks: the sum is asked for, not a mean",
-                    function=mean_over_tasks,
-                ),
-                Mutant(
-                    "no weights",
-                    "no-weights",
-                    "(weights * total",
-                    "(total",
-                    "the weights are not used",
-                ),
-                Mutant(
-                    "sums",
-                    "sums",
-                    " / number.clamp(min=1)",
-                    "",
-                    "these are the sums over the labels of the tasks, not their means",
-                ),
-                Mutant(
-                    "padding counted",
-                    "padding-counted",
-                    "asked.sum(dim=1)",
-                    "torch.ones_like(asked).sum(dim=1)",
-                    "the means are divided by all places, also by those where nothing is asked",
-                ),
-                Mutant(
-                    "examples counted",
-                    "by-examples",
-                    "asked.sum(dim=1)",
-                    "asked.any(dim=1)",
-                    "the sums are divided by the number of examples: by that of the labels",
-                ),
-                Mutant(
-                    "not asked is token 0",
-                    "token-0",
-                    message="where the label is -100 token 0 is asked for",
-                    function=not_asked_is_token_0,
-                ),
-                Mutant(
-                    "shifted again",
-                    "shifted",
-                    message="the labels are shifted by one place more: at each place stands already what is asked "
-                    "there",
-                    function=shifted_again,
-                ),
-                Mutant(
-                    "weights in order of presence",
-                    "wrong-weights",
-                    message="the weights are dealt out to the tasks that occur, one after the other: weight k belongs "
-                    "to task k",
-                    function=weights_in_order_of_presence,
-                ),
-                Mutant(
-                    "sign", "sign", "return (weights", "return -(weights", "the sign is turned: it is a loss, above 0"
-                ),
-                Mutant("tasks without labels", "nonfinite", ".clamp(min=1)", ""),
-                Mutant("absent tasks", "nonfinite", function=empty_tasks_are_nan),
-                Mutant("for each task", "shape", ".clamp(min=1)).sum()", ".clamp(min=1))"),
-                Mutant("detached", "grad", "logits.transpose(1, 2)", "logits.detach().transpose(1, 2)"),
-                Mutant("in double", "dtype", "return (weights", "return (weights.double()"),
-            ],
+            mutants=MUTANTS_C,
             explanation=r"""
 With $w_k = n_k / n$, the share of task k among the labels, it is the plain mean again. So the plain mean is one choice
 of weights, which nobody made, and which changes from batch to batch. The other way to decide is to leave the loss as
@@ -787,98 +655,7 @@ it is and to choose how often each task is drawn: T5 draws in proportion to the 
             answer=collate_causal,
             verify=verify_causal,
             alternatives=[by_shifting],
-            mutants=[
-                Mutant(
-                    "everything asked",
-                    "everything",
-                    message="names and sources are to be learned, too: nothing is asked for until the target begins",
-                    function=loss_on_everything,
-                ),
-                Mutant(
-                    "sources asked",
-                    "sources",
-                    message="sources are to be learned, too: nothing is asked for until the target begins",
-                    function=loss_on_source,
-                ),
-                Mutant(
-                    "not shifted",
-                    "not-shifted",
-                    message="the label is the token at the same place: it is the one that comes next. (Some libraries "
-                    "shift inside of the model; here the batch does.)",
-                    function=not_shifted,
-                ),
-                Mutant(
-                    "first not asked",
-                    "first",
-                    message="the first token of the target is not asked for: the last place of the prompt says it",
-                    function=first_not_asked,
-                ),
-                Mutant(
-                    "end not asked",
-                    "end",
-                    message="the eos is not asked for: the model would never learn to stop",
-                    function=end_not_asked,
-                ),
-                Mutant(
-                    "eos taken for padding",
-                    "eos-is-pad",
-                    message="the eos is not asked for where padding has the same id: look at the lengths, not at ids",
-                    function=eos_taken_for_padding,
-                ),
-                Mutant(
-                    "one too far",
-                    "too-far",
-                    message="labels stand one place too early: they tell of the token after the next",
-                    function=one_too_far,
-                ),
-                Mutant(
-                    "padding asked",
-                    "padding",
-                    message="padding is asked for behind the end",
-                    function=padding_asked,
-                ),
-                Mutant(
-                    "on the left",
-                    "left",
-                    message="texts are padded on the left: on the right a causal model needs no mask, for no token "
-                    "sees what comes after it",
-                    function=causal_on_the_left,
-                ),
-                Mutant(
-                    "end in the inputs",
-                    "eos-in",
-                    "inputs.append(prompt + target)",
-                    "inputs.append(prompt + target + [eos])",
-                    "the inputs have the eos, too: it is asked for, and nothing comes after it",
-                ),
-                Mutant(
-                    "no target",
-                    "no-target",
-                    message="the targets are missing in the inputs: without an encoder one sequence holds both",
-                    function=prompts_alone,
-                ),
-                Mutant(
-                    "no name",
-                    "no-name",
-                    "prompt = names[task] + source",
-                    "prompt = source",
-                    "the inputs do not say which task it is: the name comes first",
-                ),
-                Mutant(
-                    "-100 in the inputs",
-                    "minus-100",
-                    "row + [pad]",
-                    "row + [-100]",
-                    "-100 is no id of a token, and an embedding cannot look it up: it is for labels alone",
-                ),
-                Mutant("inputs alone", "type", "    return {", "    return torch.tensor([[0]]) if True else {"),
-                Mutant(
-                    "grown in place",
-                    "mutates",
-                    "prompt = names[task] + source",
-                    "prompt = names[task]; prompt += source",
-                ),
-            ],
+            mutants=MUTANTS_D,
             advice={
                 "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
                 "values": "Write out by hand the row that is named: which ids belong there, and what comes behind "

@@ -148,6 +148,41 @@ def verify(t, answer):
         t.same(got, want, f"the mask {name}")
 
 
+MUTANTS = [
+    Mutant("causal", ("(causal | in_prefix[:, None, :])", "causal"), "the whole text is causal: tokens of the prefix "
+        "see later ones of the prefix as well"),
+    Mutant("prefix-only", ("(causal | in_prefix[:, None, :])", "in_prefix[:, None, :].expand(-1, T, -1)"),
+        "only the prefix is seen: what follows also sees itself and what is before it"),
+    Mutant("and", ("causal | in_prefix", "causal & in_prefix"), "a key must be in the prefix *and* not after the "
+        "query: one of the two is enough"),
+    Mutant("prefix-sees-all", prefix_sees_all, "queries of the prefix see everything, the target too: it is the *keys* "
+        "of the prefix that all see. So the answer leaks into the input"),
+    Mutant("blocks", blocks, "the target does not see the prefix: it goes on from it"),
+    Mutant("padding", (" & real[:, None, :]", ""), "padding can be attended to: `real` belongs to the keys, the last "
+        "axis"),
+    Mutant("padding", padding_queries_only, "padding can be attended to: `real` belongs to the keys, the last axis"),
+    Mutant("from-place-0", padding_in_front_counted, "the prefix is counted from place 0: with padding in front it "
+        "begins later"),
+    Mutant("one-less", ("number <= prefix_lens", "number < prefix_lens"), "the last token of the prefix is not in it: "
+        "`prefix_lens` tokens are"),
+    Mutant("one-more", ("number <= prefix_lens", "number <= 1 + prefix_lens"), "the first token of the target counts "
+        "as prefix: everybody sees it, also those who are to guess it"),
+    Mutant("no-diagonal", ("places[None, :] <= places[:, None]", "places[None, :] < places[:, None]"),
+        "tokens do not see themselves"),
+    Mutant("upper", ("places[None, :] <= places[:, None]", "places[None, :] >= places[:, None]"),
+        "the triangle is turned around: keys after the query are seen, and not those before it"),
+    Mutant("turned", turned_around, "True and False are exchanged: True is where one may attend"),
+    Mutant("transposed", transposed, "queries and keys are exchanged: queries are rows, keys are columns"),
+    Mutant("one-prefix", one_prefix_for_all, "the prefix of the first text is taken for all"),
+    Mutant("targets", from_the_end, "`prefix_lens` are taken for the lengths of the targets: they are those of the "
+        "prefixes"),
+    Mutant("dtype", scores),
+    Mutant("dtype", ("& real[:, None, :]\n", "& real[:, None, :] * 1\n")),  # integers
+    Mutant("shape", ("return (causal | in_prefix[:, None, :]) & real[:, None, :]",
+        "return ((causal | in_prefix[:, None, :]) & real[:, None, :])[:, None]")),  # with heads
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.9.4",
     doc=__doc__,
@@ -202,121 +237,7 @@ as when inputs are brought to one length on the left before outputs of different
             verify=verify,
             alternatives=[by_places, by_the_package, key_by_key, prefix_square_and_triangle],
             min_checks=8,
-            mutants=[
-                Mutant(
-                    "causal",
-                    "causal",
-                    "(causal | in_prefix[:, None, :])",
-                    "causal",
-                    "the whole text is causal: tokens of the prefix see later ones of the prefix as well",
-                ),
-                Mutant(
-                    "target hidden",
-                    "prefix-only",
-                    "(causal | in_prefix[:, None, :])",
-                    "in_prefix[:, None, :].expand(-1, T, -1)",
-                    "only the prefix is seen: what follows also sees itself and what is before it",
-                ),
-                Mutant(
-                    "both conditions",
-                    "and",
-                    "causal | in_prefix",
-                    "causal & in_prefix",
-                    "a key must be in the prefix *and* not after the query: one of the two is enough",
-                ),
-                Mutant(
-                    "queries of the prefix",
-                    "prefix-sees-all",
-                    message="queries of the prefix see everything, the target too: it is the *keys* of the prefix "
-                    "that all see. So the answer leaks into the input",
-                    function=prefix_sees_all,
-                ),
-                Mutant(
-                    "cut in two",
-                    "blocks",
-                    message="the target does not see the prefix: it goes on from it",
-                    function=blocks,
-                ),
-                Mutant(
-                    "padding seen",
-                    "padding",
-                    " & real[:, None, :]",
-                    "",
-                    "padding can be attended to: `real` belongs to the keys, the last axis",
-                ),
-                Mutant(
-                    "queries hidden",
-                    "padding",
-                    message="padding can be attended to: `real` belongs to the keys, the last axis",
-                    function=padding_queries_only,
-                ),
-                Mutant(
-                    "padding in front counted",
-                    "from-place-0",
-                    message="the prefix is counted from place 0: with padding in front it begins later",
-                    function=padding_in_front_counted,
-                ),
-                Mutant(
-                    "one less",
-                    "one-less",
-                    "number <= prefix_lens",
-                    "number < prefix_lens",
-                    "the last token of the prefix is not in it: `prefix_lens` tokens are",
-                ),
-                Mutant(
-                    "one more",
-                    "one-more",
-                    "number <= prefix_lens",
-                    "number <= 1 + prefix_lens",
-                    "the first token of the target counts as prefix: everybody sees it, also those who are to guess it",
-                ),
-                Mutant(
-                    "without the diagonal",
-                    "no-diagonal",
-                    "places[None, :] <= places[:, None]",
-                    "places[None, :] < places[:, None]",
-                    "tokens do not see themselves",
-                ),
-                Mutant(
-                    "future only",
-                    "upper",
-                    "places[None, :] <= places[:, None]",
-                    "places[None, :] >= places[:, None]",
-                    "the triangle is turned around: keys after the query are seen, and not those before it",
-                ),
-                Mutant(
-                    "turned around",
-                    "turned",
-                    message="True and False are exchanged: True is where one may attend",
-                    function=turned_around,
-                ),
-                Mutant(
-                    "rows and columns",
-                    "transposed",
-                    message="queries and keys are exchanged: queries are rows, keys are columns",
-                    function=transposed,
-                ),
-                Mutant(
-                    "one prefix",
-                    "one-prefix",
-                    message="the prefix of the first text is taken for all",
-                    function=one_prefix_for_all,
-                ),
-                Mutant(
-                    "lengths of targets",
-                    "targets",
-                    message="`prefix_lens` are taken for the lengths of the targets: they are those of the prefixes",
-                    function=from_the_end,
-                ),
-                Mutant("for scores", "dtype", function=scores),
-                Mutant("integers", "dtype", "& real[:, None, :]\n", "& real[:, None, :] * 1\n"),
-                Mutant(
-                    "with heads",
-                    "shape",
-                    "return (causal | in_prefix[:, None, :]) & real[:, None, :]",
-                    "return ((causal | in_prefix[:, None, :]) & real[:, None, :])[:, None]",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation="""
 A prefix of no or of one token leaves the causal mask, one as long as the text leaves the mask of an encoder. So three
 architectures are three masks. What remains between this one and an encoder with a decoder: the same weights read input

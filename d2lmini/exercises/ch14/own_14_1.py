@@ -415,6 +415,79 @@ def from_the_wrong_one(inputs, targets, sentinels):
     return restore(targets, inputs, sentinels)
 
 
+MUTANTS_A = [
+    Mutant("each-token", _each_token, "each token of noise has a sentinel of its own: neighbours are one span"),
+    Mutant("not-closed", ("    targets.append(int(sentinels[used]))\n", ""), "the sentinel that closes the target is "
+        "missing"),
+    Mutant("not-closed-alone", ("    targets.append(int", "    if used: targets.append(int"),
+        "without noise the target is not empty: the first sentinel says that nothing follows"),
+    Mutant("input-closed", ("    targets.append(int(sentinels[used]))\n",
+        "    targets.append(int(sentinels[used]))\n    inputs.append(targets[-1])\n"), "the input has the closing "
+        "sentinel, too: it stands for no span of it"),
+    Mutant("input-bare", ("            inputs.append(mark)\n", ""), "there are no sentinels in the input: nobody sees "
+        "where something is missing"),
+    Mutant("target-bare", ("            targets.append(mark)\n", ""), "there are no sentinels in front of the spans: "
+        "nobody sees where one ends and the next begins"),
+    Mutant("as-bert", masked_as_bert, "there is a sentinel for each token of noise: one for the whole span, so that "
+        "the input gets shorter and tells nothing of its length"),
+    Mutant("whole-text", whole_text_as_target, "the target is the whole text: it has the spans alone, each behind its "
+        "sentinel"),
+    Mutant("exchanged", exchanged, "input and target are exchanged, or `noise` is taken the other way round: it is "
+        "True at what is taken out"),
+    Mutant("exchanged", ("if hidden and not before", "if (hidden := not hidden) and not before"),
+        "input and target are exchanged, or `noise` is taken the other way round: it is True at what is taken out"),
+    Mutant("one-sentinel", ("            used += 1\n", ""), "the same sentinel stands for all spans: each has its own, "
+        "or nobody could say which span goes where"),
+    Mutant("second-first", ("mark = int(sentinels[used])", "mark = int(sentinels[used + 1])"), "the first span has the "
+        "second sentinel: count from 0"),
+    Mutant("from-the-last", ("mark = int(sentinels[used])", "mark = int(sentinels[-1 - used])"), "sentinels are taken "
+        "from the end of the list: the first stands for the first span"),
+    Mutant("sorted", ("inputs, targets, used = [], [], 0",
+        "inputs, targets, used, sentinels = [], [], 0, sentinels.sort().values"), "sentinels are sorted by their ids: "
+        "take them in the order in which they come"),
+    Mutant("numbers", ("mark = int(sentinels[used])", "mark = used"), "spans are marked by 0, 1, 2, ...: these are ids "
+        "of ordinary tokens; the sentinels have theirs"),
+    Mutant("closed-by-last", last_of_all_closes, "the last of all sentinels closes the target: it is the one after "
+        "those used"),
+    Mutant("closed-by-used", last_used_closes, "the sentinel of the last span closes the target as well: it is the "
+        "next one, which stands nowhere else"),
+    Mutant("closed-by-first", first_closes, "the first sentinel closes the target: it is the one after those used"),
+    Mutant("behind", sentinel_after_each_span, "each sentinel stands behind its span: in the target it comes first, so "
+        "that the model says which gap it fills"),
+    Mutant("behind", behind_and_not_closed, "each sentinel stands behind its span: in the target it comes first, so "
+        "that the model says which gap it fills"),
+    Mutant("noise-stays", noise_stays, "the noise is still in the input, behind its sentinel"),
+    Mutant("wrapped", before_the_first_comes_the_last, "a span at the very beginning gets no sentinel if the text also "
+        "ends with noise: in front of the first token there is none, and `noise[-1]` is the last"),
+    Mutant("backwards", ("for ids in (inputs, targets)", "for ids in (inputs, targets[-2::-1] + targets[-1:])"),
+        "the target is written backwards"),
+    Mutant("type", ("torch.tensor(ids, dtype=tokens.dtype, device=tokens.device)", "ids")),  # lists
+    Mutant("dtype", ("dtype=tokens.dtype", "dtype=torch.float32")),  # numbers
+    Mutant("type", ("for ids in (inputs, targets))", "for ids in (inputs, targets))[0]")),  # inputs alone
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("target-order", in_the_order_of_the_target, "spans are put in as they come in the target: each belongs to "
+        "its sentinel"),
+    Mutant("list-order", in_the_order_of_the_sentinels, "the n-th gap gets the span of the n-th sentinel in your list: "
+        "look which sentinel stands in the gap"),
+    Mutant("one-token", only_one_token, "a sentinel is replaced by one token: its span goes on to the next sentinel"),
+    Mutant("kept", sentinels_kept, "sentinels are still in the text"),
+    Mutant("gaps", gaps_left, "the spans are missing"),
+    Mutant("to-the-end", up_to_the_end, "a span goes on to the end of the target: it ends at the next sentinel"),
+    Mutant("input-order", up_to_the_next_of_the_input, "a span is cut off where the next sentinel of the *input* "
+        "stands: it ends at the next one of the target, whichever that is"),
+    Mutant("in-front", span_in_front_of_its_sentinel, "the tokens in *front* of a sentinel are taken for its span: "
+        "they come after it"),
+    Mutant("last-lost", last_span_lost, "the last span is lost if no sentinel closes the target"),
+    Mutant("at-the-end", spans_at_the_end, "all spans stand at the end: each belongs where its sentinel stands"),
+    Mutant("turned", turned, "the tokens of each span come in the wrong order"),
+    Mutant("raised", from_the_wrong_one),
+    Mutant("type", ("torch.tensor(text, dtype=inputs.dtype, device=inputs.device)", "text")),  # a list
+    Mutant("dtype", ("dtype=inputs.dtype", "dtype=torch.float32")),  # numbers
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-14.1",
     doc=__doc__,
@@ -434,169 +507,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_masks, by_groups, by_the_package],
             min_checks=15,
-            mutants=[
-                Mutant(
-                    "one for each token",
-                    "each-token",
-                    message="each token of noise has a sentinel of its own: neighbours are one span",
-                    function=_each_token,
-                ),
-                Mutant(
-                    "not closed",
-                    "not-closed",
-                    "    targets.append(int(sentinels[used]))\n",
-                    "",
-                    "the sentinel that closes the target is missing",
-                ),
-                Mutant(
-                    "closed only after noise",
-                    "not-closed-alone",
-                    "    targets.append(int",
-                    "    if used: targets.append(int",
-                    "without noise the target is not empty: the first sentinel says that nothing follows",
-                ),
-                Mutant(
-                    "closed both",
-                    "input-closed",
-                    "    targets.append(int(sentinels[used]))\n",
-                    "    targets.append(int(sentinels[used]))\n    inputs.append(targets[-1])\n",
-                    "the input has the closing sentinel, too: it stands for no span of it",
-                ),
-                Mutant(
-                    "none in the input",
-                    "input-bare",
-                    "            inputs.append(mark)\n",
-                    "",
-                    "there are no sentinels in the input: nobody sees where something is missing",
-                ),
-                Mutant(
-                    "none in the target",
-                    "target-bare",
-                    "            targets.append(mark)\n",
-                    "",
-                    "there are no sentinels in front of the spans: nobody sees where one ends and the next begins",
-                ),
-                Mutant(
-                    "as BERT",
-                    "as-bert",
-                    message="there is a sentinel for each token of noise: one for the whole span, so that the input "
-                    "gets shorter and tells nothing of its length",
-                    function=masked_as_bert,
-                ),
-                Mutant(
-                    "whole text",
-                    "whole-text",
-                    message="the target is the whole text: it has the spans alone, each behind its sentinel",
-                    function=whole_text_as_target,
-                ),
-                Mutant(
-                    "exchanged",
-                    "exchanged",
-                    message="input and target are exchanged, or `noise` is taken the other way round: it is True at "
-                    "what is taken out",
-                    function=exchanged,
-                ),
-                Mutant(
-                    "noise turned",
-                    "exchanged",
-                    "if hidden and not before",
-                    "if (hidden := not hidden) and not before",
-                    "input and target are exchanged, or `noise` is taken the other way round: it is True at what is "
-                    "taken out",
-                ),
-                Mutant(
-                    "one sentinel",
-                    "one-sentinel",
-                    "            used += 1\n",
-                    "",
-                    "the same sentinel stands for all spans: each has its own, or nobody could say which span goes "
-                    "where",
-                ),
-                Mutant(
-                    "from the second on",
-                    "second-first",
-                    "mark = int(sentinels[used])",
-                    "mark = int(sentinels[used + 1])",
-                    "the first span has the second sentinel: count from 0",
-                ),
-                Mutant(
-                    "from the last",
-                    "from-the-last",
-                    "mark = int(sentinels[used])",
-                    "mark = int(sentinels[-1 - used])",
-                    "sentinels are taken from the end of the list: the first stands for the first span",
-                ),
-                Mutant(
-                    "in order of their ids",
-                    "sorted",
-                    "inputs, targets, used = [], [], 0",
-                    "inputs, targets, used, sentinels = [], [], 0, sentinels.sort().values",
-                    "sentinels are sorted by their ids: take them in the order in which they come",
-                ),
-                Mutant(
-                    "numbers of the spans",
-                    "numbers",
-                    "mark = int(sentinels[used])",
-                    "mark = used",
-                    "spans are marked by 0, 1, 2, ...: these are ids of ordinary tokens; the sentinels have theirs",
-                ),
-                Mutant(
-                    "closed by the last of all",
-                    "closed-by-last",
-                    message="the last of all sentinels closes the target: it is the one after those used",
-                    function=last_of_all_closes,
-                ),
-                Mutant(
-                    "closed by the last used",
-                    "closed-by-used",
-                    message="the sentinel of the last span closes the target as well: it is the next one, which stands "
-                    "nowhere else",
-                    function=last_used_closes,
-                ),
-                Mutant(
-                    "closed by the first",
-                    "closed-by-first",
-                    message="the first sentinel closes the target: it is the one after those used",
-                    function=first_closes,
-                ),
-                Mutant(
-                    "sentinel behind",
-                    "behind",
-                    message="each sentinel stands behind its span: in the target it comes first, so that the model "
-                    "says which gap it fills",
-                    function=sentinel_after_each_span,
-                ),
-                Mutant(
-                    "behind and not closed",
-                    "behind",
-                    message="each sentinel stands behind its span: in the target it comes first, so that the model "
-                    "says which gap it fills",
-                    function=behind_and_not_closed,
-                ),
-                Mutant(
-                    "noise stays",
-                    "noise-stays",
-                    message="the noise is still in the input, behind its sentinel",
-                    function=noise_stays,
-                ),
-                Mutant(
-                    "before the first comes the last",
-                    "wrapped",
-                    message="a span at the very beginning gets no sentinel if the text also ends with noise: in front "
-                    "of the first token there is none, and `noise[-1]` is the last",
-                    function=before_the_first_comes_the_last,
-                ),
-                Mutant(
-                    "target backwards",
-                    "backwards",
-                    "for ids in (inputs, targets)",
-                    "for ids in (inputs, targets[-2::-1] + targets[-1:])",
-                    "the target is written backwards",
-                ),
-                Mutant("lists", "type", "torch.tensor(ids, dtype=tokens.dtype, device=tokens.device)", "ids"),
-                Mutant("numbers", "dtype", "dtype=tokens.dtype", "dtype=torch.float32"),
-                Mutant("inputs alone", "type", "for ids in (inputs, targets))", "for ids in (inputs, targets))[0]"),
-            ],
+            mutants=MUTANTS_A,
             advice={
                 "values": "Count: the input has the tokens that are left and one sentinel a span; the target has the "
                 "noise, one sentinel a span, and last the first sentinel that was not used, not an end token. "
@@ -624,79 +535,7 @@ writes a sentinel, and then it keeps what is needed.
             verify=verify_back,
             alternatives=[by_cutting, by_the_package_again],
             min_checks=12,
-            mutants=[
-                Mutant(
-                    "order of the target",
-                    "target-order",
-                    message="spans are put in as they come in the target: each belongs to its sentinel",
-                    function=in_the_order_of_the_target,
-                ),
-                Mutant(
-                    "order of the list",
-                    "list-order",
-                    message="the n-th gap gets the span of the n-th sentinel in your list: look which sentinel stands "
-                    "in the gap",
-                    function=in_the_order_of_the_sentinels,
-                ),
-                Mutant(
-                    "one token",
-                    "one-token",
-                    message="a sentinel is replaced by one token: its span goes on to the next sentinel",
-                    function=only_one_token,
-                ),
-                Mutant(
-                    "sentinels kept",
-                    "kept",
-                    message="sentinels are still in the text",
-                    function=sentinels_kept,
-                ),
-                Mutant(
-                    "gaps left",
-                    "gaps",
-                    message="the spans are missing",
-                    function=gaps_left,
-                ),
-                Mutant(
-                    "to the end",
-                    "to-the-end",
-                    message="a span goes on to the end of the target: it ends at the next sentinel",
-                    function=up_to_the_end,
-                ),
-                Mutant(
-                    "next of the input",
-                    "input-order",
-                    message="a span is cut off where the next sentinel of the *input* stands: it ends at the next one "
-                    "of the target, whichever that is",
-                    function=up_to_the_next_of_the_input,
-                ),
-                Mutant(
-                    "in front",
-                    "in-front",
-                    message="the tokens in *front* of a sentinel are taken for its span: they come after it",
-                    function=span_in_front_of_its_sentinel,
-                ),
-                Mutant(
-                    "last span lost",
-                    "last-lost",
-                    message="the last span is lost if no sentinel closes the target",
-                    function=last_span_lost,
-                ),
-                Mutant(
-                    "at the end",
-                    "at-the-end",
-                    message="all spans stand at the end: each belongs where its sentinel stands",
-                    function=spans_at_the_end,
-                ),
-                Mutant(
-                    "spans turned",
-                    "turned",
-                    message="the tokens of each span come in the wrong order",
-                    function=turned,
-                ),
-                Mutant("exchanged", "raised", function=from_the_wrong_one),
-                Mutant("a list", "type", "torch.tensor(text, dtype=inputs.dtype, device=inputs.device)", "text"),
-                Mutant("numbers", "dtype", "dtype=inputs.dtype", "dtype=torch.float32"),
-            ],
+            mutants=MUTANTS_B,
             advice={
                 "raised": "The last span of a target may have no sentinel behind it, and a target may hold one that "
                 "the input has not.",

@@ -244,6 +244,98 @@ def verify_balance(t, answer):
         t.same(t.gradient(got, 0), slope, f"the gradient {name}")
 
 
+MUTANTS_A = [
+    Mutant("one-expert", ('"parameters": N * (matrices + biases)', '"parameters": (matrices + biases)'),
+        "this is one expert with the router: there are N"),
+    Mutant("no-router", ("N * (matrices + biases) + router", "N * (matrices + biases)"), "the router is missing: a "
+        "matrix (N, h)"),
+    Mutant("router-biases", ("router = N * h", "router = N * h + N"), "the router has no biases here"),
+    Mutant("no-biases", ("biases = f + h", "biases = 0"), "both layers of an expert have biases"),
+    Mutant("h-biases", ("biases = f + h", "biases = 2 * h"), "a linear layer has as many biases as outputs: the first "
+        "one f, the second h"),
+    Mutant("one-matrix", ("matrices = h * f + f * h", "matrices = h * f"), "an expert has two matrices: to f features, "
+        "and back"),
+    Mutant("all-active", ('"active": matrices + biases + router', '"active": N * (matrices + biases) + router'),
+        "these are all parameters: a token goes through one expert"),
+    Mutant("router-idle", ('"active": matrices + biases + router', '"active": matrices + biases'),
+        "the router is missing: the token's probability depends on it"),
+    Mutant("router-row", ('"active": matrices + biases + router', '"active": matrices + biases + h'),
+        "of the router one row alone is counted, as if each expert had its own: the softmax needs the scores of all of "
+        "them"),
+    Mutant("multiply-adds", ("2 * num_tokens * (matrices + router)", "num_tokens * (matrices + router)"),
+        "a multiplication and an addition count as two operations"),
+    Mutant("one-token", ("2 * num_tokens * (matrices + router)", "2 * (matrices + router)"), "these are the operations "
+        "for one token: there are `num_tokens`"),
+    Mutant("every-expert", ("2 * num_tokens * (matrices + router)", "2 * num_tokens * (N * matrices + router)"),
+        "each token goes through all experts: it goes through one"),
+    Mutant("router-free", ("2 * num_tokens * (matrices + router)", "2 * num_tokens * matrices"), "the router's product "
+        "is missing: each token is scored for N experts"),
+    Mutant("biases-multiplied", ("2 * num_tokens * (matrices + router)",
+        "2 * num_tokens * (matrices + biases + router)"), "biases are added, and are no part of a matrix product"),
+    Mutant("training", ("2 * num_tokens * (matrices + router)", "6 * num_tokens * (matrices + router)"),
+        "this is three times as much, as in training: there is no backward pass here"),
+    Mutant("not-rounded", ("math.ceil(capacity_factor * num_tokens / N)", "capacity_factor * num_tokens / N"),
+        "the capacity is a number of tokens: round it up"),
+    Mutant("room", ("2 * num_tokens * (matrices + router)",
+        "2 * (N * math.ceil(capacity_factor * num_tokens / N) * matrices + num_tokens * router)"),
+        "these are the operations if every expert were full: of n tokens each goes through one expert"),
+    Mutant("floor", ("math.ceil(capacity_factor * num_tokens / N)", "int(capacity_factor * num_tokens / N)"),
+        "the capacity is rounded down: it is rounded up"),
+    Mutant("rounded", ("math.ceil(capacity_factor * num_tokens / N)", "round(capacity_factor * num_tokens / N)"),
+        "the capacity is rounded to the nearest number: it is rounded up"),
+    Mutant("rounded-early", ("math.ceil(capacity_factor * num_tokens / N)",
+        "math.ceil(capacity_factor * math.ceil(num_tokens / N))"), "n / N is rounded before it is multiplied: round "
+        "once, at the end"),
+    Mutant("no-factor", ("math.ceil(capacity_factor * num_tokens / N)", "math.ceil(num_tokens / N)"),
+        "the capacity factor is not used"),
+    Mutant("factor-below", ("math.ceil(capacity_factor * num_tokens / N)",
+        "math.ceil(num_tokens / N / capacity_factor)"), "it is divided by the capacity factor: a larger one gives more "
+        "room"),
+    Mutant("shape", ('        "flops": 2 * num_tokens * (matrices + router),\n', "")),  # a field short
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("padding", ("    scores = scores[real]\n", ""), "padding counts as tokens do: leave it out of both"),
+    Mutant("padding-zero", padding_to_zero, "the scores of padding are set to 0, but it still counts: 0 for all is a "
+        "router that does not care, and `argmax` sends it to the first expert"),
+    Mutant("divided-by-all", divided_by_all, "padding is left out of the sums, but they are divided by the number of "
+        "all places"),
+    Mutant("padding-shares", padding_in_the_shares, "padding counts in the shares q"),
+    Mutant("padding-probabilities", padding_in_the_probabilities, "padding counts in the mean probabilities P"),
+    Mutant("no-N", ("return N * (share", "return (share"), "N is missing, or the mean over the experts stands for "
+        "their sum: with N and the sum it is 1 for an even router"),
+    Mutant("no-N", ("probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0)).mean()"), "N is missing, or the "
+        "mean over the experts stands for their sum: with N and the sum it is 1 for an even router"),
+    Mutant("sums", ("probabilities.mean(dim=0)", "probabilities.sum(dim=0)"), "one of q and P is a sum over the "
+        "tokens: both are means"),
+    Mutant("sums", ("chosen.to(scores.dtype).mean(dim=0)", "chosen.to(scores.dtype).sum(dim=0)"), "one of q and P is a "
+        "sum over the tokens: both are means"),
+    Mutant("q-squared", shares_squared, "this is N times the sum of q * q, which says the same, but has no gradient"),
+    Mutant("P-squared", probabilities_squared, "this is N times the sum of P * P: one of the two is the share of the "
+        "tokens that go there"),
+    Mutant("token-by-token", token_by_token, "share and probability are multiplied for each token, and then averaged: "
+        "that is the mean of the largest probabilities, and tells nothing of how they are dealt out"),
+    Mutant("own-probability", own_probability, "P counts a probability only where the token goes to that expert: it is "
+        "the mean over *all* tokens"),
+    Mutant("straight-through", straight_through, "q has a gradient, too: it is a number here"),
+    Mutant("variation", coefficient_of_variation, "this is the squared coefficient of variation, an older loss for the "
+        "same end: here it is N times the sum of f * P"),
+    Mutant("difference", distance, "this is the squared difference of f and P: both would be alike, and all on one "
+        "expert"),
+    Mutant("entropy", entropy, "this is the entropy of P, which is largest for an even router"),
+    Mutant("largest-mean", likeliest_by_mean, "all tokens are counted for the expert with the largest *mean* "
+        "probability: each goes to its own"),
+    Mutant("least-likely", least_likely, "the shares are those of the least likely experts"),
+    Mutant("raw", ("torch.softmax(scores, dim=1)", "scores.clone()"), "P is the mean of the scores: of the "
+        "probabilities, after a softmax"),
+    Mutant("wrong-axis", ("torch.softmax(scores, dim=1)", "torch.softmax(scores, dim=0)"), "the softmax runs over the "
+        "tokens: it runs over the experts"),
+    Mutant("shape", ("probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0))")),  # each expert
+    Mutant("grad", ("probabilities.mean(dim=0)", "probabilities.detach().mean(dim=0)")),  # detached
+    Mutant("dtype", ("return N * (share", "return N * (share.double()")),  # in double
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-14.2",
     doc=__doc__,
@@ -265,164 +357,7 @@ EXERCISE = Exercise(
             alternatives=[by_layers],
             min_checks=16,
             seconds=60.0,  # torch's counter of operations loads much at its first use
-            mutants=[
-                Mutant(
-                    "one expert",
-                    "one-expert",
-                    '"parameters": N * (matrices + biases)',
-                    '"parameters": (matrices + biases)',
-                    "this is one expert with the router: there are N",
-                ),
-                Mutant(
-                    "no router",
-                    "no-router",
-                    "N * (matrices + biases) + router",
-                    "N * (matrices + biases)",
-                    "the router is missing: a matrix (N, h)",
-                ),
-                Mutant(
-                    "router with biases",
-                    "router-biases",
-                    "router = N * h",
-                    "router = N * h + N",
-                    "the router has no biases here",
-                ),
-                Mutant(
-                    "no biases",
-                    "no-biases",
-                    "biases = f + h",
-                    "biases = 0",
-                    "both layers of an expert have biases",
-                ),
-                Mutant(
-                    "biases of inputs",
-                    "h-biases",
-                    "biases = f + h",
-                    "biases = 2 * h",
-                    "a linear layer has as many biases as outputs: the first one f, the second h",
-                ),
-                Mutant(
-                    "one matrix",
-                    "one-matrix",
-                    "matrices = h * f + f * h",
-                    "matrices = h * f",
-                    "an expert has two matrices: to f features, and back",
-                ),
-                Mutant(
-                    "all active",
-                    "all-active",
-                    '"active": matrices + biases + router',
-                    '"active": N * (matrices + biases) + router',
-                    "these are all parameters: a token goes through one expert",
-                ),
-                Mutant(
-                    "router not active",
-                    "router-idle",
-                    '"active": matrices + biases + router',
-                    '"active": matrices + biases',
-                    "the router is missing: the token's probability depends on it",
-                ),
-                Mutant(
-                    "a row of the router",
-                    "router-row",
-                    '"active": matrices + biases + router',
-                    '"active": matrices + biases + h',
-                    "of the router one row alone is counted, as if each expert had its own: the softmax needs the "
-                    "scores of all of them",
-                ),
-                Mutant(
-                    "multiply-adds",
-                    "multiply-adds",
-                    "2 * num_tokens * (matrices + router)",
-                    "num_tokens * (matrices + router)",
-                    "a multiplication and an addition count as two operations",
-                ),
-                Mutant(
-                    "one token",
-                    "one-token",
-                    "2 * num_tokens * (matrices + router)",
-                    "2 * (matrices + router)",
-                    "these are the operations for one token: there are `num_tokens`",
-                ),
-                Mutant(
-                    "every expert works",
-                    "every-expert",
-                    "2 * num_tokens * (matrices + router)",
-                    "2 * num_tokens * (N * matrices + router)",
-                    "each token goes through all experts: it goes through one",
-                ),
-                Mutant(
-                    "router for nothing",
-                    "router-free",
-                    "2 * num_tokens * (matrices + router)",
-                    "2 * num_tokens * matrices",
-                    "the router's product is missing: each token is scored for N experts",
-                ),
-                Mutant(
-                    "biases multiplied",
-                    "biases-multiplied",
-                    "2 * num_tokens * (matrices + router)",
-                    "2 * num_tokens * (matrices + biases + router)",
-                    "biases are added, and are no part of a matrix product",
-                ),
-                Mutant(
-                    "training",
-                    "training",
-                    "2 * num_tokens * (matrices + router)",
-                    "6 * num_tokens * (matrices + router)",
-                    "this is three times as much, as in training: there is no backward pass here",
-                ),
-                Mutant(
-                    "not rounded",
-                    "not-rounded",
-                    "math.ceil(capacity_factor * num_tokens / N)",
-                    "capacity_factor * num_tokens / N",
-                    "the capacity is a number of tokens: round it up",
-                ),
-                Mutant(
-                    "whole room",
-                    "room",
-                    "2 * num_tokens * (matrices + router)",
-                    "2 * (N * math.ceil(capacity_factor * num_tokens / N) * matrices + num_tokens * router)",
-                    "these are the operations if every expert were full: of n tokens each goes through one expert",
-                ),
-                Mutant(
-                    "rounded down",
-                    "floor",
-                    "math.ceil(capacity_factor * num_tokens / N)",
-                    "int(capacity_factor * num_tokens / N)",
-                    "the capacity is rounded down: it is rounded up",
-                ),
-                Mutant(
-                    "rounded",
-                    "rounded",
-                    "math.ceil(capacity_factor * num_tokens / N)",
-                    "round(capacity_factor * num_tokens / N)",
-                    "the capacity is rounded to the nearest number: it is rounded up",
-                ),
-                Mutant(
-                    "rounded early",
-                    "rounded-early",
-                    "math.ceil(capacity_factor * num_tokens / N)",
-                    "math.ceil(capacity_factor * math.ceil(num_tokens / N))",
-                    "n / N is rounded before it is multiplied: round once, at the end",
-                ),
-                Mutant(
-                    "no factor",
-                    "no-factor",
-                    "math.ceil(capacity_factor * num_tokens / N)",
-                    "math.ceil(num_tokens / N)",
-                    "the capacity factor is not used",
-                ),
-                Mutant(
-                    "factor divided",
-                    "factor-below",
-                    "math.ceil(capacity_factor * num_tokens / N)",
-                    "math.ceil(num_tokens / N / capacity_factor)",
-                    "it is divided by the capacity factor: a larger one gives more room",
-                ),
-                Mutant("a field short", "shape", '        "flops": 2 * num_tokens * (matrices + router),\n', ""),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 All parameters are about N times those that a token uses; what it costs hardly grows, by the router's $2 N h$. A layer
 of Switch-C has 52.4 billion parameters, 29.8 million of which a token uses, and 30 such layers have 1.57 trillion: the
@@ -456,151 +391,7 @@ to the loss, with $q_i$ the share of the tokens that go to expert i, and $P_i$ t
                 "grad": "The shares are counts and have no gradient. It comes through the probabilities alone, and "
                 "must not be cut off there.",
             },
-            mutants=[
-                Mutant(
-                    "padding counted",
-                    "padding",
-                    "    scores = scores[real]\n",
-                    "",
-                    "padding counts as tokens do: leave it out of both",
-                ),
-                Mutant(
-                    "padding to 0",
-                    "padding-zero",
-                    message="the scores of padding are set to 0, but it still counts: 0 for all is a router that does "
-                    "not care, and `argmax` sends it to the first expert",
-                    function=padding_to_zero,
-                ),
-                Mutant(
-                    "divided by all",
-                    "divided-by-all",
-                    message="padding is left out of the sums, but they are divided by the number of all places",
-                    function=divided_by_all,
-                ),
-                Mutant(
-                    "padding in the shares",
-                    "padding-shares",
-                    message="padding counts in the shares q",
-                    function=padding_in_the_shares,
-                ),
-                Mutant(
-                    "padding in the probabilities",
-                    "padding-probabilities",
-                    message="padding counts in the mean probabilities P",
-                    function=padding_in_the_probabilities,
-                ),
-                Mutant(
-                    "without N",
-                    "no-N",
-                    "return N * (share",
-                    "return (share",
-                    "N is missing, or the mean over the experts stands for their sum: with N and the sum it is 1 for "
-                    "an even router",
-                ),
-                Mutant(
-                    "mean over experts",
-                    "no-N",
-                    "probabilities.mean(dim=0)).sum()",
-                    "probabilities.mean(dim=0)).mean()",
-                    "N is missing, or the mean over the experts stands for their sum: with N and the sum it is 1 for "
-                    "an even router",
-                ),
-                Mutant(
-                    "sums of probabilities",
-                    "sums",
-                    "probabilities.mean(dim=0)",
-                    "probabilities.sum(dim=0)",
-                    "one of q and P is a sum over the tokens: both are means",
-                ),
-                Mutant(
-                    "counts",
-                    "sums",
-                    "chosen.to(scores.dtype).mean(dim=0)",
-                    "chosen.to(scores.dtype).sum(dim=0)",
-                    "one of q and P is a sum over the tokens: both are means",
-                ),
-                Mutant(
-                    "q squared",
-                    "q-squared",
-                    message="this is N times the sum of q * q, which says the same, but has no gradient",
-                    function=shares_squared,
-                ),
-                Mutant(
-                    "P squared",
-                    "P-squared",
-                    message="this is N times the sum of P * P: one of the two is the share of the tokens that go there",
-                    function=probabilities_squared,
-                ),
-                Mutant(
-                    "token by token",
-                    "token-by-token",
-                    message="share and probability are multiplied for each token, and then averaged: that is the mean "
-                    "of the largest probabilities, and tells nothing of how they are dealt out",
-                    function=token_by_token,
-                ),
-                Mutant(
-                    "own probability",
-                    "own-probability",
-                    message="P counts a probability only where the token goes to that expert: it is the mean over "
-                    "*all* tokens",
-                    function=own_probability,
-                ),
-                Mutant(
-                    "gradient of the shares",
-                    "straight-through",
-                    message="q has a gradient, too: it is a number here",
-                    function=straight_through,
-                ),
-                Mutant(
-                    "spread of the probabilities",
-                    "variation",
-                    message="this is the squared coefficient of variation, an older loss for the same end: here it is "
-                    "N times the sum of f * P",
-                    function=coefficient_of_variation,
-                ),
-                Mutant(
-                    "difference",
-                    "difference",
-                    message="this is the squared difference of f and P: both would be alike, and all on one expert",
-                    function=distance,
-                ),
-                Mutant(
-                    "entropy",
-                    "entropy",
-                    message="this is the entropy of P, which is largest for an even router",
-                    function=entropy,
-                ),
-                Mutant(
-                    "largest mean",
-                    "largest-mean",
-                    message="all tokens are counted for the expert with the largest *mean* probability: each goes to "
-                    "its own",
-                    function=likeliest_by_mean,
-                ),
-                Mutant(
-                    "least likely",
-                    "least-likely",
-                    message="the shares are those of the least likely experts",
-                    function=least_likely,
-                ),
-                Mutant(
-                    "raw scores",
-                    "raw",
-                    "torch.softmax(scores, dim=1)",
-                    "scores.clone()",
-                    "P is the mean of the scores: of the probabilities, after a softmax",
-                ),
-                Mutant(
-                    "over the tokens",
-                    "wrong-axis",
-                    "torch.softmax(scores, dim=1)",
-                    "torch.softmax(scores, dim=0)",
-                    "the softmax runs over the tokens: it runs over the experts",
-                ),
-                Mutant("each expert", "shape", "probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0))"),
-                Mutant("detached", "grad", "probabilities.mean(dim=0)", "probabilities.detach().mean(dim=0)"),
-                Mutant("in double", "dtype", "return N * (share", "return N * (share.double()"),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 With even shares, $q_i = 1/N$, it is $N \cdot \frac1N \sum_i P_i = 1$; if all tokens are sure of one expert, it is N.
 (1 is not quite the least: q and P need not agree.) Its gradient in $P_i$ is $N q_i$: an expert's probability is pushed

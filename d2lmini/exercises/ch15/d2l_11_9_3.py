@@ -192,6 +192,38 @@ def verify(t, answer):
             )
 
 
+MUTANTS = [
+    Mutant("last-place", the_last_place, "these are the features at the last place, which is padding where a text is "
+        "padded on the right; `real` is True at tokens"),
+    Mutant("first-place", the_first_place, "these are the features at place 0"),
+    Mutant("first-token", the_first_token, "these are the features of the first token, which has seen nothing of the "
+        "text but itself"),
+    Mutant("counted-from-the-left", by_their_number, "the number of tokens less one is the place of the last one only "
+        "where no padding stands before it"),
+    Mutant("before-the-padding", before_the_padding, "this is the place before the first padding, counted from the end "
+        "where that is place 0: it fails where padding is on both sides"),
+    Mutant("first-padding", at_the_first_padding, "this is the first place of padding, or place 0 where there is none: "
+        "it comes after the last token, or before the first one"),
+    Mutant("not-turned-around", from_the_wrong_side, "how far the first token is from the left is taken for how far "
+        "the last one is from the right: turn `real` around before `argmax`"),
+    Mutant("emptied-last-place", emptied_last_place, "rows that end with padding give zeros: to multiply by `real` "
+        "empties padding, but moves no token to the last place"),
+    Mutant("one-for-all", one_for_all_rows, "one place is taken for all rows: each text ends at a place of its own"),
+    Mutant("mean", mean_of_tokens, "this is the mean over the tokens, of which most have seen a part of the text only"),
+    Mutant("mean-of-all", mean_of_all, "this is the mean over all places, padding among them"),
+    Mutant("largest", largest, "this is the largest of each feature"),
+    Mutant("sum", sum_of_tokens, "this is the sum over the tokens"),
+    Mutant("one-before", one_before, "this is the token before the last one: off by one"),
+    Mutant("one-after", one_after, "this is the place after the last token: off by one"),
+    Mutant("first-text", of_the_first_text, "all rows are taken from the first text"),
+    Mutant("shape", all_pairs),
+    Mutant("shape", as_a_sequence),
+    Mutant("mutates", emptied),
+    Mutant("grad", ("features[rows, last]", "features[rows, last].detach()")),  # detached
+    Mutant("dtype", ("features[rows, last]", "features[rows, last].double()")),  # in double
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="d2l-11.9.3",
     doc=__doc__,
@@ -247,102 +279,7 @@ On the right causal attention hides it from all real tokens.)
             alternatives=[from_the_end, where_no_token_follows, row_by_row],
             advice={"mutates": "Who passes the features may need them again."},
             min_checks=10,
-            mutants=[
-                Mutant(
-                    "last place",
-                    "last-place",
-                    function=the_last_place,
-                    message="these are the features at the last place, which is padding where a text is padded on the "
-                    "right; `real` is True at tokens",
-                ),
-                Mutant(
-                    "first place", "first-place", function=the_first_place, message="these are the features at place 0"
-                ),
-                Mutant(
-                    "first token",
-                    "first-token",
-                    function=the_first_token,
-                    message="these are the features of the first token, which has seen nothing of the text but itself",
-                ),
-                Mutant(
-                    "by their number",
-                    "counted-from-the-left",
-                    function=by_their_number,
-                    message="the number of tokens less one is the place of the last one only where no padding stands "
-                    "before it",
-                ),
-                Mutant(
-                    "before the padding",
-                    "before-the-padding",
-                    function=before_the_padding,
-                    message="this is the place before the first padding, counted from the end where that is place 0: "
-                    "it fails where padding is on both sides",
-                ),
-                Mutant(
-                    "first padding",
-                    "first-padding",
-                    function=at_the_first_padding,
-                    message="this is the first place of padding, or place 0 where there is none: it comes after the "
-                    "last token, or before the first one",
-                ),
-                Mutant(
-                    "not turned around",
-                    "not-turned-around",
-                    function=from_the_wrong_side,
-                    message="how far the first token is from the left is taken for how far the last one is from the "
-                    "right: turn `real` around before `argmax`",
-                ),
-                Mutant(
-                    "emptied last place",
-                    "emptied-last-place",
-                    function=emptied_last_place,
-                    message="rows that end with padding give zeros: to multiply by `real` empties padding, but moves "
-                    "no token to the last place",
-                ),
-                Mutant(
-                    "one for all",
-                    "one-for-all",
-                    function=one_for_all_rows,
-                    message="one place is taken for all rows: each text ends at a place of its own",
-                ),
-                Mutant(
-                    "mean",
-                    "mean",
-                    function=mean_of_tokens,
-                    message="this is the mean over the tokens, of which most have seen a part of the text only",
-                ),
-                Mutant(
-                    "mean with padding",
-                    "mean-of-all",
-                    function=mean_of_all,
-                    message="this is the mean over all places, padding among them",
-                ),
-                Mutant("largest", "largest", function=largest, message="this is the largest of each feature"),
-                Mutant("sum", "sum", function=sum_of_tokens, message="this is the sum over the tokens"),
-                Mutant(
-                    "one before",
-                    "one-before",
-                    function=one_before,
-                    message="this is the token before the last one: off by one",
-                ),
-                Mutant(
-                    "one after",
-                    "one-after",
-                    function=one_after,
-                    message="this is the place after the last token: off by one",
-                ),
-                Mutant(
-                    "of the first text",
-                    "first-text",
-                    function=of_the_first_text,
-                    message="all rows are taken from the first text",
-                ),
-                Mutant("all pairs", "shape", function=all_pairs),
-                Mutant("as a sequence", "shape", function=as_a_sequence),
-                Mutant("padding emptied", "mutates", function=emptied),
-                Mutant("detached", "grad", "features[rows, last]", "features[rows, last].detach()"),
-                Mutant("in double", "dtype", "features[rows, last]", "features[rows, last].double()"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 A causal model's features at place t depend on the tokens 0 to t. So the last token is the only one that has seen the
 whole text, and padding on its right can change nothing before it: no mask is needed there. Padding on the *left* stands

@@ -103,6 +103,78 @@ def verify(t, answer):
             t.number(value, want, f"{name} {case}")
 
 
+MUTANTS = [
+    Mutant("untied", ('"parameters": tokens + positions', '"parameters": 2 * tokens + positions'),
+        "the embedding counts twice: the last layer has the same matrix"),
+    Mutant("no-positions", ('"parameters": tokens + positions', '"parameters": tokens'), "the positions are learned, "
+        "too: (max_len, h)"),
+    Mutant("no-embedding", ('"parameters": tokens + positions', '"parameters": positions'), "the embedding is missing"),
+    Mutant("blocks-only", ("tokens + positions + num_blks * block + norm", "num_blks * block"), "these are the blocks "
+        "alone: embedding, positions and the last norm are missing"),
+    Mutant("no-last-norm", ("num_blks * block + norm", "num_blks * block"), "a norm is missing: one more stands after "
+        "the last block"),
+    Mutant("one-norm", ("+ 2 * norm\n", "+ norm\n"), "2 h a block are missing, as many as a layer norm has: a block "
+        "has two of them"),
+    Mutant("no-norms", ("norm = 2 * h", "norm = 0"), "the layer norms are missing: each has a factor and a bias for "
+        "every feature"),
+    Mutant("norm-biases", ("norm = 2 * h", "norm = h"), "a layer norm has a factor *and* a bias for every feature"),
+    Mutant("no-biases", ("attention + attention_biases + ffn + ffn_biases", "attention + ffn"),
+        "the biases of the linear layers are missing"),
+    Mutant("no-attention-biases", ("attention + attention_biases + ffn", "attention + ffn"), "the four matrices of "
+        "attention have biases, too"),
+    Mutant("no-W_o-bias", ("attention_biases = 4 * h", "attention_biases = 3 * h"), "h a block are missing: all four "
+        "matrices of attention have biases, the one that mixes heads, too"),
+    Mutant("no-ffn-biases", ("+ ffn + ffn_biases", "+ ffn"), "the two layers of the feed-forward network have biases, "
+        "too"),
+    Mutant("biases-of-inputs", ("ffn_biases = hidden + h", "ffn_biases = h + h"), "a linear layer has as many biases "
+        "as outputs: the first one of the feed-forward network has 4 h"),
+    Mutant("scores-bias", ("num_blks * block + norm", "num_blks * block + norm + vocab_size"), "the layer that scores "
+        "tokens has no bias"),
+    Mutant("no-W_o", ("attention = 4 * h * h", "attention = 3 * h * h"), "attention has a fourth matrix, which mixes "
+        "the heads' outputs"),
+    Mutant("one-layer", ("ffn = h * hidden + hidden * h", "ffn = h * hidden"), "the feed-forward network has two "
+        "matrices"),
+    Mutant("narrow", ("hidden = num_hiddens, 4 * num_hiddens", "hidden = num_hiddens, num_hiddens"),
+        "the hidden layer of the feed-forward network has 4 h units"),
+    Mutant("one-block", ("num_blks * block + norm", "block + norm"), "these are the parameters of one block: there are "
+        "L"),
+    Mutant("keys-only", ("2 * num_blks * h * itemsize", "num_blks * h * itemsize"), "keys *and* values are kept"),
+    Mutant("numbers", ("2 * num_blks * h * itemsize", "2 * num_blks * h"), "these are numbers, not bytes"),
+    Mutant("four-bytes", ("2 * num_blks * h * itemsize", "2 * num_blks * h * 4"), "a number takes `itemsize` bytes, "
+        "not always four"),
+    Mutant("cache-one-block", ("2 * num_blks * h * itemsize", "2 * h * itemsize"), "every block has a cache of its "
+        "own"),
+    Mutant("whole-cache", ("2 * num_blks * h * itemsize", "2 * num_blks * h * itemsize * (past + 1)"),
+        "this is the whole cache: asked for is what one token adds"),
+    Mutant("cache-context", ("2 * num_blks * h * itemsize", "2 * num_blks * h * itemsize * max_len"),
+        "this is the cache of a full context: asked for is what one token adds"),
+    Mutant("queries-kept", ("2 * num_blks * h * itemsize", "3 * num_blks * h * itemsize"), "nobody asks an old query "
+        "again: keys and values alone are kept"),
+    Mutant("multiply-add", ('"flops": 2 * (multiplied + looked_at)', '"flops": multiplied + looked_at'),
+        "a multiplication and an addition count as two operations"),
+    Mutant("two-N", ('"flops": 2 * (multiplied + looked_at)',
+        '"flops": 2 * (tokens + positions + num_blks * block + norm)'), "2 N is the rule of thumb: it counts biases, "
+        "norms and positions, and not attention's products"),
+    Mutant("no-attention", ("2 * (multiplied + looked_at)", "2 * multiplied"), "the token's query meets all keys, and "
+        "its weights all values"),
+    Mutant("not-itself", ("h * (past + 1)", "h * past"), "the token attends to itself, too: past + 1 keys"),
+    Mutant("all-pairs", ("h * (past + 1)", "h * (past + 1) ** 2"), "these are all pairs of tokens: one token is read, "
+        "and its query alone meets past + 1 keys"),
+    Mutant("read-again", ('"flops": 2 * (multiplied + looked_at)',
+        '"flops": 2 * (past + 1) * (multiplied + looked_at)'), "the earlier tokens are in the cache: they do not go "
+        "through the blocks again"),
+    Mutant("training", ('"flops": 2 * (multiplied + looked_at)', '"flops": 6 * (multiplied + looked_at)'),
+        "this is three times as much, as in training: a token that is only read has no backward pass"),
+    Mutant("scores-only", ("looked_at = 2 * num_blks", "looked_at = num_blks"), "attention has two products: query "
+        "with keys, and weights with values"),
+    Mutant("no-last-layer", ("(attention + ffn) + tokens  #", "(attention + ffn)  #"), "the last layer is a product "
+        "with the embedding's matrix: 2 V h"),
+    Mutant("embedding-multiplied", ("(attention + ffn) + tokens  #", "(attention + ffn) + 2 * tokens  #"),
+        "the embedding is looked up, not multiplied: its matrix counts once, for the scores"),
+    Mutant("shape", ('        "cache_bytes": 2 * num_blks * h * itemsize,\n', "")),  # a field short
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-15.1",
     doc=__doc__,
@@ -123,254 +195,7 @@ EXERCISE = Exercise(
             alternatives=[in_closed_form],
             min_checks=16,
             seconds=60.0,  # torch's counter of operations loads much at its first use
-            mutants=[
-                Mutant(
-                    "untied",
-                    "untied",
-                    '"parameters": tokens + positions',
-                    '"parameters": 2 * tokens + positions',
-                    "the embedding counts twice: the last layer has the same matrix",
-                ),
-                Mutant(
-                    "no positions",
-                    "no-positions",
-                    '"parameters": tokens + positions',
-                    '"parameters": tokens',
-                    "the positions are learned, too: (max_len, h)",
-                ),
-                Mutant(
-                    "no tokens",
-                    "no-embedding",
-                    '"parameters": tokens + positions',
-                    '"parameters": positions',
-                    "the embedding is missing",
-                ),
-                Mutant(
-                    "blocks only",
-                    "blocks-only",
-                    "tokens + positions + num_blks * block + norm",
-                    "num_blks * block",
-                    "these are the blocks alone: embedding, positions and the last norm are missing",
-                ),
-                Mutant(
-                    "no last norm",
-                    "no-last-norm",
-                    "num_blks * block + norm",
-                    "num_blks * block",
-                    "a norm is missing: one more stands after the last block",
-                ),
-                Mutant(
-                    "one norm a block",
-                    "one-norm",
-                    "+ 2 * norm\n",
-                    "+ norm\n",
-                    "2 h a block are missing, as many as a layer norm has: a block has two of them",
-                ),
-                Mutant(
-                    "no norms",
-                    "no-norms",
-                    "norm = 2 * h",
-                    "norm = 0",
-                    "the layer norms are missing: each has a factor and a bias for every feature",
-                ),
-                Mutant(
-                    "norms without biases",
-                    "norm-biases",
-                    "norm = 2 * h",
-                    "norm = h",
-                    "a layer norm has a factor *and* a bias for every feature",
-                ),
-                Mutant(
-                    "no biases",
-                    "no-biases",
-                    "attention + attention_biases + ffn + ffn_biases",
-                    "attention + ffn",
-                    "the biases of the linear layers are missing",
-                ),
-                Mutant(
-                    "no biases in attention",
-                    "no-attention-biases",
-                    "attention + attention_biases + ffn",
-                    "attention + ffn",
-                    "the four matrices of attention have biases, too",
-                ),
-                Mutant(
-                    "no bias of W_o",
-                    "no-W_o-bias",
-                    "attention_biases = 4 * h",
-                    "attention_biases = 3 * h",
-                    "h a block are missing: all four matrices of attention have biases, the one that mixes heads, too",
-                ),
-                Mutant(
-                    "no biases in the network",
-                    "no-ffn-biases",
-                    "+ ffn + ffn_biases",
-                    "+ ffn",
-                    "the two layers of the feed-forward network have biases, too",
-                ),
-                Mutant(
-                    "biases of inputs",
-                    "biases-of-inputs",
-                    "ffn_biases = hidden + h",
-                    "ffn_biases = h + h",
-                    "a linear layer has as many biases as outputs: the first one of the feed-forward network has 4 h",
-                ),
-                Mutant(
-                    "scores with a bias",
-                    "scores-bias",
-                    "num_blks * block + norm",
-                    "num_blks * block + norm + vocab_size",
-                    "the layer that scores tokens has no bias",
-                ),
-                Mutant(
-                    "three matrices",
-                    "no-W_o",
-                    "attention = 4 * h * h",
-                    "attention = 3 * h * h",
-                    "attention has a fourth matrix, which mixes the heads' outputs",
-                ),
-                Mutant(
-                    "one layer",
-                    "one-layer",
-                    "ffn = h * hidden + hidden * h",
-                    "ffn = h * hidden",
-                    "the feed-forward network has two matrices",
-                ),
-                Mutant(
-                    "narrow network",
-                    "narrow",
-                    "hidden = num_hiddens, 4 * num_hiddens",
-                    "hidden = num_hiddens, num_hiddens",
-                    "the hidden layer of the feed-forward network has 4 h units",
-                ),
-                Mutant(
-                    "one block",
-                    "one-block",
-                    "num_blks * block + norm",
-                    "block + norm",
-                    "these are the parameters of one block: there are L",
-                ),
-                Mutant(
-                    "keys only",
-                    "keys-only",
-                    "2 * num_blks * h * itemsize",
-                    "num_blks * h * itemsize",
-                    "keys *and* values are kept",
-                ),
-                Mutant(
-                    "numbers",
-                    "numbers",
-                    "2 * num_blks * h * itemsize",
-                    "2 * num_blks * h",
-                    "these are numbers, not bytes",
-                ),
-                Mutant(
-                    "always float32",
-                    "four-bytes",
-                    "2 * num_blks * h * itemsize",
-                    "2 * num_blks * h * 4",
-                    "a number takes `itemsize` bytes, not always four",
-                ),
-                Mutant(
-                    "cache of one block",
-                    "cache-one-block",
-                    "2 * num_blks * h * itemsize",
-                    "2 * h * itemsize",
-                    "every block has a cache of its own",
-                ),
-                Mutant(
-                    "whole cache",
-                    "whole-cache",
-                    "2 * num_blks * h * itemsize",
-                    "2 * num_blks * h * itemsize * (past + 1)",
-                    "this is the whole cache: asked for is what one token adds",
-                ),
-                Mutant(
-                    "cache of the whole context",
-                    "cache-context",
-                    "2 * num_blks * h * itemsize",
-                    "2 * num_blks * h * itemsize * max_len",
-                    "this is the cache of a full context: asked for is what one token adds",
-                ),
-                Mutant(
-                    "queries too",
-                    "queries-kept",
-                    "2 * num_blks * h * itemsize",
-                    "3 * num_blks * h * itemsize",
-                    "nobody asks an old query again: keys and values alone are kept",
-                ),
-                Mutant(
-                    "multiply-adds",
-                    "multiply-add",
-                    '"flops": 2 * (multiplied + looked_at)',
-                    '"flops": multiplied + looked_at',
-                    "a multiplication and an addition count as two operations",
-                ),
-                Mutant(
-                    "twice the parameters",
-                    "two-N",
-                    '"flops": 2 * (multiplied + looked_at)',
-                    '"flops": 2 * (tokens + positions + num_blks * block + norm)',
-                    "2 N is the rule of thumb: it counts biases, norms and positions, and not attention's products",
-                ),
-                Mutant(
-                    "without looking back",
-                    "no-attention",
-                    "2 * (multiplied + looked_at)",
-                    "2 * multiplied",
-                    "the token's query meets all keys, and its weights all values",
-                ),
-                Mutant(
-                    "not itself",
-                    "not-itself",
-                    "h * (past + 1)",
-                    "h * past",
-                    "the token attends to itself, too: past + 1 keys",
-                ),
-                Mutant(
-                    "all pairs",
-                    "all-pairs",
-                    "h * (past + 1)",
-                    "h * (past + 1) ** 2",
-                    "these are all pairs of tokens: one token is read, and its query alone meets past + 1 keys",
-                ),
-                Mutant(
-                    "read again",
-                    "read-again",
-                    '"flops": 2 * (multiplied + looked_at)',
-                    '"flops": 2 * (past + 1) * (multiplied + looked_at)',
-                    "the earlier tokens are in the cache: they do not go through the blocks again",
-                ),
-                Mutant(
-                    "training",
-                    "training",
-                    '"flops": 2 * (multiplied + looked_at)',
-                    '"flops": 6 * (multiplied + looked_at)',
-                    "this is three times as much, as in training: a token that is only read has no backward pass",
-                ),
-                Mutant(
-                    "scores only",
-                    "scores-only",
-                    "looked_at = 2 * num_blks",
-                    "looked_at = num_blks",
-                    "attention has two products: query with keys, and weights with values",
-                ),
-                Mutant(
-                    "no scores of tokens",
-                    "no-last-layer",
-                    "(attention + ffn) + tokens  #",
-                    "(attention + ffn)  #",
-                    "the last layer is a product with the embedding's matrix: 2 V h",
-                ),
-                Mutant(
-                    "embedding multiplied",
-                    "embedding-multiplied",
-                    "(attention + ffn) + tokens  #",
-                    "(attention + ffn) + 2 * tokens  #",
-                    "the embedding is looked up, not multiplied: its matrix counts once, for the scores",
-                ),
-                Mutant("a field short", "shape", '        "cache_bytes": 2 * num_blks * h * itemsize,\n', ""),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 $N = L(12h^2 + 13h) + (V + T + 2)h$. For GPT-3 this is 174.6 billion, and $12 L h^2$ alone gives 173.9: width counts
 squared, depth once, and biases, norms and even the vocabulary hardly show. For GPT-2, the smallest, the embedding is

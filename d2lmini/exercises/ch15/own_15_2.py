@@ -154,6 +154,59 @@ def _slope_of_queries(matrices, X, before, past):
     return torch.autograd.grad(output[:, past:].sum(), W_q)[0]
 
 
+MUTANTS = [
+    Mutant("future", ("scores.masked_fill(~seen, -torch.inf)", "scores"), "new tokens see the new tokens after them: "
+        "several at once need a causal mask among themselves"),
+    Mutant("aligned-at-the-start", (".tril(total - n)", ".tril()"), "the mask begins at the first key, as if there "
+        "were no past: new token i stands at place S + i"),
+    Mutant("aligned-at-the-start", of_the_prompt_only, "the mask begins at the first key, as if there were no past: "
+        "`is_causal=True` aligns it there"),
+    Mutant("future", masked_only_at_first, "new tokens see the new tokens after them: the mask is needed after a past, "
+        "too"),
+    Mutant("one-ahead", (".tril(total - n)", ".tril(total - n + 1)"), "every new token sees the one after it: the "
+        "diagonal of the mask is off by one"),
+    Mutant("itself-hidden", (".tril(total - n)", ".tril(total - n - 1)"), "no new token sees itself: the diagonal of "
+        "the mask is off by one"),
+    Mutant("past-hidden", (".tril(total - n)", ".tril(total - n).triu(total - n)"), "each new token sees itself alone: "
+        "what is in the cache may be seen, too"),
+    Mutant("cache-not-read", (".tril(total - n)", ".tril(total - n) & (torch.arange(total) >= total - n)"),
+        "the new tokens see one another and nothing of the past"),
+    Mutant("order", ('torch.cat([cache["keys"], keys], dim=1)', 'torch.cat([keys, cache["keys"]], dim=1)'),
+        "the new keys stand before the old ones, and no longer beside their values"),
+    Mutant("order-of-values", ('torch.cat([cache["values"], values], dim=1)',
+        'torch.cat([values, cache["values"]], dim=1)'), "the new values stand before the old ones, and no longer "
+        "beside their keys"),
+    Mutant("turned-around", (".tril(total - n)", ".triu(total - n)"), "each new token sees itself and what comes after "
+        "it: the mask is turned around"),
+    Mutant("unscaled", (" / math.sqrt(keys.shape[-1])", ""), "the scores are not divided by sqrt(d)"),
+    Mutant("scaled-by-h", ("math.sqrt(keys.shape[-1])", "math.sqrt(X.shape[-1])"), "the scores are divided by sqrt(h): "
+        "queries and keys have d features"),
+    Mutant("scaled-by-e", ("math.sqrt(keys.shape[-1])", "math.sqrt(values.shape[-1])"), "the scores are divided by "
+        "sqrt(e): queries and keys have d features"),
+    Mutant("queries-by-Wk", ("X @ W_q, X @ W_k", "X @ W_k, X @ W_k"), "the queries are made by W_k"),
+    Mutant("keys-by-Wq", ("X @ W_q, X @ W_k", "X @ W_q, X @ W_q"), "the new keys are made by W_q"),
+    Mutant("exchanged", ("X @ W_q, X @ W_k", "X @ W_k, X @ W_q"), "W_q and W_k are exchanged"),
+    Mutant("over-queries", ("-torch.inf), dim=-1)", "-1e9), dim=-2)"), "the weights sum to one over the queries, not "
+        "over the keys"),
+    Mutant("not-normalised", ("torch.softmax(scores.masked_fill(~seen, -torch.inf), dim=-1)",
+        "torch.softmax(scores, dim=-1) * seen"), "the weights of a row do not sum to one: mask the scores before the "
+        "softmax"),
+    Mutant("zero-scores", ("-torch.inf", "0.0"), "a score of 0 is no mask: hidden keys still have a weight of exp(0) "
+        "over the sum"),
+    Mutant("shape", ('{"keys": keys, "values": values}', "dict(cache)")),  # cache does not grow
+    # new tokens only
+    Mutant("shape", ('{"keys": keys, "values": values}', '{"keys": keys[:, -n:], "values": values[:, -n:]}')),
+    Mutant("type", ('{"keys": keys, "values": values}', "(keys, values)")),  # a pair
+    Mutant("shape", ('{"keys": keys, "values": values}', '{"keys": values, "values": keys}')),  # exchanged in the cache
+    Mutant("mutates", growing_the_given),
+    Mutant("type", ("return weights @ values, {", "return {")),  # no output
+    Mutant("grad", ("return weights @ values", "return weights.detach() @ values")),  # detached
+    Mutant("keys-detached", ("keys], dim=1)", "keys.detach()], dim=1)"), "the new keys are detached: tokens get a part "
+        "of their gradient only"),
+    Mutant("dtype", ("return weights @ values", "return (weights @ values).double()")),  # in double
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-15.2",
     doc=__doc__,
@@ -176,177 +229,7 @@ EXERCISE = Exercise(
                 "mutates": "Go on from a new dict: another hypothesis may still need the cache that was given.",
             },
             min_checks=20,
-            mutants=[
-                Mutant(
-                    "no mask",
-                    "future",
-                    "scores.masked_fill(~seen, -torch.inf)",
-                    "scores",
-                    "new tokens see the new tokens after them: several at once need a causal mask among themselves",
-                ),
-                Mutant(
-                    "aligned at the start",
-                    "aligned-at-the-start",
-                    ".tril(total - n)",
-                    ".tril()",
-                    "the mask begins at the first key, as if there were no past: new token i stands at place S + i",
-                ),
-                Mutant(
-                    "torch's causal mask",
-                    "aligned-at-the-start",
-                    function=of_the_prompt_only,
-                    message="the mask begins at the first key, as if there were no past: `is_causal=True` aligns it "
-                    "there",
-                ),
-                Mutant(
-                    "mask for the prompt alone",
-                    "future",
-                    function=masked_only_at_first,
-                    message="new tokens see the new tokens after them: the mask is needed after a past, too",
-                ),
-                Mutant(
-                    "one key too many",
-                    "one-ahead",
-                    ".tril(total - n)",
-                    ".tril(total - n + 1)",
-                    "every new token sees the one after it: the diagonal of the mask is off by one",
-                ),
-                Mutant(
-                    "itself hidden",
-                    "itself-hidden",
-                    ".tril(total - n)",
-                    ".tril(total - n - 1)",
-                    "no new token sees itself: the diagonal of the mask is off by one",
-                ),
-                Mutant(
-                    "past hidden",
-                    "past-hidden",
-                    ".tril(total - n)",
-                    ".tril(total - n).triu(total - n)",
-                    "each new token sees itself alone: what is in the cache may be seen, too",
-                ),
-                Mutant(
-                    "cache not read",
-                    "cache-not-read",
-                    ".tril(total - n)",
-                    ".tril(total - n) & (torch.arange(total) >= total - n)",
-                    "the new tokens see one another and nothing of the past",
-                ),
-                Mutant(
-                    "new before old",
-                    "order",
-                    'torch.cat([cache["keys"], keys], dim=1)',
-                    'torch.cat([keys, cache["keys"]], dim=1)',
-                    "the new keys stand before the old ones, and no longer beside their values",
-                ),
-                Mutant(
-                    "new values before old",
-                    "order-of-values",
-                    'torch.cat([cache["values"], values], dim=1)',
-                    'torch.cat([values, cache["values"]], dim=1)',
-                    "the new values stand before the old ones, and no longer beside their keys",
-                ),
-                Mutant(
-                    "mask turned around",
-                    "turned-around",
-                    ".tril(total - n)",
-                    ".triu(total - n)",
-                    "each new token sees itself and what comes after it: the mask is turned around",
-                ),
-                Mutant(
-                    "unscaled",
-                    "unscaled",
-                    " / math.sqrt(keys.shape[-1])",
-                    "",
-                    "the scores are not divided by sqrt(d)",
-                ),
-                Mutant(
-                    "scaled by h",
-                    "scaled-by-h",
-                    "math.sqrt(keys.shape[-1])",
-                    "math.sqrt(X.shape[-1])",
-                    "the scores are divided by sqrt(h): queries and keys have d features",
-                ),
-                Mutant(
-                    "scaled by the values' size",
-                    "scaled-by-e",
-                    "math.sqrt(keys.shape[-1])",
-                    "math.sqrt(values.shape[-1])",
-                    "the scores are divided by sqrt(e): queries and keys have d features",
-                ),
-                Mutant(
-                    "queries by W_k",
-                    "queries-by-Wk",
-                    "X @ W_q, X @ W_k",
-                    "X @ W_k, X @ W_k",
-                    "the queries are made by W_k",
-                ),
-                Mutant(
-                    "keys by W_q",
-                    "keys-by-Wq",
-                    "X @ W_q, X @ W_k",
-                    "X @ W_q, X @ W_q",
-                    "the new keys are made by W_q",
-                ),
-                Mutant(
-                    "queries and keys exchanged",
-                    "exchanged",
-                    "X @ W_q, X @ W_k",
-                    "X @ W_k, X @ W_q",
-                    "W_q and W_k are exchanged",
-                ),
-                Mutant(
-                    "softmax over queries",
-                    "over-queries",
-                    "-torch.inf), dim=-1)",
-                    "-1e9), dim=-2)",
-                    "the weights sum to one over the queries, not over the keys",
-                ),
-                Mutant(
-                    "mask after the softmax",
-                    "not-normalised",
-                    "torch.softmax(scores.masked_fill(~seen, -torch.inf), dim=-1)",
-                    "torch.softmax(scores, dim=-1) * seen",
-                    "the weights of a row do not sum to one: mask the scores before the softmax",
-                ),
-                Mutant(
-                    "scores set to zero",
-                    "zero-scores",
-                    "-torch.inf",
-                    "0.0",
-                    "a score of 0 is no mask: hidden keys still have a weight of exp(0) over the sum",
-                ),
-                Mutant(
-                    "cache does not grow",
-                    "shape",
-                    '{"keys": keys, "values": values}',
-                    "dict(cache)",
-                ),
-                Mutant(
-                    "new tokens only",
-                    "shape",
-                    '{"keys": keys, "values": values}',
-                    '{"keys": keys[:, -n:], "values": values[:, -n:]}',
-                ),
-                Mutant("a pair", "type", '{"keys": keys, "values": values}', "(keys, values)"),
-                Mutant(
-                    "exchanged in the cache",
-                    "shape",
-                    '{"keys": keys, "values": values}',
-                    '{"keys": values, "values": keys}',
-                ),
-                Mutant("the given dict grows", "mutates", function=growing_the_given),
-                Mutant("no output", "type", "return weights @ values, {", "return {"),
-                Mutant("detached", "grad", "return weights @ values", "return weights.detach() @ values"),
-                Mutant(
-                    "new keys detached",
-                    "keys-detached",
-                    "keys], dim=1)",
-                    "keys.detach()], dim=1)",
-                    "the new keys are detached: tokens get a part of their gradient only",
-                ),
-                Mutant("in double", "dtype", "return weights @ values", "return (weights @ values).double()"),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 Of what was before, attention needs keys and values, and these depend on earlier tokens alone: a causal model never
 changes them once they are made. So a step of n tokens projects n tokens, whatever the length of the past, and compares

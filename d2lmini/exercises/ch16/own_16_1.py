@@ -115,6 +115,52 @@ def verify(t, answer):
     t.same(t.call(answer, few, 1.0), few.cpu().double().softmax(-1), "the distribution for p = 1")
 
 
+MUTANTS = [
+    Mutant("without-last", ("before < p", "before + likeliest <= p"), "the token by which p is reached is missing: "
+        "without it the mass is below p"),
+    Mutant("one-too-many", ("kept = before < p", "kept = torch.cat([before[:, :1], before[:, :-1]], dim=-1) < p"),
+        "there is one token too many: the set before it had the mass p already"),
+    Mutant("not-scaled", (" / probabilities.sum(dim=-1, keepdim=True)", ""), "the rows do not sum to 1: scale up what "
+        "is left"),
+    Mutant("by-rank", ("kept = torch.zeros_like(kept).scatter(-1, order, kept)", "kept = kept"), "the first tokens are "
+        "kept, not the likeliest: after the sort the places are ranks, not ids"),
+    Mutant("gathered", ("torch.zeros_like(kept).scatter(-1, order, kept)", "kept.gather(-1, order)"),
+        "ranks and ids are exchanged in the wrong direction: `order` says which id has a rank, so that the ranks must "
+        "be scattered, not gathered"),
+    Mutant("sorted", ("probabilities = probabilities.masked_fill(~kept, 0.0)",
+        "probabilities = likeliest.masked_fill(~(before < p), 0.0)"), "the probabilities come in the order of the "
+        "sort: put each back to its token"),
+    Mutant("ascending", ("descending=True", "descending=False"), "the least likely tokens are kept: sort with the "
+        "largest first"),
+    Mutant("rest", ("before < p", "before < 1 - p"), "the nucleus has the mass 1 - p here: p is what is kept, not what "
+        "is cut off"),
+    Mutant("one-by-one", ("kept = before < p", "kept = likeliest >= p * likeliest[:, :1]"), "each token is compared "
+        "with the likeliest one (that is min-p): add the probabilities up"),
+    Mutant("one-order", ("scatter(-1, order, kept)", "scatter(-1, order[:1].expand_as(order), kept)"),
+        "the order of the first row is used for all rows"),
+    Mutant("one-size", ("kept = before < p", "kept = (before < p)[:1].expand_as(before)"), "all rows have as many "
+        "tokens as the first: each row has a nucleus of its own"),
+    Mutant("softmax-twice", ("return probabilities / probabilities.sum(dim=-1, keepdim=True)",
+        "return torch.softmax(probabilities.masked_fill(~kept, -torch.inf), dim=-1)"), "a softmax of probabilities is "
+        "no scaling: divide by their sum, or take the softmax of the logits"),
+    Mutant("uniform", ("probabilities = probabilities.masked_fill(~kept, 0.0)", "probabilities = kept.to(logits)"),
+        "all tokens of the nucleus have the same probability: scale theirs, so that the ratios stay"),
+    Mutant("unsorted", without_a_sort, "the probabilities are added up in the order of the ids: the likeliest come "
+        "first"),
+    Mutant("zero", zero_for_infinity, "what is cut off has the logit 0, which is a probability like any other: minus "
+        "infinity forbids"),
+    Mutant("share-of-tokens", a_share_of_the_tokens, "it keeps the share p of the tokens; p is a share of the "
+        "probability"),
+    Mutant("ties", all_that_are_tied, "all tokens as likely as the last are in; the smallest set takes of equals the "
+        "lower ids"),
+    Mutant("all", ("before < p", "before < 2"), "this is the softmax of all logits: nothing is cut off"),
+    Mutant("mutates", ("torch.softmax(logits, dim=-1)", "torch.softmax(logits.sub_(1), dim=-1)")),  # in place
+    Mutant("dtype", ("torch.softmax(logits, dim=-1)", "torch.softmax(logits.double(), dim=-1)")),  # in double
+    Mutant("over-batch", ("torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=0)"), "the softmax runs over the "
+        "batch, not over the tokens"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-16.1",
     doc=__doc__,
@@ -132,141 +178,7 @@ EXERCISE = Exercise(
             answer=nucleus,
             verify=verify,
             alternatives=[token_by_token, with_a_softmax_of_what_is_left],
-            mutants=[
-                Mutant(
-                    "without the last",
-                    "without-last",
-                    "before < p",
-                    "before + likeliest <= p",
-                    "the token by which p is reached is missing: without it the mass is below p",
-                ),
-                Mutant(
-                    "one too many",
-                    "one-too-many",
-                    "kept = before < p",
-                    "kept = torch.cat([before[:, :1], before[:, :-1]], dim=-1) < p",
-                    "there is one token too many: the set before it had the mass p already",
-                ),
-                Mutant(
-                    "not scaled up",
-                    "not-scaled",
-                    " / probabilities.sum(dim=-1, keepdim=True)",
-                    "",
-                    "the rows do not sum to 1: scale up what is left",
-                ),
-                Mutant(
-                    "by rank",
-                    "by-rank",
-                    "kept = torch.zeros_like(kept).scatter(-1, order, kept)",
-                    "kept = kept",
-                    "the first tokens are kept, not the likeliest: after the sort the places are ranks, not ids",
-                ),
-                Mutant(
-                    "gathered",
-                    "gathered",
-                    "torch.zeros_like(kept).scatter(-1, order, kept)",
-                    "kept.gather(-1, order)",
-                    "ranks and ids are exchanged in the wrong direction: `order` says which id has a rank, so that "
-                    "the ranks must be scattered, not gathered",
-                ),
-                Mutant(
-                    "sorted result",
-                    "sorted",
-                    "probabilities = probabilities.masked_fill(~kept, 0.0)",
-                    "probabilities = likeliest.masked_fill(~(before < p), 0.0)",
-                    "the probabilities come in the order of the sort: put each back to its token",
-                ),
-                Mutant(
-                    "the least likely",
-                    "ascending",
-                    "descending=True",
-                    "descending=False",
-                    "the least likely tokens are kept: sort with the largest first",
-                ),
-                Mutant(
-                    "p taken for 1 - p",
-                    "rest",
-                    "before < p",
-                    "before < 1 - p",
-                    "the nucleus has the mass 1 - p here: p is what is kept, not what is cut off",
-                ),
-                Mutant(
-                    "compared one by one",
-                    "one-by-one",
-                    "kept = before < p",
-                    "kept = likeliest >= p * likeliest[:, :1]",
-                    "each token is compared with the likeliest one (that is min-p): add the probabilities up",
-                ),
-                Mutant(
-                    "one order for all",
-                    "one-order",
-                    "scatter(-1, order, kept)",
-                    "scatter(-1, order[:1].expand_as(order), kept)",
-                    "the order of the first row is used for all rows",
-                ),
-                Mutant(
-                    "one nucleus for all",
-                    "one-size",
-                    "kept = before < p",
-                    "kept = (before < p)[:1].expand_as(before)",
-                    "all rows have as many tokens as the first: each row has a nucleus of its own",
-                ),
-                Mutant(
-                    "softmax of probabilities",
-                    "softmax-twice",
-                    "return probabilities / probabilities.sum(dim=-1, keepdim=True)",
-                    "return torch.softmax(probabilities.masked_fill(~kept, -torch.inf), dim=-1)",
-                    "a softmax of probabilities is no scaling: divide by their sum, or take the softmax of the logits",
-                ),
-                Mutant(
-                    "uniform",
-                    "uniform",
-                    "probabilities = probabilities.masked_fill(~kept, 0.0)",
-                    "probabilities = kept.to(logits)",
-                    "all tokens of the nucleus have the same probability: scale theirs, so that the ratios stay",
-                ),
-                Mutant(
-                    "not sorted",
-                    "unsorted",
-                    message="the probabilities are added up in the order of the ids: the likeliest come first",
-                    function=without_a_sort,
-                ),
-                Mutant(
-                    "logits of zero",
-                    "zero",
-                    message="what is cut off has the logit 0, which is a probability like any other: minus infinity "
-                    "forbids",
-                    function=zero_for_infinity,
-                ),
-                Mutant(
-                    "a share of the tokens",
-                    "share-of-tokens",
-                    message="it keeps the share p of the tokens; p is a share of the probability",
-                    function=a_share_of_the_tokens,
-                ),
-                Mutant(
-                    "all that are tied",
-                    "ties",
-                    message="all tokens as likely as the last are in; the smallest set takes of equals the lower ids",
-                    function=all_that_are_tied,
-                ),
-                Mutant(
-                    "nothing cut",
-                    "all",
-                    "before < p",
-                    "before < 2",
-                    "this is the softmax of all logits: nothing is cut off",
-                ),
-                Mutant("in place", "mutates", "torch.softmax(logits, dim=-1)", "torch.softmax(logits.sub_(1), dim=-1)"),
-                Mutant("in double", "dtype", "torch.softmax(logits, dim=-1)", "torch.softmax(logits.double(), dim=-1)"),
-                Mutant(
-                    "over the batch",
-                    "over-batch",
-                    "torch.softmax(logits, dim=-1)",
-                    "torch.softmax(logits, dim=0)",
-                    "the softmax runs over the batch, not over the tokens",
-                ),
-            ],
+            mutants=MUTANTS,
             advice={
                 "nonfinite": "a nucleus is never empty: the likeliest token is in, even if it has more than p alone. "
                 "And minus infinity is for logits; what comes back are probabilities"

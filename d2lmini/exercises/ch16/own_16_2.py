@@ -138,7 +138,7 @@ def what_is_left(faults):
         message = FAULTS[faults[0]]
     else:
         message = f"{'all three' if len(faults) == 3 else 'two of the three'} faults are still there"
-    return Mutant(" and ".join(faults), "-and-".join(faults), message=message, function=faulty(*faults))
+    return Mutant("-and-".join(faults), faulty(*faults), message)
 
 
 class _Model:
@@ -275,6 +275,51 @@ def verify_copies(t, answer):
         t.same(got, torch.tensor(want).double(), f"the curve for {n} copies of {L} tokens", dtype=torch.float32)
 
 
+MUTANTS_A = [
+    *(what_is_left(faults) for count in (1, 2, 3) for faults in combinations(FAULTS, count)),
+    Mutant("one-early", ("positions[P + t : P + t + 1]", "positions[P + t - 1 : P + t]"), "the first written token "
+        "stands where the last of the prompt stood: it stands at position P"),
+    Mutant("one-late", one_place_late, "the first written token stands one place too late: it stands at position P"),
+    Mutant("twice", last_token_twice, "the last token of the prompt goes in twice: the pass over the prompt tells what "
+        "follows it already"),
+    Mutant("all-again", whole_text_into_the_cache, "the whole text goes in again although the cache has most of it: "
+        "with a cache the new token alone, or the whole text with an empty cache"),
+    Mutant("first-lost", the_first_is_lost, "the first written token is missing: the logits after the prompt give it"),
+    Mutant("anew", ("positions[P + t : P + t + 1]", "positions[t : t + 1]"), "positions start at 0 again after the "
+        "prompt: they go on from P"),
+    # with the prompt
+    Mutant("shape", ("return torch.cat(chosen, dim=1)", "return torch.cat([prompt, *chosen], dim=1)")),
+    Mutant("least", (".argmax(dim=-1", ".argmin(dim=-1"), "these are the least likely tokens: take the largest logit"),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("unshifted", ("torch.cat([torch.zeros_like(text[:1]), text[:-1]])", "text.clone()"), "the logits at a token "
+        "predict the one *after* it: move the inputs one place to the right"),
+    Mutant("alone", each_alone, "each copy is asked without those before it, so that all are the same"),
+    Mutant("sum", (".mean(dim=1)", ".sum(dim=1)"), "these are sums over the tokens, not means"),
+    Mutant("no-log", ("torch.log_softmax(", "torch.softmax("), "these are means of probabilities: take "
+        "log-probabilities, whose sum belongs to the product"),
+    Mutant("sign", ("return found", "return -found"), "the sign is turned: log-probabilities are below zero"),
+    Mutant("strided", ("found.unflatten(0, (n, -1)).mean(dim=1)", "found.unflatten(0, (-1, n)).mean(dim=0)"),
+        "the means run over every n-th token: those of a copy stand side by side"),
+    Mutant("interleaved", ("sentence.repeat(n)", "sentence.repeat_interleave(n)"), "each *token* is repeated, not the "
+        "sentence: `repeat`, not `repeat_interleave`"),
+    Mutant("cumulative", mean_of_all_so_far, "this is the mean over all copies so far, not of each copy"),
+    Mutant("over-places", ("dim=-1)  # (n * L, V)", "dim=0)  # (n * L, V)"), "the softmax runs over the places, not "
+        "over the vocabulary"),
+    Mutant("raw", ("torch.log_softmax(model(inputs[None])[0], dim=-1)", "model(inputs[None])[0]"),
+        "these are means of logits: they are no log-probabilities yet"),
+    Mutant("exp", ("return found.unflatten(0, (n, -1)).mean(dim=1)",
+        "return found.unflatten(0, (n, -1)).mean(dim=1).exp()"), "these are exponentials of the means: the mean "
+        "log-probabilities themselves are asked for"),
+    Mutant("start-each", the_start_before_each, "a 0 stands before each copy: only the text begins with one"),
+    Mutant("no-start", the_first_left_out, "the first token of the first copy is left out: the 0 before it predicts "
+        "it"),
+    Mutant("one-more", without_the_start, "there is a copy too much before each: the first comes right after the token "
+        "0"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-16.2",
     doc=__doc__,
@@ -293,62 +338,7 @@ EXERCISE = Exercise(
             answer=generate,
             verify=verify,
             alternatives=[without_a_cache, token_by_token],
-            mutants=[
-                *(what_is_left(faults) for count in (1, 2, 3) for faults in combinations(FAULTS, count)),
-                Mutant(
-                    "one place early",
-                    "one-early",
-                    "positions[P + t : P + t + 1]",
-                    "positions[P + t - 1 : P + t]",
-                    "the first written token stands where the last of the prompt stood: it stands at position P",
-                ),
-                Mutant(
-                    "one place late",
-                    "one-late",
-                    message="the first written token stands one place too late: it stands at position P",
-                    function=one_place_late,
-                ),
-                Mutant(
-                    "the last of the prompt twice",
-                    "twice",
-                    message="the last token of the prompt goes in twice: the pass over the prompt tells what follows "
-                    "it already",
-                    function=last_token_twice,
-                ),
-                Mutant(
-                    "all of it into the cache",
-                    "all-again",
-                    message="the whole text goes in again although the cache has most of it: with a cache the new "
-                    "token alone, or the whole text with an empty cache",
-                    function=whole_text_into_the_cache,
-                ),
-                Mutant(
-                    "the first is lost",
-                    "first-lost",
-                    message="the first written token is missing: the logits after the prompt give it",
-                    function=the_first_is_lost,
-                ),
-                Mutant(
-                    "counted anew",
-                    "anew",
-                    "positions[P + t : P + t + 1]",
-                    "positions[t : t + 1]",
-                    "positions start at 0 again after the prompt: they go on from P",
-                ),
-                Mutant(
-                    "with the prompt",
-                    "shape",
-                    "return torch.cat(chosen, dim=1)",
-                    "return torch.cat([prompt, *chosen], dim=1)",
-                ),
-                Mutant(
-                    "the least likely",
-                    "least",
-                    ".argmax(dim=-1",
-                    ".argmin(dim=-1",
-                    "these are the least likely tokens: take the largest logit",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 With the grown cache thrown away the model forgets what it wrote, all but the last token: whenever a token comes again,
 what follows comes again as well. With a position that stands still, it cannot tell how far it has got. Both faults run
@@ -371,95 +361,7 @@ a cache, and it takes a line: that is how the cache of this package is tested.
             answer=copies,
             verify=verify_copies,
             alternatives=[with_cross_entropy, copy_by_copy],
-            mutants=[
-                Mutant(
-                    "not moved",
-                    "unshifted",
-                    "torch.cat([torch.zeros_like(text[:1]), text[:-1]])",
-                    "text.clone()",
-                    "the logits at a token predict the one *after* it: move the inputs one place to the right",
-                ),
-                Mutant(
-                    "each copy alone",
-                    "alone",
-                    message="each copy is asked without those before it, so that all are the same",
-                    function=each_alone,
-                ),
-                Mutant("summed", "sum", ".mean(dim=1)", ".sum(dim=1)", "these are sums over the tokens, not means"),
-                Mutant(
-                    "probabilities",
-                    "no-log",
-                    "torch.log_softmax(",
-                    "torch.softmax(",
-                    "these are means of probabilities: take log-probabilities, whose sum belongs to the product",
-                ),
-                Mutant(
-                    "loss",
-                    "sign",
-                    "return found",
-                    "return -found",
-                    "the sign is turned: log-probabilities are below zero",
-                ),
-                Mutant(
-                    "strided",
-                    "strided",
-                    "found.unflatten(0, (n, -1)).mean(dim=1)",
-                    "found.unflatten(0, (-1, n)).mean(dim=0)",
-                    "the means run over every n-th token: those of a copy stand side by side",
-                ),
-                Mutant(
-                    "each token n times",
-                    "interleaved",
-                    "sentence.repeat(n)",
-                    "sentence.repeat_interleave(n)",
-                    "each *token* is repeated, not the sentence: `repeat`, not `repeat_interleave`",
-                ),
-                Mutant(
-                    "all so far",
-                    "cumulative",
-                    message="this is the mean over all copies so far, not of each copy",
-                    function=mean_of_all_so_far,
-                ),
-                Mutant(
-                    "over the places",
-                    "over-places",
-                    "dim=-1)  # (n * L, V)",
-                    "dim=0)  # (n * L, V)",
-                    "the softmax runs over the places, not over the vocabulary",
-                ),
-                Mutant(
-                    "raw logits",
-                    "raw",
-                    "torch.log_softmax(model(inputs[None])[0], dim=-1)",
-                    "model(inputs[None])[0]",
-                    "these are means of logits: they are no log-probabilities yet",
-                ),
-                Mutant(
-                    "exponentials",
-                    "exp",
-                    "return found.unflatten(0, (n, -1)).mean(dim=1)",
-                    "return found.unflatten(0, (n, -1)).mean(dim=1).exp()",
-                    "these are exponentials of the means: the mean log-probabilities themselves are asked for",
-                ),
-                Mutant(
-                    "the start before each",
-                    "start-each",
-                    message="a 0 stands before each copy: only the text begins with one",
-                    function=the_start_before_each,
-                ),
-                Mutant(
-                    "the first left out",
-                    "no-start",
-                    message="the first token of the first copy is left out: the 0 before it predicts it",
-                    function=the_first_left_out,
-                ),
-                Mutant(
-                    "one copy more before",
-                    "one-more",
-                    message="there is a copy too much before each: the first comes right after the token 0",
-                    function=without_the_start,
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 Try it with the model of chapter 15 and with sentences of your own, nonsense among them. Look where the curve starts,
 how fast it rises, and whether it comes down again.

@@ -222,6 +222,70 @@ def verify_write(t, answer):
         t.same(got, want, f"the texts for {B} rows of {max_len} numbers")
 
 
+MUTANTS_A = [
+    Mutant("ends-anywhere", ("ends = depth == 0", "ends = depth >= 0"), "a text may end while parentheses are open"),
+    Mutant("closes-anywhere", ("closes = depth > 0", "closes = depth >= 0"), "a parenthesis may be closed where none "
+        "is open"),
+    Mutant("opens-always", ("opens = after >= depth + 2", "opens = after >= 0"), "`(` is allowed without room for the "
+        "`)` and the end that it makes necessary"),
+    Mutant("opens-early", ("opens = after >= depth + 2", "opens = after >= depth + 1"), "`(` is allowed with room for "
+        "all that must be closed then, but not for the end"),
+    Mutant("opens-late", ("opens = after >= depth + 2", "opens = after > depth + 2"), "`(` is forbidden where there is "
+        "just room enough: everything closed, then the end"),
+    Mutant("letter-always", ("letter = after >= depth + 1", "letter = after >= 0"), "a letter is allowed where the "
+        "room is needed to close what is open and to end"),
+    Mutant("letter-late", ("letter = after >= depth + 1", "letter = after > depth + 1"), "a letter is forbidden where "
+        "there is just room enough"),
+    Mutant("no-room", parentheses_alone, "only the open parentheses decide: `(` and letters also need room for all "
+        "that must come after them"),
+    Mutant("exchanged", exchanged, "the rules of `(` and `)` are exchanged: token 0 is `(`, token 1 is `)`"),
+    Mutant("one-row", first_row_for_all, "the rule of the first row is used for all rows"),
+    Mutant("left-off", ("after = left - 1", "after = left"), "the token that is drawn now takes room as well: one less "
+        "is left after it"),
+    Mutant("not-scaled", ("torch.softmax(logits.masked_fill(~allowed, -torch.inf), dim=-1)",
+        "torch.softmax(logits, dim=-1).masked_fill(~allowed, 0.0)"), "the rows do not sum to 1: the allowed tokens "
+        "share what the others had"),
+    Mutant("even", ("torch.softmax(logits.masked_fill(~allowed, -torch.inf), dim=-1)",
+        "allowed.to(logits) / allowed.sum(dim=-1, keepdim=True)"), "all allowed tokens are equally likely: keep the "
+        "ratios that the model gives them"),
+    Mutant("zero", ("-torch.inf", "0.0"), "forbidden tokens get the logit 0, which is a probability like any other: "
+        "minus infinity forbids"),
+    Mutant("nonfinite", softmax_first),
+    Mutant("finite", ("logits.masked_fill(~allowed, -torch.inf)", "logits - 100 * (~allowed).to(logits)"),
+        "what is taken from forbidden logits is too little where they are large: minus infinity forbids"),
+    Mutant("mutates", ("logits.masked_fill(", "logits.masked_fill_(")),  # in place
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("no-end", ("drawn = torch.where(ended, 3, drawn)", "drawn = drawn"), "a text goes on after its end: fill it "
+        "up with 3"),
+    Mutant("filled", ("drawn = torch.where(ended, 3, drawn)", "drawn = torch.where(ended, 0, drawn)"),
+        "after its end a text is filled up with 0: with 3, the token that ended it"),
+    Mutant("each-alone", number_against_each, "the number is compared with each probability by itself: add them up on "
+        "the way"),
+    Mutant("depth-grows", (" - (drawn == 1).long()", ""), "the depth never falls: `)` closes one"),
+    Mutant("depth-forgotten", ("depth = depth + (drawn == 0)", "depth = (drawn == 0)"), "the depth is that of the last "
+        "token alone: add it up"),
+    Mutant("left-constant", ("max_len - t)", "max_len)"), "the room does not shrink as the text grows, so that some "
+        "texts are not finished in it"),
+    Mutant("left-off", ("max_len - t)", "max_len - t - (t + 1 < max_len))"), "the room is counted without the token "
+        "that comes next"),
+    Mutant("one-number", ("numbers[:, t : t + 1]", "numbers[:, :1]"), "every step uses the first random number: each "
+        "has its own"),
+    Mutant("greedy", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = probabilities.argmax(dim=-1)"),
+        "the likeliest token is taken, not the one that the number says"),
+    Mutant("early", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = (passed[:, :3].sum(dim=-1) - 1).clamp(min=0)"),
+        "the token before is taken: the probability of the drawn one itself must carry the sum above the number"),
+    Mutant("last-only", ("model(tokens), depth", "model(tokens[:, -1:]), depth"), "the model sees the last token only: "
+        "give it all tokens so far"),
+    Mutant("no-grammar", ("distribution(model(tokens), depth, left)", "torch.softmax(model(tokens), dim=-1)"),
+        "these are draws from the model itself: the texts are not balanced"),
+    # stops at the first end
+    Mutant("shape", ("tokens = torch.cat([tokens, drawn[:, None]], dim=1)",
+        "tokens = torch.cat([tokens, drawn[:, None]], dim=1)\n        if ended.any():\n            break")),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-16.3",
     doc=__doc__,
@@ -239,113 +303,7 @@ EXERCISE = Exercise(
             answer=grammatical,
             verify=verify,
             alternatives=[by_the_room_needed, row_by_row],
-            mutants=[
-                Mutant(
-                    "ends anywhere",
-                    "ends-anywhere",
-                    "ends = depth == 0",
-                    "ends = depth >= 0",
-                    "a text may end while parentheses are open",
-                ),
-                Mutant(
-                    "closes anywhere",
-                    "closes-anywhere",
-                    "closes = depth > 0",
-                    "closes = depth >= 0",
-                    "a parenthesis may be closed where none is open",
-                ),
-                Mutant(
-                    "opens without end",
-                    "opens-always",
-                    "opens = after >= depth + 2",
-                    "opens = after >= 0",
-                    "`(` is allowed without room for the `)` and the end that it makes necessary",
-                ),
-                Mutant(
-                    "opens without the end",
-                    "opens-early",
-                    "opens = after >= depth + 2",
-                    "opens = after >= depth + 1",
-                    "`(` is allowed with room for all that must be closed then, but not for the end",
-                ),
-                Mutant(
-                    "opens too late",
-                    "opens-late",
-                    "opens = after >= depth + 2",
-                    "opens = after > depth + 2",
-                    "`(` is forbidden where there is just room enough: everything closed, then the end",
-                ),
-                Mutant(
-                    "letters without end",
-                    "letter-always",
-                    "letter = after >= depth + 1",
-                    "letter = after >= 0",
-                    "a letter is allowed where the room is needed to close what is open and to end",
-                ),
-                Mutant(
-                    "letters too late",
-                    "letter-late",
-                    "letter = after >= depth + 1",
-                    "letter = after > depth + 1",
-                    "a letter is forbidden where there is just room enough",
-                ),
-                Mutant(
-                    "parentheses alone",
-                    "no-room",
-                    message="only the open parentheses decide: `(` and letters also need room for all that must "
-                    "come after them",
-                    function=parentheses_alone,
-                ),
-                Mutant(
-                    "exchanged",
-                    "exchanged",
-                    message="the rules of `(` and `)` are exchanged: token 0 is `(`, token 1 is `)`",
-                    function=exchanged,
-                ),
-                Mutant(
-                    "one rule for all rows",
-                    "one-row",
-                    message="the rule of the first row is used for all rows",
-                    function=first_row_for_all,
-                ),
-                Mutant(
-                    "the next one not counted",
-                    "left-off",
-                    "after = left - 1",
-                    "after = left",
-                    "the token that is drawn now takes room as well: one less is left after it",
-                ),
-                Mutant(
-                    "not scaled up",
-                    "not-scaled",
-                    "torch.softmax(logits.masked_fill(~allowed, -torch.inf), dim=-1)",
-                    "torch.softmax(logits, dim=-1).masked_fill(~allowed, 0.0)",
-                    "the rows do not sum to 1: the allowed tokens share what the others had",
-                ),
-                Mutant(
-                    "evenly",
-                    "even",
-                    "torch.softmax(logits.masked_fill(~allowed, -torch.inf), dim=-1)",
-                    "allowed.to(logits) / allowed.sum(dim=-1, keepdim=True)",
-                    "all allowed tokens are equally likely: keep the ratios that the model gives them",
-                ),
-                Mutant(
-                    "logits of zero",
-                    "zero",
-                    "-torch.inf",
-                    "0.0",
-                    "forbidden tokens get the logit 0, which is a probability like any other: minus infinity forbids",
-                ),
-                Mutant("softmax first", "nonfinite", function=softmax_first),
-                Mutant(
-                    "a small number",
-                    "finite",
-                    "logits.masked_fill(~allowed, -torch.inf)",
-                    "logits - 100 * (~allowed).to(logits)",
-                    "what is taken from forbidden logits is too little where they are large: minus infinity forbids",
-                ),
-                Mutant("in place", "mutates", "logits.masked_fill(", "logits.masked_fill_("),
-            ],
+            mutants=MUTANTS_A,
             advice={
                 "nonfinite": "minus infinity is for logits; what comes back are probabilities. Mask the logits, then "
                 "take the softmax: the other way round the allowed ones may have rounded to 0 before they are scaled up"
@@ -371,98 +329,7 @@ computed once for each state: numbers, dates, JSON.
             answer=write,
             verify=verify_write,
             alternatives=[text_by_text],
-            mutants=[
-                Mutant(
-                    "goes on after the end",
-                    "no-end",
-                    "drawn = torch.where(ended, 3, drawn)",
-                    "drawn = drawn",
-                    "a text goes on after its end: fill it up with 3",
-                ),
-                Mutant(
-                    "filled with another token",
-                    "filled",
-                    "drawn = torch.where(ended, 3, drawn)",
-                    "drawn = torch.where(ended, 0, drawn)",
-                    "after its end a text is filled up with 0: with 3, the token that ended it",
-                ),
-                Mutant(
-                    "each by itself",
-                    "each-alone",
-                    message="the number is compared with each probability by itself: add them up on the way",
-                    function=number_against_each,
-                ),
-                Mutant(
-                    "closing not counted",
-                    "depth-grows",
-                    " - (drawn == 1).long()",
-                    "",
-                    "the depth never falls: `)` closes one",
-                ),
-                Mutant(
-                    "depth forgotten",
-                    "depth-forgotten",
-                    "depth = depth + (drawn == 0)",
-                    "depth = (drawn == 0)",
-                    "the depth is that of the last token alone: add it up",
-                ),
-                Mutant(
-                    "room stands still",
-                    "left-constant",
-                    "max_len - t)",
-                    "max_len)",
-                    "the room does not shrink as the text grows, so that some texts are not finished in it",
-                ),
-                Mutant(
-                    "one too little room",
-                    "left-off",
-                    "max_len - t)",
-                    "max_len - t - (t + 1 < max_len))",
-                    "the room is counted without the token that comes next",
-                ),
-                Mutant(
-                    "one number for all steps",
-                    "one-number",
-                    "numbers[:, t : t + 1]",
-                    "numbers[:, :1]",
-                    "every step uses the first random number: each has its own",
-                ),
-                Mutant(
-                    "greedy",
-                    "greedy",
-                    "drawn = passed[:, :3].sum(dim=-1)",
-                    "drawn = probabilities.argmax(dim=-1)",
-                    "the likeliest token is taken, not the one that the number says",
-                ),
-                Mutant(
-                    "one token early",
-                    "early",
-                    "drawn = passed[:, :3].sum(dim=-1)",
-                    "drawn = (passed[:, :3].sum(dim=-1) - 1).clamp(min=0)",
-                    "the token before is taken: the probability of the drawn one itself must carry the sum above the "
-                    "number",
-                ),
-                Mutant(
-                    "last token only",
-                    "last-only",
-                    "model(tokens), depth",
-                    "model(tokens[:, -1:]), depth",
-                    "the model sees the last token only: give it all tokens so far",
-                ),
-                Mutant(
-                    "the grammar ignored",
-                    "no-grammar",
-                    "distribution(model(tokens), depth, left)",
-                    "torch.softmax(model(tokens), dim=-1)",
-                    "these are draws from the model itself: the texts are not balanced",
-                ),
-                Mutant(
-                    "stops at the first end",
-                    "shape",
-                    "tokens = torch.cat([tokens, drawn[:, None]], dim=1)",
-                    "tokens = torch.cat([tokens, drawn[:, None]], dim=1)\n        if ended.any():\n            break",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 That is all that "constrained" or "structured" output of a language model is: an automaton runs along with the text and
 says at each step what may come. It needs nothing from the model but its logits.

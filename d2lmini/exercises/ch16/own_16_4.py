@@ -120,6 +120,21 @@ def verify(t, answer):
         t.that(wide > 0.999 * best, "too-deep", message)
 
 
+MUTANTS = [
+    Mutant("rows", (" / table.sum(dim=1, keepdim=True)", "")),  # rows not scaled
+    Mutant("rows", ("table.sum(dim=1, keepdim=True)", "table.sum(dim=0).clamp(min=1e-9)")),  # columns scaled
+    Mutant("negative", in_logarithms),
+    Mutant("no-trap", ("= 1.2", "= 0.8")),  # the prize is likeliest
+    Mutant("no-trap", for_greedy_alone),
+    Mutant("ratio", ("n = math.ceil(2 * ratio)", "n = 1 + int(ratio) // 2")),  # too little spread
+    Mutant("too-deep", one_bait_too_many),
+    Mutant("nonfinite", ("table[1, 1] = 1.0", "table[1, 1] = 0.0")),  # no row for the end
+    Mutant("no-trap", ("table[baits, spread] = 1.0", "table[baits, 1] = 1.0")),  # baits end, too
+    Mutant("dtype", ("torch.zeros(V, V)", "torch.zeros(V, V, dtype=torch.float64)")),  # in double
+    Mutant("shape", ("return table / table.sum(dim=1, keepdim=True)", "return table.flatten()")),  # a flat list
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-16.4",
     doc=__doc__,
@@ -138,21 +153,7 @@ EXERCISE = Exercise(
             answer=trap,
             verify=verify,
             alternatives=[with_steps_that_cost],
-            mutants=[
-                Mutant("rows not scaled", "rows", " / table.sum(dim=1, keepdim=True)", ""),
-                Mutant("columns scaled", "rows", "table.sum(dim=1, keepdim=True)", "table.sum(dim=0).clamp(min=1e-9)"),
-                Mutant("logarithms", "negative", function=in_logarithms),
-                Mutant("the prize is likeliest", "no-trap", "= 1.2", "= 0.8"),
-                Mutant("a bait for greedy search alone", "no-trap", function=for_greedy_alone),
-                Mutant("too little spread", "ratio", "n = math.ceil(2 * ratio)", "n = 1 + int(ratio) // 2"),
-                Mutant("one bait too many", "too-deep", function=one_bait_too_many),
-                Mutant("no row for the end", "nonfinite", "table[1, 1] = 1.0", "table[1, 1] = 0.0"),
-                Mutant("baits end, too", "no-trap", "table[baits, spread] = 1.0", "table[baits, 1] = 1.0"),
-                Mutant("in double", "dtype", "torch.zeros(V, V)", "torch.zeros(V, V, dtype=torch.float64)"),
-                Mutant(
-                    "a flat list", "shape", "return table / table.sum(dim=1, keepdim=True)", "return table.flatten()"
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 The first step decides, and it looks at first tokens alone: the prize is at place K + 1 and is gone for good. Since the
 baits spread what they have over $n$ tokens, the ratio is about $n$, as large as you like. So no finite beam is safe on

@@ -324,6 +324,62 @@ def verify_interval(t, answer):
         t.same(t.call(answer, sizes, losses, floor, draws, level), want, f"the interval {name}", tolerance=(1e-5, 1e-7))
 
 
+MUTANTS_A = [
+    Mutant("no-floor", straight_line, "this is a straight line in logarithms, with E = 0: then b comes out too small"),
+    Mutant("best-run", best_loss_is_the_floor, "the least loss is taken for E: no run reaches the floor, and E must be "
+        "fitted"),
+    Mutant("straightest", straightest_line, "E is chosen so that log(L - E) is straightest. Runs near the floor then "
+        "decide, whose log(L - E) is the least certain: compare log L with log(E + a x^-b)"),
+    Mutant("not-logarithms", differences_of_losses, "this is the least sum of squared differences of the losses: of "
+        "their logarithms it should be"),
+    Mutant("three-runs", from_the_ends, "the law goes through the first, the middle and the last run: all of them "
+        "count"),
+    Mutant("not-arrived", a_few_steps, "the search stops before it has arrived: gradient descent creeps along this "
+        "valley"),
+    Mutant("sign", ("a * torch.exp(b * middle), b])", "a * torch.exp(b * middle), -b])"), "b has the wrong sign: the "
+        "law has x^-b"),
+    Mutant("centred", ("a * torch.exp(b * middle)", "a"), "a is the factor for sizes that were divided by their mean: "
+        "undo that"),
+    Mutant("log-a", ("a * torch.exp(b * middle)", "a.log() + b * middle"), "this is log a"),
+    Mutant("base", ("a * torch.exp(b * middle), b])", "a * torch.exp(b * middle), b * math.log(10)])"),
+        "b belongs to a logarithm of base ten on one axis and of base e on the other"),
+    Mutant("order", ("torch.stack([E, a * torch.exp(b * middle), b])",
+        "torch.stack([b, a * torch.exp(b * middle), E])"), "E and b are exchanged"),
+    Mutant("dtype", ("b * middle), b])", "b * middle), b]).float()")),  # in single
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("torn", torn_apart, "losses are drawn and sizes are not, so that a loss stands at another run's size: draw "
+        "*runs*, and the two stay together"),
+    Mutant("floor", ("(losses - floor)", "losses"), "the floor is not subtracted: log L is no straight line"),
+    Mutant("sign", ("-(x * y)", "(x * y)"), "these are slopes: b is minus the slope"),
+    Mutant("one-sided", ("[(1 - level) / 2, (1 + level) / 2]", "[1 - level, level]"), "what is outside is cut off "
+        "twice: half of it stands on either side"),
+    Mutant("range", ("[(1 - level) / 2, (1 + level) / 2]", "[0.0, 1.0]"), "these are the least and the largest "
+        "exponent: they go apart with each draw"),
+    Mutant("normal", normal, "this is mean and standard deviation, as if exponents were normal: take quantiles"),
+    Mutant("of-the-mean", of_the_mean, "this is an interval for the *mean* of the exponents, which any number of draws "
+        "makes narrow: the runs are as few as before. Their own spread is the answer"),
+    Mutant("basic", turned_at_the_fit, "this is the basic bootstrap, quantiles turned at the fit: the quantiles "
+        "themselves are asked for"),
+    Mutant("once", each_run_once, "a run that was drawn twice counts once: that is no sample with replacement"),
+    Mutant("residuals", of_residuals, "residuals are drawn and put on the line again, at the same sizes. That is a "
+        "bootstrap, too, which trusts the line and that all runs err alike: here whole runs are drawn"),
+    Mutant("divisors", mixed_divisors, "the covariance is divided by n and the variance by n - 1 (`torch.var`): take "
+        "one of them for both"),
+    Mutant("not-interpolated", not_interpolated, "these are single exponents of the sorted list: between two of them, "
+        "interpolate (`torch.quantile`)"),
+    Mutant("zero", zero_for_no_slope, "samples without a slope count as b = 0: leave them out"),
+    Mutant("origin", ("    x = x - x.mean(dim=1, keepdim=True)\n", ""), "the lines have no intercept: subtract the "
+        "mean of log x in each sample"),
+    Mutant("one-mean", ("x.mean(dim=1, keepdim=True)", "sizes.log().mean()"), "log x is centred by the mean of the "
+        "runs: each sample has a mean of its own"),
+    Mutant("nonfinite", ("exponents[spread > 1e-12]", "exponents[spread >= 0]")),  # no slope left in
+    Mutant("turned", ("(1 - level) / 2, (1 + level) / 2", "(1 + level) / 2, (1 - level) / 2"),
+        "the two ends are exchanged"),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-17.1",
     doc=__doc__,
@@ -356,82 +412,7 @@ EXERCISE = Exercise(
                 "nonfinite": "a x^-b needs a large a where sizes are large: work with log a, and centre log x. And a "
                 "floor above a loss has no logarithm.",
             },
-            mutants=[
-                Mutant(
-                    "without a floor",
-                    "no-floor",
-                    function=straight_line,
-                    message="this is a straight line in logarithms, with E = 0: then b comes out too small",
-                ),
-                Mutant(
-                    "best run as the floor",
-                    "best-run",
-                    function=best_loss_is_the_floor,
-                    message="the least loss is taken for E: no run reaches the floor, and E must be fitted",
-                ),
-                Mutant(
-                    "straightest line",
-                    "straightest",
-                    function=straightest_line,
-                    message="E is chosen so that log(L - E) is straightest. Runs near the floor then decide, whose "
-                    "log(L - E) is the least certain: compare log L with log(E + a x^-b)",
-                ),
-                Mutant(
-                    "differences of losses",
-                    "not-logarithms",
-                    function=differences_of_losses,
-                    message="this is the least sum of squared differences of the losses: of their logarithms it should "
-                    "be",
-                ),
-                Mutant(
-                    "three runs",
-                    "three-runs",
-                    function=from_the_ends,
-                    message="the law goes through the first, the middle and the last run: all of them count",
-                ),
-                Mutant(
-                    "not arrived",
-                    "not-arrived",
-                    function=a_few_steps,
-                    message="the search stops before it has arrived: gradient descent creeps along this valley",
-                ),
-                Mutant(
-                    "exponent negative",
-                    "sign",
-                    "a * torch.exp(b * middle), b])",
-                    "a * torch.exp(b * middle), -b])",
-                    "b has the wrong sign: the law has x^-b",
-                ),
-                Mutant(
-                    "centre not undone",
-                    "centred",
-                    "a * torch.exp(b * middle)",
-                    "a",
-                    "a is the factor for sizes that were divided by their mean: undo that",
-                ),
-                Mutant(
-                    "logarithm of a",
-                    "log-a",
-                    "a * torch.exp(b * middle)",
-                    "a.log() + b * middle",
-                    "this is log a",
-                ),
-                Mutant(
-                    "logarithms of base ten",
-                    "base",
-                    "a * torch.exp(b * middle), b])",
-                    "a * torch.exp(b * middle), b * math.log(10)])",
-                    "b belongs to a logarithm of base ten on one axis and of base e on the other",
-                ),
-                Mutant(
-                    "in order b, a, E",
-                    "order",
-                    "torch.stack([E, a * torch.exp(b * middle), b])",
-                    "torch.stack([b, a * torch.exp(b * middle), E])",
-                    "E and b are exchanged",
-                ),
-                Mutant("in single", "dtype", "b * middle), b])", "b * middle), b]).float()"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 A floor and an exponent trade off: a higher floor makes what is left steeper. Without it (Kaplan et al. 2020) the slope
 in logarithms is that of $E + a x^{-b}$ and not of $a x^{-b}$, the smaller the nearer to the floor; that is one of the
@@ -459,112 +440,7 @@ search had stopped early).
             alternatives=[draw_by_draw, by_counts],
             min_checks=6,
             advice={"nonfinite": "A sample that has one size alone has no slope: leave it out."},
-            mutants=[
-                Mutant(
-                    "pairs torn apart",
-                    "torn",
-                    function=torn_apart,
-                    message="losses are drawn and sizes are not, so that a loss stands at another run's size: draw "
-                    "*runs*, and the two stay together",
-                ),
-                Mutant(
-                    "floor left in",
-                    "floor",
-                    "(losses - floor)",
-                    "losses",
-                    "the floor is not subtracted: log L is no straight line",
-                ),
-                Mutant("slope", "sign", "-(x * y)", "(x * y)", "these are slopes: b is minus the slope"),
-                Mutant(
-                    "one-sided",
-                    "one-sided",
-                    "[(1 - level) / 2, (1 + level) / 2]",
-                    "[1 - level, level]",
-                    "what is outside is cut off twice: half of it stands on either side",
-                ),
-                Mutant(
-                    "from least to largest",
-                    "range",
-                    "[(1 - level) / 2, (1 + level) / 2]",
-                    "[0.0, 1.0]",
-                    "these are the least and the largest exponent: they go apart with each draw",
-                ),
-                Mutant(
-                    "normal",
-                    "normal",
-                    function=normal,
-                    message="this is mean and standard deviation, as if exponents were normal: take quantiles",
-                ),
-                Mutant(
-                    "of the mean",
-                    "of-the-mean",
-                    function=of_the_mean,
-                    message="this is an interval for the *mean* of the exponents, which any number of draws makes "
-                    "narrow: the runs are as few as before. Their own spread is the answer",
-                ),
-                Mutant(
-                    "turned at the fit",
-                    "basic",
-                    function=turned_at_the_fit,
-                    message="this is the basic bootstrap, quantiles turned at the fit: the quantiles themselves are "
-                    "asked for",
-                ),
-                Mutant(
-                    "each run once",
-                    "once",
-                    function=each_run_once,
-                    message="a run that was drawn twice counts once: that is no sample with replacement",
-                ),
-                Mutant(
-                    "residuals drawn",
-                    "residuals",
-                    function=of_residuals,
-                    message="residuals are drawn and put on the line again, at the same sizes. That is a bootstrap, "
-                    "too, which trusts the line and that all runs err alike: here whole runs are drawn",
-                ),
-                Mutant(
-                    "n and n - 1",
-                    "divisors",
-                    function=mixed_divisors,
-                    message="the covariance is divided by n and the variance by n - 1 (`torch.var`): take one of them "
-                    "for both",
-                ),
-                Mutant(
-                    "not interpolated",
-                    "not-interpolated",
-                    function=not_interpolated,
-                    message="these are single exponents of the sorted list: between two of them, interpolate "
-                    "(`torch.quantile`)",
-                ),
-                Mutant(
-                    "zero for no slope",
-                    "zero",
-                    function=zero_for_no_slope,
-                    message="samples without a slope count as b = 0: leave them out",
-                ),
-                Mutant(
-                    "through the origin",
-                    "origin",
-                    "    x = x - x.mean(dim=1, keepdim=True)\n",
-                    "",
-                    "the lines have no intercept: subtract the mean of log x in each sample",
-                ),
-                Mutant(
-                    "one mean for all",
-                    "one-mean",
-                    "x.mean(dim=1, keepdim=True)",
-                    "sizes.log().mean()",
-                    "log x is centred by the mean of the runs: each sample has a mean of its own",
-                ),
-                Mutant("no slope left in", "nonfinite", "exponents[spread > 1e-12]", "exponents[spread >= 0]"),
-                Mutant(
-                    "turned",
-                    "turned",
-                    "(1 - level) / 2, (1 + level) / 2",
-                    "(1 + level) / 2, (1 - level) / 2",
-                    "the two ends are exchanged",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 The runs are a sample of the runs that one might have made; drawing from them imitates making them anew (Efron 1979).
 Where the exponents are skewed, as here, quantiles follow.

@@ -203,6 +203,71 @@ def _number(t, x, name):
     return float(x)
 
 
+MUTANTS_A = [
+    Mutant("tied", ("embedding + matrices + norms + last", "embedding + matrices + norms"), "the last layer's matrix "
+        "is missing: it is not the embedding's here"),
+    Mutant("no-embeddings", ("embedding + matrices + norms + last", "matrices + norms"), "embedding and last layer are "
+        "missing: Kaplan et al. count so, but *all* parameters are asked for"),
+    Mutant("no-norms", ("embedding + matrices + norms + last", "embedding + matrices + last"),
+        "the factors of the norms are missing"),
+    Mutant("last-norm", ("(2 * num_blks + 1) * h", "2 * num_blks * h"), "one norm is missing, that after the last "
+        "block"),
+    Mutant("positions", ("embedding + matrices + norms + last", "embedding + matrices + norms + last + context * h"),
+        "positions are counted as parameters: here they turn queries and keys, and have none"),
+    Mutant("layer-norms", ("(2 * num_blks + 1) * h", "2 * (2 * num_blks + 1) * h"), "the norms are counted with a "
+        "bias: an RMS norm has a factor for each feature alone"),
+    Mutant("no-gate", ("3 * h * f", "2 * h * f"), "the feed-forward network has three matrices: the gate's is missing"),
+    Mutant("4h", ("3 * h * f", "3 * h * 4 * h"), "the hidden layer is taken to be 4 h: it is f"),
+    Mutant("per-token", ("tokens / N", "N / tokens"), "these are parameters per token: D / N"),
+    Mutant("rounded", ("tokens / N", "tokens // N"), "tokens per parameter are rounded down: they are no whole number"),
+    Mutant("norms-multiplied", ("products = matrices + last ", "products = matrices + last + norms "),
+        "the factors of the norms are counted as a matrix product"),
+    Mutant("6ND", ("tokens * (forward + backward)", "6 * N * tokens"), "this is the rule of thumb, 6 N D: the "
+        "embedding multiplies nothing, and attention's scores are missing in it"),
+    Mutant("no-attention", ("(products + attention)", "products"), "attention's own products are missing: queries with "
+        "keys, and weights with values"),
+    Mutant("scores-alone", ("(context * h + context * h)", "context * h"), "of attention's two products one is "
+        "missing: queries with keys, *and* weights with values"),
+    Mutant("causal", ("num_blks * (context * h + context * h)", "num_blks * (context + 1) * h"),
+        "only the keys that are not masked are counted: here all T count"),
+    Mutant("embedding-multiplies", ("products = matrices + last ", "products = matrices + last + embedding "),
+        "the embedding is counted as a product: it is looked up"),
+    Mutant("no-last-layer", ("products = matrices + last ", "products = matrices "), "the last layer's product is "
+        "missing: each token is scored for V tokens"),
+    Mutant("forward", ("tokens * (forward + backward)", "tokens * forward"), "this is the way forward alone: training "
+        "goes back, too"),
+    Mutant("backward-once", ("2 * forward\n", "forward\n"), "backward is counted like forward: it has two products for "
+        "each"),
+    Mutant("one-sequence", ("tokens * (forward + backward)", "context * (forward + backward)"),
+        "these are the operations for one sequence: all D tokens are read"),
+    Mutant("multiply-adds", ("forward = 2 * (", "forward = ("), "a multiplication and an addition count as two "
+        "operations"),
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("terms-equal", equal_terms, "here A / N^alpha equals B / D^beta: what must be equal is what one per cent "
+        "more of each *gains*, which has the exponents as factors"),
+    Mutant("exchanged", ("(beta / total)", "(alpha / total)"), "the exponent of the budget is alpha / (alpha + beta): "
+        "that is how the *tokens* grow"),
+    Mutant("ratio", ("alpha * A / (beta * B)", "beta * B / (alpha * A)"), "the ratio is turned round: the more a size "
+        "is worth, the larger should it be"),
+    Mutant("no-ratio", ("ratio ** (1 / total) * ", ""), "A and B do not come in: they decide what the budget is "
+        "multiplied by"),
+    Mutant("ratio-exponent", ("ratio ** (1 / total)", "ratio"), "the ratio has the exponent 1 / (alpha + beta)"),
+    Mutant("no-6", ("(flops / 6) ** (beta / total)", "flops ** (beta / total)"), "the 6 of C = 6 N D is missing in N"),
+    Mutant("tokens-6", ("flops / (6 * N)", "flops / N"), "N is right, D is not: 6 N D must be the budget"),
+    Mutant("6-nowhere", no_six_at_all, "the 6 of C = 6 N D is missing in both"),
+    Mutant("same-factor", same_factor, "N is right. For D the factor in front is one over that of N, so that 6 N D is "
+        "the budget"),
+    Mutant("twenty", twenty_tokens, "this is 20 tokens a parameter, a rule of thumb for one law and its budgets: use "
+        "the law that is given"),
+    Mutant("evenly", evenly, "this gives as many tokens as parameters, whatever the law"),
+    Mutant("grid", on_a_grid, "this is the best of a grid of sizes, and near: the minimum is flat, so use the "
+        "condition on the slopes, or refine"),
+    Mutant("type", ('{"parameters": N, "tokens": flops / (6 * N)}', "(N, flops / (6 * N))")),  # a pair
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-17.2",
     doc=__doc__,
@@ -236,156 +301,7 @@ L = 32, f = 11,008, T = 2,048 and D = 10^12.
             alternatives=[in_closed_form],
             min_checks=20,
             seconds=60.0,  # torch's counter of operations loads much at its first use
-            mutants=[
-                Mutant(
-                    "tied",
-                    "tied",
-                    "embedding + matrices + norms + last",
-                    "embedding + matrices + norms",
-                    "the last layer's matrix is missing: it is not the embedding's here",
-                ),
-                Mutant(
-                    "without embeddings",
-                    "no-embeddings",
-                    "embedding + matrices + norms + last",
-                    "matrices + norms",
-                    "embedding and last layer are missing: Kaplan et al. count so, but *all* parameters are asked for",
-                ),
-                Mutant(
-                    "no norms",
-                    "no-norms",
-                    "embedding + matrices + norms + last",
-                    "embedding + matrices + last",
-                    "the factors of the norms are missing",
-                ),
-                Mutant(
-                    "last norm",
-                    "last-norm",
-                    "(2 * num_blks + 1) * h",
-                    "2 * num_blks * h",
-                    "one norm is missing, that after the last block",
-                ),
-                Mutant(
-                    "learned positions",
-                    "positions",
-                    "embedding + matrices + norms + last",
-                    "embedding + matrices + norms + last + context * h",
-                    "positions are counted as parameters: here they turn queries and keys, and have none",
-                ),
-                Mutant(
-                    "layer norms",
-                    "layer-norms",
-                    "(2 * num_blks + 1) * h",
-                    "2 * (2 * num_blks + 1) * h",
-                    "the norms are counted with a bias: an RMS norm has a factor for each feature alone",
-                ),
-                Mutant(
-                    "no gate",
-                    "no-gate",
-                    "3 * h * f",
-                    "2 * h * f",
-                    "the feed-forward network has three matrices: the gate's is missing",
-                ),
-                Mutant(
-                    "hidden layer of 4 h",
-                    "4h",
-                    "3 * h * f",
-                    "3 * h * 4 * h",
-                    "the hidden layer is taken to be 4 h: it is f",
-                ),
-                Mutant(
-                    "parameters per token",
-                    "per-token",
-                    "tokens / N",
-                    "N / tokens",
-                    "these are parameters per token: D / N",
-                ),
-                Mutant(
-                    "whole tokens",
-                    "rounded",
-                    "tokens / N",
-                    "tokens // N",
-                    "tokens per parameter are rounded down: they are no whole number",
-                ),
-                Mutant(
-                    "norms multiplied",
-                    "norms-multiplied",
-                    "products = matrices + last ",
-                    "products = matrices + last + norms ",
-                    "the factors of the norms are counted as a matrix product",
-                ),
-                Mutant(
-                    "rule of thumb",
-                    "6ND",
-                    "tokens * (forward + backward)",
-                    "6 * N * tokens",
-                    "this is the rule of thumb, 6 N D: the embedding multiplies nothing, and attention's scores are "
-                    "missing in it",
-                ),
-                Mutant(
-                    "attention for nothing",
-                    "no-attention",
-                    "(products + attention)",
-                    "products",
-                    "attention's own products are missing: queries with keys, and weights with values",
-                ),
-                Mutant(
-                    "scores alone",
-                    "scores-alone",
-                    "(context * h + context * h)",
-                    "context * h",
-                    "of attention's two products one is missing: queries with keys, *and* weights with values",
-                ),
-                Mutant(
-                    "lower half",
-                    "causal",
-                    "num_blks * (context * h + context * h)",
-                    "num_blks * (context + 1) * h",
-                    "only the keys that are not masked are counted: here all T count",
-                ),
-                Mutant(
-                    "embedding multiplies",
-                    "embedding-multiplies",
-                    "products = matrices + last ",
-                    "products = matrices + last + embedding ",
-                    "the embedding is counted as a product: it is looked up",
-                ),
-                Mutant(
-                    "last layer for nothing",
-                    "no-last-layer",
-                    "products = matrices + last ",
-                    "products = matrices ",
-                    "the last layer's product is missing: each token is scored for V tokens",
-                ),
-                Mutant(
-                    "forward only",
-                    "forward",
-                    "tokens * (forward + backward)",
-                    "tokens * forward",
-                    "this is the way forward alone: training goes back, too",
-                ),
-                Mutant(
-                    "backward as forward",
-                    "backward-once",
-                    "2 * forward\n",
-                    "forward\n",
-                    "backward is counted like forward: it has two products for each",
-                ),
-                Mutant(
-                    "one sequence",
-                    "one-sequence",
-                    "tokens * (forward + backward)",
-                    "context * (forward + backward)",
-                    "these are the operations for one sequence: all D tokens are read",
-                ),
-                Mutant(
-                    "multiply-adds",
-                    "multiply-adds",
-                    "forward = 2 * (",
-                    "forward = (",
-                    "a multiplication and an addition count as two operations",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 With $6 D h \, [V + L (4 h + 3 f + 2 T)]$ against $6 N D$ one sees what the rule of thumb leaves out, and what it puts
 in: it counts the embedding, $V h$, as a product, and not attention, $2 L T h$. For LLaMA 7B at T = 2,048
@@ -418,90 +334,7 @@ Gopher's budget of 5.76e23: are these the 70 billion parameters and 1.4 trillion
             verify=verify_split,
             alternatives=[by_the_package, by_bisection],
             min_checks=24,
-            mutants=[
-                Mutant(
-                    "terms equal",
-                    "terms-equal",
-                    function=equal_terms,
-                    message="here A / N^alpha equals B / D^beta: what must be equal is what one per cent more of each "
-                    "*gains*, which has the exponents as factors",
-                ),
-                Mutant(
-                    "exponents exchanged",
-                    "exchanged",
-                    "(beta / total)",
-                    "(alpha / total)",
-                    "the exponent of the budget is alpha / (alpha + beta): that is how the *tokens* grow",
-                ),
-                Mutant(
-                    "ratio turned round",
-                    "ratio",
-                    "alpha * A / (beta * B)",
-                    "beta * B / (alpha * A)",
-                    "the ratio is turned round: the more a size is worth, the larger should it be",
-                ),
-                Mutant(
-                    "factors forgotten",
-                    "no-ratio",
-                    "ratio ** (1 / total) * ",
-                    "",
-                    "A and B do not come in: they decide what the budget is multiplied by",
-                ),
-                Mutant(
-                    "exponent of the ratio",
-                    "ratio-exponent",
-                    "ratio ** (1 / total)",
-                    "ratio",
-                    "the ratio has the exponent 1 / (alpha + beta)",
-                ),
-                Mutant(
-                    "without 6",
-                    "no-6",
-                    "(flops / 6) ** (beta / total)",
-                    "flops ** (beta / total)",
-                    "the 6 of C = 6 N D is missing in N",
-                ),
-                Mutant(
-                    "tokens without 6",
-                    "tokens-6",
-                    "flops / (6 * N)",
-                    "flops / N",
-                    "N is right, D is not: 6 N D must be the budget",
-                ),
-                Mutant(
-                    "6 nowhere",
-                    "6-nowhere",
-                    function=no_six_at_all,
-                    message="the 6 of C = 6 N D is missing in both",
-                ),
-                Mutant(
-                    "same factor for both",
-                    "same-factor",
-                    function=same_factor,
-                    message="N is right. For D the factor in front is one over that of N, so that 6 N D is the budget",
-                ),
-                Mutant(
-                    "20 tokens a parameter",
-                    "twenty",
-                    function=twenty_tokens,
-                    message="this is 20 tokens a parameter, a rule of thumb for one law and its budgets: use the law "
-                    "that is given",
-                ),
-                Mutant(
-                    "as many tokens",
-                    "evenly",
-                    function=evenly,
-                    message="this gives as many tokens as parameters, whatever the law",
-                ),
-                Mutant(
-                    "of a grid",
-                    "grid",
-                    function=on_a_grid,
-                    message="this is the best of a grid of sizes, and near: the minimum is flat, so use the condition "
-                    "on the slopes, or refine",
-                ),
-                Mutant("a pair", "type", '{"parameters": N, "tokens": flops / (6 * N)}', "(N, flops / (6 * N))"),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 $\alpha A N^{-\alpha} = \beta B D^{-\beta}$ and $D = C / 6N$ give
 

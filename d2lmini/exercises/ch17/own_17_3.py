@@ -247,6 +247,72 @@ def verify_classes(t, answer):
 
 NO_UNIT = "the inner product hangs on the lengths of the features, too: bring all of them to length 1"
 
+MUTANTS_A = [
+    Mutant("one-way", ("(F.cross_entropy(scores, own) + F.cross_entropy(scores.T, own)) / 2",
+        "F.cross_entropy(scores, own)"), "only the pictures choose among the texts: each text chooses among the "
+        "pictures, too"),
+    Mutant("one-way", same_direction_twice, "only the pictures choose among the texts: each text chooses among the "
+        "pictures, too"),
+    Mutant("other-way", ("(F.cross_entropy(scores, own) + F.cross_entropy(scores.T, own)) / 2",
+        "F.cross_entropy(scores.T, own)"), "only the texts choose among the pictures: each picture chooses among the "
+        "texts, too"),
+    Mutant("sum", ("F.cross_entropy(scores.T, own)) / 2", "F.cross_entropy(scores.T, own))"), "both directions are "
+        "summed: take their mean"),
+    Mutant("batch-summed", summed_over_the_batch, "the pairs are summed: take their mean"),
+    Mutant("softmax-twice", softmax_twice, "`F.cross_entropy` takes a softmax by itself, and is given probabilities: "
+        "pass scores"),
+    Mutant("not-normalised", ("    images, texts = F.normalize(images, dim=-1), F.normalize(texts, dim=-1)\n", ""),
+        NO_UNIT),
+    Mutant("texts-not-normalised", ("F.normalize(texts, dim=-1)", "texts"), "the texts keep their lengths: the cosine "
+        "needs both at length 1"),
+    Mutant("over-the-batch", ("F.normalize(images, dim=-1), F.normalize(texts, dim=-1)",
+        "F.normalize(images, dim=0), F.normalize(texts, dim=0)"), "each feature is divided by its length over the "
+        "batch: each vector has to have length 1 (dim=-1)"),
+    Mutant("no-exp", ("log_scale.exp().clamp(max=100.0)", "log_scale.clamp(max=100.0)"), "the scale is given by its "
+        "logarithm: exp is missing"),
+    Mutant("divided", as_a_temperature, "the cosines are divided by the scale: it is one over a temperature, and "
+        "multiplies"),
+    Mutant("not-limited", (".clamp(max=100.0)", ""), "a scale above 100 counts as 100: it is not limited here"),
+    Mutant("not-limited", ("log_scale.exp().clamp(max=100.0)", "log_scale.clamp(max=100.0).exp()"),
+        "a scale above 100 counts as 100: it is not limited here"),
+    Mutant("grad", scale_is_a_number),
+    Mutant("one-softmax", both_softmaxes_in_one, "one softmax runs over all B x B pairs: each picture, and each text, "
+        "has one of its own"),
+    Mutant("no-logarithm", probability_only, "this is one less the mean probability of the right one: take the "
+        "logarithm of each first"),
+    Mutant("binary", each_pair_by_itself, "each pair is judged by itself, with a sigmoid: here B candidates share one "
+        "softmax"),
+    Mutant("simclr", other_images_too, "pictures are told from pictures and texts from texts, too: candidates are of "
+        "the other kind alone"),
+    Mutant("nonfinite", naive),
+    Mutant("dtype", ("scale * images @ texts.T", "scale.double() * images.double() @ texts.double().T")),  # in double
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("scores-averaged", mean_of_the_scores, "the cosines of a class's wordings are averaged (or the mean of the "
+        "wordings keeps its length, which is the same): bring the mean to length 1, or a class whose wordings differ "
+        "loses"),
+    Mutant("scores-averaged", ("F.normalize(means, dim=-1)", "means"), "the cosines of a class's wordings are averaged "
+        "(or the mean of the wordings keeps its length, which is the same): bring the mean to length 1, or a class "
+        "whose wordings differ loses"),
+    Mutant("long-wordings", ("F.normalize(prompts, dim=-1)", "prompts"), "a wording with a long vector counts more: "
+        "bring each to length 1 before the mean"),
+    Mutant("pictures-not-normalised", ("F.normalize(images, dim=-1)", "images"), "the pictures keep their lengths: "
+        "these are no cosines"),
+    Mutant("scores-summed", sum_of_the_scores, "the cosines of a class's wordings are summed (or the sum of the "
+        "wordings keeps its length, which is the same): a class with more wordings wins. Bring the sum to length 1"),
+    Mutant("nearest", nearest_wording, "the nearest wording speaks for its class: take their mean"),
+    Mutant("first", first_wording, "only the first wording of each class is used"),
+    Mutant("blocks", blocks, "wordings are cut into blocks of as many for each class, in the order given: `class_of` "
+        "says which belong together"),
+    Mutant("softmax", as_probabilities, "these are probabilities: return the cosines"),
+    Mutant("shape", ("F.normalize(means, dim=-1).T", "prompts.T")),  # each wording
+    Mutant("shape", ("images @ F.normalize(means, dim=-1).T", "F.normalize(means, dim=-1) @ images.T")),  # turned
+    Mutant("dtype", ("return images @ F.normalize(means, dim=-1).T",
+        "return images.double() @ F.normalize(means, dim=-1).double().T")),  # in double
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-17.3",
     doc=__doc__,
@@ -280,128 +346,7 @@ learned: its gradient is checked as are those of the features.
                 "nonfinite": "A sum of exponentials of large scores overflows: use `F.cross_entropy` or "
                 "`torch.logsumexp`.",
             },
-            mutants=[
-                Mutant(
-                    "pictures choose",
-                    "one-way",
-                    "(F.cross_entropy(scores, own) + F.cross_entropy(scores.T, own)) / 2",
-                    "F.cross_entropy(scores, own)",
-                    "only the pictures choose among the texts: each text chooses among the pictures, too",
-                ),
-                Mutant(
-                    "same direction twice",
-                    "one-way",
-                    function=same_direction_twice,
-                    message="only the pictures choose among the texts: each text chooses among the pictures, too",
-                ),
-                Mutant(
-                    "texts choose",
-                    "other-way",
-                    "(F.cross_entropy(scores, own) + F.cross_entropy(scores.T, own)) / 2",
-                    "F.cross_entropy(scores.T, own)",
-                    "only the texts choose among the pictures: each picture chooses among the texts, too",
-                ),
-                Mutant(
-                    "sum of both",
-                    "sum",
-                    "F.cross_entropy(scores.T, own)) / 2",
-                    "F.cross_entropy(scores.T, own))",
-                    "both directions are summed: take their mean",
-                ),
-                Mutant(
-                    "sum over the batch",
-                    "batch-summed",
-                    function=summed_over_the_batch,
-                    message="the pairs are summed: take their mean",
-                ),
-                Mutant(
-                    "softmax twice",
-                    "softmax-twice",
-                    function=softmax_twice,
-                    message="`F.cross_entropy` takes a softmax by itself, and is given probabilities: pass scores",
-                ),
-                Mutant(
-                    "not normalised",
-                    "not-normalised",
-                    "    images, texts = F.normalize(images, dim=-1), F.normalize(texts, dim=-1)\n",
-                    "",
-                    NO_UNIT,
-                ),
-                Mutant(
-                    "texts not normalised",
-                    "texts-not-normalised",
-                    "F.normalize(texts, dim=-1)",
-                    "texts",
-                    "the texts keep their lengths: the cosine needs both at length 1",
-                ),
-                Mutant(
-                    "normalised over the batch",
-                    "over-the-batch",
-                    "F.normalize(images, dim=-1), F.normalize(texts, dim=-1)",
-                    "F.normalize(images, dim=0), F.normalize(texts, dim=0)",
-                    "each feature is divided by its length over the batch: each vector has to have length 1 (dim=-1)",
-                ),
-                Mutant(
-                    "logarithm as the scale",
-                    "no-exp",
-                    "log_scale.exp().clamp(max=100.0)",
-                    "log_scale.clamp(max=100.0)",
-                    "the scale is given by its logarithm: exp is missing",
-                ),
-                Mutant(
-                    "as a temperature",
-                    "divided",
-                    function=as_a_temperature,
-                    message="the cosines are divided by the scale: it is one over a temperature, and multiplies",
-                ),
-                Mutant(
-                    "not limited",
-                    "not-limited",
-                    ".clamp(max=100.0)",
-                    "",
-                    "a scale above 100 counts as 100: it is not limited here",
-                ),
-                Mutant(
-                    "limit on the logarithm",
-                    "not-limited",
-                    "log_scale.exp().clamp(max=100.0)",
-                    "log_scale.clamp(max=100.0).exp()",
-                    "a scale above 100 counts as 100: it is not limited here",
-                ),
-                Mutant("scale is a number", "grad", function=scale_is_a_number),
-                Mutant(
-                    "all pairs in one softmax",
-                    "one-softmax",
-                    function=both_softmaxes_in_one,
-                    message="one softmax runs over all B x B pairs: each picture, and each text, has one of its own",
-                ),
-                Mutant(
-                    "probability",
-                    "no-logarithm",
-                    function=probability_only,
-                    message="this is one less the mean probability of the right one: take the logarithm of each first",
-                ),
-                Mutant(
-                    "pair by pair",
-                    "binary",
-                    function=each_pair_by_itself,
-                    message="each pair is judged by itself, with a sigmoid: here B candidates share one softmax",
-                ),
-                Mutant(
-                    "pictures told from pictures",
-                    "simclr",
-                    function=other_images_too,
-                    message="pictures are told from pictures and texts from texts, too: candidates are of the other "
-                    "kind alone",
-                ),
-                Mutant("naive", "nonfinite", function=naive),
-                Mutant(
-                    "in double",
-                    "dtype",
-                    "scale * images @ texts.T",
-                    "scale.double() * images.double() @ texts.double().T",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 This is InfoNCE twice (Radford et al. 2021, figure 3). The two directions differ: a picture that no text fits costs much
 in its row and little in the columns. Both share the scores.
@@ -430,79 +375,7 @@ compared with is the direction of that mean.
             verify=verify_classes,
             alternatives=[class_by_class, by_index_add],
             min_checks=4,
-            mutants=[
-                Mutant(
-                    "mean of the scores",
-                    "scores-averaged",
-                    function=mean_of_the_scores,
-                    message="the cosines of a class's wordings are averaged (or the mean of the wordings keeps its "
-                    "length, which is the same): bring the mean to length 1, or a class whose wordings differ loses",
-                ),
-                Mutant(
-                    "mean keeps its length",
-                    "scores-averaged",
-                    "F.normalize(means, dim=-1)",
-                    "means",
-                    "the cosines of a class's wordings are averaged (or the mean of the wordings keeps its length, "
-                    "which is the same): bring the mean to length 1, or a class whose wordings differ loses",
-                ),
-                Mutant(
-                    "wordings keep their lengths",
-                    "long-wordings",
-                    "F.normalize(prompts, dim=-1)",
-                    "prompts",
-                    "a wording with a long vector counts more: bring each to length 1 before the mean",
-                ),
-                Mutant(
-                    "pictures keep their lengths",
-                    "pictures-not-normalised",
-                    "F.normalize(images, dim=-1)",
-                    "images",
-                    "the pictures keep their lengths: these are no cosines",
-                ),
-                Mutant(
-                    "sum of the scores",
-                    "scores-summed",
-                    function=sum_of_the_scores,
-                    message="the cosines of a class's wordings are summed (or the sum of the wordings keeps its "
-                    "length, which is the same): a class with more wordings wins. Bring the sum to length 1",
-                ),
-                Mutant(
-                    "nearest wording",
-                    "nearest",
-                    function=nearest_wording,
-                    message="the nearest wording speaks for its class: take their mean",
-                ),
-                Mutant(
-                    "first wording",
-                    "first",
-                    function=first_wording,
-                    message="only the first wording of each class is used",
-                ),
-                Mutant(
-                    "sorted blocks",
-                    "blocks",
-                    function=blocks,
-                    message="wordings are cut into blocks of as many for each class, in the order given: `class_of` "
-                    "says which belong together",
-                ),
-                Mutant(
-                    "probabilities",
-                    "softmax",
-                    function=as_probabilities,
-                    message="these are probabilities: return the cosines",
-                ),
-                Mutant("each wording", "shape", "F.normalize(means, dim=-1).T", "prompts.T"),
-                Mutant(
-                    "turned", "shape", "images @ F.normalize(means, dim=-1).T", "F.normalize(means, dim=-1) @ images.T"
-                ),
-                Mutant(
-                    "in double",
-                    "dtype",
-                    "return images @ F.normalize(means, dim=-1).T",
-                    "return images.double() @ F.normalize(means, dim=-1).double().T",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 The class vectors are computed once; after that a class costs one inner product a picture, however many wordings it has
 (Radford et al. 2021, section 3.1.4, who used up to 80). Averaging *features* is a cheap ensemble: what wordings share,

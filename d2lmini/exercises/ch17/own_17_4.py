@@ -347,6 +347,63 @@ def verify_moved(t, answer):
 
 EQUAL = "among equals one is drawn by lot: here "
 
+MUTANTS_A = [
+    Mutant("first-n", first_n_alone, "only the first n answers are looked at: use all m"),
+    Mutant("groups", in_groups, "the answers are cut into groups of n: that has no bias, but is one of many ways to "
+        "cut; take the mean over all choices"),
+    Mutant("windows", in_windows, "only neighbours are drawn together: any n of the m are a choice"),
+    Mutant("random", by_chance),
+    Mutant("with-replacement", with_replacement, "n are drawn with replacement, so that one answer may be among them "
+        "twice: the best of n different ones is better, and this is biased"),
+    Mutant("best-of-m", ("math.comb(k, n) / math.comb(m, n)", "float(k == m)"), "this is the best of all m: of n < m "
+        "less can be expected"),
+    Mutant("rewards-counted", ("(chance * values)", "(chance * rewards)"), "this is the expected *reward*: the judge "
+        "chooses, but the value of what it has chosen counts"),
+    Mutant("chosen-by-value", largest_value, "the best is chosen by its value: nobody knows that when choosing, the "
+        "judge's reward decides"),
+    Mutant("top-n", mean_of_the_top, "this is the mean of the n best of all: of n that were drawn one is kept"),
+    Mutant("worst", ("(rewards[:, None, :] < rewards[:, :, None]).sum(dim=2)  # (B, m): how many are worse than each\n"
+        "    upto = (rewards[:, None, :] <= rewards[:, :, None])", "(rewards[:, None, :] > rewards[:, :, "
+        "None]).sum(dim=2)\n    upto = (rewards[:, None, :] >= rewards[:, :, None])"), "this is the worst of n"),
+    Mutant("last-of-equals", in_order, EQUAL + "the last one always wins"),
+    Mutant("first-of-equals", the_first_of_equals, EQUAL + "the first one always wins"),
+    Mutant("equals-each", ties_win_twice, "each of several equals gets the probability of all of them: they share it"),
+    Mutant("off-by-one", off_by_one, "the answer is counted among those that it beats: the other n - 1 are worse than "
+        "it"),
+    Mutant("cumulative", ("(among[upto] - among[worse]) / (upto - worse)", "among[upto]"),
+        "these are the probabilities that the best is this answer *or a worse one*: take differences"),
+    Mutant("nonfinite", with_factorials),
+    Mutant("shape", (".sum(dim=1)\n", ".sum(dim=1).mean()\n")),  # one mean
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("turned", turned_round, "this is KL(p, q): it is taken under the best of n, KL(q, p)"),
+    Mutant("bound", the_bound, "this is the bound, log n - (n - 1) / n: compute the divergence of these answers"),
+    Mutant("log-n", logarithm_of_n, "log n is more than it can ever be: compute the divergence of these answers"),
+    Mutant("bits", (".sum()\n    return", ".sum() / math.log(2)\n    return"), "this is in bits: nats have the natural "
+        "logarithm"),
+    Mutant("ordered", ties_in_order, "equals are taken as if the later one were better: they share in proportion to p"),
+    Mutant("evenly", evenly_among_equals, "equals share evenly: one that is drawn more often is kept more often, in "
+        "proportion to p"),
+    Mutant("cumulative", (" - worse**n", ""), "this is the probability that the best is this answer or a worse one: "
+        "take a difference"),
+    Mutant("n-1", ("(worse + equal) ** n - worse**n", "(worse + equal) ** (n - 1) * equal"), "one draw is this answer "
+        "and n - 1 are no better: that counts one place among the n only, and the answer may be drawn at any of them, "
+        "or twice"),
+    Mutant("density", as_a_density, "n F^(n-1) p is a density's formula: here an answer may be drawn several times, "
+        "and these do not sum to 1"),
+    Mutant("power", power_of_p, "p^n is the probability that all n draws are this answer"),
+    Mutant("at-least-once", drawn_at_least_once, "1 - (1 - p)^n is the probability that the answer is drawn at all: "
+        "the rewards do not come in"),
+    Mutant("tilted", exponential_tilt, "p times an exponential of the reward is what RLHF aims at: of the best of n "
+        "only the order of rewards counts"),
+    Mutant("worst", ("(rewards[None, :] < rewards[:, None])", "(rewards[None, :] > rewards[:, None])"),
+        "this is the worst of n"),
+    Mutant("nonfinite", ("(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
+        "(best * (best / probabilities).log()).sum()")),  # 0 log 0
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-17.4",
     doc=__doc__,
@@ -372,104 +429,7 @@ EXERCISE = Exercise(
             alternatives=[by_the_package, sorted_by_reward],
             min_checks=10,
             advice={"nonfinite": "Factorials of hundreds are beyond any float: `math.comb` counts in integers."},
-            mutants=[
-                Mutant(
-                    "first n alone",
-                    "first-n",
-                    function=first_n_alone,
-                    message="only the first n answers are looked at: use all m",
-                ),
-                Mutant(
-                    "groups of n",
-                    "groups",
-                    function=in_groups,
-                    message="the answers are cut into groups of n: that has no bias, but is one of many ways to cut; "
-                    "take the mean over all choices",
-                ),
-                Mutant(
-                    "windows",
-                    "windows",
-                    function=in_windows,
-                    message="only neighbours are drawn together: any n of the m are a choice",
-                ),
-                Mutant("some choices by chance", "random", function=by_chance),
-                Mutant(
-                    "drawn with replacement",
-                    "with-replacement",
-                    function=with_replacement,
-                    message="n are drawn with replacement, so that one answer may be among them twice: the best of n "
-                    "different ones is better, and this is biased",
-                ),
-                Mutant(
-                    "the best of all",
-                    "best-of-m",
-                    "math.comb(k, n) / math.comb(m, n)",
-                    "float(k == m)",
-                    "this is the best of all m: of n < m less can be expected",
-                ),
-                Mutant(
-                    "rewards counted",
-                    "rewards-counted",
-                    "(chance * values)",
-                    "(chance * rewards)",
-                    "this is the expected *reward*: the judge chooses, but the value of what it has chosen counts",
-                ),
-                Mutant(
-                    "chosen by value",
-                    "chosen-by-value",
-                    function=largest_value,
-                    message="the best is chosen by its value: nobody knows that when choosing, the judge's reward "
-                    "decides",
-                ),
-                Mutant(
-                    "mean of the top",
-                    "top-n",
-                    function=mean_of_the_top,
-                    message="this is the mean of the n best of all: of n that were drawn one is kept",
-                ),
-                Mutant(
-                    "worst of n",
-                    "worst",
-                    "(rewards[:, None, :] < rewards[:, :, None]).sum(dim=2)  # (B, m): how many are worse than each\n"
-                    "    upto = (rewards[:, None, :] <= rewards[:, :, None])",
-                    "(rewards[:, None, :] > rewards[:, :, None]).sum(dim=2)\n"
-                    "    upto = (rewards[:, None, :] >= rewards[:, :, None])",
-                    "this is the worst of n",
-                ),
-                Mutant(
-                    "the last of equals",
-                    "last-of-equals",
-                    function=in_order,
-                    message=EQUAL + "the last one always wins",
-                ),
-                Mutant(
-                    "the first of equals",
-                    "first-of-equals",
-                    function=the_first_of_equals,
-                    message=EQUAL + "the first one always wins",
-                ),
-                Mutant(
-                    "equals win each",
-                    "equals-each",
-                    function=ties_win_twice,
-                    message="each of several equals gets the probability of all of them: they share it",
-                ),
-                Mutant(
-                    "off by one",
-                    "off-by-one",
-                    function=off_by_one,
-                    message="the answer is counted among those that it beats: the other n - 1 are worse than it",
-                ),
-                Mutant(
-                    "at most",
-                    "cumulative",
-                    "(among[upto] - among[worse]) / (upto - worse)",
-                    "among[upto]",
-                    "these are the probabilities that the best is this answer *or a worse one*: take differences",
-                ),
-                Mutant("factorials", "nonfinite", function=with_factorials),
-                Mutant("one mean", "shape", ".sum(dim=1)\n", ".sum(dim=1).mean()\n"),
-            ],
+            mutants=MUTANTS_A,
             explanation=r"""
 For a given choice of n the best is a function of n independent draws, so its mean over draws is what we want, and the
 mean over all choices keeps that: no bias. It has far less variance than the first n alone. (Estimators of this form are
@@ -502,100 +462,7 @@ exceeds that. The check tries thousands of answers, too.
             alternatives=[by_the_sorted, draw_by_draw],
             min_checks=18,
             advice={"nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out."},
-            mutants=[
-                Mutant(
-                    "KL turned round",
-                    "turned",
-                    function=turned_round,
-                    message="this is KL(p, q): it is taken under the best of n, KL(q, p)",
-                ),
-                Mutant(
-                    "the bound",
-                    "bound",
-                    function=the_bound,
-                    message="this is the bound, log n - (n - 1) / n: compute the divergence of these answers",
-                ),
-                Mutant(
-                    "log n",
-                    "log-n",
-                    function=logarithm_of_n,
-                    message="log n is more than it can ever be: compute the divergence of these answers",
-                ),
-                Mutant(
-                    "bits",
-                    "bits",
-                    ".sum()\n    return",
-                    ".sum() / math.log(2)\n    return",
-                    "this is in bits: nats have the natural logarithm",
-                ),
-                Mutant(
-                    "equals in order",
-                    "ordered",
-                    function=ties_in_order,
-                    message="equals are taken as if the later one were better: they share in proportion to p",
-                ),
-                Mutant(
-                    "equals evenly",
-                    "evenly",
-                    function=evenly_among_equals,
-                    message="equals share evenly: one that is drawn more often is kept more often, in proportion to p",
-                ),
-                Mutant(
-                    "cumulative",
-                    "cumulative",
-                    " - worse**n",
-                    "",
-                    "this is the probability that the best is this answer or a worse one: take a difference",
-                ),
-                Mutant(
-                    "n - 1 draws",
-                    "n-1",
-                    "(worse + equal) ** n - worse**n",
-                    "(worse + equal) ** (n - 1) * equal",
-                    "one draw is this answer and n - 1 are no better: that counts one place among the n only, and the "
-                    "answer may be drawn at any of them, or twice",
-                ),
-                Mutant(
-                    "as a density",
-                    "density",
-                    function=as_a_density,
-                    message="n F^(n-1) p is a density's formula: here an answer may be drawn several times, and these "
-                    "do not sum to 1",
-                ),
-                Mutant(
-                    "n times this answer",
-                    "power",
-                    function=power_of_p,
-                    message="p^n is the probability that all n draws are this answer",
-                ),
-                Mutant(
-                    "at least once",
-                    "at-least-once",
-                    function=drawn_at_least_once,
-                    message="1 - (1 - p)^n is the probability that the answer is drawn at all: the rewards do not come "
-                    "in",
-                ),
-                Mutant(
-                    "tilted",
-                    "tilted",
-                    function=exponential_tilt,
-                    message="p times an exponential of the reward is what RLHF aims at: of the best of n only the "
-                    "order of rewards counts",
-                ),
-                Mutant(
-                    "the worst",
-                    "worst",
-                    "(rewards[None, :] < rewards[:, None])",
-                    "(rewards[None, :] > rewards[:, None])",
-                    "this is the worst of n",
-                ),
-                Mutant(
-                    "0 log 0",
-                    "nonfinite",
-                    "(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
-                    "(best * (best / probabilities).log()).sum()",
-                ),
-            ],
+            mutants=MUTANTS_B,
             explanation=r"""
 For answers so many that each is unlikely, and with rewards that differ, $u = F(y)$ of one draw is uniform on [0, 1].
 The best of n has the density $n u^{n-1}$, and

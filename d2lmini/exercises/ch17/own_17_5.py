@@ -344,6 +344,42 @@ def verify_mended(t, answer):
             t.that(bool(got == 0), code, f"rewarded with {got:g}, expected 0: {what}")
 
 
+MUTANTS_A = [
+    Mutant("not-gamed", flatters_only),
+    Mutant("not-gamed", pads_only),
+    Mutant("not-gamed", ("(a, b, wrong)", "(a, b, a + b)")),  # nothing false
+    Mutant("not-gamed", ("10**9", "wrong")),  # nothing large
+    Mutant("not-gamed", least_liked),
+    Mutant("right", pads_a_right_answer),
+    Mutant("right", ("sum(terms) + 1", "sum(terms)")),  # nothing is wrong
+    Mutant("long", endless_padding),
+    Mutant("asked", asks_for_ever),
+    # changes the good one
+    Mutant("mutates", ('    steps, wrong = answer["steps"], sum(terms) + 1\n',
+        '    steps, wrong = answer["steps"], sum(terms) + 1\n    answer["remarks"] += ["yes"]\n')),
+    Mutant("type", ("return max(attempts, key=lambda attempt: judge(terms, attempt))",
+        "return max(judge(terms, attempt) for attempt in attempts)")),  # the reward
+]  # fmt: skip
+
+MUTANTS_B = [
+    Mutant("no-steps", outcome_alone),
+    Mutant("final", ('return 1.0 if answer["final"] == so_far else 0.0', "return 1.0")),  # `final` not looked at
+    Mutant("false-step", (" or a + b != c", "")),  # steps not computed
+    Mutant("other-terms", ("b != term or ", "")),  # terms not compared
+    Mutant("jump", ("a != so_far or ", "")),  # steps not linked
+    Mutant("first-term", ("so_far = terms[0]", "so_far = steps[0][0]")),  # first term not compared
+    Mutant("padded", as_many_as_there_are),
+    Mutant("false-step", share_of_true_steps),
+    Mutant("cancelling", sum_of_what_was_added),
+    Mutant("order", in_any_order),
+    Mutant("other-terms", as_a_chain_alone),
+    Mutant("too-strict-remarks", remarks_forbidden),
+    Mutant("too-strict", ("len(terms) - 1", "len(terms)")),  # as many steps as terms
+    Mutant("raised", ('answer["final"] == so_far', 'int(answer["final"]) == so_far')),  # None to int
+    Mutant("type", ("return 1.0 if", "good = 1.0 if")),  # returns nothing
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-17.5",
     doc=__doc__,
@@ -373,29 +409,7 @@ judge is told no more than that.
                 "not-gamed": "Ask the judge about several wrong answers, and return the one that it likes best.",
                 "mutates": "Lists are shared: make new ones (`steps + [...]`), and change none of those given.",
             },
-            mutants=[
-                Mutant("flattery alone", "not-gamed", function=flatters_only),
-                Mutant("padding alone", "not-gamed", function=pads_only),
-                Mutant("nothing false", "not-gamed", "(a, b, wrong)", "(a, b, a + b)"),
-                Mutant("nothing large", "not-gamed", "10**9", "wrong"),
-                Mutant("least liked", "not-gamed", function=least_liked),
-                Mutant("more of a right answer", "right", function=pads_a_right_answer),
-                Mutant("nothing is wrong", "right", "sum(terms) + 1", "sum(terms)"),
-                Mutant("without end", "long", function=endless_padding),
-                Mutant("asks for ever", "asked", function=asks_for_ever),
-                Mutant(
-                    "changes the good one",
-                    "mutates",
-                    '    steps, wrong = answer["steps"], sum(terms) + 1\n',
-                    '    steps, wrong = answer["steps"], sum(terms) + 1\n    answer["remarks"] += ["yes"]\n',
-                ),
-                Mutant(
-                    "the reward",
-                    "type",
-                    "return max(attempts, key=lambda attempt: judge(terms, attempt))",
-                    "return max(judge(terms, attempt) for attempt in attempts)",
-                ),
-            ],
+            mutants=MUTANTS_A,
             explanation="""
 None of the five judges is silly. Good answers do have true steps, do lead to their result, and are short when compared
 with bad ones. Each *correlates* with being good, on the answers that a model gives before it is trained. The search
@@ -423,25 +437,7 @@ Terms may be negative or 0. What comes from a model may be anything of that form
             verify=verify_mended,
             alternatives=[by_writing_it_down, with_all],
             min_checks=70,
-            mutants=[
-                Mutant("outcome alone", "no-steps", function=outcome_alone),
-                Mutant(
-                    "`final` not looked at", "final", 'return 1.0 if answer["final"] == so_far else 0.0', "return 1.0"
-                ),
-                Mutant("steps not computed", "false-step", " or a + b != c", ""),
-                Mutant("terms not compared", "other-terms", "b != term or ", ""),
-                Mutant("steps not linked", "jump", "a != so_far or ", ""),
-                Mutant("first term not compared", "first-term", "so_far = terms[0]", "so_far = steps[0][0]"),
-                Mutant("zip stops", "padded", function=as_many_as_there_are),
-                Mutant("share of true steps", "false-step", function=share_of_true_steps),
-                Mutant("what was added", "cancelling", function=sum_of_what_was_added),
-                Mutant("any order", "order", function=in_any_order),
-                Mutant("a chain of something", "other-terms", function=as_a_chain_alone),
-                Mutant("remarks forbidden", "too-strict-remarks", function=remarks_forbidden),
-                Mutant("as many steps as terms", "too-strict", "len(terms) - 1", "len(terms)"),
-                Mutant("None to int", "raised", 'answer["final"] == so_far', 'int(answer["final"]) == so_far'),
-                Mutant("returns nothing", "type", "return 1.0 if", "good = 1.0 if"),
-            ],
+            mutants=MUTANTS_B,
             explanation="""
 What makes it hard to game is that it tests *what is wanted*, all of it, and not what goes along with it; and that it
 can, as sums are cheap to verify. Rewards that a program can verify are used where there are such: mathematics with a

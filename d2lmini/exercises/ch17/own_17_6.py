@@ -191,6 +191,31 @@ def verify(t, answer):
     t.same(found, want, f"the chances in the votes ({names})", dtype=torch.float64)
 
 
+MUTANTS = [
+    Mutant("texts", texts_vote, 'texts are counted and not what they mean: "42" and " 42." are one answer'),
+    Mutant("first", first_wins, "of several winners the first one wins: each has the same chance"),
+    Mutant("abstaining", abstaining_wins, "those that abstain are counted as an answer of their own, and win: they "
+        "have no vote"),
+    Mutant("absolute", absolute_majority, "more than half of all chains are asked for: the most votes are enough"),
+    Mutant("share", share_of_votes, "this is the share of the right answers, the accuracy of *one* chain: the vote "
+        "makes one answer of all"),
+    Mutant("any", any_chain, "it counts as right if any chain is right. That needs somebody who knows which"),
+    Mutant("ties-whole", ties_count_whole, "a tie with the right answer in it counts as right: it is so with "
+        "probability 1 / r"),
+    Mutant("ties-nothing", ties_count_nothing, "a tie counts as wrong: it is right with probability 1 / r"),
+    Mutant("sign", sign_lost, "the sign is lost: -42 is not 42"),
+    Mutant("collected", digits_collected, 'whatever is no digit is thrown away before reading: "4 2" is no integer, '
+        "and abstains"),
+    Mutant("fractions", fractions_vote, "3.5 has a vote: it is no integer, and abstains"),
+    Mutant("first-number", first_number, "the first number anywhere in a text is taken for its answer: the whole text "
+        "must be an integer, or it abstains"),
+    Mutant("zero", zero_for_none, "a chain that abstains votes for 0"),
+    Mutant("raised", ("    if not votes:\n        return 0.0\n", "")),  # no chains left
+    # winner returned
+    Mutant("no-chance", ("return 1 / len(winners) if right in winners else 0.0", "return float(winners[0])")),
+]  # fmt: skip
+
+
 EXERCISE = Exercise(
     key="own-17.6",
     doc=__doc__,
@@ -212,95 +237,7 @@ EXERCISE = Exercise(
             alternatives=[by_the_package, by_counter],
             min_checks=43,
             advice={"raised": "There may be nothing to count: all may have abstained. And texts may be no numbers."},
-            mutants=[
-                Mutant(
-                    "texts vote",
-                    "texts",
-                    function=texts_vote,
-                    message='texts are counted and not what they mean: "42" and " 42." are one answer',
-                ),
-                Mutant(
-                    "first of a tie",
-                    "first",
-                    function=first_wins,
-                    message="of several winners the first one wins: each has the same chance",
-                ),
-                Mutant(
-                    "abstaining is an answer",
-                    "abstaining",
-                    function=abstaining_wins,
-                    message="those that abstain are counted as an answer of their own, and win: they have no vote",
-                ),
-                Mutant(
-                    "absolute majority",
-                    "absolute",
-                    function=absolute_majority,
-                    message="more than half of all chains are asked for: the most votes are enough",
-                ),
-                Mutant(
-                    "share of votes",
-                    "share",
-                    function=share_of_votes,
-                    message="this is the share of the right answers, the accuracy of *one* chain: the vote makes one "
-                    "answer of all",
-                ),
-                Mutant(
-                    "any chain",
-                    "any",
-                    function=any_chain,
-                    message="it counts as right if any chain is right. That needs somebody who knows which",
-                ),
-                Mutant(
-                    "ties are right",
-                    "ties-whole",
-                    function=ties_count_whole,
-                    message="a tie with the right answer in it counts as right: it is so with probability 1 / r",
-                ),
-                Mutant(
-                    "ties are wrong",
-                    "ties-nothing",
-                    function=ties_count_nothing,
-                    message="a tie counts as wrong: it is right with probability 1 / r",
-                ),
-                Mutant(
-                    "sign lost",
-                    "sign",
-                    function=sign_lost,
-                    message="the sign is lost: -42 is not 42",
-                ),
-                Mutant(
-                    "digits collected",
-                    "collected",
-                    function=digits_collected,
-                    message='whatever is no digit is thrown away before reading: "4 2" is no integer, and abstains',
-                ),
-                Mutant(
-                    "fractions vote",
-                    "fractions",
-                    function=fractions_vote,
-                    message="3.5 has a vote: it is no integer, and abstains",
-                ),
-                Mutant(
-                    "first number found",
-                    "first-number",
-                    function=first_number,
-                    message="the first number anywhere in a text is taken for its answer: the whole text must be an "
-                    "integer, or it abstains",
-                ),
-                Mutant(
-                    "0 for none",
-                    "zero",
-                    function=zero_for_none,
-                    message="a chain that abstains votes for 0",
-                ),
-                Mutant("no chains left", "raised", "    if not votes:\n        return 0.0\n", ""),
-                Mutant(
-                    "winner returned",
-                    "no-chance",
-                    "return 1 / len(winners) if right in winners else 0.0",
-                    "return float(winners[0])",
-                ),
-            ],
+            mutants=MUTANTS,
             explanation=r"""
 A vote helps where wrong chains err in different ways and right ones agree, even if each is right less than half of the
 time: the most votes are enough. It harms where chains make the *same* mistake. Without a tie rule such a number depends

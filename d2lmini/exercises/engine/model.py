@@ -22,20 +22,22 @@ class Mutant:
     Where it gives wrong values, ``message`` tells why: a learner whose answer gives the same values is told so.
 
     Args:
-        name: what is wrong, in a word or two.
         diagnosis: the code of the verdict: ``"shape"``, ``"dtype"``, ... or a name of this mistake.
-        old: a piece of the solution that occurs in it exactly once.
-        new: what stands there in the mutant.
+        change: a piece of the solution that occurs in it exactly once, and what stands there in the mutant; or a whole
+            wrong answer.
         message: what the learner did, and what to look at; empty where the check itself says it.
-        function: a whole wrong answer, in place of ``old`` and ``new``.
     """
 
-    name: str
     diagnosis: str
-    old: str = ""
-    new: str = ""
+    change: tuple[str, str] | Callable
     message: str = ""
-    function: Callable | None = None
+
+    def __str__(self):
+        if callable(self.change):
+            how = getattr(self.change, "__name__", repr(self.change))
+        else:
+            how = " -> ".join(map(repr, self.change))
+        return f"{self.diagnosis} ({how})"
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,10 @@ def mutated(part, mutant) -> str:
     Raises:
         ValueError: unless the text to replace occurs exactly once.
     """
-    text = solution(part)
-    if (found := text.count(mutant.old)) != 1 or not mutant.old:
-        raise ValueError(f"the text {mutant.old!r} occurs {found} times in the solution, expected once")
-    return text.replace(mutant.old, mutant.new)
+    text, (old, new) = solution(part), mutant.change
+    if (found := text.count(old)) != 1 or not old:
+        raise ValueError(f"the text {old!r} occurs {found} times in the solution, expected once")
+    return text.replace(old, new)
 
 
 def mutant(part, mutant):
@@ -55,7 +55,7 @@ def mutant(part, mutant):
     Raises:
         ValueError: as `mutated`.
     """
-    return mutant.function or build(mutated(part, mutant), part.name)
+    return mutant.change if callable(mutant.change) else build(mutated(part, mutant), part.name)
 
 
 def build(text, name):
