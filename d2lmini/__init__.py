@@ -224,7 +224,7 @@ _MODULES = {
     "tokenization.trained": ["BPETokenizer"],
     "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
-    "data.minilm": ["load_minilm", "sentence_embeddings"],
+    "models.weights.minilm": ["load_minilm", "sentence_embeddings"],
     "data.translation": ["GrammarCorpus", "Multi30k", "Tatoeba"],
     "data.text_encoder": ["TextEncoder"],
     "data.sentiment": ["SentencePolarity"],

@@ -4,7 +4,6 @@ One class serves the published models and a form of today: `d2lmini.models.gpt_c
 """
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -17,7 +16,7 @@ from ..position import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
-from .gpt_config import FFNS, NORMS
+from .choices import NETWORKS, head_norm_maker, init_by_inputs, init_normal, norm_maker
 from .tokens import embedded, padded
 
 
@@ -54,7 +53,7 @@ class GPT(Module):
         super().__init__()
         self.save_hyperparameters()
         h = config.num_hiddens
-        norm = NORMS[config.norm] if config.use_bias or config.norm == "rms" else partial(nn.LayerNorm, bias=False)
+        norm = norm_maker(config.norm, bias=config.use_bias)
         self.embedding = nn.Embedding(config.vocab_size, h)
         self.pos_embedding = nn.Embedding(config.max_len, h) if config.positions == "learned" else None
         self.rotary = RotaryEmbedding(h // config.num_heads, config.max_len) if config.positions == "rotary" else None
@@ -66,26 +65,10 @@ class GPT(Module):
             self.dense.weight = self.embedding.weight
         self._init_weights()
 
-    @classmethod
-    def from_pretrained(cls, folder):
-        """GPT-2 with published weights: from a folder, or by its name on the hub, as "openai-community/gpt2".
-
-        Its tokens are those of ``tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")``.
-
-        Raises:
-            FileNotFoundError, ValueError: as `d2lmini.from_transformers`; ValueError where it is no GPT-2.
-        """
-        from .pretrained import from_transformers
-
-        model = from_transformers(folder)
-        if not isinstance(model, GPT):
-            raise ValueError(f"{folder} is a checkpoint of a {type(model).__name__}, expected a GPT-2")
-        return model
-
     @staticmethod
     def _block(config, norm):
         h = config.num_hiddens
-        wide = config.ffn_num_hiddens or 4 * h
+        wide, (make, activation) = config.ffn_num_hiddens or 4 * h, NETWORKS[config.ffn]
         return TransformerEncoderBlock(
             h,
             wide,
@@ -94,18 +77,13 @@ class GPT(Module):
             config.use_bias,
             norm_first=config.norm_first,
             norm=norm,
-            ffn=FFNS[config.ffn](wide, h, num_inputs=h, bias=config.use_bias),
-            qk_norm=partial(nn.RMSNorm, elementwise_affine=False) if config.qk_norm else None,
+            ffn=make(wide, h, num_inputs=h, activation=activation, bias=config.use_bias),
+            qk_norm=head_norm_maker(config.qk_norm),
         )
 
     def _init_weights(self):
         config = self.config
-        for module in self.modules():
-            if isinstance(module, (nn.Linear, nn.Embedding)):
-                spread = module.weight.shape[1] ** -0.5 if config.init == "zero" else 0.02
-                nn.init.normal_(module.weight, std=spread)
-            if isinstance(module, nn.Linear) and module.bias is not None:
-                nn.init.zeros_(module.bias)
+        self.apply(init_by_inputs if config.init == "zero" else init_normal)
         if config.init == "gpt1":
             return
         for blk in self.blks:
