@@ -295,7 +295,7 @@ def test_an_encoder_block_goes_on_from_a_cache(norm_first):
     cache, parts = block.attention.empty_cache(3), []
     for part in X.split([1, 3, 2], 1):
         before = cache
-        output, cache = block(part, causal=True, cache=cache)
+        output, cache = block.extend(part, cache, causal=True)
         parts.append(output)
         assert before.length == cache.length - part.shape[1]  # the old cache stays as it was
     torch.testing.assert_close(torch.cat(parts, 1), whole)

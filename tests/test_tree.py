@@ -11,6 +11,7 @@ PACKAGE, TESTS = Path(d2lmini.__file__).parent, Path(__file__).parent
 ROOT = TESTS.parent
 # by whom what has no file of its own is tested, and why
 ELSEWHERE = {
+    "inputs": ("test_attention.py", "what is wrong shows where attention is called"),
     "__main__": ("experiments/test_parts.py", "its commands are tested with what they do"),
     "selfcheck": ("test_install.py", "what it looks at is what is installed"),
     "run_times": ("book/test_chapters.py", "it tells of chapters"),

@@ -139,9 +139,9 @@ def models():
     for name, config in gpts.items():
         yield f"GPT {name}", lambda c=config: d2l.GPT(c), (text,), gpt_writes
         yield f"GPT {name}, padded", lambda c=config: d2l.GPT(c), (text, padding), None
-    recipe = _language.Recipe(toy)
-    for name in _long_positions.POSITIONS:
-        yield f"long {name}", lambda n=name: _long_positions.LongLearner(recipe, n), (text,), gpt_writes
+    for name, positions in _long_positions.POSITIONS.items():
+        recipe = _language.Recipe(replace(toy, positions=positions))
+        yield f"long {name}", lambda r=recipe, n=name: _long_positions.LongLearner(r, n), (text,), gpt_writes
 
     bert, words, lens = d2l.BERT_CONFIGS["toy"], tokens(B, 12, 101), torch.tensor([12, 5, 9])
     berts = {"toy": bert, "modern": d2l.BERT_CONFIGS["modern-toy"], "dropout": replace(bert, dropout=0.1)}

@@ -5,7 +5,6 @@ from torch import nn
 
 from d2lmini.experiments._language import Learner
 from d2lmini.masks import position_offsets, sliding_window_mask
-from d2lmini.models.gpt import GPTState
 from d2lmini.position import position_angles, sinusoidal, turn_pairs
 
 # what the config of the GPT says of each; the others are added by `LongLearner`
@@ -86,22 +85,27 @@ class LongLearner(Learner):
         self.positions, self.window = positions, None
         if positions == "rotary":
             self.rotary = StretchedRotary()
+        elif positions == "sinusoidal":
+            self.pos_embedding = _Sines(self.config.num_hiddens)
 
-    def _go_on(self, tokens, state):
-        X, past, h = self._embedded(tokens), state.length, self.config.num_hiddens  # (B, T, h)
-        self._check_length(tokens, state)
+    def _before_blocks(self, tokens, past, padding):
+        X, told = super()._before_blocks(tokens, past, padding)
         T, device = tokens.shape[1], tokens.device
-        if self.pos_embedding is not None:
-            X = X + self.pos_embedding(torch.arange(past, past + T, device=device))
-        elif self.positions == "sinusoidal":  # of the size of an embedding at the beginning, about 1
-            X = X + sinusoidal(T, h, offset=past, device=device) * (h / 2) ** -0.5
-        how = {"causal": True, "rotary": self.rotary}
         if self.positions == "ALiBi":
-            how["score_bias"] = alibi(self.config.num_heads, T, past + T, device=device).to(X.dtype)
+            told["score_bias"] = alibi(self.config.num_heads, T, past + T, device=device).to(X.dtype)
         if self.window is not None:
-            how["mask"] = sliding_window_mask(T, self.window, num_keys=past + T, device=device)
-        X, caches = self.dropout(X), []
-        for blk, cache in zip(self.blks, state.caches, strict=True):
-            X, cache = blk(X, cache=cache, **how)
-            caches.append(cache)
-        return self.norm(X), GPTState(tuple(caches), None)
+            told["mask"] = sliding_window_mask(T, self.window, num_keys=past + T, device=device)
+        return X, told
+
+
+class _Sines(nn.Module):
+    """`sinusoidal` vectors of successive positions (T,), of the size of an embedding at the beginning, about 1."""
+
+    def __init__(self, num_hiddens):
+        super().__init__()
+        self.num_hiddens = num_hiddens
+
+    def forward(self, places):
+        first = int(places[0]) if len(places) else 0
+        sines = sinusoidal(len(places), self.num_hiddens, offset=first, device=places.device)  # (T, h)
+        return sines * (self.num_hiddens / 2) ** -0.5

@@ -110,12 +110,17 @@ class GPT(Module):
 
     def features(self, tokens, padding=None):
         """What `forward` scores: (B, T, h), the last norm done. For a head of one's own."""
-        return self._go_on(tokens, self.empty_state(len(tokens), padding))[0]
+        if padding is not None:
+            _check_padding(padding, len(tokens))
+        X, told = self._before_blocks(tokens, 0, padding)  # (B, T, h)
+        for blk in self.blks:
+            X = blk(X, **told)
+        return self.norm(X)
 
     def empty_state(self, batch, padding=None):
         """A `GPTState` of no tokens."""
-        if padding is not None and (padding.is_floating_point() or padding.shape != (batch,) or (padding < 0).any()):
-            raise ValueError(f"padding is {padding}, expected ({batch},) integers from 0: tokens to skip in each row")
+        if padding is not None:
+            _check_padding(padding, batch)
         return GPTState(tuple(blk.attention.empty_cache(batch) for blk in self.blks), padding)
 
     def extend(self, tokens, state):
@@ -128,7 +133,7 @@ class GPT(Module):
         Returns:
             Logits (B, n, V), and the grown `GPTState`.
         """
-        X, state = self._go_on(tokens, state)
+        X, state = self._read(tokens, state)
         return self.dense(X), state
 
     def step(self, tokens, state):
@@ -160,7 +165,7 @@ class GPT(Module):
             )
         before = tokens[:, :-1]
         with torch.no_grad():
-            _, state = self._go_on(before, self.empty_state(len(tokens), padding))
+            _, state = self._read(before, self.empty_state(len(tokens), padding))
         if padding is not None:
             before = before.masked_fill(torch.arange(before.shape[1], device=before.device) < padding[:, None], -1)
         return sample(
@@ -175,33 +180,34 @@ class GPT(Module):
             **filters,
         )
 
-    def _go_on(self, tokens, state):
-        X, mask = self._embedded(tokens), None  # (B, T, h)
-        self._check_length(tokens, state)
-        past, S = state.length, state.length + tokens.shape[1]
-        places = torch.arange(past, S, device=tokens.device)  # (T,)
-        if state.padding is not None:
-            mask = torch.arange(S, device=tokens.device) >= state.padding[:, None]  # (B, S)
-            places = (places - state.padding[:, None]).clamp(min=0)  # (B, T)
-            mask = mask[:, None]  # (B, 1, S)
-        if self.pos_embedding is not None:
-            X = X + self.pos_embedding(places)
-        X, caches = self.dropout(X), []
+    def _read(self, tokens, state):
+        """What `extend` scores, (B, n, h), and the grown state."""
+        X, told = self._before_blocks(tokens, state.length, state.padding)
+        caches = []
         for blk, cache in zip(self.blks, state.caches, strict=True):
-            X, cache = blk(X, mask=mask, causal=True, cache=cache, rotary=self.rotary)
+            X, cache = blk.extend(X, cache, **told)
             caches.append(cache)
         return self.norm(X), GPTState(tuple(caches), state.padding)
 
-    def _embedded(self, tokens):
-        return embedded(self.embedding, tokens)
-
-    def _check_length(self, tokens, state):
-        most = self.config.max_len
-        if self.pos_embedding is not None and state.length + tokens.shape[1] > most:
+    def _before_blocks(self, tokens, past, padding):
+        """What the first block reads of tokens (B, T) that follow ``past`` others, (B, T, h), and what all are told."""
+        try:
+            X, total = self.embedding(tokens), past + tokens.shape[1]
+        except (IndexError, RuntimeError):
+            embedded(self.embedding, tokens)  # says what is wrong with them
+            raise
+        if self.config.positions == "learned" and total > self.config.max_len:
             raise ValueError(
-                f"there are {state.length + tokens.shape[1]} tokens but the context is {most} (max_len): keep the last "
-                "ones alone, or train with a larger context"
+                f"there are {total} tokens but the context is {self.config.max_len} (max_len): keep the last ones "
+                "alone, or train with a larger context"
             )
+        places, mask = torch.arange(past, total, device=tokens.device), None  # (T,)
+        if padding is not None:
+            mask = (torch.arange(total, device=tokens.device) >= padding[:, None])[:, None]  # (B, 1, S)
+            places = (places - padding[:, None]).clamp(min=0)  # (B, T)
+        if self.pos_embedding is not None:
+            X = X + self.pos_embedding(places)
+        return self.dropout(X), {"mask": mask, "causal": True, "rotary": self.rotary}
 
     def loss(self, Y_hat, Y):
         """Mean cross-entropy of the next tokens, in nats.
@@ -214,3 +220,8 @@ class GPT(Module):
     def configure_optimizers(self):
         """AdamW; matrices decay, biases and norms do not."""
         return adamw_of(self, self.lr, weight_decay=0.1, betas=(0.9, 0.95))
+
+
+def _check_padding(padding, batch):
+    if padding.is_floating_point() or padding.shape != (batch,) or (padding < 0).any():
+        raise ValueError(f"padding is {padding}, expected ({batch},) integers from 0: tokens to skip in each row")
