@@ -58,10 +58,9 @@ _MODULES = {
         "PositionalEncoding",
         "RelativePositionBias",
         "RelativePositionEmbedding",
-        "RotaryEmbedding",
-        "rotary",
         "sinusoidal",
     ],
+    "rotation": ["RotaryEmbedding", "rotary"],
     "transformer": [
         "AddNorm",
         "DecoderState",

@@ -29,7 +29,8 @@ MAY_IMPORT = {
     **{name: set() for name in BASE},
     "plotting": {"plot_style", "shell"},
     "show": {"shell"},
-    "position": {"masks"},
+    "rotation": set(),
+    "position": {"rotation", "masks"},
     "objectives": {"masks"},
     "inputs": {"masks"},
     "scoring": {"inputs", "masks"},
@@ -41,9 +42,9 @@ MAY_IMPORT = {
     "experts": {"transformer"},
     "layout": {"transformer", "multi_head", "cache", "masks"},
     "hooks": {"multi_head", "attention"},
-    "vision": {"position", "multi_head"},
+    "vision": {"position", "rotation", "multi_head"},
     "models": {
-        *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training"),
+        *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training", "rotation"),
         *("vision", "objectives"),
     },
     "models/weights": {"data"},  # published weights are data; no other model knows of files

@@ -15,7 +15,8 @@ from d2lmini.cache import KeyValueCache
 from d2lmini.hooks import capture_attention
 from d2lmini.masks import causal_mask
 from d2lmini.multi_head import MultiHeadAttention
-from d2lmini.position import RelativePositionBias, RelativePositionEmbedding, RotaryEmbedding, rotary
+from d2lmini.position import RelativePositionBias, RelativePositionEmbedding
+from d2lmini.rotation import RotaryEmbedding, rotary
 
 B, T, S, H, h = 2, 3, 5, 2, 6
 FORMS = ["none", "lens (B,)", "lens (B, T)", "(T, S)", "(B, 1, S)", "(B, T, S)", "(B, H, T, S)", "lens and mask"]

@@ -11,7 +11,8 @@ from d2lmini.cache import KeyValueCache
 from d2lmini.decoding import beam_search, greedy_search, reorder
 from d2lmini.masks import causal_mask
 from d2lmini.measure import LargestTensor
-from d2lmini.position import PositionalEncoding, RelativePositionBias, rotary
+from d2lmini.position import PositionalEncoding, RelativePositionBias
+from d2lmini.rotation import rotary
 from d2lmini.transformer import (
     AddNorm,
     DecoderState,

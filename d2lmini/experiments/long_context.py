@@ -20,10 +20,11 @@ import torch.nn.functional as F
 
 from d2lmini.experiments import _common, _language
 from d2lmini.experiments._language import Recipe
-from d2lmini.experiments._long_positions import POSITIONS, ROTATIONS, LongLearner, StretchedRotary
+from d2lmini.experiments._long_positions import POSITIONS, LongLearner
 from d2lmini.experiments._parts import Parts
 from d2lmini.experiments.gpt_gutenberg import encoded, read
 from d2lmini.models.gpt_config import GPT_CONFIGS
+from d2lmini.rotation import ROTATIONS, StretchedRotary
 
 WHOLE, WINDOW = "all before", "window"
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from ..masks import as_mask
 from ..objectives.masking import IGNORE_INDEX
-from ..position import RotaryEmbedding
+from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock

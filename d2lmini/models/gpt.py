@@ -12,7 +12,7 @@ from torch import nn
 
 from ..cache import KeyValueCache
 from ..decoding import sample
-from ..position import RotaryEmbedding
+from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
