@@ -14,16 +14,10 @@ from functools import partial
 import torch
 from torch import nn
 
+from .inputs import check_dot, check_inputs, check_size, without_idle
+from .kernels import attend, attend_with_weights
 from .masks import as_mask
-from .scoring import (
-    additive_scores,
-    attend,
-    attend_with_weights,
-    dot_product_weights,
-    softmax_where,
-    weighted_average,
-    without_idle,
-)
+from .scoring import additive_scores, dot_product_weights, softmax_where, weighted_average
 
 
 def scaled_dot_product_attention(
@@ -71,7 +65,7 @@ def scaled_dot_product_attention(
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p is {dropout_p}, expected a probability")
     shape = check_inputs(queries, keys, values, score_bias)
-    _check_dot(queries, keys)
+    check_dot(queries, keys)
     mask = as_mask(shape, valid_lens, mask, device=queries.device)
     way = attend_with_weights if return_weights else attend
     return way(queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias)
@@ -134,7 +128,7 @@ class DotProductAttention(Attention):
     def forward(self, queries, keys, values, valid_lens=None, *, mask=None, causal=False, score_bias=None):
         """As `scaled_dot_product_attention`: (B, T, D), (B, S, D), (B, S, E) to (B, T, E), or with heads."""
         shape = check_inputs(queries, keys, values, score_bias)
-        _check_dot(queries, keys)
+        check_dot(queries, keys)
         mask = as_mask(shape, valid_lens, mask, device=queries.device)
         output = attend(queries, keys, values, mask, causal=causal, dropout_p=self._dropout_p, score_bias=score_bias)
         weights = partial(dot_product_weights, causal=causal)
@@ -164,7 +158,7 @@ class BilinearAttention(Attention):
         Raises as `scaled_dot_product_attention` does.
         """
         shape = check_inputs(queries, keys, values)
-        _check_size("keys", keys, self.W.out_features, "key_size")
+        check_size("keys", keys, self.W.out_features, "key_size")
         mask = as_mask(shape, valid_lens, mask, device=queries.device)
         if mask is not None:
             queries, keys, values = without_idle(mask, queries, keys, values)
@@ -219,11 +213,8 @@ class _LastCall:
     def __init__(self, compute, inputs):
         self.compute = compute
         self.inputs = [x.detach() if x is not None and x.requires_grad else x for x in inputs]
-        self.versions = self._versions()
-
-    def _versions(self):
         # a tensor and its detached alias count changes in place together; inference tensors do not count
-        return [None if x is None or x.is_inference() else x._version for x in self.inputs]
+        self.versions = [None if x is None or x.is_inference() else x._version for x in self.inputs]
 
     @torch.no_grad()
     def weights(self):
@@ -232,7 +223,7 @@ class _LastCall:
                 "the weights of the last call were let go in its backward pass: read them before it, call "
                 "the module again, or use `with capture_attention(module)`"
             )
-        if self._versions() != self.versions:
+        if _LastCall(self.compute, self.inputs).versions != self.versions:
             raise RuntimeError("the inputs of the last call were changed in place since: its weights are lost")
         return self.compute(*self.inputs).to(self.inputs[0].dtype)
 
@@ -252,68 +243,5 @@ def _linear(in_features, out_features):
 
 def _project(linear, name, x):
     if not nn.parameter.is_lazy(linear.weight):
-        _check_size(name, x, linear.in_features, "the size fixed at construction or at the first call")
+        check_size(name, x, linear.in_features, "the size fixed at construction or at the first call")
     return linear(x)
-
-
-def _check_size(name, x, size, origin):
-    if x.shape[-1] != size:
-        raise ValueError(f"{name} have {x.shape[-1]} features, expected {size} ({origin})")
-
-
-def _check_dot(queries, keys):
-    if queries.shape[-1] != keys.shape[-1]:
-        raise ValueError(
-            f"queries have {queries.shape[-1]} features but keys have {keys.shape[-1]}: a dot product needs "
-            "as many; AdditiveAttention and BilinearAttention take different sizes"
-        )
-    if queries.shape[-1] == 0:
-        raise ValueError("queries and keys have 0 features, expected at least 1")
-
-
-def check_inputs(queries, keys, values, score_bias=None):
-    """Checks what all ways of scoring need, and returns the shape of the scores, (B, T, S) or (B, H, T, S)."""
-    if not _fit(queries, keys, values):
-        _explain(queries, keys, values)
-    shape = (*queries.shape[:-1], keys.shape[-2])
-    if score_bias is not None:
-        given = tuple(score_bias.shape)
-        if len(given) != len(shape) or any(n not in (1, m) for n, m in zip(given, shape, strict=True)):
-            raise ValueError(f"score_bias has shape {given}, which does not broadcast to {shape}")
-    return shape
-
-
-def _fit(queries, keys, values):
-    return (
-        isinstance(queries, torch.Tensor)
-        and isinstance(keys, torch.Tensor)
-        and isinstance(values, torch.Tensor)
-        and queries.dim() in (3, 4)
-        and queries.shape[:-2] == keys.shape[:-2] == values.shape[:-2]  # (B,) or (B, H)
-        and keys.shape[-2] == values.shape[-2]
-        and queries.device == keys.device == values.device
-        and queries.dtype == keys.dtype == values.dtype
-        and queries.is_floating_point()
-    )
-
-
-def _explain(queries, keys, values):
-    """Raises for what does not fit; under autocast different dtypes do."""
-    for name, x in (("queries", queries), ("keys", keys), ("values", values)):
-        if not isinstance(x, torch.Tensor) or not x.is_floating_point():
-            raise TypeError(f"{name} are {getattr(x, 'dtype', type(x).__name__)}, expected a floating-point tensor")
-        if x.dim() not in (3, 4) or x.dim() != queries.dim():
-            raise ValueError(
-                f"{name} have shape {tuple(x.shape)}, expected (batch, number, features), or "
-                f"(batch, heads, number, features) for all three; queries are {tuple(queries.shape)}"
-            )
-        for i, what in enumerate(("batch", "heads")[: x.dim() - 2]):
-            if x.shape[i] != queries.shape[i]:
-                raise ValueError(f"{name} have {what} {x.shape[i]} but queries have {what} {queries.shape[i]}")
-        if x.device != queries.device:
-            raise ValueError(f"{name} are on {x.device} but queries are on {queries.device}: move them with .to()")
-        # autocast brings them to one dtype itself
-        if x.dtype != queries.dtype and not torch.is_autocast_enabled(x.device.type):
-            raise ValueError(f"{name} have dtype {x.dtype} but queries have {queries.dtype}: cast them with .to()")
-    if keys.shape[-2] != values.shape[-2]:
-        raise ValueError(f"there are {keys.shape[-2]} keys but {values.shape[-2]} values: expected one value per key")

@@ -6,7 +6,7 @@ from functools import partial
 import torch
 
 from .attention import Attention
-from .multi_head import MultiHeadAttention
+from .multi_head import MultiHeadAttention, with_head_mask
 
 
 @contextmanager
@@ -77,6 +77,8 @@ def attention_patterns(module, *inputs, **options):
 def head_masks(module, masks):
     """Inside a model, multiplies the outputs of heads by factors while it is open, as ``head_mask`` does for one call.
 
+    Also where keys come from a cache.
+
     Args:
         module: any module.
         masks: dict from names of `MultiHeadAttention` modules in it to factors, (H,) or (B, H).
@@ -91,10 +93,10 @@ def head_masks(module, masks):
         if name not in found:
             raise ValueError(f"there is no multi-head attention {name!r}, expected one of {', '.join(found) or 'none'}")
 
-    def add(head_mask, source, args, kwargs):
-        return args, {**kwargs, "head_mask": head_mask}
+    def scale(head_mask, heads, args, output):
+        return with_head_mask(output, head_mask)
 
-    hooks = [found[n].register_forward_pre_hook(partial(add, m), with_kwargs=True) for n, m in masks.items()]
+    hooks = [found[name].attention.register_forward_hook(partial(scale, mask)) for name, mask in masks.items()]
     try:
         yield
     finally:

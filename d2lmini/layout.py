@@ -6,12 +6,12 @@ x W^T is a sum of columns of W, (outputs, inputs), whose numbers lie far apart w
 """
 
 import copy
-from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from .cache import KeyValueCache
 from .masks import as_mask
 from .multi_head import MultiHeadAttention
 from .transformer import AddNorm, PositionWiseFFN, TransformerEncoderBlock
@@ -44,7 +44,7 @@ class PackedBlock(TransformerEncoderBlock):
     """A `TransformerEncoderBlock` with `PackedAttention` and a short way for a single token that follows a cache.
 
     There is nothing to check on that way, and its parts are gone through without the calls of modules: a hook on one of
-    them sees whole sequences alone. Those on the block, on ``attention`` and on ``attention.attention`` see all.
+    them sees whole sequences alone. Those on ``attention.attention`` see all.
 
     Args:
         block: the `TransformerEncoderBlock` whose parts it takes over.
@@ -56,20 +56,17 @@ class PackedBlock(TransformerEncoderBlock):
         self.attention = PackedAttention(block.attention)
         self.addnorm1, self.ffn, self.addnorm2 = block.addnorm1, block.ffn, block.addnorm2
 
-    def forward(self, X, valid_lens=None, *, mask=None, causal=False, cache=None, score_bias=None, rotary=None):
+    def extend(self, X, cache, valid_lens=None, *, mask=None, causal=False, score_bias=None, rotary=None):
         """As `TransformerEncoderBlock`."""
-        attention = self.attention
-        plain = valid_lens is None and score_bias is None and not _has_hooks(attention)
-        if not plain or cache is None or X.shape[1] != 1:
-            return super().forward(
-                X, valid_lens, mask=mask, causal=causal, cache=cache, score_bias=score_bias, rotary=rotary
-            )
+        if X.shape[1] != 1 or valid_lens is not None or score_bias is not None:
+            options = {"mask": mask, "causal": causal, "score_bias": score_bias, "rotary": rotary}
+            return super().extend(X, cache, valid_lens, **options)
         norm1, norm2 = self.addnorm1.ln.forward, self.addnorm2.ln.forward
         if self.norm_first:
-            Y, cache = attention.step(norm1(X), cache, mask, rotary)
+            Y, cache = self.attention.step(norm1(X), cache, mask, rotary)
             X = X + Y
             return X + self._ffn(norm2(X)), cache
-        Y, cache = attention.step(X, cache, mask, rotary)
+        Y, cache = self.attention.step(X, cache, mask, rotary)
         X = norm1(X + Y)
         return norm2(X + self._ffn(X)), cache
 
@@ -90,7 +87,7 @@ class PackedAttention(MultiHeadAttention):
     def __init__(self, attention):
         nn.Module.__init__(self)
         self.num_heads = attention.num_heads
-        for name in ("attention", "W_o", "q_norm", "k_norm"):
+        for name in ("attention", "W_o", "q_norm", "k_norm", "input_sizes"):
             setattr(self, name, getattr(attention, name))
         parts = (attention.W_q, attention.W_k, attention.W_v)
         weight = torch.cat([part.weight.detach() for part in parts])  # (3 h, input size)
@@ -104,33 +101,32 @@ class PackedAttention(MultiHeadAttention):
 
         ``mask`` and ``rotary`` are those of `MultiHeadAttention`.
         """
-        heads, keys, values = self._heads(self.W_qkv.forward(X))  # (B, H, 1, d)
-        if self.q_norm is not None:
-            heads = self.q_norm(heads)
+        heads, keys, values = self._normed(*self._heads(self.W_qkv.forward(X)))  # (B, H, 1, d)
+        past = cache.length
         if rotary is not None:
-            heads = rotary(heads, cache.length)
-        new = self._as_cache(keys, values, rotary, cache.length)
-        seen = cache.append(new) if cache.length else new
+            heads, keys = rotary(heads, past), rotary(keys, past)
+        new = KeyValueCache(keys, values)
+        seen = cache.append(new) if past else new
         if mask is not None:
             mask = as_mask((*heads.shape[:3], seen.length), None, mask, device=heads.device)
         output = self.attention(heads, *seen, mask)  # (B, H, 1, d)
         return self.W_o.forward(output.reshape(*X.shape[:2], -1)), seen  # (B, 1, H d) to (B, 1, h)
 
-    def _projected(self, queries, keys, values):
+    def to_heads(self, queries, keys, values):
+        """As `MultiHeadAttention`."""
         if queries is keys is values:
-            return self._heads(self.W_qkv(queries))
+            return self._normed(*self._heads(self.W_qkv(queries)))
         weights = self.W_qkv.weight.chunk(3)
         biases = (None, None, None) if self.W_qkv.bias is None else self.W_qkv.bias.chunk(3)
-        parts = [partial(F.linear, weight=weight, bias=bias) for weight, bias in zip(weights, biases, strict=True)]
-        inputs = (queries, keys, values)
-        return [X if X is None else self.to_heads(part, X) for part, X in zip(parts, inputs, strict=True)]
+        heads = (
+            X if X is None else F.linear(X, W, b).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, n, d)
+            for X, W, b in zip((queries, keys, values), weights, biases, strict=True)
+        )
+        return self._normed(*heads)
 
     def _heads(self, projected):
         """(B, n, 3 h) cut into three of (B, H, n, d)."""
         return torch.unflatten(projected, -1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-
-    def _input_size(self, name):
-        return self.W_qkv.in_features
 
 
 def _packed(module):

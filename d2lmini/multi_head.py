@@ -9,10 +9,12 @@ from functools import partial
 import torch
 from torch import nn
 
-from .attention import Attention, check_inputs
+from .attention import Attention
 from .cache import KeyValueCache
+from .inputs import check_inputs, check_projections, check_score_bias, without_idle
+from .kernels import attend
 from .masks import as_mask, with_causal
-from .scoring import attend, dot_product_weights, without_idle
+from .scoring import dot_product_weights
 
 
 class HeadsAttention(Attention):
@@ -33,7 +35,8 @@ class HeadsAttention(Attention):
     def forward(self, queries, keys, values, mask=None, *, causal=False, score_bias=None):
         """Heads (B, H, T, d), (B, H, S, d), (B, H, S, d) to (B, H, T, d); a mask that broadcasts to (B, H, T, S)."""
         how = {"causal": causal, "scale": self.scale}
-        output = attend(queries, keys, values, mask, dropout_p=self._dropout_p, score_bias=score_bias, **how)
+        dropout_p = self.dropout.p if self.dropout.training else 0.0
+        output = attend(queries, keys, values, mask, dropout_p=dropout_p, score_bias=score_bias, **how)
         weights = partial(dot_product_weights, **how)
         return self._remember(output, weights, queries, keys, mask, score_bias)
 
@@ -92,6 +95,7 @@ class MultiHeadAttention(nn.Module):
         self.W_k = nn.Linear(key_size or num_hiddens, num_heads * d, bias=bias)
         self.W_v = nn.Linear(value_size or num_hiddens, num_heads * d, bias=bias)
         self.W_o = nn.Linear(num_heads * d, num_hiddens, bias=bias)
+        self.input_sizes = tuple(linear.in_features for linear in (self.W_q, self.W_k, self.W_v))
         self.q_norm, self.k_norm = (None if qk_norm is None else qk_norm(d) for _ in range(2))
 
     def forward(
@@ -103,7 +107,6 @@ class MultiHeadAttention(nn.Module):
         *,
         mask=None,
         causal=False,
-        cache=None,
         score_bias=None,
         rotary=None,
         head_mask=None,
@@ -112,12 +115,11 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             queries: (B, T, query_size).
-            keys: (B, S, key_size); None with ``values``: attend to what is in ``cache`` alone.
+            keys: (B, S, key_size).
             values: (B, S, value_size).
-            valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count, cached ones first.
+            valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count.
             mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
-            causal: whether later positions are hidden; with a cache the queries are the last of all positions.
-            cache: None, or a `KeyValueCache` that goes before ``keys``; S below counts both.
+            causal: whether later positions are hidden; the queries are the last of all positions.
             score_bias: None, or what is added to the scores: a tensor (B or 1, H or 1, T, S), or a function of the
                 projected queries (B, H, T, d) and of S that returns one (`RelativePositionEmbedding.scores`).
             rotary: None, or a function of heads (B, H, n, d) and the position of the first that returns the same shape
@@ -126,53 +128,67 @@ class MultiHeadAttention(nn.Module):
                 gradient says how much the loss depends on it.
 
         Returns:
-            Output (B, T, h); with ``cache`` a pair of it and the `KeyValueCache` of all S keys and values.
+            (B, T, h).
 
         Raises:
             TypeError: ``valid_lens`` or ``mask`` is of a wrong type.
-            ValueError: shapes, sizes or devices do not fit, or there is nothing to attend to.
+            ValueError: shapes, sizes or devices do not fit.
         """
-        if (keys is None) != (values is None) or (keys is None and cache is None):
-            raise ValueError("expected keys and values, or neither and a cache")
-        if keys is None and rotary is not None:
-            raise ValueError("rotary needs the keys as they are projected, but they are all in the cache: pass None")
-        self._check(W_q=queries, W_k=keys, W_v=values)
-        past = 0 if cache is None else cache.length
-        num_new = 0 if keys is None else keys.shape[1]
-        shape = (len(queries), self.num_heads, queries.shape[1], past + num_new)
-        mask = as_mask(shape, valid_lens, mask, device=queries.device)  # (B or 1, H or 1, T or 1, S or 1)
-        if mask is not None and causal:
-            mask, causal = with_causal(shape, mask, queries.device), False
-        if (
-            mask is not None and torch.is_grad_enabled()
-        ):  # else a NaN that no head sees gets into the weights' gradients
-            queries, keys, values = without_idle(mask.any(1), queries, keys, values)
-        heads, *new = self._projected(queries, keys, values)
-        if self.q_norm is not None:
-            heads = self.q_norm(heads)  # (B, H, T, d)
-        seen = cache
-        if keys is not None:
-            new = self._as_cache(*new, rotary, past)
-            seen = cache.append(new) if past else new
+        queries, keys, values, mask, causal = self._checked(queries, keys, values, valid_lens, mask, causal, rotary)
+        queries, keys, values = self.to_heads(queries, keys, values)  # (B, H, T, d), (B, H, S, d), (B, H, S, d)
         if rotary is not None:
-            heads = rotary(heads, seen.length - queries.shape[1])
-        if callable(score_bias):
-            score_bias = score_bias(heads, seen.length)
-        check_inputs(heads, *seen, score_bias)
-        output = self.attention(heads, *seen, mask, causal=causal, score_bias=score_bias)  # (B, H, T, d)
-        if head_mask is not None:
-            output = output * self._check_head_mask(head_mask, len(queries))[..., None, None]
-        output = self.W_o(output.transpose(1, 2).flatten(2))  # (B, T, h)
-        return output if cache is None else (output, seen)
+            queries, keys = rotary(queries, keys.shape[2] - queries.shape[2]), rotary(keys, 0)
+        return self._attend_and_mix(queries, keys, values, mask, causal, score_bias, head_mask)
+
+    def extend(
+        self,
+        queries,
+        keys,
+        values,
+        cache,
+        valid_lens=None,
+        *,
+        mask=None,
+        causal=False,
+        score_bias=None,
+        rotary=None,
+        head_mask=None,
+    ):
+        """As `forward`, of keys that follow those in a cache: the queries attend to all of them.
+
+        Args:
+            queries: (B, T, query_size).
+            keys: (B, n, key_size); None with ``values``: attend to what is in ``cache`` alone.
+            values: (B, n, value_size).
+            cache: a `KeyValueCache` that goes before ``keys``; not changed. S counts both, in the other arguments too,
+                which are those of `forward`.
+
+        Returns:
+            (B, T, h), and the `KeyValueCache` of all S keys and values.
+
+        Raises:
+            TypeError, ValueError: as `forward`; ValueError where the cache is of another size.
+        """
+        inputs, past = (queries, keys, values), cache.length
+        queries, keys, values, mask, causal = self._checked(*inputs, valid_lens, mask, causal, rotary, past)
+        queries, keys, values = self.to_heads(queries, keys, values)
+        if keys is not None:
+            new = KeyValueCache(keys if rotary is None else rotary(keys, past), values)
+            cache = cache.append(new) if past else new
+        if rotary is not None:
+            queries = rotary(queries, cache.length - queries.shape[2])
+        check_inputs(queries, *cache)
+        return self._attend_and_mix(queries, *cache, mask, causal, score_bias, head_mask), cache
 
     def project(self, keys, values, *, rotary=None, offset=0):
         """Keys (B, S, key_size) and values (B, S, value_size) as a `KeyValueCache`, the first at position ``offset``.
 
         For keys that stay the same, as the decoder's are of the encoder's output, call this once and pass the result
-        as ``cache`` with neither keys nor values.
+        to `extend` with neither keys nor values.
         """
-        self._check(W_k=keys, W_v=values)
-        return self._as_cache(*self._projected(None, keys, values)[1:], rotary, offset)
+        check_projections(self.input_sizes, None, keys, values)
+        _, keys, values = self.to_heads(None, keys, values)
+        return KeyValueCache(keys if rotary is None else rotary(keys, offset), values)
 
     def empty_cache(self, batch):
         """A `KeyValueCache` of no positions, (batch, H, 0, d), to start from."""
@@ -188,34 +204,57 @@ class MultiHeadAttention(nn.Module):
         """The way back from `transpose_qkv`: (B * H, n, h / H) to (B, n, h)."""
         return X.unflatten(0, (-1, self.num_heads)).transpose(1, 2).flatten(2)
 
-    def to_heads(self, linear, X):
-        """X (B, n, size), projected by one of ``W_q``, ``W_k``, ``W_v`` and cut into heads: (B, H, n, d)."""
-        return linear(X).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, n, h) to (B, H, n, d)
+    def to_heads(self, queries, keys, values):
+        """Each (B, n, size), projected, cut into heads (B, H, n, d) and normed if that is wanted; None stays None."""
+        queries, keys, values = (
+            X if X is None else linear(X).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, n, d)
+            for linear, X in ((self.W_q, queries), (self.W_k, keys), (self.W_v, values))
+        )
+        return (queries, keys, values) if self.q_norm is None else self._normed(queries, keys, values)
 
-    def _projected(self, queries, keys, values):
-        """Heads (B, H, n, d) of each; None stays None."""
-        pairs = (self.W_q, queries), (self.W_k, keys), (self.W_v, values)
-        return [X if X is None else self.to_heads(linear, X) for linear, X in pairs]
+    def _normed(self, queries, keys, values):
+        if self.q_norm is None:
+            return queries, keys, values
+        norms = (self.q_norm, queries), (self.k_norm, keys)
+        return *(X if X is None else norm(X) for norm, X in norms), values
 
-    def _as_cache(self, keys, values, rotary, offset):
-        """Projected keys and values (B, H, S, d) as they are kept: keys normed, and turned from ``offset`` on."""
-        if self.k_norm is not None:
-            keys = self.k_norm(keys)
-        return KeyValueCache(keys if rotary is None else rotary(keys, offset), values)
+    def _checked(self, queries, keys, values, valid_lens, mask, causal, rotary, past=None):
+        """The inputs, of which what no head may see is zero, the mask of the scores, and what is left of ``causal``."""
+        one_input = queries is keys is values and queries.dim() == 3  # then there is nothing that may not fit together
+        if not one_input or (queries.shape[-1],) * 3 != self.input_sizes:
+            check_projections(self.input_sizes, queries, keys, values, past, rotary)
+        if valid_lens is None and mask is None:
+            return queries, keys, values, None, causal
+        num_keys = (past or 0) + (0 if keys is None else keys.shape[1])
+        shape = (len(queries), self.num_heads, queries.shape[1], num_keys)
+        mask = as_mask(shape, valid_lens, mask, device=queries.device)  # (B or 1, H or 1, T or 1, S or 1)
+        if causal:
+            mask = with_causal(shape, mask, queries.device)
+        if torch.is_grad_enabled():  # else a NaN that no head sees gets into the weights' gradients
+            queries, keys, values = without_idle(mask.any(1), queries, keys, values)
+        return queries, keys, values, mask, False
 
-    def _input_size(self, name):
-        return getattr(self, name).in_features
+    def _attend_and_mix(self, queries, keys, values, mask, causal, score_bias, head_mask):
+        """Heads of queries (B, H, T, d), keys and values (B, H, S, d) to (B, T, h)."""
+        if callable(score_bias):
+            score_bias = score_bias(queries, keys.shape[2])
+        if score_bias is not None:
+            check_score_bias(score_bias, (*queries.shape[:3], keys.shape[2]))
+        output = self.attention(queries, keys, values, mask, causal=causal, score_bias=score_bias)  # (B, H, T, d)
+        if head_mask is not None:
+            output = with_head_mask(output, head_mask)
+        return self.W_o(output.transpose(1, 2).flatten(2))  # (B, T, h)
 
-    def _check(self, **inputs):
-        for name, X in inputs.items():
-            size = self._input_size(name)
-            if X is not None and (X.dim() != 3 or X.shape[-1] != size):
-                raise ValueError(f"the input of {name} has shape {tuple(X.shape)}, expected (B, n, {size})")
 
-    def _check_head_mask(self, head_mask, batch):
-        if tuple(head_mask.shape) not in ((self.num_heads,), (batch, self.num_heads)):
-            raise ValueError(
-                f"head_mask has shape {tuple(head_mask.shape)}, expected ({self.num_heads},) or "
-                f"({batch}, {self.num_heads})"
-            )
-        return head_mask
+def with_head_mask(output, head_mask):
+    """Multiplies what each head brings, (B, H, T, d), by its factor of ``head_mask``, (H,) or (B, H).
+
+    Raises:
+        ValueError: the factors have another shape.
+    """
+    batch, num_heads = output.shape[:2]
+    if tuple(head_mask.shape) not in ((num_heads,), (batch, num_heads)):
+        raise ValueError(
+            f"head_mask has shape {tuple(head_mask.shape)}, expected ({num_heads},) or ({batch}, {num_heads})"
+        )
+    return output * head_mask[..., None, None]

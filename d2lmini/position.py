@@ -1,8 +1,9 @@
 """Position encodings: attention alone sees a set, so the order has to be put in.
 
 Absolute: `PositionalEncoding` (sines) and `LearnedPositionalEncoding` are added to the embeddings. Relative:
-`RelativePositionEmbedding` (Shaw), `RelativePositionBias` (T5) and `rotary` act on the scores, for
-``score_bias`` and ``rotary`` of `d2lmini.MultiHeadAttention`. All count in float32 or better whatever the dtype.
+`RelativePositionEmbedding` (Shaw), `RelativePositionBias` (T5) and `alibi` are added to the scores, for ``score_bias``
+of `d2lmini.MultiHeadAttention`; what turns queries and keys instead is `d2lmini.rotation`. All count in float32 or
+better whatever the dtype.
 
 The relative ones align queries and keys at their *ends*, as `d2lmini.causal_mask` does: with a cache the T queries
 are the last of S positions. The offset of a key is its position less that of the query: s - (t + S - T).
@@ -14,6 +15,7 @@ import torch
 from torch import nn
 
 from .masks import position_offsets
+from .rotation import position_angles
 
 
 def sinusoidal(num, num_hiddens, *, offset=0, device=None):
@@ -213,87 +215,23 @@ class RelativePositionBias(nn.Module):
         return bucket + self.one_side * (offsets > 0) if self.bidirectional else bucket
 
 
-def rotary(X, offset=0, *, base=10000.0):
-    """Turns each pair of neighbouring features (2j, 2j+1) by the angle i base^(-2j/d), i being the position.
-
-    The product of a query and a key, both so turned, depends on their positions only through the difference.
+def alibi(num_heads, num_queries, num_keys=None, *, device=None):
+    """What ALiBi adds to the scores: minus the distance times the slope of the head, 2^(-8 i / H) for head i = 1 ... H.
 
     Args:
-        X: (..., n, d), queries or keys of a head at n positions; d even.
-        offset: position of the first row.
-        base: the larger, the slower the slowest pair turns.
+        num_heads: H; the published code has another rule where it is no power of two.
+        num_queries: T.
+        num_keys: S, at least T; None: T.
+        device: where to make it.
 
     Returns:
-        Tensor of the shape and dtype of ``X``.
+        float32 tensor (1, H, T, S); 0 at later positions, which a causal mask hides.
 
-    Raises:
-        ValueError: d is odd, or ``offset`` is negative.
-
-    Source: Su et al. 2021 (RoFormer), equation 34.
+    Source: Press et al. 2022, section 3.
     """
-    if X.shape[-1] % 2:
-        raise ValueError(f"X has {X.shape[-1]} features, expected an even number: they are turned in pairs")
-    if offset < 0:
-        raise ValueError(f"offset is {offset}, expected 0 or more")
-    angles = position_angles(X.shape[-2], offset, X.shape[-1], base, X.device)  # (n, d / 2)
-    return turn_pairs(X, angles.cos(), angles.sin())
-
-
-class RotaryEmbedding(nn.Module):
-    """`rotary` with the angles of the first positions made beforehand; others work too. Nothing is learned.
-
-    Args:
-        head_size: d, features of a head; even.
-        max_len: positions made beforehand.
-        base: as in `rotary`.
-    """
-
-    def __init__(self, head_size, max_len=1000, *, base=10000.0):
-        super().__init__()
-        if head_size % 2:
-            raise ValueError(f"head_size is {head_size}, expected an even number: features are turned in pairs")
-        self.base = base
-        angles = position_angles(max_len, 0, head_size, base, None)  # (max_len, d / 2)
-        self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", angles.sin().float(), persistent=False)
-
-    def forward(self, X, offset=0):
-        """As `rotary`: X (..., n, d) to (..., n, d); raises ValueError where X does not have d features."""
-        if X.shape[-1] != 2 * self.cos.shape[1]:
-            raise ValueError(f"X has {X.shape[-1]} features, expected {2 * self.cos.shape[1]} (head_size)")
-        end = offset + X.shape[-2]
-        if offset < 0 or end > len(self.cos):
-            return rotary(X, offset, base=self.base)
-        return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
-
-
-def position_angles(num, offset, num_hiddens, base, device):
-    """Position times frequency, i * base^(-2j/d), for each pair of features: what sines and rotations are made of.
-
-    Args:
-        num: how many positions.
-        offset: that of the first.
-        num_hiddens: d.
-        base: the larger, the lower the lowest frequency.
-        device: where to make it; None: the CPU.
-
-    Returns:
-        Tensor (num, ceil(d / 2)), float64 (on MPS, which has none, float32).
-    """
-    device = torch.device("cpu") if device is None else device
-    # float32 would be off by 1e-4 at position 1,000; MPS has nothing better
-    dtype = torch.float32 if device.type == "mps" else torch.float64
-    frequencies = base ** (-torch.arange(0, num_hiddens, 2, dtype=dtype, device=device) / num_hiddens)
-    return torch.arange(offset, offset + num, dtype=dtype, device=device)[:, None] * frequencies
-
-
-def turn_pairs(X, cos, sin):
-    """Turns each pair of neighbouring features of X (..., n, d) by an angle, given its cosine and sine (n, d / 2)."""
-    wide = X if X.dtype == torch.float64 else X.float()
-    cos, sin = cos.to(wide.dtype), sin.to(wide.dtype)
-    even, odd = wide[..., 0::2], wide[..., 1::2]  # (..., n, d / 2)
-    turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1)  # (..., n, d / 2, 2)
-    return turned.flatten(-2).to(X.dtype)
+    slopes = 2.0 ** (-8 / num_heads * torch.arange(1, num_heads + 1, device=device))  # (H,)
+    offsets = position_offsets(num_queries, num_keys, device=device).clamp(max=0)  # (T, S)
+    return (slopes[:, None, None] * offsets)[None]  # (1, H, T, S)
 
 
 def _check_embeddings(X, num_hiddens, offset):

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from .cache import KeyValueCache
+from .inputs import without_idle
 from .masks import padding_mask
 from .multi_head import MultiHeadAttention
-from .scoring import without_idle
 
 
 class PositionWiseFFN(nn.Module):
@@ -98,21 +98,7 @@ class AddNorm(nn.Module):
         return X + (Y if self.dropout is None else self.dropout(Y))
 
 
-class _Block(nn.Module):
-    """Where the norms of a block stand: after each residual connection, or before each sublayer."""
-
-    def __init__(self, norm_first):
-        super().__init__()
-        self.norm_first = norm_first
-
-    def _input(self, addnorm, X):
-        return addnorm.ln(X) if self.norm_first else X
-
-    def _add(self, addnorm, X, Y):
-        return addnorm.add(X, Y) if self.norm_first else addnorm(X, Y)
-
-
-class TransformerEncoderBlock(_Block):
+class TransformerEncoderBlock(nn.Module):
     """Self-attention, then the feed-forward network, each with a residual connection and layer normalisation.
 
     With ``causal`` it is also the block of a decoder without encoder, as in GPT.
@@ -148,27 +134,35 @@ class TransformerEncoderBlock(_Block):
         head_size=None,
         scale=None,
     ):
-        super().__init__(norm_first)
+        super().__init__()
+        self.norm_first = norm_first
         heads = {"qk_norm": qk_norm, "head_size": head_size, "scale": scale}
         self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, **heads)
         self.addnorm1 = AddNorm(num_hiddens, dropout, norm=norm)
         self.ffn = ffn or PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)
         self.addnorm2 = AddNorm(num_hiddens, dropout, norm=norm)
 
-    def forward(self, X, valid_lens=None, *, mask=None, causal=False, cache=None, score_bias=None, rotary=None):
-        """X (B, T, h) to (B, T, h), with ``cache`` a pair of it and the grown one.
+    def forward(self, X, valid_lens=None, *, mask=None, causal=False, score_bias=None, rotary=None):
+        """X (B, T, h) to (B, T, h); the other arguments and errors are those of `MultiHeadAttention`."""
+        options = {"mask": mask, "causal": causal, "score_bias": score_bias, "rotary": rotary}
+        if self.norm_first:
+            Q = self.addnorm1.ln(X)
+            X = self.addnorm1.add(X, self.attention(Q, Q, Q, valid_lens, **options))
+            return self.addnorm2.add(X, self.ffn(self.addnorm2.ln(X)))
+        X = self.addnorm1(X, self.attention(X, X, X, valid_lens, **options))
+        return self.addnorm2(X, self.ffn(X))
 
-        The other arguments and errors are those of `MultiHeadAttention`.
-        """
-        Q = self._input(self.addnorm1, X)
-        Y = self.attention(
-            Q, Q, Q, valid_lens, mask=mask, causal=causal, cache=cache, score_bias=score_bias, rotary=rotary
-        )
-        if cache is not None:
-            Y, cache = Y
-        X = self._add(self.addnorm1, X, Y)
-        X = self._add(self.addnorm2, X, self.ffn(self._input(self.addnorm2, X)))
-        return X if cache is None else (X, cache)
+    def extend(self, X, cache, valid_lens=None, *, mask=None, causal=False, score_bias=None, rotary=None):
+        """As `forward`, of X (B, T, h) that follows what is in a `KeyValueCache`: (B, T, h), and the grown cache."""
+        options = {"mask": mask, "causal": causal, "score_bias": score_bias, "rotary": rotary}
+        if self.norm_first:
+            Q = self.addnorm1.ln(X)
+            Y, cache = self.attention.extend(Q, Q, Q, cache, valid_lens, **options)
+            X = self.addnorm1.add(X, Y)
+            return self.addnorm2.add(X, self.ffn(self.addnorm2.ln(X))), cache
+        Y, cache = self.attention.extend(X, X, X, cache, valid_lens, **options)
+        X = self.addnorm1(X, Y)
+        return self.addnorm2(X, self.ffn(X)), cache
 
 
 class BlockCache(NamedTuple):
@@ -205,7 +199,7 @@ class DecoderState(NamedTuple):
         return 0 if self.caches[0] is None else self.caches[0].self_attention.length
 
 
-class TransformerDecoderBlock(_Block):
+class TransformerDecoderBlock(nn.Module):
     """Causal self-attention, attention to the memory, then the feed-forward network, each with residual and norm.
 
     It takes a whole sequence, a token, or any number of tokens that continue those in the state: the result is the
@@ -239,8 +233,8 @@ class TransformerDecoderBlock(_Block):
         head_size=None,
         scale=None,
     ):
-        super().__init__(norm_first)
-        self.i = i
+        super().__init__()
+        self.i, self.norm_first = i, norm_first
         heads = {"head_size": head_size, "scale": scale}
         self.attention1 = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, **heads)
         self.addnorm1 = AddNorm(num_hiddens, dropout, norm=norm)
@@ -272,16 +266,21 @@ class TransformerDecoderBlock(_Block):
             raise ValueError(f"the state has {len(caches)} caches but this is block {self.i}: was it made for a model?")
         if memory_mask is not None and memory_mask.dtype != torch.bool:  # D2L's enc_valid_lens
             memory, memory_mask, _ = DecoderState.start(memory, memory_mask, 0)
-        cache = caches[self.i] or self.start(memory)
-        Q = self._input(self.addnorm1, X)
-        Y, grown = self.attention1(
-            Q, Q, Q, causal=True, cache=cache.self_attention, score_bias=score_bias, rotary=rotary
-        )
-        X = self._add(self.addnorm1, X, Y)
-        Q = self._input(self.addnorm2, X)
-        Y, fixed = self.attention2(Q, None, None, mask=memory_mask, cache=cache.cross_attention)
-        X = self._add(self.addnorm2, X, Y)
-        X = self._add(self.addnorm3, X, self.ffn(self._input(self.addnorm3, X)))
+        own, fixed = caches[self.i] or self.start(memory)
+        options = {"causal": True, "score_bias": score_bias, "rotary": rotary}
+        if self.norm_first:
+            Q = self.addnorm1.ln(X)
+            Y, own = self.attention1.extend(Q, Q, Q, own, **options)
+            X = self.addnorm1.add(X, Y)
+            Y, _ = self.attention2.extend(self.addnorm2.ln(X), None, None, fixed, mask=memory_mask)
+            X = self.addnorm2.add(X, Y)
+            X = self.addnorm3.add(X, self.ffn(self.addnorm3.ln(X)))
+        else:
+            Y, own = self.attention1.extend(X, X, X, own, **options)
+            X = self.addnorm1(X, Y)
+            Y, _ = self.attention2.extend(X, None, None, fixed, mask=memory_mask)
+            X = self.addnorm2(X, Y)
+            X = self.addnorm3(X, self.ffn(X))
 
-        caches = (*caches[: self.i], BlockCache(grown, fixed), *caches[self.i + 1 :])
+        caches = (*caches[: self.i], BlockCache(own, fixed), *caches[self.i + 1 :])
         return X, DecoderState(memory, memory_mask, caches)

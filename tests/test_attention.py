@@ -693,17 +693,3 @@ def test_bad_input_of_one_kind_of_attention():
     lazy(torch.ones(2, 3, 5), torch.ones(2, 4, 2), torch.ones(2, 4, 7))
     with pytest.raises(ValueError, match="keys have 5 features, expected 2"):
         lazy(torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 4, 7))
-
-
-def test_under_autocast_on_a_cpu_the_kernel_computes_in_float32():
-    torch.manual_seed(0)
-    rounded = [torch.randn(2, 4, 40, 16).bfloat16() for _ in range(3)]
-    expected = scaled_dot_product_attention(*(x.float() for x in rounded), causal=True)
-    bias = torch.randn(1, 1, 40, 40)
-    with torch.autocast("cpu", torch.bfloat16):
-        got = scaled_dot_product_attention(*rounded, causal=True)
-        biased = scaled_dot_product_attention(*rounded, score_bias=bias)
-    assert got.dtype == biased.dtype == torch.bfloat16
-    assert torch.equal(got, expected.bfloat16())
-    expected = scaled_dot_product_attention(*(x.float() for x in rounded), score_bias=bias)
-    assert torch.equal(biased, expected.bfloat16())

@@ -205,8 +205,8 @@ def test_what_is_not_a_step_goes_the_long_way():
     for options in ({"valid_lens": torch.tensor([2, 6])}, {"score_bias": bias(1, 6)}, {"mask": torch.arange(6) > 1}):
         if "mask" in options:
             options["mask"] = options["mask"][None]  # (1, S)
-        cache = block(X, cache=block.attention.empty_cache(2))[1]
-        one, other = (b(X[:, :1], cache=cache, **options) for b in (block, fast))
+        cache = block.extend(X, block.attention.empty_cache(2))[1]
+        one, other = (b.extend(X[:, :1], cache, **options) for b in (block, fast))
         close(one[0], other[0])
         close(one[1].keys, other[1].keys)
     with pytest.raises(ValueError, match=r"the input of W_q has shape \(2, 5, 3\)"):
@@ -221,7 +221,7 @@ def test_packed_attention_takes_any_inputs(bias):
     close(packed(X, Y, Y), plain(X, Y, Y))
     close(packed(X, X, X, causal=True), plain(X, X, X, causal=True))
     memory = packed.project(Y, Y)
-    close(packed(X, None, None, cache=memory)[0], plain(X, Y, Y))
+    close(packed.extend(X, None, None, memory)[0], plain(X, Y, Y))
     X[0, 2] = torch.nan
     close(packed(X, X, X, torch.tensor([2, 3]))[:, :2], plain(X, X, X, torch.tensor([2, 3]))[:, :2])
 
@@ -234,7 +234,7 @@ def test_heads_of_a_size_of_their_own():
     assert type(fast) is PackedBlock
     cache, found = fast.attention.empty_cache(2), []
     for x in X.split(1, 1):
-        y, cache = fast(x, causal=True, cache=cache)
+        y, cache = fast.extend(x, cache, causal=True)
         found.append(y)
     close(torch.cat(found, 1), block(X, causal=True))
 

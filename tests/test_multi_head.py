@@ -15,7 +15,8 @@ from d2lmini.cache import KeyValueCache
 from d2lmini.hooks import capture_attention
 from d2lmini.masks import causal_mask
 from d2lmini.multi_head import MultiHeadAttention
-from d2lmini.position import RelativePositionBias, RelativePositionEmbedding, RotaryEmbedding, rotary
+from d2lmini.position import RelativePositionBias, RelativePositionEmbedding
+from d2lmini.rotation import RotaryEmbedding, rotary
 
 B, T, S, H, h = 2, 3, 5, 2, 6
 FORMS = ["none", "lens (B,)", "lens (B, T)", "(T, S)", "(B, 1, S)", "(B, T, S)", "(B, H, T, S)", "lens and mask"]
@@ -160,10 +161,9 @@ def test_heads_of_a_size_of_their_own_and_a_scale_by_a_loop(scale):
         torch.testing.assert_close(ours(queries, sources, sources, lens), wanted)
     torch.testing.assert_close(record["attention"][0], torch.stack(seen, 1))
     assert ours.empty_cache(B).keys.shape == (B, heads, 0, size)
-    output, cache = ours(sources, sources, sources, causal=True, cache=ours.empty_cache(B))
-    last, _ = ours(
-        sources[:, -1:], sources[:, -1:], sources[:, -1:], cache=KeyValueCache(*(x[:, :, :-1] for x in cache))
-    )
+    output, cache = ours.extend(sources, sources, sources, ours.empty_cache(B), causal=True)
+    before = KeyValueCache(*(x[:, :, :-1] for x in cache))
+    last, _ = ours.extend(sources[:, -1:], sources[:, -1:], sources[:, -1:], before)
     torch.testing.assert_close(last, output[:, -1:])
 
 
@@ -172,7 +172,7 @@ def test_the_kernel_and_the_formula_have_the_same_scale():
     with torch.no_grad():
         output = ours(X, X, X)
     weights = ours.attention.attention_weights.unflatten(0, (B, H))
-    values = ours.to_heads(ours.W_v, X)
+    values = ours.to_heads(X, X, X)[2]
     torch.testing.assert_close(ours.W_o((weights @ values).transpose(1, 2).flatten(2)), output)
 
 
@@ -230,7 +230,7 @@ def test_step_by_step_equals_the_whole_sequence(chunks, encoding):
     for x in X.split(chunks, 1):
         n, past = x.shape[1], cache.length
         mask = causal_mask(n, past + n)
-        y, cache = ours(x, x, x, mask=mask, cache=cache, score_bias=bias(n, past + n), rotary=turn)
+        y, cache = ours.extend(x, x, x, cache, mask=mask, score_bias=bias(n, past + n), rotary=turn)
         outputs.append(y)
     torch.testing.assert_close(torch.cat(outputs, 1), whole)
     assert cache.length == 7 and cache.keys.shape == cache.values.shape == (B, H, 7, 4)
@@ -242,9 +242,9 @@ def test_step_by_step_equals_the_whole_sequence(chunks, encoding):
 def test_a_cache_is_never_changed_and_its_rows_can_be_reordered():
     ours = MultiHeadAttention(h, H)
     X = torch.randn(B, 4, h)
-    first = ours(X, X, X, cache=ours.empty_cache(B))[1]
+    first = ours.extend(X, X, X, ours.empty_cache(B))[1]
     before = [x.clone() for x in first]
-    one, other = (ours(*[torch.randn(B, 1, h)] * 3, cache=first)[1] for _ in range(2))
+    one, other = (ours.extend(*[torch.randn(B, 1, h)] * 3, first)[1] for _ in range(2))
     assert all(torch.equal(x, y) for x, y in zip(first, before, strict=True))
     assert not torch.equal(one.keys, other.keys) and torch.equal(one.keys[:, :, :4], first.keys)
     index = torch.tensor([1, 1, 0])
@@ -263,7 +263,7 @@ def test_keys_that_stay_are_projected_once():
     memory = ours.project(keys, values)
     for _ in range(3):
         queries = torch.randn(B, T, h)
-        output, same = ours(queries, None, None, lens, cache=memory)
+        output, same = ours.extend(queries, None, None, memory, lens)
         assert same is memory and calls == ["k", "v"]
         copied = copy.deepcopy(ours)
         copied.W_k._forward_hooks.clear(), copied.W_v._forward_hooks.clear()
@@ -328,8 +328,10 @@ def test_what_is_in_padding_reaches_no_gradient_of_the_projections(cached, poiso
         ours.zero_grad()
         cache = ours.project(inputs[1][:, :1], inputs[2][:, :1]) if cached else None
         new = [x[:, 1:] if cached else x for x in inputs[1:]]
-        output = ours(inputs[0], *new, lens, cache=cache, score_bias=bias)
-        output = output[0] if cached else output
+        if cached:
+            output, _ = ours.extend(inputs[0], *new, cache, lens, score_bias=bias)
+        else:
+            output = ours(inputs[0], *new, lens, score_bias=bias)
         output.square().sum().backward()
         results.append([output, *(x.grad for x in inputs), *(p.grad for p in ours.parameters())])
     for one, other in zip(*results, strict=True):
@@ -355,11 +357,11 @@ def test_causal_with_a_cache_is_the_mask_aligned_at_the_ends(chunks):
     torch.testing.assert_close(ours(X, X, X, causal=True), expected)
     cache = ours.empty_cache(B)
     for x in X.split(chunks, 1):
-        y, cache = ours(x, x, x, causal=True, cache=cache)
+        y, cache = ours.extend(x, x, x, cache, causal=True)
         parts.append(y)
     torch.testing.assert_close(torch.cat(parts, 1), expected)
     with capture_attention(ours) as record:
-        ours(X[:, 5:], X[:, 5:], X[:, 5:], causal=True, cache=ours.project(X[:, :5], X[:, :5]))
+        ours.extend(X[:, 5:], X[:, 5:], X[:, 5:], ours.project(X[:, :5], X[:, :5]), causal=True)
     assert torch.equal(record["attention"][0] > 0, causal_mask(2, 7).expand(B, H, 2, 7))
 
 
@@ -423,9 +425,10 @@ def test_dropout_acts_in_training_alone():
         assert torch.equal(ours(X, X, X, score_bias=bias), ours(X, X, X, score_bias=bias))
 
 
-def call(queries=(B, T, h), keys=(B, S, h), values=(B, S, h), **options):
-    queries, keys, values = (None if n is None else torch.ones(n) for n in (queries, keys, values))
-    return MultiHeadAttention(h, H)(queries, keys, values, **options)
+def call(queries=(B, T, h), keys=(B, S, h), values=(B, S, h), cache=None, **options):
+    inputs = [None if n is None else torch.ones(n) for n in (queries, keys, values)]
+    attention = MultiHeadAttention(h, H)
+    return attention(*inputs, **options) if cache is None else attention.extend(*inputs, cache, **options)
 
 
 @pytest.mark.parametrize(

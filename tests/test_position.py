@@ -10,8 +10,7 @@ from d2lmini.position import (
     PositionalEncoding,
     RelativePositionBias,
     RelativePositionEmbedding,
-    RotaryEmbedding,
-    rotary,
+    alibi,
     sinusoidal,
 )
 
@@ -162,36 +161,13 @@ def test_t5_buckets_equal_the_double_loop(num_buckets, max_distance, bidirection
                 assert torch.equal(output[0, :, t, s], bias.weight[bucket])
 
 
-@pytest.mark.parametrize("size", [2, 8])
-@pytest.mark.parametrize("make", ["function", "module"])
-def test_rotary_scores_depend_on_the_offset_alone(make, size):
-    turn = rotary if make == "function" else RotaryEmbedding(size, max_len=40)
-    q, k = torch.randn(2, 3, 1, size), torch.randn(2, 3, 1, size)
-
-    def score(i, j):
-        return (turn(q, i) * turn(k, j)).sum(-1)
-
-    for back in (0, 1, 7, 30):
-        for start in (0, 3, 500):  # the module goes on past its table
-            torch.testing.assert_close(score(start + back, start), score(back, 0), rtol=1e-4, atol=1e-5)
-    assert not torch.allclose(score(7, 0), score(0, 0)) and not torch.allclose(score(7, 0), score(0, 7))
-
-
-def test_rotary_equals_complex_numbers_and_keeps_lengths():
-    X = torch.randn(2, 3, 6, 8).double()
-    angles = torch.arange(4, 10)[:, None] * 100.0 ** (-torch.arange(4).double() / 4)
-    expected = torch.view_as_real(torch.view_as_complex(X.unflatten(-1, (4, 2))) * torch.exp(1j * angles)).flatten(-2)
-    torch.testing.assert_close(rotary(X, 4, base=100.0), expected)
-    torch.testing.assert_close(RotaryEmbedding(8, base=100.0)(X, 4), expected, rtol=0, atol=1e-6)
-    torch.testing.assert_close(rotary(X, 4).norm(dim=-1), X.norm(dim=-1))
-
-
-@pytest.mark.parametrize("turn", [rotary, RotaryEmbedding(6), RotaryEmbedding(6).bfloat16()])
-def test_rotary_in_bfloat16(turn):
-    X = torch.randn(2, 3, 5, 6).bfloat16()
-    assert turn(X, 3).dtype == torch.bfloat16
-    torch.testing.assert_close(turn(X, 3).double(), rotary(X.double(), 3), rtol=2e-2, atol=3e-2)
-    assert not RotaryEmbedding(6).state_dict()
+def test_alibi_by_hand():
+    found = alibi(4, 3, 5)
+    assert found.shape == (1, 4, 3, 5)
+    for i, slope in enumerate((1 / 4, 1 / 16, 1 / 64, 1 / 256)):
+        for t in range(3):
+            for s in range(5):
+                assert found[0, i, t, s].item() == pytest.approx(-slope * max(0, t + 2 - s))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
@@ -217,11 +193,6 @@ def test_relative_positions_in_the_dtype_of_the_queries(dtype):
         (lambda: RelativePositionBias(2)(4, 3), "there are 4 queries but 3 keys"),
         (lambda: RelativePositionBias(2, 7), "num_buckets is 7"),
         (lambda: RelativePositionBias(2, 32, 8), "max_distance 8"),
-        (lambda: rotary(torch.ones(2, 5)), "X has 5 features, expected an even number"),
-        (lambda: rotary(torch.ones(2, 4), -1), "offset is -1"),
-        (lambda: RotaryEmbedding(5), "head_size is 5, expected an even number"),
-        (lambda: RotaryEmbedding(6)(torch.ones(2, 4)), r"X has 4 features, expected 6 \(head_size\)"),
-        (lambda: RotaryEmbedding(6)(torch.ones(2, 6), -1), "offset is -1"),
     ],
 )
 def test_bad_input(call, message):

@@ -2,9 +2,7 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 
-from d2lmini.attention import scaled_dot_product_attention
 from d2lmini.scoring import masked_softmax
 
 
@@ -47,36 +45,3 @@ def test_length_two_and_a_half_does_not_count_as_three():
 def test_scores_under_minus_a_million_let_no_masked_position_win(low):
     weights = masked_softmax(torch.full((1, 1, 4), low), torch.tensor([2]))
     assert weights.tolist() == [[[0.5, 0.5, 0, 0]]]
-
-
-@pytest.mark.parametrize("T", [1, 5])
-@pytest.mark.parametrize("form", ["plain", "causal", "mask", "valid_lens", "bias"])
-def test_keys_may_lie_feature_by_feature(form, T, monkeypatch):
-    inputs = [torch.randn(2, 3, n, 4) for n in (T, 90, 90)]
-    options = {
-        "plain": {},
-        "causal": {"causal": True},
-        "mask": {"mask": torch.rand(T, 90) > 0.3},
-        "valid_lens": {"valid_lens": torch.tensor([0, 70])},
-        "bias": {"score_bias": torch.randn(1, 3, T, 90)},
-    }[form]
-    kernel, taken, results = F.scaled_dot_product_attention, [], []
-
-    def watched(queries, keys, *args, **kwargs):
-        taken.append(keys.stride(-1))
-        return kernel(queries, keys, *args, **kwargs)
-
-    for by_feature in (False, True):
-        queries, keys, values = leaves = [x.clone().requires_grad_() for x in inputs]
-        lying = keys.mT.contiguous().mT if by_feature else keys
-        with monkeypatch.context() as patch:
-            patch.setattr(F, "scaled_dot_product_attention", watched)
-            with torch.no_grad():
-                scaled_dot_product_attention(queries, lying, values, **options)
-            assert set(taken) <= {1} and not (taken and by_feature and T == 1)
-            taken.clear()
-        output = scaled_dot_product_attention(queries, lying, values, **options)
-        output.square().sum().backward()
-        results.append([output, *(x.grad for x in leaves)])
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other)

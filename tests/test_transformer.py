@@ -11,7 +11,8 @@ from d2lmini.cache import KeyValueCache
 from d2lmini.decoding import beam_search, greedy_search, reorder
 from d2lmini.masks import causal_mask
 from d2lmini.measure import LargestTensor
-from d2lmini.position import PositionalEncoding, RelativePositionBias, rotary
+from d2lmini.position import PositionalEncoding, RelativePositionBias
+from d2lmini.rotation import rotary
 from d2lmini.transformer import (
     AddNorm,
     DecoderState,
@@ -295,7 +296,7 @@ def test_an_encoder_block_goes_on_from_a_cache(norm_first):
     cache, parts = block.attention.empty_cache(3), []
     for part in X.split([1, 3, 2], 1):
         before = cache
-        output, cache = block(part, causal=True, cache=cache)
+        output, cache = block.extend(part, cache, causal=True)
         parts.append(output)
         assert before.length == cache.length - part.shape[1]  # the old cache stays as it was
     torch.testing.assert_close(torch.cat(parts, 1), whole)

@@ -12,6 +12,7 @@ PACKAGE, TESTS = Path(d2lmini.__file__).parent, Path(__file__).parent
 ROOT = TESTS.parent
 # by whom what has no file of its own is tested, and why
 ELSEWHERE = {
+    "inputs": ("test_attention.py", "what is wrong shows where attention is called"),
     "__main__": ("lab/test_parts.py", "its commands are tested with what they do"),
     "selfcheck": ("test_install.py", "what it looks at is what is installed"),
     "run_times": ("book/test_chapters.py", "it tells of chapters"),
@@ -28,6 +29,7 @@ ELSEWHERE = {
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),
     "models/t5_config": ("models/test_t5.py", "a configuration is what a model is made of"),
+    "models/choices": ("models/test_gpt.py", "what is chosen shows in what chooses"),
     "models/bahdanau": ("models/test_seq2seq.py", "models of translation do alike"),
     "models/transformer_seq2seq": ("models/test_seq2seq.py", "models of translation do alike"),
     "training/state": ("training/test_checkpoint.py", "the state is what a checkpoint holds"),

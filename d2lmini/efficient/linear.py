@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from ..attention import check_inputs
+from ..inputs import check_inputs
 from ..masks import causal_mask, key_mask
 
 

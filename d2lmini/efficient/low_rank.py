@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..attention import check_inputs
+from ..inputs import check_inputs
+from ..kernels import attend
 from ..masks import key_mask
-from ..scoring import attend
 
 
 class LinformerAttention(nn.Module):

@@ -11,9 +11,8 @@ from functools import reduce
 import torch
 from torch.autograd.function import once_differentiable
 
-from ..attention import check_inputs
+from ..inputs import check_inputs, without_idle
 from ..masks import as_mask, check_lens
-from ..scoring import without_idle
 
 
 class OnlineSoftmax:

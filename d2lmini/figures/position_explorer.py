@@ -5,7 +5,8 @@ import math
 import torch
 
 from d2lmini.figures.base import Figure, table
-from d2lmini.position import RelativePositionBias, rotary
+from d2lmini.position import RelativePositionBias
+from d2lmini.rotation import rotary
 
 ENCODINGS = ("sinusoidal", "rotary", "t5", "none")
 SHOWN = 5  # offsets to either side in the table

@@ -10,15 +10,15 @@ from torch import nn
 
 from ..masks import as_mask
 from ..objectives.masking import IGNORE_INDEX
-from ..position import RotaryEmbedding
+from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
-from .gpt_config import ACTIVATIONS
+from .choices import ACTIVATIONS, head_norm_maker, init_bert, init_by_inputs, norm_maker
 from .heads import class_token, cross_entropy
 from .tokens import embedded
 
-_NORMS = {"layer": partial(nn.LayerNorm, eps=1e-12), "rms": nn.RMSNorm}  # the first as published
+_norm_maker = partial(norm_maker, eps=1e-12)  # as published
 
 
 class BERT(nn.Module):
@@ -41,35 +41,17 @@ class BERT(nn.Module):
         self.pos_embedding = nn.Embedding(config.max_len, size) if config.positions == "learned" else None
         self.rotary = RotaryEmbedding(h // config.num_heads, config.max_len) if config.positions == "rotary" else None
         self.segment_embedding = nn.Embedding(config.num_segments, size)
-        self.norm = _NORMS[config.norm](size)
+        self.norm = _norm_maker(config.norm)(size)
         self.dropout = nn.Dropout(config.dropout)
         self.widen = nn.Linear(size, h) if config.emb_size else nn.Identity()
         self.blks = nn.ModuleList(self._block(config) for _ in range(1 if config.share_blks else config.num_blks))
-        self.last_norm = _NORMS[config.norm](h) if config.norm_first else nn.Identity()
+        self.last_norm = _norm_maker(config.norm)(h) if config.norm_first else nn.Identity()
         self.pooler = nn.Sequential(nn.Linear(h, h), nn.Tanh()) if config.use_pooler else None
         self.apply(init_bert if config.init == "bert" else init_by_inputs)
         if config.init == "zero":
             for blk in self.blks:
                 nn.init.zeros_(blk.attention.W_o.weight)
                 nn.init.zeros_(blk.ffn.dense2.weight)
-
-    @classmethod
-    def from_pretrained(cls, folder):
-        """BERT with published weights: from a folder, or by its name on the hub, as "google-bert/bert-base-uncased".
-
-        Of a checkpoint for pretraining the two heads are left out: `BERTForPretraining.from_pretrained` has them. Its
-        tokens are those of ``tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")``.
-
-        Raises:
-            FileNotFoundError, ValueError: as `d2lmini.from_transformers`; ValueError where it is no BERT.
-        """
-        from .pretrained import from_transformers
-
-        model = from_transformers(folder)
-        model = model.bert if isinstance(model, BERTForPretraining) else model
-        if not isinstance(model, BERT):
-            raise ValueError(f"{folder} is a checkpoint of a {type(model).__name__}, expected a BERT")
-        return model
 
     @staticmethod
     def _block(config):
@@ -83,8 +65,8 @@ class BERT(nn.Module):
             use_bias=config.use_bias,
             activation=activation,
             norm_first=config.norm_first,
-            norm=_NORMS[config.norm],
-            qk_norm=partial(nn.RMSNorm, elementwise_affine=False) if config.qk_norm else None,
+            norm=_norm_maker(config.norm),
+            qk_norm=head_norm_maker(config.qk_norm),
         )
 
     @property
@@ -170,7 +152,7 @@ class MaskLM(nn.Module):
         config, (vocab_size, size) = bert.config, bert.embedding.weight.shape
         self.dense = nn.Linear(config.num_hiddens, size)
         self.activation = ACTIVATIONS[config.activation]()
-        self.norm = _NORMS[config.norm](size)
+        self.norm = _norm_maker(config.norm)(size)
         self.decoder = nn.Linear(size, vocab_size)
         self.apply(init_bert if config.init == "bert" else init_by_inputs)
         self.decoder.weight = bert.embedding.weight
@@ -202,23 +184,6 @@ class BERTForPretraining(Module):
         self.bert = BERT(config)
         self.mlm = MaskLM(self.bert)
         self.nsp = nn.Linear(config.num_hiddens, 2).apply(init_bert) if next_sentence else None
-
-    @classmethod
-    def from_pretrained(cls, folder):
-        """As `BERT.from_pretrained`, with the heads; the second one where the checkpoint has it.
-
-        Raises:
-            FileNotFoundError, ValueError: as `d2lmini.from_transformers`; ValueError where there are no heads.
-        """
-        from .pretrained import from_transformers
-
-        model = from_transformers(folder)
-        if not isinstance(model, cls):
-            raise ValueError(
-                f"{folder} is a checkpoint of a {type(model).__name__}, expected a BERT with its head for masked "
-                "tokens: BERT.from_pretrained loads a bare one"
-            )
-        return model
 
     def forward(self, tokens, segments=None, valid_lens=None, *, mask=None, chosen=None):
         """Scores of what masked tokens were, and of whether the second text follows the first.
@@ -281,19 +246,3 @@ class BERTForPretraining(Module):
     def configure_optimizers(self):
         """AdamW as published; matrices decay, biases and norms do not."""
         return adamw_of(self, self.lr, weight_decay=0.01)
-
-
-def init_bert(module):
-    """How weights begin: normal of 0.02, cut at twice that; biases are 0. For ``apply``."""
-    if isinstance(module, (nn.Linear, nn.Embedding)):
-        nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
-    if isinstance(module, nn.Linear) and module.bias is not None:
-        nn.init.zeros_(module.bias)
-
-
-def init_by_inputs(module):
-    """How weights of a form of today begin: normal of 1 / sqrt(inputs); biases are 0. For ``apply``."""
-    if isinstance(module, (nn.Linear, nn.Embedding)):
-        nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5)
-    if isinstance(module, nn.Linear) and module.bias is not None:
-        nn.init.zeros_(module.bias)

@@ -16,6 +16,7 @@ from ..position import LearnedPositionalEncoding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
+from .choices import check_config
 from .heads import mean_pooling
 from .resnet import ResNet
 from .vit import ViT
@@ -65,11 +66,8 @@ class CLIPConfig:
     temperature: float = 0.07
 
     def __post_init__(self):
-        if self.pictures not in PICTURES:
-            raise ValueError(f"pictures is {self.pictures!r}, expected {' or '.join(map(repr, PICTURES))}")
-        for name in ("vocab_size", "max_len", "num_embed", "num_hiddens", "num_heads", "num_blks"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+        sizes = ("vocab_size", "max_len", "num_embed", "num_hiddens", "num_heads", "num_blks")
+        check_config(self, {"pictures": PICTURES}, sizes)
         if not 1 / MAX_SCALE <= self.temperature < math.inf:
             raise ValueError(f"temperature is {self.temperature}, expected at least {1 / MAX_SCALE}, and finite")
 

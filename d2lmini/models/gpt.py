@@ -4,7 +4,6 @@ One class serves the published models and a form of today: `d2lmini.models.gpt_c
 """
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -13,11 +12,11 @@ from torch import nn
 from ..cache import KeyValueCache
 from ..decoding import sample
 from ..objectives.masking import IGNORE_INDEX
-from ..position import RotaryEmbedding
+from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
-from .gpt_config import FFNS, NORMS
+from .choices import NETWORKS, head_norm_maker, init_by_inputs, init_normal, norm_maker
 from .heads import cross_entropy
 from .tokens import embedded, padded
 
@@ -55,7 +54,7 @@ class GPT(Module):
         super().__init__()
         self.save_hyperparameters()
         h = config.num_hiddens
-        norm = NORMS[config.norm] if config.use_bias or config.norm == "rms" else partial(nn.LayerNorm, bias=False)
+        norm = norm_maker(config.norm, bias=config.use_bias)
         self.embedding = nn.Embedding(config.vocab_size, h)
         self.pos_embedding = nn.Embedding(config.max_len, h) if config.positions == "learned" else None
         self.rotary = RotaryEmbedding(h // config.num_heads, config.max_len) if config.positions == "rotary" else None
@@ -67,26 +66,10 @@ class GPT(Module):
             self.dense.weight = self.embedding.weight
         self._init_weights()
 
-    @classmethod
-    def from_pretrained(cls, folder):
-        """GPT-2 with published weights: from a folder, or by its name on the hub, as "openai-community/gpt2".
-
-        Its tokens are those of ``tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")``.
-
-        Raises:
-            FileNotFoundError, ValueError: as `d2lmini.from_transformers`; ValueError where it is no GPT-2.
-        """
-        from .pretrained import from_transformers
-
-        model = from_transformers(folder)
-        if not isinstance(model, GPT):
-            raise ValueError(f"{folder} is a checkpoint of a {type(model).__name__}, expected a GPT-2")
-        return model
-
     @staticmethod
     def _block(config, norm):
         h = config.num_hiddens
-        wide = config.ffn_num_hiddens or 4 * h
+        wide, (make, activation) = config.ffn_num_hiddens or 4 * h, NETWORKS[config.ffn]
         return TransformerEncoderBlock(
             h,
             wide,
@@ -95,18 +78,13 @@ class GPT(Module):
             config.use_bias,
             norm_first=config.norm_first,
             norm=norm,
-            ffn=FFNS[config.ffn](wide, h, num_inputs=h, bias=config.use_bias),
-            qk_norm=partial(nn.RMSNorm, elementwise_affine=False) if config.qk_norm else None,
+            ffn=make(wide, h, num_inputs=h, activation=activation, bias=config.use_bias),
+            qk_norm=head_norm_maker(config.qk_norm),
         )
 
     def _init_weights(self):
         config = self.config
-        for module in self.modules():
-            if isinstance(module, (nn.Linear, nn.Embedding)):
-                spread = module.weight.shape[1] ** -0.5 if config.init == "zero" else 0.02
-                nn.init.normal_(module.weight, std=spread)
-            if isinstance(module, nn.Linear) and module.bias is not None:
-                nn.init.zeros_(module.bias)
+        self.apply(init_by_inputs if config.init == "zero" else init_normal)
         if config.init == "gpt1":
             return
         for blk in self.blks:
@@ -133,16 +111,19 @@ class GPT(Module):
 
     def features(self, tokens, padding=None):
         """What `forward` scores: (B, T, h), the last norm done. For a head of one's own."""
-        state = self.empty_state(len(tokens), padding)
-        if padding is not None and (padding > tokens.shape[1]).any():
-            raise ValueError(f"padding is {padding}, but there are {tokens.shape[1]} tokens in a row")
-        return self._go_on(tokens, state)[0]
+        if padding is not None:
+            _check_padding(padding, len(tokens))
+        X, told = self._before_blocks(tokens, 0, padding)  # (B, T, h)
+        if padding is not None and (padding > X.shape[1]).any():
+            raise ValueError(f"padding is {padding}, but there are {X.shape[1]} tokens in a row")
+        for blk in self.blks:
+            X = blk(X, **told)
+        return self.norm(X)
 
     def empty_state(self, batch, padding=None):
         """A `GPTState` of no tokens."""
-        integers = padding is None or not (padding.is_floating_point() or padding.dtype == torch.bool)
-        if padding is not None and (not integers or padding.shape != (batch,) or (padding < 0).any()):
-            raise ValueError(f"padding is {padding}, expected ({batch},) integers from 0: tokens to skip in each row")
+        if padding is not None:
+            _check_padding(padding, batch)
         return GPTState(tuple(blk.attention.empty_cache(batch) for blk in self.blks), padding)
 
     def extend(self, tokens, state):
@@ -155,7 +136,7 @@ class GPT(Module):
         Returns:
             Logits (B, n, V), and the grown `GPTState`.
         """
-        X, state = self._go_on(tokens, state)
+        X, state = self._read(tokens, state)
         return self.dense(X), state
 
     def step(self, tokens, state):
@@ -187,7 +168,7 @@ class GPT(Module):
             )
         before = tokens[:, :-1]
         with torch.no_grad():
-            _, state = self._go_on(before, self.empty_state(len(tokens), padding))
+            _, state = self._read(before, self.empty_state(len(tokens), padding))
         if padding is not None:
             before = before.masked_fill(torch.arange(before.shape[1], device=before.device) < padding[:, None], -1)
         return sample(
@@ -202,37 +183,38 @@ class GPT(Module):
             **filters,
         )
 
-    def _go_on(self, tokens, state):
-        X, mask = self._embedded(tokens), None  # (B, T, h)
-        self._check_length(tokens, state)
-        past, S = state.length, state.length + tokens.shape[1]
-        places = torch.arange(past, S, device=tokens.device)  # (T,)
-        if state.padding is not None:
-            mask = torch.arange(S, device=tokens.device) >= state.padding[:, None]  # (B, S)
-            places = (places - state.padding[:, None]).clamp(min=0)  # (B, T)
-            mask = mask[:, None]  # (B, 1, S)
-        if self.pos_embedding is not None:
-            X = X + self.pos_embedding(places)
-        X, caches = self.dropout(X), []
-        for blk, cache in zip(self.blks, state.caches, strict=True):
-            X, cache = blk(X, mask=mask, causal=True, cache=cache, rotary=self.rotary)
-            caches.append(cache)
-        return self.norm(X), GPTState(tuple(caches), state.padding)
-
-    def _embedded(self, tokens):
-        return embedded(self.embedding, tokens)
-
-    def _check_length(self, tokens, state):
+    def _read(self, tokens, state):
+        """What `extend` scores, (B, n, h), and the grown state."""
         if len(state.caches) != len(self.blks):
             raise ValueError(
                 f"the state is of {len(state.caches)} blocks, the model has {len(self.blks)}: is it another's?"
             )
-        most = self.config.max_len
-        if self.pos_embedding is not None and state.length + tokens.shape[1] > most:
+        X, told = self._before_blocks(tokens, state.length, state.padding)
+        caches = []
+        for blk, cache in zip(self.blks, state.caches, strict=True):
+            X, cache = blk.extend(X, cache, **told)
+            caches.append(cache)
+        return self.norm(X), GPTState(tuple(caches), state.padding)
+
+    def _before_blocks(self, tokens, past, padding):
+        """What the first block reads of tokens (B, T) that follow ``past`` others, (B, T, h), and what all are told."""
+        try:
+            X, total = self.embedding(tokens), past + tokens.shape[1]
+        except (IndexError, RuntimeError):
+            embedded(self.embedding, tokens)  # says what is wrong with them
+            raise
+        if self.config.positions == "learned" and total > self.config.max_len:
             raise ValueError(
-                f"there are {state.length + tokens.shape[1]} tokens but the context is {most} (max_len): keep the last "
-                "ones alone, or train with a larger context"
+                f"there are {total} tokens but the context is {self.config.max_len} (max_len): keep the last ones "
+                "alone, or train with a larger context"
             )
+        places, mask = torch.arange(past, total, device=tokens.device), None  # (T,)
+        if padding is not None:
+            mask = (torch.arange(total, device=tokens.device) >= padding[:, None])[:, None]  # (B, 1, S)
+            places = (places - padding[:, None]).clamp(min=0)  # (B, T)
+        if self.pos_embedding is not None:
+            X = X + self.pos_embedding(places)
+        return self.dropout(X), {"mask": mask, "causal": True, "rotary": self.rotary}
 
     def loss(self, Y_hat, Y):
         """Mean cross-entropy of the next tokens, in nats; 0 where none is to be guessed.
@@ -249,3 +231,9 @@ class GPT(Module):
     def configure_optimizers(self):
         """AdamW; matrices decay, biases and norms do not."""
         return adamw_of(self, self.lr, weight_decay=0.1, betas=(0.9, 0.95))
+
+
+def _check_padding(padding, batch):
+    integers = not (padding.is_floating_point() or padding.dtype == torch.bool)
+    if not integers or padding.shape != (batch,) or (padding < 0).any():
+        raise ValueError(f"padding is {padding}, expected ({batch},) integers from 0: tokens to skip in each row")

@@ -5,39 +5,10 @@ no biases and another feed-forward network.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
-from torch import nn
+from .choices import NETWORKS, NORMS, ByName, check_config
 
-from ..transformer import GatedFFN, PositionWiseFFN, SquaredReLU
-
-NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
-ACTIVATIONS = {
-    "relu": nn.ReLU,
-    "gelu": nn.GELU,
-    "gelu_tanh": partial(nn.GELU, approximate="tanh"),
-    "squared_relu": SquaredReLU,
-}
-FFNS = {name: partial(PositionWiseFFN, activation=make) for name, make in ACTIVATIONS.items()} | {"swiglu": GatedFFN}
-_CHOICES = {"norm": NORMS, "ffn": FFNS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
-
-
-def check_config(config, choices, sizes):
-    """Raises ValueError where a field is none of its ``choices``, or one of the ``sizes`` no integer from 1."""
-    for name, known in choices.items():
-        if getattr(config, name) not in known:
-            raise ValueError(f"{name} is {getattr(config, name)!r}, expected one of {', '.join(map(repr, known))}")
-    for name in sizes:
-        size = getattr(config, name)
-        if not hasattr(size, "__index__") or size < 1:
-            raise ValueError(f"{name} is {size!r}, expected an integer, at least 1")
-
-
-class ByName(dict):
-    """Configurations by name; where there is none, the error lists those that there are."""
-
-    def __missing__(self, name):
-        raise KeyError(f"there is no {name!r}, expected one of {', '.join(map(repr, self))}")
+_CHOICES = {"norm": NORMS, "ffn": NETWORKS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
 
 
 @dataclass(frozen=True)
@@ -57,8 +28,8 @@ class GPTConfig:
         positions: "learned", a vector for each, added to the embeddings; "rotary", queries and keys are turned; None:
             the causal mask alone tells the order.
         norm: "layer" or "rms".
-        ffn: the feed-forward network: "gelu", "gelu_tanh" (GPT-2's approximation), "relu", "squared_relu" or "swiglu",
-            which has a gate.
+        ffn: the feed-forward network: "gelu", "gelu_tanh" (GPT-2's approximation), "relu", "squared_relu"; or "swiglu"
+            or "geglu", which have a gate.
         use_bias: whether linear layers (but the last one) and layer norms have biases.
         qk_norm: whether queries and keys of each head are normed, without learned factors.
         tie_weights: whether the last layer scores tokens by their embeddings.

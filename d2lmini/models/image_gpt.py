@@ -165,7 +165,10 @@ class ImageGPT(Module):
         """
         self._check(pixels, least=1)
         inputs = F.pad(pixels.flatten(1)[:, :-1], (1, 0), value=self.num_levels)  # (N, T)
-        return self.step(inputs, self.empty_caches(len(pixels)))[0].unflatten(1, pixels.shape[1:])
+        X = self._embedded(inputs, 0)  # (N, T, h)
+        for blk in self.blks:
+            X = blk(X, causal=True)
+        return self.dense(self.norm(X)).unflatten(1, pixels.shape[1:])
 
     def empty_caches(self, batch):
         """A `KeyValueCache` without pixels for each block: what `step` starts from."""
@@ -181,15 +184,17 @@ class ImageGPT(Module):
         Returns:
             Scores (N, n, K) of the pixels that follow each input, and the list of the grown caches.
         """
-        past, width = caches[0].length, self.img_size[1]
-        places = torch.arange(past, past + inputs.shape[1], device=inputs.device)  # (n,)
-        X = self.embedding(inputs) + self.rows(places // width) + self.columns(places % width)
-        X = self.dropout(X)
-        grown = []
+        X, grown = self._embedded(inputs, caches[0].length), []  # (N, n, h)
         for blk, cache in zip(self.blks, caches, strict=True):
-            X, cache = blk(X, causal=True, cache=cache)
+            X, cache = blk.extend(X, cache, causal=True)
             grown.append(cache)
         return self.dense(self.norm(X)), grown
+
+    def _embedded(self, inputs, past):
+        """Inputs (N, n) from place ``past`` on, with their rows and columns: (N, n, h)."""
+        width = self.img_size[1]
+        places = torch.arange(past, past + inputs.shape[1], device=inputs.device)  # (n,)
+        return self.dropout(self.embedding(inputs) + self.rows(places // width) + self.columns(places % width))
 
     def loss(self, Y_hat, Y):
         """Bits per pixel: minus the binary logarithm of the probability of each true pixel, in the mean.

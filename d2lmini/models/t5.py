@@ -12,8 +12,8 @@ from ..masks import padding_mask
 from ..multi_head import MultiHeadAttention
 from ..position import RelativePositionBias
 from ..transformer import DecoderState, TransformerDecoderBlock, TransformerEncoderBlock
+from .choices import NETWORKS
 from .seq2seq import AttentionDecoder, Encoder, Seq2Seq
-from .t5_config import FFNS
 from .tokens import embedded, padded
 
 
@@ -128,22 +128,6 @@ class T5(Seq2Seq):
             decoder.dense.weight = encoder.embedding.weight
         self._init_weights()
 
-    @classmethod
-    def from_pretrained(cls, folder):
-        """T5 with published weights: from a folder, or by its name on the hub, as "google-t5/t5-small".
-
-        Its tokens are those of ``tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")``.
-
-        Raises:
-            FileNotFoundError, ValueError: as `d2lmini.from_transformers`; ValueError where it is no T5.
-        """
-        from .pretrained import from_transformers
-
-        model = from_transformers(folder)
-        if not isinstance(model, cls):
-            raise ValueError(f"{folder} is a checkpoint of a {type(model).__name__}, expected a T5")
-        return model
-
     def _init_weights(self):
         for module in self.modules():
             if isinstance(module, nn.Linear):
@@ -229,7 +213,7 @@ def _norm(num_hiddens):
 def _block(config):
     """The arguments of a block."""
     h, wide = config.num_hiddens, config.ffn_num_hiddens
-    make, activation = FFNS[config.ffn]
+    make, activation = NETWORKS[config.ffn]
     ffn = make(
         wide,
         h,

@@ -5,15 +5,11 @@ largest is the text encoder of Imagen.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 
-from torch import nn
+from .choices import ByName, check_config
 
-from ..transformer import GatedFFN, PositionWiseFFN
-from .gpt_config import ByName, check_config
-
-# the network and the activation in it
-FFNS = {"relu": (PositionWiseFFN, nn.ReLU), "geglu": (GatedFFN, partial(nn.GELU, approximate="tanh"))}
+_CHOICES = {"ffn": ("relu", "geglu")}
+_SIZES = "vocab_size", "num_hiddens", "num_heads", "head_size", "num_blks", "ffn_num_hiddens"
 
 
 @dataclass(frozen=True)
@@ -59,8 +55,7 @@ class T5Config:
     eos: int = 1
 
     def __post_init__(self):
-        sizes = "vocab_size", "num_hiddens", "num_heads", "head_size", "num_blks", "ffn_num_hiddens"
-        check_config(self, {"ffn": FFNS}, sizes)
+        check_config(self, _CHOICES, _SIZES)
         for name in ("pad", "start", "eos"):
             if not 0 <= getattr(self, name) < self.vocab_size:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 0 to {self.vocab_size - 1} (vocab_size)")

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..position import sinusoidal, turn_pairs
+from ..position import sinusoidal
+from ..rotation import turn_pairs
 
 
 def sinusoidal_2d(grid, num_hiddens, *, device=None):

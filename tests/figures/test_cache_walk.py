@@ -27,7 +27,7 @@ def measured(cache):
         with d2l.capture_attention(torch.nn.ModuleList(blocks)) as seen:
             for i, block in enumerate(blocks):
                 if cache:
-                    rows, caches[i] = block(rows, causal=True, cache=caches[i])
+                    rows, caches[i] = block.extend(rows, caches[i], causal=True)
                 else:
                     rows = block(rows, causal=True)
         scores = sum((weights > 0).sum().item() for (weights,) in seen.values())

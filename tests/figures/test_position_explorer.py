@@ -8,7 +8,8 @@ from browser_actions import set_range
 
 from d2lmini.figures import PositionExplorer
 from d2lmini.figures.position_explorer import ENCODINGS
-from d2lmini.position import RelativePositionBias, rotary, sinusoidal
+from d2lmini.position import RelativePositionBias, sinusoidal
+from d2lmini.rotation import rotary
 
 BUCKETS = 8
 

@@ -1,12 +1,15 @@
 """GPT: causal, cached, padded; counts of the published models; what it refuses."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+import d2lmini
 from d2lmini.cache import KeyValueCache
 from d2lmini.data.text import load_text
 from d2lmini.decoding import greedy_search, reorder
@@ -36,6 +39,25 @@ def model(request):
 
 def tokens(*shape):
     return torch.randint(65, shape, generator=torch.Generator().manual_seed(4))
+
+
+def test_the_way_from_tokens_to_the_kernel_is_short():
+    """Who reads the source along a forward pass opens five files and sixteen functions."""
+    model, X, package, seen = GPT(TOY), tokens(2, 64), str(Path(d2lmini.__file__).parent), set()
+
+    def note(frame, event, arg):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package) and not code.co_name.startswith("<"):
+            seen.add((Path(code.co_filename).stem, code.co_firstlineno, code.co_name))
+
+    model(X)
+    sys.setprofile(note)
+    try:
+        model(X)
+    finally:
+        sys.setprofile(None)
+    assert {file for file, *_ in seen} == {"gpt", "transformer", "multi_head", "attention", "kernels"}
+    assert len(seen) <= 16, sorted(seen)
 
 
 @torch.no_grad()

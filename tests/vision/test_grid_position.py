@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from d2lmini.position import rotary, sinusoidal
+from d2lmini.position import sinusoidal
+from d2lmini.rotation import rotary
 from d2lmini.vision.grid_position import GridRotary, resize_positions, sinusoidal_2d
 
 

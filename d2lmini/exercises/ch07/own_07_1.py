@@ -11,7 +11,7 @@ def decode(decoder, tokens, memory, memory_mask, caches):
         mask = None
         if decoder.training:
             mask = d2l.causal_mask(tokens.shape[1], caches[i].length + tokens.shape[1])
-        Y, caches[i] = blk.attention1(X, X, X, mask=mask, cache=caches[i])
+        Y, caches[i] = blk.attention1.extend(X, X, X, caches[i], mask=mask)
         X = blk.addnorm1(X, Y)
         X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
         X = blk.addnorm3(X, blk.ffn(X))
@@ -70,7 +70,7 @@ def decode(decoder, tokens, memory, memory_mask, caches):
     mask = d2l.causal_mask(num_new, past + num_new, device=tokens.device)  # in training and in evaluation
     grown = []  # a new list: the old state may be needed once more
     for blk, cache in zip(decoder.blks, caches, strict=True):
-        Y, cache = blk.attention1(X, X, X, mask=mask, cache=cache)
+        Y, cache = blk.attention1.extend(X, X, X, cache, mask=mask)
         grown.append(cache)
         X = blk.addnorm1(X, Y)
         X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
@@ -94,7 +94,7 @@ def word_by_word(decoder, tokens, memory, memory_mask, caches):
         X = decoder.embedding(tokens[:, t : t + 1]) * math.sqrt(decoder.num_hiddens)
         X = decoder.pos_encoding(X, caches[0].length)
         for i, blk in enumerate(decoder.blks):
-            Y, caches[i] = blk.attention1(X, X, X, cache=caches[i])
+            Y, caches[i] = blk.attention1.extend(X, X, X, caches[i])
             X = blk.addnorm1(X, Y)
             X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
             X = blk.addnorm3(X, blk.ffn(X))
@@ -111,7 +111,7 @@ def as_given(decoder, tokens, memory, memory_mask, caches, *, mask=False, positi
         causal = None
         if decoder.training or mask:
             causal = d2l.causal_mask(tokens.shape[1], caches[i].length + tokens.shape[1])
-        Y, caches[i] = blk.attention1(X, X, X, mask=causal, cache=caches[i])
+        Y, caches[i] = blk.attention1.extend(X, X, X, caches[i], mask=causal)
         X = blk.addnorm1(X, Y)
         X = blk.addnorm2(X, blk.attention2(X, memory, memory, mask=memory_mask))
         X = blk.addnorm3(X, blk.ffn(X))
@@ -226,7 +226,7 @@ MUTANTS = [
         "anew: how many are in the cache already?"),
     Mutant("position", repaired(mask=True)),
     Mutant("state", repaired(mask=True, position=True)),
-    Mutant("leak-training", ("mask=mask, cache", "mask=None, cache")),  # no mask at all
+    Mutant("leak-training", ("cache, mask=mask", "cache")),  # no mask at all
     Mutant("position-ahead", ("offset=past)", "offset=past + 1 if past or num_new == 1 else 0)"), "every word gets the "
         "encoding of the position after its own"),
     Mutant("position-ahead", ("offset=past)", "offset=past + 1)"), "every word gets the encoding of the position after "

@@ -128,9 +128,6 @@ class Regressor(GPT):
         self.settings = config
         self.embedding = nn.Linear(config.dim + 1, config.num_hiddens)
 
-    def _embedded(self, tokens):
-        return self.embedding(tokens)  # vectors have no vocabulary to be checked against
-
     def forward(self, X, y):
         """Inputs (B, n, d) and y (B, n) to predictions (B, n), each of them from the examples before."""
         return super().forward(as_sequence(X, y))[:, ::2, 0]

@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from d2lmini import position
 from d2lmini.lab.parts import Parts
 from d2lmini.lab.summaries import means
+from d2lmini.rotation import rotary
 from d2lmini.transformer import TransformerEncoderBlock
 
 ENCODINGS = ("none", "sinusoidal", "learned", "shaw", "t5", "rotary")
@@ -108,7 +109,7 @@ class Tagger(nn.Module):
         elif encoding == "t5":
             self.relative.append(position.RelativePositionBias(heads, config.num_buckets, config.max_distance))
         elif encoding == "rotary":
-            self.rotary = position.rotary
+            self.rotary = rotary
         self.encoding = encoding
 
     def forward(self, tokens):

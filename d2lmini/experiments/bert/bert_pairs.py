@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from d2lmini.data.minilm import sentence_embeddings
 from d2lmini.data.paraphrases import Paraphrases, overlap, written_out
 from d2lmini.experiments.bert import classes, fine_tuning
 from d2lmini.experiments.bert.fine_tuning import Tuning
@@ -20,6 +19,7 @@ from d2lmini.experiments.bert.toy_texts import MadePairs
 from d2lmini.lab.parts import Parts
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.heads import PairHead
+from d2lmini.models.weights.minilm import sentence_embeddings
 from d2lmini.tokenization.trained import BPETokenizer
 
 NAMES = {

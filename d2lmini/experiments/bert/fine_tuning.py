@@ -13,10 +13,10 @@ from torch.utils.data import DataLoader
 
 from d2lmini.data import registry
 from d2lmini.data.batching import LengthBatches
-from d2lmini.data.minilm import NAME, load_minilm
 from d2lmini.lab import summaries
 from d2lmini.lab.fit import fit_part
 from d2lmini.models.bert import BERT
+from d2lmini.models.weights.minilm import NAME, load_minilm
 from d2lmini.tokenization.trained import BPETokenizer
 from d2lmini.training import DataModule
 from d2lmini.training.schedules import WarmupLinear

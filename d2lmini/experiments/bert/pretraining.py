@@ -6,9 +6,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from d2lmini.models.bert import BERT, BERTForPretraining, MaskLM, init_bert
+from d2lmini.models.bert import BERT, BERTForPretraining, MaskLM
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
-from d2lmini.models.gpt_config import ACTIVATIONS
+from d2lmini.models.choices import ACTIVATIONS, init_bert
 from d2lmini.models.heads import cross_entropy
 from d2lmini.objectives import MaskedTokens, mask_tokens, replace_tokens
 from d2lmini.objectives.masking import IGNORE_INDEX

@@ -21,10 +21,11 @@ import torch.nn.functional as F
 from d2lmini.experiments.gpt import language
 from d2lmini.experiments.gpt.gpt_gutenberg import encoded, read
 from d2lmini.experiments.gpt.language import Recipe
-from d2lmini.experiments.gpt.long_positions import POSITIONS, ROTATIONS, LongLearner, StretchedRotary
+from d2lmini.experiments.gpt.long_positions import POSITIONS, LongLearner
 from d2lmini.lab import summaries
 from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
+from d2lmini.rotation import ROTATIONS, StretchedRotary
 
 WHOLE, WINDOW = "all before", "window"
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import torch
 
-from d2lmini.position import rotary
+from d2lmini.rotation import rotary
 
 from .drawing import COLUMN, ROW, Diagram
 

@@ -47,7 +47,8 @@ def from_transformers(folder):
         folder: with ``config.json`` and ``model.safetensors``, as ``save_pretrained`` writes them, of a
             ``ViTForImageClassification``, a ``SwinForImageClassification``, a ``GPT2LMHeadModel``, a ``BertModel``, a
             ``BertForMaskedLM``, a ``BertForPreTraining`` or a ``T5ForConditionalGeneration``; or the name of one on the
-            hub, as "openai-community/gpt2" or "google/flan-t5-small" (T5 of version 1.1), which is downloaded.
+            hub, as "openai-community/gpt2" or "google/flan-t5-small" (T5 of version 1.1), which is downloaded. The
+            tokens of its texts are those of ``tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")``.
 
     Returns:
         A `ViT`, a `Swin`, a `GPT`, a `BERT`, a `BERTForPretraining` or a `T5`, in evaluation mode.

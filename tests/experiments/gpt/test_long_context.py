@@ -1,6 +1,5 @@
-"""Past the trained length: rotations by hand, ALiBi by hand, what is compared, and on which tokens."""
+"""Past the trained length: what is compared, and on which tokens."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -9,9 +8,8 @@ import torch.nn.functional as F
 
 from d2lmini.experiments import long_context
 from d2lmini.experiments.gpt.long_context import PRESETS
-from d2lmini.experiments.gpt.long_positions import POSITIONS, ROTATIONS, LongLearner, StretchedRotary, alibi
+from d2lmini.experiments.gpt.long_positions import POSITIONS, LongLearner
 from d2lmini.models.gpt import GPT
-from d2lmini.position import rotary
 
 CONFIG = PRESETS["smoke"]
 T, D, FACTOR = 12, 6, 4.0
@@ -29,56 +27,6 @@ def learner(positions, **changes):
 
 def drawn(rows=3, length=32):
     return torch.randint(30, (rows, length + 1), generator=torch.Generator().manual_seed(1))
-
-
-def by_hand(X, factor, base):
-    """Each pair as a complex number, times e^(i angle), the position being divided by the factor."""
-    found = torch.view_as_complex(X.double().unflatten(-1, (-1, 2)))
-    for n in range(X.shape[-2]):
-        for j in range(X.shape[-1] // 2):
-            angle = n / factor * base ** (-2 * j / X.shape[-1])
-            found[..., n, j] *= complex(math.cos(angle), math.sin(angle))
-    return torch.view_as_real(found).flatten(-2).float()
-
-
-def test_interpolation_scales_the_angles():
-    X = torch.randn(2, 3, T, D, generator=torch.Generator().manual_seed(2))
-    assert torch.allclose(StretchedRotary(FACTOR, "interpolated")(X), by_hand(X, FACTOR, 1e4), atol=1e-6)
-    base = 1e4 * FACTOR ** (D / (D - 2))
-    assert torch.allclose(StretchedRotary(FACTOR, "base changed")(X), by_hand(X, 1, base), atol=1e-6)
-    assert torch.equal(StretchedRotary(FACTOR, "as trained")(X, 5), rotary(X, 5))
-
-
-def test_interpolated_angles_were_all_seen_in_training():
-    seen = StretchedRotary().angles(T, 0, D)
-    longer = StretchedRotary(FACTOR, "interpolated").angles(int(FACTOR) * T, 0, D)
-    assert torch.allclose(longer[:: int(FACTOR)], seen) and (longer <= seen[-1] + seen[1]).all()
-
-
-def test_a_changed_base_slows_the_slowest_pair_by_the_factor_and_the_fastest_not_at_all():
-    before, after = StretchedRotary().angles(T, 0, D), StretchedRotary(FACTOR, "base changed").angles(T, 0, D)
-    assert torch.equal(after[:, 0], before[:, 0])
-    assert torch.allclose(after[:, -1], before[:, -1] / FACTOR)
-    assert (after[1:, 1] < before[1:, 1]).all() and (after[1:, 1] > before[1:, 1] / FACTOR).all()
-
-
-def test_a_factor_of_one_changes_nothing():
-    X = torch.randn(1, 1, T, D, generator=torch.Generator().manual_seed(2))
-    for way in ROTATIONS:
-        assert torch.allclose(StretchedRotary(1.0, way)(X, 3), rotary(X, 3), atol=1e-6)
-    with pytest.raises(ValueError, match="at least 1"):
-        StretchedRotary(0.5, "interpolated")
-    with pytest.raises(ValueError, match="'squeezed'"):
-        StretchedRotary(2.0, "squeezed")
-
-
-def test_alibi_by_hand():
-    found = alibi(4, 3, 5)
-    assert found.shape == (1, 4, 3, 5)
-    for i, slope in enumerate((1 / 4, 1 / 16, 1 / 64, 1 / 256)):
-        for t in range(3):
-            for s in range(5):
-                assert found[0, i, t, s].item() == pytest.approx(-slope * max(0, t + 2 - s))
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

@@ -4,10 +4,9 @@ import copy
 
 import pytest
 import torch
-from random_weights import tiny_gpt2, tiny_vit
+from random_weights import tiny_gpt2
 
-from d2lmini.models.gpt import GPT
-from d2lmini.models.pretrained import load_transformers_gpt2
+from d2lmini.models.pretrained import from_transformers, load_transformers_gpt2
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +16,7 @@ def gpt2():
 
 def from_folder(theirs, tmp_path):
     theirs.save_pretrained(tmp_path)
-    return GPT.from_pretrained(tmp_path)
+    return from_transformers(tmp_path)
 
 
 def test_gpt2_logits_and_gradients(gpt2, tmp_path):
@@ -65,7 +64,7 @@ def test_gpt2_as_it_is_published(gpt2, tmp_path):
     weights["h.0.attn.bias"] = torch.ones(1, 1, 32, 32).tril()
     save_file(weights, tmp_path / "model.safetensors")
     tokens = torch.randint(37, (2, 9))
-    torch.testing.assert_close(GPT.from_pretrained(tmp_path)(tokens), gpt2(tokens).logits)
+    torch.testing.assert_close(from_transformers(tmp_path)(tokens), gpt2(tokens).logits)
 
 
 def test_weights_that_do_not_fit(gpt2, tmp_path):
@@ -82,9 +81,3 @@ def test_weights_that_do_not_fit(gpt2, tmp_path):
         with pytest.raises(ValueError, match="do not fit: expected a GPT of the same sizes"):
             load_transformers_gpt2(model, wrong)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-
-
-def test_a_checkpoint_of_another_model(tmp_path):
-    tiny_vit().save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="is a checkpoint of a ViT, expected a GPT-2"):
-        GPT.from_pretrained(tmp_path)

@@ -9,8 +9,8 @@ import torch
 from tokenizers import Tokenizer, models
 
 from d2lmini.data import registry, store
-from d2lmini.data.minilm import NAME, load_minilm, sentence_embeddings
 from d2lmini.models.bert_config import BERT_CONFIGS
+from d2lmini.models.weights.minilm import NAME, load_minilm, sentence_embeddings
 
 TEXTS = [
     "A man is eating food.",

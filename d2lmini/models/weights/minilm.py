@@ -4,9 +4,9 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
-from d2lmini.data import registry
-from d2lmini.models.bert import BERT
-from d2lmini.models.heads import mean_pooling
+from ...data import registry
+from ..heads import mean_pooling
+from ..pretrained import from_transformers
 
 NAME = "all_minilm_l6_v2"
 MAX_LEN = 256  # tokens of a text, as its own package cuts them
@@ -29,7 +29,7 @@ def load_minilm():
     tokenizer = Tokenizer.from_file(str(files["tokenizer.json"]))
     tokenizer.no_padding()  # its file has every text filled up, and cut, to 128
     tokenizer.no_truncation()
-    return BERT.from_pretrained(files["model.safetensors"].parent), tokenizer
+    return from_transformers(files["model.safetensors"].parent), tokenizer
 
 
 @torch.no_grad()
