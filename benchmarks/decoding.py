@@ -11,7 +11,7 @@ import torch
 
 from benchmarks._common import contest, in_bf16, main
 from d2lmini.decoding import greedy_search
-from d2lmini.layout import for_decoding
+from d2lmini.decoding.fast import for_decoding
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPTConfig
 from d2lmini.models.pretrained import load_transformers_gpt2

@@ -70,7 +70,6 @@ _MODULES = {
         "TransformerDecoderBlock",
         "TransformerEncoderBlock",
     ],
-    "layout": ["PackedAttention", "PackedBlock", "for_decoding"],
     "vision.patches": ["PatchEmbedding", "patchify", "unpatchify"],
     "vision.stochastic_depth": ["DropPath"],
     "vision.grid_position": ["GridRotary", "resize_positions", "sinusoidal_2d"],
@@ -121,6 +120,7 @@ _MODULES = {
         "vote_accuracy",
         "with_temperature",
     ],
+    "decoding.fast": ["PackedAttention", "PackedBlock", "for_decoding"],
     "efficient": [
         "LinearState",
         "LinformerAttention",

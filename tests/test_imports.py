@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "efficient": {"kernels", "scoring", "inputs", "masks"},
     "transformer": {"multi_head", "cache", "inputs", "masks"},
     "experts": {"transformer"},
-    "layout": {"transformer", "multi_head", "cache", "masks"},
+    "decoding/fast": {"transformer", "multi_head", "cache", "masks"},
     "hooks": {"multi_head", "attention"},
     "vision": {"position", "rotation", "multi_head"},
     "models": {

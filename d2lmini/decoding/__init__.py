@@ -11,6 +11,7 @@ diverse.py    beams in groups that avoid each other's tokens
 filters.py    from logits to what is drawn from: temperature, top-k, nucleus, penalties
 sampling.py   drawing, all at once or token by token
 votes.py      several samples vote on an answer
+fast.py       a copy of a model whose steps take less time; the only one that knows of blocks and attention
 """
 
 from .diverse import diverse_beam_search

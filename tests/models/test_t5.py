@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from d2lmini.decoding import reorder
+from d2lmini.decoding.fast import for_decoding
 from d2lmini.hooks import attention_patterns
-from d2lmini.layout import for_decoding
 from d2lmini.models.t5 import T5, T5Decoder, T5Encoder
 from d2lmini.models.t5_config import T5_CONFIGS, T5Config
 

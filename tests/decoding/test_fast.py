@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from d2lmini.decoding import beam_search
+from d2lmini.decoding.fast import PackedAttention, PackedBlock, for_decoding
 from d2lmini.hooks import capture_attention, head_masks
-from d2lmini.layout import PackedAttention, PackedBlock, for_decoding
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig

@@ -1,4 +1,4 @@
-"""Where weights lie in memory: a copy of a model that decodes faster.
+"""A copy of a model that decodes faster: where its weights lie in memory, and what a step goes through.
 
 A step of cached decoding multiplies by every weight once, for one row or a few. Its time goes into fetching the weights
 and, in small models, into what Python does between two products. A CPU fetches fastest what lies in order: for one row
@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .cache import KeyValueCache
-from .masks import as_mask
-from .multi_head import MultiHeadAttention
-from .transformer import AddNorm, PositionWiseFFN, TransformerEncoderBlock
+from ..cache import KeyValueCache
+from ..masks import as_mask
+from ..multi_head import MultiHeadAttention
+from ..transformer import AddNorm, PositionWiseFFN, TransformerEncoderBlock
 
 
 def for_decoding(model):
