@@ -20,6 +20,7 @@ import torch
 from .engine import registry, source
 from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, RECORDED, TIMEOUT, judge
 from .engine.model import Choice, Coded, Experiment, Identity
+from .faults import faults
 from .grading.remote import Loopback
 
 SEEDS = (0, 1, 2)
@@ -95,6 +96,7 @@ def _coded(part, seconds, tally):
     yield from _stub(part)
     yield from _generic(part)
     yield from _mutants(part)
+    yield from _faults(part, source.build(solution, part.name))
 
 
 def _seeds(part):
@@ -213,27 +215,41 @@ def _mutants(part):
         yield "mutants", f"there are {len(part.mutants)}, a part of this kind needs {least}"
     for mutant in part.mutants:
         if mutant.diagnosis in UNTELLING:
-            yield (
-                "diagnosis",
-                f"{mutant}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message",
-            )
+            yield "diagnosis", f"{mutant}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message"
         try:
             answer = source.mutant(part, mutant)
         except (ValueError, SyntaxError) as error:
             yield "mutants", f"{mutant}: {error}"
             continue
-        for seed in _seeds(part):
-            verdict = judge(part, answer, seed=seed)
-            if verdict.status in (PASSED, BROKEN):
-                yield "mutants", f"{mutant}: {verdict}"
-            elif verdict.code != mutant.diagnosis:
-                yield (
-                    "diagnosis",
-                    f"{mutant}: expected {mutant.diagnosis!r}, got {verdict.code!r}: {verdict}",
-                )
-            yield from _leaks(verdict, mutant)
-        if not isinstance(part, Experiment):
-            yield from _elsewhere(part, answer, verdict, mutant)
+        yield from _wrong(part, answer, mutant.diagnosis, str(mutant), _seeds(part))
+
+
+def _faults(part, solution):
+    """Faults that any answer may have, each where this one has something to which it applies."""
+    for fault in faults(solution):
+        if isinstance(part, Experiment) and fault.diagnosis != "shape":  # it returns numbers, and takes long
+            continue
+        if seeds := [seed for seed in _seeds(part) if _applies(part, fault, seed)]:
+            yield from _wrong(part, fault, fault.diagnosis, f"the solution, {fault.__name__}", seeds)
+
+
+def _applies(part, fault, seed):
+    fault.applied = 0
+    judge(part, fault, seed=seed)
+    return fault.applied > 0
+
+
+def _wrong(part, answer, diagnosis, name, seeds):
+    """A wrong answer must get its diagnosis."""
+    for seed in seeds:
+        verdict = judge(part, answer, seed=seed)
+        if verdict.status in (PASSED, BROKEN):
+            yield "mutants", f"{name}: {verdict}"
+        elif verdict.code != diagnosis:
+            yield "diagnosis", f"{name}: expected {diagnosis!r}, got {verdict.code!r}: {verdict}"
+        yield from _leaks(verdict, name)
+    if not isinstance(part, Experiment):
+        yield from _elsewhere(part, answer, verdict, name)
 
 
 def _leaks(verdict, name):

@@ -98,11 +98,6 @@ def soft_by_exponentials(queries, keys, radius, temperature):
 # wrong answers
 
 
-def nearest_centred_in_place(queries, keys, k):
-    queries -= keys.mean(1, keepdim=True)
-    return nearest(queries, keys - keys.mean(1, keepdim=True), k)
-
-
 def nearest_in_length(queries, keys, k):
     lengths = queries.norm(dim=-1).unsqueeze(-1) - keys.norm(dim=-1).unsqueeze(-2)
     return torch.zeros_like(lengths).scatter(-1, lengths.abs().topk(k, dim=-1, largest=False).indices, 1 / k)
@@ -341,8 +336,6 @@ MUTANTS_A = [
     Mutant("dtype", ("return torch.zeros_like(distances)", "return matches; (distances)")),  # positions
     Mutant("dtype", (".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0")),  # a mask
     Mutant("dtype", ("torch.zeros_like(distances)", "torch.zeros(distances.shape)")),  # always float32
-    Mutant("shape", (".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k).mT")),  # transposed
-    Mutant("mutates", nearest_centred_in_place),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -385,8 +378,6 @@ MUTANTS_B = [
         "zero: guard each row by itself"),
     Mutant("dtype", ("return matches / found.clamp(min=1)", "return matches > 0")),  # booleans
     Mutant("dtype", (".to(keys.dtype)", ".float()")),  # always float32
-    Mutant("mutates", ("torch.cdist(queries, keys)",
-        "torch.cdist(queries.sub_(keys[:, :1]), keys.sub_(keys[:, :1].clone()))")),  # in place
 ]  # fmt: skip
 
 MUTANTS_C = [
@@ -431,7 +422,6 @@ MUTANTS_C = [
         "all keys weigh the same. Is there a small number inside a logarithm? It drowns degrees that are smaller "
         "still"),
     Mutant("cusp", soft_with_bare_root),
-    Mutant("grad", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).detach()")),  # detached
     Mutant("dtype", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores.float(), dim=-1)")),  # always float32
 ]  # fmt: skip
 

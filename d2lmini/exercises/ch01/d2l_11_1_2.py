@@ -161,7 +161,6 @@ MUTANTS = [
     Mutant("not-differentiated", ("return left, right",
         "return keys.mT @ (torch.diag(weights) - torch.outer(weights, weights)) @ keys, right")),  # left by hand
     Mutant("dtype", ("return left, right", "return left.float(), right.float()")),  # in single
-    Mutant("type", ("return left, right", "return left")),  # one side
 ]  # fmt: skip
 
 

@@ -470,9 +470,7 @@ MUTANTS_A = [
         "no weights; its cosines count as 0, so all documents weigh the same"),
     # bare division
     Mutant("nonfinite", ("F.normalize(documents, dim=-1)", "documents / documents.norm(dim=-1, keepdim=True)")),
-    Mutant("grad", ("F.normalize(queries, dim=-1)", "F.normalize(queries.detach(), dim=-1)")),  # detached
     Mutant("dtype", ("temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)")),  # positions
-    Mutant("mutates", ("F.normalize(documents, dim=-1)", "F.normalize(documents, dim=-1, out=documents)")),  # in place
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -517,7 +515,6 @@ MUTANTS_B = [
     Mutant("query-length", ("F.cosine_similarity(moved, documents, dim=-1)",
         "F.normalize(documents, dim=-1) @ (moved / query.norm())"), "the cosine divides by the length of the query, "
         "and that changes with the query too: this part of the derivative is missing"),
-    Mutant("mutates", ("query.detach().clone().requires_grad_()", "query.mul_(2).requires_grad_()")),  # in place
 ]  # fmt: skip
 
 MUTANTS_C = [
@@ -537,7 +534,6 @@ MUTANTS_C = [
     # through the start
     Mutant("start", ("recall(queries, documents), recall", "recall(queries @ start, documents @ start), recall")),
     Mutant("nonfinite", ("matrix = matrix.detach()", "matrix = matrix.detach() / 0")),  # diverged
-    Mutant("shape", ('"matrix": matrix,', '"matrix": matrix.mT,')),  # transposed
 ]  # fmt: skip
 
 

@@ -87,11 +87,6 @@ def with_channels_compared(images, reduce, expand):
     return (weights @ values).view(images.shape), weights
 
 
-def scaled_in_place(images, reduce, expand):
-    output, weights = squeeze_excite(images, reduce, expand)
-    return images.copy_(output), weights
-
-
 class Block(nn.Module):
     """The block as it stands in a convolutional network: the independent reference."""
 
@@ -201,11 +196,7 @@ MUTANTS = [
     Mutant("shape", ("values.mean(dim=-1)", "values.mean(dim=-1).squeeze()")),  # batch of one squeezed
     Mutant("shape", gates_alone),
     Mutant("shape", (".view(images.shape)", "")),  # output flat
-    Mutant("type", ("(images.shape), weights", "(images.shape)")),  # output only
     Mutant("raised", ("reduce.mT", "reduce")),  # not transposed
-    # detached
-    Mutant("grad", ("gates = torch.sigmoid(hidden @ expand.mT)", "gates = torch.sigmoid(hidden @ expand.mT).detach()")),
-    Mutant("mutates", scaled_in_place),
 ]  # fmt: skip
 
 

@@ -184,7 +184,6 @@ MUTANTS = [
         "heaps[:, labels > 0].mean(dim=-1) * (labels > 0).sum() / N")),  # means and shares
     Mutant("raised", ("= kernel(queries, keys)", "= kernel(keys, queries)")),  # kernel turned
     Mutant("dtype", ("return left, right", "return left.float(), right.float()")),  # in single
-    Mutant("type", ("return left, right", "return left")),  # one side only
 ]  # fmt: skip
 
 

@@ -382,9 +382,7 @@ MUTANTS_A = [
     Mutant("wrong-axis", ("softmax(scores, dim=-1)", "softmax(scores, dim=0)"), "the softmax runs over the wrong axis: "
         "the weights of each *prediction* sum to one"),
     Mutant("shape", (".square().mean()", ".square()")),  # one error each
-    Mutant("grad", ("(2 * width**2)", "(2 * width.item() ** 2)")),  # width detached
     Mutant("type", (".square().mean()", ".square().mean().item()")),  # a number
-    Mutant("mutates", ("(predictions - values)", "values.sub_(predictions)")),  # in place
 ]  # fmt: skip
 
 MUTANTS_B = [

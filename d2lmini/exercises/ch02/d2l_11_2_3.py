@@ -137,7 +137,6 @@ MUTANTS = [
         "unit vectors, yes, but that is what is to be shown: use dot products"),
     Mutant("dots-twice", ("return left, right", "return right, right"), "this is computed from dot products, not from "
         "distances (2 - 2 q.k is a squared distance for unit vectors alone)"),
-    Mutant("type", ("return left, right", "return right")),  # one side only
     Mutant("type", ("return left, right", "return torch.stack([left, right])")),  # stacked
 ]  # fmt: skip
 

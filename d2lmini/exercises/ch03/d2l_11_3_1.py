@@ -131,10 +131,6 @@ MUTANTS = [
     Mutant("not-squared", with_unsquared_distances, "the distance is not squared"),
     Mutant("no-half-at-all", without_any_half, "the squared distance lacks its factor 1/2"),
     Mutant("memory", with_all_differences),
-    Mutant("shape", ("return weights @ values", "return (weights @ values).mT")),  # transposed
-    Mutant("dtype", ("return weights @ values", "return (weights @ values).double()")),  # in double
-    Mutant("grad", ("return weights @ values", "return weights.detach() @ values")),  # detached
-    Mutant("mutates", ("keys.square()", "keys.data.square_()")),  # in place
     Mutant("scaled-dot", with_the_usual_scores, "this is scaled dot-product attention: the norm of the keys is "
         "missing, and nothing is divided by sqrt(D)"),
     Mutant("product-scaled", ("queries @ keys.transpose(-2, -1)",

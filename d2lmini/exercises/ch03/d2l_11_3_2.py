@@ -100,18 +100,14 @@ MUTANTS = [
         "give it dim=-1"),
     Mutant("no-softmax", ("torch.softmax(scores, dim=-1)", "scores"), "the scores themselves weight the values: where "
         "is the softmax?"),
-    Mutant("grad", ("queries @ matrix", "queries @ matrix.detach()")),  # matrix detached
     Mutant("grad", ("queries @ matrix", "queries @ torch.tensor(matrix.tolist())")),  # matrix rebuilt
     Mutant("shape", ("return weights @ values", "return (weights @ values)[:, 0]")),  # first query only
-    Mutant("dtype", ("return weights @ values", "return (weights @ values).half()")),  # in half
-    Mutant("mutates", ("queries @ matrix", "queries @ matrix.data.mul_(2)")),  # in place
     Mutant("multiplied", (" / math.sqrt(keys.shape[-1])", " * math.sqrt(keys.shape[-1])"), "the scores are multiplied "
         "by sqrt(D): divide"),
     Mutant("scaled-by-E", ("math.sqrt(keys.shape[-1])", "math.sqrt(values.shape[-1])"), "the scores are divided by "
         "sqrt(E); it is the length D of the keys that counts"),
     Mutant("scaled-late", scaled_after_the_softmax, "the weights are divided by sqrt(D), and do not sum to one: divide "
         "the scores"),
-    Mutant("grad", ("queries @ matrix", "queries.detach() @ matrix")),  # queries detached
     Mutant("nonfinite", by_hand),
 ]  # fmt: skip
 

@@ -117,7 +117,6 @@ MUTANTS = [
         "this is bytes per operation: intensity is operations per byte"),
     Mutant("per-number", ("flops / (itemsize * ends)", "flops / ends"), "these are operations per number, not per "
         "byte"),
-    Mutant("shape", ('        "flops": flops,\n', "")),  # a field short
     Mutant("additions", ("2 * B * T * S * (D + E)", "B * T * S * (2 * D - 1) + B * T * E * (2 * S - 1)"),
         "count as many additions as multiplications: the first product is added to zero"),
     Mutant("softmax-flops", ("2 * B * T * S * (D + E)", "2 * B * T * S * (D + E) + B * T * S"),

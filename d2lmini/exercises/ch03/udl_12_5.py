@@ -112,8 +112,6 @@ MUTANTS = [
         "looks at one score alone"),
     Mutant("shape", only_for_five),
     Mutant("shape", ("torch.diag(weights) - torch.outer(weights, weights)", "weights * (1 - weights)")),  # a vector
-    Mutant("dtype", ("scores - scores.max()", "scores.double() - scores.max()")),  # in double
-    Mutant("mutates", ("scores - scores.max()", "scores.sub_(scores.max())")),  # in place
     Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
         "torch.eye(len(weights)).to(scores) - weights"), "these are the derivatives of log y_i: multiply row i by y_i"),
     Mutant("identity", ("torch.diag(weights)", "torch.eye(len(weights)).to(scores)"), "the first term on the diagonal "

@@ -383,8 +383,6 @@ MUTANTS_A = [
     Mutant("returned-given", ("dim=1), (hidden, cell)", "dim=1), state"), "this is what was given: return the pair "
         "after the last step"),
     Mutant("shape", ("torch.stack(outputs, dim=1)", "torch.stack(outputs)")),  # time first
-    Mutant("type", ("dim=1), (hidden, cell)", "dim=1)")),  # only logits
-    Mutant("grad", ("memory, memory, valid_lens", "memory.detach(), memory.detach(), valid_lens")),  # memory detached
     Mutant("raised", ("unsqueeze(0), (hidden, cell)", "unsqueeze(0), hidden")),  # a GRU's call
 ]  # fmt: skip
 

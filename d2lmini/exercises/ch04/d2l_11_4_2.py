@@ -378,9 +378,6 @@ MUTANTS_A = [
     Mutant("nonfinite", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)")),  # over the batch
     Mutant("nonfinite", ("weights.append(row)", "weights.append(scores)")),  # scores for weights
     Mutant("shape", ("torch.stack(weights, dim=1)", "torch.stack(weights)")),  # weights time first
-    Mutant("type", ("dim=1), torch.stack(weights, dim=1)", "dim=1)")),  # only logits
-    Mutant("grad", ("context = (row[:, :, None] * memory)",
-        "memory = memory.detach()\n        context = (row.detach()[:, :, None] * memory)")),  # context detached
 ]  # fmt: skip
 
 MUTANTS_B = [

@@ -201,7 +201,6 @@ MUTANTS = [
     Mutant("looked-inside", by_reading),
     Mutant("raised", ("def look(X):", "decoder.rnn\n\n    def look(X):")),  # asks for its layers
     Mutant("type", ('return "padding"', "return int(padding.sum())")),  # where, not what
-    Mutant("mutates", ("changed = X.clone()", "changed = X")),  # in place
 ]  # fmt: skip
 
 

@@ -305,7 +305,6 @@ MUTANTS_A = [
         "return F.normalize(gradients.abs().mean(dim=0), p=1, dim=0)"), "the importances are divided by their sum"),
     Mutant("shape", (".mean(dim=0)", "")),  # a row an example
     Mutant("raised", (", requires_grad=True", "")),  # factors without gradient
-    Mutant("dtype", (".mean(dim=0)", ".double().mean(dim=0)")),  # in double
     Mutant("half", (".square().sum(dim=(1, 2))", ".square().sum(dim=(1, 2)) / 2"), "the loss is the sum of the squared "
         "errors, without a factor 1/2"),
     Mutant("absolute-errors", ("- target).square()", "- target).abs()"), "the loss is made of absolute errors; it is "
@@ -338,7 +337,6 @@ MUTANTS_B = [
     Mutant("planted", by_weights),
     Mutant("absolute", by_change),
     Mutant("mutates", zeroed_in_place),
-    Mutant("shape", (', "order": order', "")),  # no order
     Mutant("root", ("mask), target).item()", "mask), target).item() ** 0.5"), "this is the root of the mean squared "
         "error"),
     Mutant("summed-example", ("mask), target).item()", "mask), target).item() * X[0].numel()"),

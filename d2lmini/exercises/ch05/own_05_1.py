@@ -233,7 +233,6 @@ MUTANTS_A = [
         "root of h: a head has only h / H features"),
     Mutant("no-output", (".flatten(2) @ W_o", ".flatten(2)"), "the product with W_o is missing"),
     Mutant("raised", ("Y.transpose(1, 2).flatten(2) @ W_o", "Y.transpose(1, 2) @ W_o")),  # heads kept apart
-    Mutant("dtype", (".flatten(2) @ W_o", ".flatten(2).double() @ W_o.double()")),  # in double
     Mutant("way-there", wrong_way_there, "the heads are joined rightly, and cut wrongly: cut the last dimension into "
         "(H, d), then exchange T and H"),
     Mutant("joined-by-features", ("Y.transpose(1, 2).flatten(2)", "Y.permute(0, 2, 3, 1).flatten(2)"),
@@ -253,7 +252,6 @@ MUTANTS_A = [
     Mutant("strict-mask", ("is_causal=True",
         "attn_mask=torch.ones(X.shape[1], X.shape[1], device=X.device).tril(-1).bool()"), "a token may attend to "
         "itself, too"),
-    Mutant("grad", ("(X @ W)", "(X.detach() @ W)")),  # detached
     Mutant("all-transposed", all_transposed, "all four matrices are transposed: the products are X @ W, without the .T "
         "of nn.Linear and F.linear"),
     Mutant("score-zero", not_low_enough, "scores of later tokens are about 0, whose exponential is 1: they should be "

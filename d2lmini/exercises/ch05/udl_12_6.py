@@ -114,7 +114,6 @@ MUTANTS = [
         "in them: scores, and the weighted sums"),
     Mutant("no-projections", ("projections + products,", "products,"), "the projections are missing"),
     Mutant("one-token", ("2 * N * (qkv_weights", "2 * (qkv_weights"), "every one of the N tokens is projected"),
-    Mutant("shape", ('        "maps": H * N * N,\n', "")),  # a field short
     Mutant("products-one-head", ("projections + products,", "projections + products // H,"), "the products with N x N "
         "in them are counted for one head only"),
     Mutant("products-usual", ("projections + products,", "projections + 4 * N * N * D,"), "this is right for d = D / H "

@@ -129,9 +129,6 @@ MUTANTS = [
         "these vectors depend on the key's position, not on the offset"),
     Mutant("with-keys", ('"btd,tsd->bts", queries, vectors', '"bsd,tsd->bts", keys, vectors'), "the vectors meet the "
         "keys; they should meet the queries"),
-    Mutant("grad", ("= table[offsets", "= table.detach()[offsets")),  # table detached
-    Mutant("shape", ("(content + position) / math.sqrt(D)", "((content + position) / math.sqrt(D)).mT")),  # transposed
-    Mutant("dtype", ("content = queries @ keys.mT", "content = (queries @ keys.mT).double()")),  # in double
     Mutant("zero-beyond", ("clamp(-limit, limit) + limit]",
         "clamp(-limit, limit) + limit] * (offsets.abs() <= limit)[..., None]"), "offsets beyond k have no vector here; "
         "they should share the outermost ones"),
@@ -151,7 +148,6 @@ MUTANTS = [
     Mutant("softmax", ("return (content + position) / math.sqrt(D)",
         "return torch.softmax((content + position) / math.sqrt(D), -1)"), "these are weights; the scores are asked "
         "for, before any softmax"),
-    Mutant("grad", ("queries @ keys.mT", "queries @ keys.detach().mT")),  # keys detached
 ]  # fmt: skip
 
 

@@ -119,7 +119,6 @@ MUTANTS = [
     Mutant("not-the-offset", ("[-a.sin(), a.cos()]", "[a.sin(), -a.cos()]")),  # mirrored
     Mutant("not-the-offset", in_halves),
     Mutant("shape", ("torch.block_diag(*blocks)", "torch.block_diag(*blocks[:-1])")),  # one pair missing
-    Mutant("type", ("return torch.block_diag(*blocks)", "return blocks")),  # blocks in a list
     Mutant("zero", ("torch.block_diag(*blocks)", "0 * torch.block_diag(*blocks)")),
     Mutant("elsewhere", ("k * 10000 **", "k * 1000 **")),  # base 1000
 ]  # fmt: skip

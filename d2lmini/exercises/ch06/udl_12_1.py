@@ -90,7 +90,6 @@ MUTANTS = [
         "not"),
     Mutant("full-bias-per-token", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + N"), "there is a bias for every output "
         "number, not for every token"),
-    Mutant("shape", ('        "attentions": N * N,\n', "")),  # a field short
 ]  # fmt: skip
 
 

@@ -160,7 +160,6 @@ MUTANTS = [
         "runs over each row, the keys of a query"),
     Mutant("differentiated", by_autograd_alone),
     Mutant("not-differentiated", ("return left, right", "return right, right")),  # right twice
-    Mutant("shape", ("return left, right", "return (left,)")),  # one side
     Mutant("whole-matrix", ("(A * dA).sum(dim=-1, keepdim=True)", "(A * dA).sum()"), "the sum in the softmax's "
         "derivative runs along one row, not over the whole matrix"),
     Mutant("plain-mean", ("(A * dA).sum(dim=-1, keepdim=True)", "dA.mean(dim=-1, keepdim=True)"),

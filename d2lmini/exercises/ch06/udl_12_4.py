@@ -107,7 +107,6 @@ MUTANTS = [
     Mutant("right-twice", ("return left, right, gap", "return right, right, gap"), "this is the right side: compute "
         "Sa(P X) for itself"),
     Mutant("turned", ("return left, right, gap", "return left, right, -gap"), "the sign is turned: left less right"),
-    Mutant("shape", ("return left, right, gap", "return left, right")),  # two results
     Mutant("root-N", ("math.sqrt(X.shape[-1])", "math.sqrt(len(X))"), "the scores are divided by the root of N; it "
         "should be that of D"),
     Mutant("transposed", ("tokens @ W_q, tokens @ W_k, tokens @ W_v",

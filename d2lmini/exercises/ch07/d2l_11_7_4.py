@@ -137,7 +137,6 @@ MUTANTS = [
         "before, in the softmax, it is more"),
     Mutant("with-inputs", ("itemsize * 2 * square", "itemsize * (2 * square + 3 * ends)"), "queries, keys and values "
         "do not count here"),
-    Mutant("shape", ('        "kept_plain": itemsize * (3 * ends + square),\n', "")),  # a field short
 ]  # fmt: skip
 
 

@@ -255,11 +255,6 @@ MUTANTS = [
     Mutant("borrowed", borrowed),
     Mutant("ready", borrowed_here),
     Mutant("ready", borrowed_sums),
-    Mutant("shape", ("return output / total", "return (output / total).mT")),  # transposed
-    Mutant("grad", ("scaled = queries", "scaled = queries.detach()")),  # detached
-    Mutant("grad", ("powers @ values[:, some]", "powers @ values[:, some].detach()")),  # values detached
-    Mutant("dtype", ("return output / total", "return (output / total).double()")),  # in double
-    Mutant("mutates", ("scaled = queries / ", "scaled = queries.data.div_(2) / ")),  # in place
 ]  # fmt: skip
 
 

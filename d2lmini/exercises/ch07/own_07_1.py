@@ -235,8 +235,6 @@ MUTANTS = [
         "the encoding of a position counted from 0 anew"),
     Mutant("unscaled", (" * math.sqrt(decoder.num_hiddens)", ""), "the embeddings are not multiplied by "
         "sqrt(num_hiddens), as in the function that was given"),
-    # memory detached
-    Mutant("grad", ("blk.attention2(X, memory, memory", "blk.attention2(X, memory.detach(), memory.detach()")),
     Mutant("mode", ("num_new, past =", "decoder.eval()\n    num_new, past =")),  # evaluation mode
     Mutant("past-hidden", ("    grown = []", "    mask = mask & (torch.arange(mask.shape[1]) >= past)\n    grown = []"),
         "new words see one another and nothing of the past: all of what is in the cache may be seen"),
@@ -253,7 +251,6 @@ MUTANTS = [
     Mutant("cache", ("grown.append(cache)", "grown.append(caches[0])")),  # one cache for all
     Mutant("padding", ("mask=memory_mask", "mask=None"), "words of the source that are padding count: `memory_mask` "
         "must reach `attention2`"),
-    Mutant("type", ("return decoder.dense(X), grown", "return decoder.dense(X)")),  # logits alone
     Mutant("shape", ("return decoder.dense(X), grown", "return decoder.dense(X[:, -1]), grown")),  # last word only
 ]  # fmt: skip
 

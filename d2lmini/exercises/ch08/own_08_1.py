@@ -270,12 +270,9 @@ MUTANTS_A = [
     Mutant("not-counted", ('"step": t,', '"step": state["step"],'), "the step is not counted in what you return"),
     Mutant("old-v", ('"v": v,', '"v": state["v"],'), "this is the old running mean: return the new one"),
     Mutant("old-s", ('"s": s}', '"s": state["s"]}'), "this is the old running mean of squares: return the new one"),
-    Mutant("mutates", ("parameter = parameter - lr", "parameter -= lr")),  # in place
     Mutant("mutates", state_in_place),
     Mutant("borrowed", by_torch),
     Mutant("dtype", ("return parameter,", "return parameter.float(),")),  # in float32
-    Mutant("shape", ('"v": v, "s": s}', '"v": v}')),  # a field short
-    Mutant("type", ('return parameter, {"step": t, "v": v, "s": s}', "return parameter")),  # the parameter alone
 ]  # fmt: skip
 
 MUTANTS_B = [

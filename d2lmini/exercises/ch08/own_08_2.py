@@ -276,10 +276,7 @@ MUTANTS_A = [
         "(X - X.mean(-1, keepdim=True)) / (X.var(-1, keepdim=True) + 1e-5).sqrt()"), "the variance is divided by h - "
         "1: layer norm divides it by h (`correction=0`)"),
     Mutant("shape", ("stream = [X]", "stream = []")),  # x_0 left out
-    Mutant("mutates", ("X = X + alpha * f(X)", "X.data += alpha * f(X)")),  # in place
     Mutant("grad", ("X + alpha * f(X)", "X + alpha.item() * f(X)")),  # alphas as numbers
-    Mutant("grad", ("stream = [X]", "X = X.detach()\n    stream = [X]")),  # detached
-    Mutant("type", ("torch.stack(stream)", "stream")),  # a list
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -309,7 +306,6 @@ MUTANTS_B = [
         "(variance + s^2) already"),
     Mutant("post-root", ("** (1 - blocks)", "** ((1 - blocks) / 2)"), "1 + s^2 is a variance, and a share of a "
         "variance is divided by all of it, not by its root"),
-    Mutant("shape", ('        "first_pre": variance / now,\n', "")),  # a field short
 ]  # fmt: skip
 
 

@@ -302,7 +302,6 @@ MUTANTS_A = [
     Mutant("unclipped", ("factor * g.float()", "g.float()"), "these are the gradients as they came, although their "
         "norm is above max_norm"),
     Mutant("nonfinite", ("(g.float() ** 2).sum()", "(g**2).sum().float()")),  # squares in float16
-    Mutant("dtype", ("(factor * g.float()).to(g.dtype)", "factor * g.float()")),  # in float32
     Mutant("type", ("for g in gradients], norm\n", "for g in gradients], norm.item()\n")),  # norm as a number
     # norm in float16
     Mutant("dtype", ("for g in gradients], norm\n", "for g in gradients], norm.to(gradients[0].dtype)\n")),

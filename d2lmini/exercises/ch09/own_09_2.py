@@ -376,7 +376,6 @@ MUTANTS_A = [
     Mutant("nonfinite", ("top.masked_fill(top == -math.inf, 0.0)", "top")),  # no base
     Mutant("nonfinite", both_raised),
     Mutant("mutates", in_place),
-    Mutant("type", ("return top, total, output\n", "return output\n")),  # output alone
 ]  # fmt: skip
 
 MUTANTS_B = [

@@ -105,15 +105,6 @@ def averages(query, key, value, state=None):
     return output, (Z / z[..., None], z)
 
 
-def in_place(query, key, value, state=None):
-    if state is None:
-        return step(query, key, value)
-    output, (Z, z) = step(query, key, value, state)
-    state[0].copy_(Z)
-    state[1].copy_(z)
-    return output, state
-
-
 def softmax_of_features(query, key, value, state=None):
     by = key.float().softmax(-1)
     to = query.float().softmax(-1)
@@ -251,10 +242,6 @@ MUTANTS_A = [
     Mutant("averages", averages, "the state is divided: keep the sum, and divide the output alone"),
     Mutant("heads", ("top = (to[..., None, :] @ Z)[..., 0, :]",
         "top = (to[..., None, :] @ Z.mean(dim=1, keepdim=True))[..., 0, :]"), "heads share a state: each has its own"),
-    Mutant("mutates", in_place),
-    Mutant("shape", ("(Z, z)\n", "(Z.mT, z)\n")),  # state turned
-    Mutant("dtype", (".to(dtype), (Z", ", (Z")),  # in float32
-    Mutant("type", ("(top / bottom).to(dtype), (Z, z)\n", "(top / bottom).to(dtype), Z\n")),  # no state
 ]  # fmt: skip
 
 MUTANTS_B = [

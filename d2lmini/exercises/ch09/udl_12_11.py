@@ -361,16 +361,6 @@ def prefix_by_prefix(queries, keys, values, phi, state=None):
     return torch.cat(outputs, 2), after
 
 
-def in_place(queries, keys, values, phi, state=None):
-    by = phi(keys)
-    if state is None:
-        state = tuple(torch.zeros_like(x) for x in _both(by, values))
-    output, (sums, normaliser) = causal_linear_attention(queries, keys, values, phi, state)
-    state[0].copy_(sums)
-    state[1].copy_(normaliser)
-    return output, state
-
-
 def before_it_alone(queries, keys, values, phi, state=None, first=0):
     """The state is read before the token is added; ``first`` stands where there is none."""
     _, after = all_prefixes(queries, keys, values, phi, state)
@@ -482,7 +472,6 @@ MUTANTS_A = [
         "kernel"),
     Mutant("right-twice", ("return left, right", "return right, right"), "this is the right side: use the kernel that "
         "is given, and no phi; or are the two turned?"),
-    Mutant("type", ("return left, right", "return left")),  # one side
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -530,7 +519,6 @@ MUTANTS_C = [
     Mutant("quadratic", prefix_by_prefix),
     Mutant("not-itself", before_it_alone, BEFORE),
     Mutant("not-itself", before_it_and_the_first, BEFORE),
-    Mutant("mutates", in_place),
     Mutant("state-ignored", ("(0, 0) if state is None else state", "(0, 0)"), "the state is not used: these tokens do "
         "not see those of earlier calls"),
     Mutant("normaliser-anew", ("(0, 0) if state is None else state", "(0, 0) if state is None else (state[0], 0)"),
@@ -544,8 +532,6 @@ MUTANTS_C = [
     Mutant("own-sums", ("sums = sums + key", "sums = key"), "the products are those of this token alone: add them to "
         "the sums so far"),
     Mutant("state", ("(sums, normaliser)\n", "sums\n")),  # the sums alone
-    Mutant("shape", ("(sums, normaliser)\n", "(sums.mT, normaliser)\n")),  # state turned
-    Mutant("type", ("torch.stack(outputs, dim=2), (sums, normaliser)", "torch.stack(outputs, 2)")),  # no state
 ]  # fmt: skip
 
 

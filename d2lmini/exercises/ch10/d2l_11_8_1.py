@@ -317,7 +317,6 @@ MUTANTS_A = [
     Mutant("channels", (" * num_channels", " * 3"), "a picture has c channels, which need not be three"),
     Mutant("hidden", ("h, m = num_hiddens, mlp_num_hiddens", "h, m = num_hiddens, 4 * num_hiddens"),
         "the hidden layer has m features, which need not be 4 h"),
-    Mutant("shape", ('        "tokens": tokens,\n', "")),  # a field short
 ]  # fmt: skip
 
 MUTANTS_B = [

@@ -152,7 +152,6 @@ MUTANTS_A = [
     # grid turned
     Mutant("shape", ("unflatten(1, (height // p, width // p))", "unflatten(1, (width // p, height // p))")),
     Mutant("raised", ("X.flatten(1, 2)[:, order]", "X[:, order]")),  # patches as they lie
-    Mutant("mutates", lambda images, p, order: images.copy_(by_unfold(images, p, order))),  # in place
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -175,7 +174,6 @@ MUTANTS_B = [
         "one position for all patches: the model no longer knows which patch was where"),
     # patches alone
     Mutant("shape", ("torch.cat([positions[:, :1], positions[:, 1:][:, order]], dim=1)", "positions[:, 1:][:, order]")),
-    Mutant("mutates", lambda P, order: P.index_copy_(1, 1 + torch.arange(len(order)), P[:, 1 + order])),  # in place
 ]  # fmt: skip
 
 

@@ -318,7 +318,6 @@ MUTANTS_B = [
         "columns are two numbers"),
     Mutant("window-for-place", ('"place": N // window_size**2', '"place": window_size**2'), "these are the patches of "
         "a window; at the same place there is one in every window"),
-    Mutant("shape", ('        "full": N,\n', "")),  # a field short
 ]  # fmt: skip
 
 

@@ -307,7 +307,6 @@ MUTANTS = [
         for how in ("permute(0, 2, 3, 1).flatten(2)", "reshape(len(Y), -1, h)")),
     Mutant("put-back", (_PUT_BACK, "Y = Y.reshape(B, rows, columns, h)"), "the windows are cut rightly, and then put "
         "back as if they were strips: undo step by step what the cut did"),
-    Mutant("grad", ("+ bias  #", "+ bias.detach()  #")),  # detached
     Mutant("shape", (_BACK, f"{_BACK}.squeeze(0)")),  # one picture lost
     Mutant("not-back", ("return torch.roll(Y, (shift, shift), dims=(1, 2))", "return Y"), "the roll is not undone: "
         "outputs stand at other patches"),

@@ -151,7 +151,6 @@ MUTANTS_A = [
     Mutant("with-projections", ('"ratio": channels / patches',
         '"ratio": (channels + 4 * N * C**2) / (patches + 4 * N * C**2)'), "the ratio is that of the two products "
         "alone, without the projections"),
-    Mutant("shape", ('        "patches": patches,\n', "")),  # a field short
 ]  # fmt: skip
 
 MUTANTS_B = [

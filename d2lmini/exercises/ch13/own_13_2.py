@@ -257,7 +257,6 @@ MUTANTS = [
     Mutant("shape", ("dim=1)\n", "dim=0)\n")),  # columns
     Mutant("dtype", the_tokens),
     Mutant("dtype", ("best // T, best % T], dim=1)", "best / T, best % T], dim=1)")),  # as numbers
-    Mutant("mutates", ("scores.masked_fill(", "scores.masked_fill_(")),  # passage in place
 ]  # fmt: skip
 
 

@@ -225,8 +225,6 @@ MUTANTS = [
         "among the keys alone"),
     Mutant("nonfinite", naive),
     Mutant("shape", ("device=scores.device))\n", 'device=scores.device), reduction="none")\n')),  # row by row
-    Mutant("dtype", ("queries @ keys.T", "(queries @ keys.T).double()")),  # in double
-    Mutant("grad", ("F.normalize(keys, dim=-1)", "F.normalize(keys.detach(), dim=-1)")),  # keys detached
 ]  # fmt: skip
 
 

@@ -480,7 +480,6 @@ MUTANTS_B = [
         "start token, too, so that the first token of each target is never learned"),
     Mutant("shape", ('        "mask": torch', '        "masks": torch')),  # no mask
     Mutant("dtype", ("[True] * len(row) + [False]", "[1] * len(row) + [0]")),  # mask of numbers
-    Mutant("type", ("torch.tensor([row + [pad] * (S - len(row)) for row in inputs])", "inputs")),  # lists
     Mutant("mutates", ("inputs = [names", "[names[k].append(eos) for k in names]; inputs = [names")),  # names grow
 ]  # fmt: skip
 
@@ -513,8 +512,6 @@ MUTANTS_C = [
     Mutant("nonfinite", (".clamp(min=1)", "")),  # tasks without labels
     Mutant("nonfinite", empty_tasks_are_nan),
     Mutant("shape", (".clamp(min=1)).sum()", ".clamp(min=1))")),  # for each task
-    Mutant("grad", ("logits.transpose(1, 2)", "logits.detach().transpose(1, 2)")),  # detached
-    Mutant("dtype", ("return (weights", "return (weights.double()")),  # in double
 ]  # fmt: skip
 
 MUTANTS_D = [

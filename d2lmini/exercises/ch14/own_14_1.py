@@ -135,10 +135,6 @@ def _each_token(tokens, noise, sentinels):
     return torch.tensor(inputs), torch.tensor([*targets, next(left)])
 
 
-def _ids(inputs, targets):
-    return torch.tensor(inputs).long(), torch.tensor(targets).long()
-
-
 def no_sentinel_in_the_input(tokens, noise, sentinels):
     return tokens[~noise], corrupt(tokens, noise, sentinels)[1]
 
@@ -461,9 +457,7 @@ MUTANTS_A = [
         "ends with noise: in front of the first token there is none, and `noise[-1]` is the last"),
     Mutant("backwards", ("for ids in (inputs, targets)", "for ids in (inputs, targets[-2::-1] + targets[-1:])"),
         "the target is written backwards"),
-    Mutant("type", ("torch.tensor(ids, dtype=tokens.dtype, device=tokens.device)", "ids")),  # lists
     Mutant("dtype", ("dtype=tokens.dtype", "dtype=torch.float32")),  # numbers
-    Mutant("type", ("for ids in (inputs, targets))", "for ids in (inputs, targets))[0]")),  # inputs alone
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -483,7 +477,6 @@ MUTANTS_B = [
     Mutant("at-the-end", spans_at_the_end, "all spans stand at the end: each belongs where its sentinel stands"),
     Mutant("turned", turned, "the tokens of each span come in the wrong order"),
     Mutant("raised", from_the_wrong_one),
-    Mutant("type", ("torch.tensor(text, dtype=inputs.dtype, device=inputs.device)", "text")),  # a list
     Mutant("dtype", ("dtype=inputs.dtype", "dtype=torch.float32")),  # numbers
 ]  # fmt: skip
 

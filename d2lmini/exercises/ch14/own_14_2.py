@@ -291,7 +291,6 @@ MUTANTS_A = [
     Mutant("factor-below", ("math.ceil(capacity_factor * num_tokens / N)",
         "math.ceil(num_tokens / N / capacity_factor)"), "it is divided by the capacity factor: a larger one gives more "
         "room"),
-    Mutant("shape", ('        "flops": 2 * num_tokens * (matrices + router),\n', "")),  # a field short
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -331,8 +330,6 @@ MUTANTS_B = [
     Mutant("wrong-axis", ("torch.softmax(scores, dim=1)", "torch.softmax(scores, dim=0)"), "the softmax runs over the "
         "tokens: it runs over the experts"),
     Mutant("shape", ("probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0))")),  # each expert
-    Mutant("grad", ("probabilities.mean(dim=0)", "probabilities.detach().mean(dim=0)")),  # detached
-    Mutant("dtype", ("return N * (share", "return N * (share.double()")),  # in double
 ]  # fmt: skip
 
 

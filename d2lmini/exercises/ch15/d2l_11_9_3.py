@@ -219,8 +219,6 @@ MUTANTS = [
     Mutant("shape", all_pairs),
     Mutant("shape", as_a_sequence),
     Mutant("mutates", emptied),
-    Mutant("grad", ("features[rows, last]", "features[rows, last].detach()")),  # detached
-    Mutant("dtype", ("features[rows, last]", "features[rows, last].double()")),  # in double
 ]  # fmt: skip
 
 

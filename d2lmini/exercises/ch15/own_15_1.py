@@ -171,7 +171,6 @@ MUTANTS = [
         "with the embedding's matrix: 2 V h"),
     Mutant("embedding-multiplied", ("(attention + ffn) + tokens  #", "(attention + ffn) + 2 * tokens  #"),
         "the embedding is looked up, not multiplied: its matrix counts once, for the scores"),
-    Mutant("shape", ('        "cache_bytes": 2 * num_blks * h * itemsize,\n', "")),  # a field short
 ]  # fmt: skip
 
 

@@ -154,8 +154,6 @@ MUTANTS = [
     Mutant("ties", all_that_are_tied, "all tokens as likely as the last are in; the smallest set takes of equals the "
         "lower ids"),
     Mutant("all", ("before < p", "before < 2"), "this is the softmax of all logits: nothing is cut off"),
-    Mutant("mutates", ("torch.softmax(logits, dim=-1)", "torch.softmax(logits.sub_(1), dim=-1)")),  # in place
-    Mutant("dtype", ("torch.softmax(logits, dim=-1)", "torch.softmax(logits.double(), dim=-1)")),  # in double
     Mutant("over-batch", ("torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=0)"), "the softmax runs over the "
         "batch, not over the tokens"),
 ]  # fmt: skip

@@ -130,7 +130,6 @@ MUTANTS = [
     Mutant("too-deep", one_bait_too_many),
     Mutant("nonfinite", ("table[1, 1] = 1.0", "table[1, 1] = 0.0")),  # no row for the end
     Mutant("no-trap", ("table[baits, spread] = 1.0", "table[baits, 1] = 1.0")),  # baits end, too
-    Mutant("dtype", ("torch.zeros(V, V)", "torch.zeros(V, V, dtype=torch.float64)")),  # in double
     Mutant("shape", ("return table / table.sum(dim=1, keepdim=True)", "return table.flatten()")),  # a flat list
 ]  # fmt: skip
 

@@ -285,7 +285,6 @@ MUTANTS_A = [
     Mutant("simclr", other_images_too, "pictures are told from pictures and texts from texts, too: candidates are of "
         "the other kind alone"),
     Mutant("nonfinite", naive),
-    Mutant("dtype", ("scale * images @ texts.T", "scale.double() * images.double() @ texts.double().T")),  # in double
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -307,9 +306,6 @@ MUTANTS_B = [
         "says which belong together"),
     Mutant("softmax", as_probabilities, "these are probabilities: return the cosines"),
     Mutant("shape", ("F.normalize(means, dim=-1).T", "prompts.T")),  # each wording
-    Mutant("shape", ("images @ F.normalize(means, dim=-1).T", "F.normalize(means, dim=-1) @ images.T")),  # turned
-    Mutant("dtype", ("return images @ F.normalize(means, dim=-1).T",
-        "return images.double() @ F.normalize(means, dim=-1).double().T")),  # in double
 ]  # fmt: skip
 
 
