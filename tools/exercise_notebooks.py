@@ -175,7 +175,8 @@ def _origin(chapter):
     """Returns: the hash of the exercise files of a chapter."""
     total = hashlib.sha256()
     for exercise in registry.exercises(chapter):
-        total.update(registry.path(exercise.key).read_bytes())
+        for file in registry.files(exercise.key):
+            total.update(file.read_bytes())
     return total.hexdigest()
 
 

@@ -30,6 +30,17 @@ def test_the_map_of_a_folder_names_each_of_its_modules(name):
     assert sorted(named) == sorted(p.stem for p in Path(package.__file__).parent.glob("*.py") if p.stem != "__init__")
 
 
+def test_no_file_is_too_long_and_each_part_with_a_file_is_named_by_its_exercise():
+    keys = registry.keys()
+    every = [file for key in keys for file in registry.files(key)]
+    folders = {file.parent for file in every}
+    assert sorted(every) == sorted(p for f in folders for p in f.glob("*.py") if p.stem != "__init__")
+    assert [f"{file.name}: {n}" for file in every if (n := len(file.read_text().splitlines())) > 450] == []
+    for key in keys:
+        main, *parts = registry.files(key)
+        assert all(f"{part.stem}.PART," in main.read_text() for part in parts)
+
+
 def test_the_first_chapters_have_their_exercises():
     assert {"d2l-11.3.1", "d2l-11.3.2", "d2l-11.3.3", "udl-12.5"} <= set(registry.keys())
     assert {e.chapter for e in registry.exercises()} <= set(exercise_notebooks.CHAPTERS)

@@ -1,9 +1,13 @@
 """What crosses between the judge and an answer in another process."""
 
+import pickle
+import sys
+
 import numpy as np
 import pytest
 import torch
 
+from d2lmini.exercises.ch14 import own_14_1b
 from d2lmini.exercises.engine.compare import Rejected
 from d2lmini.exercises.grading import wire
 
@@ -58,3 +62,11 @@ def test_what_is_too_large_is_not_sent(monkeypatch):
     monkeypatch.setattr(wire, "MOST_TENSORS", wire.MOST_TEXT + 1000)
     with pytest.raises(Rejected, match="more than is taken"):
         wire.encode([torch.zeros(100), torch.zeros(200)])
+
+
+def test_what_a_check_takes_from_a_file_beside_its_own_travels_by_value(monkeypatch):
+    by_name, by_value = (wire.pack(own_14_1b._text, module) for module in (None, own_14_1b.__name__))
+    monkeypatch.setitem(sys.modules, "d2lmini.exercises.ch14.own_14_1a", None)  # as in the sandbox
+    with pytest.raises(ImportError):
+        pickle.loads(by_name)
+    assert pickle.loads(by_value).__name__ == "_text"

@@ -116,9 +116,17 @@ def load_everything(heavy):
 
 def load_for(answer, verify, heavy):
     """Import what an answer and its check use: each name of the package that stands in their notebook or their file."""
-    scopes = {id(scope): scope for function in (*_functions(answer), verify) for scope in (function.__globals__,)}
-    inside = (f for scope in scopes.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope)
+    found = {id(scope): scope for function in (*_functions(answer), verify) for scope in scopes(function)}
+    inside = (f for scope in found.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope)
     _load(set().union(*(_names(f.__code__) for f in inside)) & set(d2lmini.__all__), heavy)
+
+
+def scopes(function):
+    """Return the globals of a function, and those of what is imported there from modules beside its own."""
+    own = function.__globals__
+    beside = [f.__globals__ for value in own.values() for f in _functions(value)]
+    package = own.get("__package__")
+    return [own, *(scope for scope in beside if package and scope is not own and scope.get("__package__") == package)]
 
 
 def _load(names, heavy):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import source
 from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
-from .host import HostError, load_for
+from .host import HostError, load_for, scopes
 from .limits import TimeUp, call_limited
 from .model import Choice, Discussion, Experiment
 from .trial import Trial
@@ -185,4 +185,4 @@ def _wrong(part, seed, device, checks):
 
 def heavy(part) -> bool:
     """Whether answers to a part need libraries for training or measuring."""
-    return isinstance(part, Experiment) or bool({"LargestTensor", "Traffic"} & part.verify.__globals__.keys())
+    return isinstance(part, Experiment) or any({"LargestTensor", "Traffic"} & s.keys() for s in scopes(part.verify))

@@ -35,10 +35,13 @@ def natural(key):
     return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", key)]
 
 
+_NAME = re.compile(r"(?:d2l|udl|own)(?:_\d+)+", re.ASCII)  # with a letter behind it: a part, which its exercise names
+
+
 @cache
 def _files() -> dict[str, Path]:
     """Return the file of each exercise, by key, in order: names say where exercises are, none has to be imported."""
-    found = (p for book in ("d2l", "udl", "own") for p in FOLDER.glob(f"ch[0-9][0-9]/{book}_*.py"))
+    found = (p for p in FOLDER.glob("ch[0-9][0-9]/*.py") if _NAME.fullmatch(p.stem))
     return {key: p for key, p in sorted(((_key(p), p) for p in found), key=lambda pair: natural(pair[0]))}
 
 
@@ -64,6 +67,12 @@ def chapter_of(key) -> str:
 def path(key) -> Path:
     """Return the file of the exercise with this key, without a part's letter."""
     return _files()[key]
+
+
+def files(key) -> list[Path]:
+    """Return the file of an exercise and those of its parts."""
+    file = path(key)
+    return [file, *sorted(file.parent.glob(f"{file.stem}[a-h].py"))]
 
 
 @cache

@@ -12,7 +12,7 @@ class RemoteHost:
 
     Args:
         exchange: sends the bytes of an order and returns (JSON, tensors) of the reply.
-        module: name of the exercise's module, whose functions and classes travel by value.
+        module: name of the exercise's module: functions and classes of its folder travel by value.
     """
 
     def __init__(self, exchange, module=None):

@@ -56,8 +56,8 @@ def _alive(number):
 
 
 def pack(order, module=None) -> bytes:
-    """Return the pickle of an order; what is defined in ``module`` goes by value."""
-    found = sys.modules.get(module)
+    """Return the pickle of an order; what is defined in ``module`` and the others of its package goes by value."""
+    found = sys.modules.get((module or "").rpartition(".")[0] or module)
     if found is None:
         return cloudpickle.dumps(order)
     cloudpickle.register_pickle_by_value(found)

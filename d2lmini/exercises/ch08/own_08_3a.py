@@ -1,0 +1,236 @@
+"""Part a of own-08.3, "Clipping, and gradients in half precision": `clip_gradients`."""
+
+import math
+from functools import partial
+
+import torch
+
+from d2lmini.exercises.engine import Code, Mutant
+from d2lmini.exercises.engine.provenance import Calls
+
+
+def clip_gradients(gradients, max_norm):
+    """Gradients of which the global norm is at most ``max_norm``, nearly; nothing is changed in place.
+
+    Args:
+        gradients: list of tensors of any shapes, float32 or float16, all of one dtype.
+        max_norm: a number above 0.
+
+    Returns:
+        (clipped, norm): the norm before clipping, a float32 tensor without dimensions; and a list of new tensors,
+        shapes and dtype as before, multiplied by max_norm / (norm + 1e-6), or by 1 where that is more than 1. Where the
+        norm is infinite or NaN, ``clipped`` is None: the step is to be left out.
+    """
+    ### BEGIN SOLUTION
+    squares = [(g.float() ** 2).sum() for g in gradients]
+    norm = torch.stack(squares).sum().sqrt()
+    if not torch.isfinite(norm):
+        return None, norm
+    factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    return [(factor * g.float()).to(g.dtype) for g in gradients], norm
+    ### END SOLUTION
+
+
+def all_in_one(gradients, max_norm):
+    """All numbers in one long vector."""
+    flat = torch.cat([g.flatten() for g in gradients]).to(torch.float32)
+    norm = flat.norm()
+    if math.isnan(norm) or math.isinf(norm):
+        return None, norm
+    clipped = (flat * min(1.0, max_norm / (norm.item() + 1e-6))).to(gradients[0].dtype)
+    pieces = clipped.split([g.numel() for g in gradients])
+    return [piece.view(g.shape) for piece, g in zip(pieces, gradients, strict=True)], norm
+
+
+def norm_of_norms(gradients, max_norm):
+    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g.float()) for g in gradients]))
+    if norm.isnan() or norm.isinf():
+        return None, norm
+    scale = max_norm / (norm + 1e-6)
+    return [(g.float() * scale).to(g) if scale < 1 else g.clone() for g in gradients], norm
+
+
+# mistakes
+
+
+def by_torch(gradients, max_norm):
+    parameters = [torch.nn.Parameter(g.clone()) for g in gradients]
+    for p, g in zip(parameters, gradients, strict=True):
+        p.grad = g.clone()
+    norm = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+    return ([p.grad for p in parameters] if norm.isfinite() else None), norm.float()
+
+
+def each_alone(gradients, max_norm):
+    pairs = [clip_gradients([g], max_norm)[0] for g in gradients]
+    _, norm = clip_gradients(gradients, max_norm)
+    return (None if not norm.isfinite() else [pair[0] for pair in pairs]), norm
+
+
+def by_value(gradients, max_norm):
+    _, norm = clip_gradients(gradients, max_norm)
+    return [g.clamp(-max_norm, max_norm) for g in gradients] if norm.isfinite() else None, norm
+
+
+def norm_afterwards(gradients, max_norm):
+    clipped, norm = clip_gradients(gradients, max_norm)
+    return clipped, norm if clipped is None else clip_gradients(clipped, max_norm)[1]
+
+
+def in_place(gradients, max_norm):
+    clipped, norm = clip_gradients(gradients, max_norm)
+    if clipped is not None:
+        for g, new in zip(gradients, clipped, strict=True):
+            g.copy_(new)
+    return clipped and gradients, norm
+
+
+def clipped_all_the_same(gradients, max_norm):
+    _, norm = clip_gradients(gradients, max_norm)
+    return [g * (max_norm / (norm + 1e-6)).clamp(max=1.0).to(g) for g in gradients], norm
+
+
+def with_another_norm(gradients, max_norm, p):
+    norm = torch.cat([g.float().flatten() for g in gradients]).norm(p)
+    factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    return [(factor * g).to(g) for g in gradients] if norm.isfinite() else None, norm
+
+
+def as_one_vector(gradients, max_norm):
+    clipped, norm = clip_gradients(gradients, max_norm)
+    return torch.cat([g.flatten() for g in clipped]), norm
+
+
+def zeros_instead(gradients, max_norm):
+    clipped, norm = clip_gradients(gradients, max_norm)
+    return [torch.zeros_like(g) for g in gradients] if clipped is None else clipped, norm
+
+
+def _clipped(gradients, max_norm):
+    """What torch's own function makes of these gradients, in float64 on the CPU."""
+    parameters = [torch.nn.Parameter(g.cpu().double()) for g in gradients]
+    for p in parameters:
+        p.grad = p.detach().clone()
+    norm = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+    return [p.grad for p in parameters], norm
+
+
+def verify_clip(t, answer):
+    B, D, E = t.sizes(3, 2, 7)
+    shapes = (B, D), (E,), (D, B, E), (1,)
+    for name, size, share, dtype in (  # share: max_norm as a part of the norm
+        ("of large gradients", 5.0, 0.15, torch.float32),
+        ("of gradients that are small enough", 0.5, 3.0, torch.float32),
+        ("of tiny gradients", 2e-7, 0.4, torch.float32),
+        ("of gradients of 0", 0.0, 1.0, torch.float32),
+        ("of gradients in float16", 900.0, 0.2, torch.float16),
+    ):
+        gradients = [(size * (4 - i) * t.randn(*shape)).to(dtype) for i, shape in enumerate(shapes)]
+        total = math.sqrt(sum(g.double().square().sum().item() for g in gradients))
+        max_norm = t.random.uniform(0.9, 1.1) * share * (total or 1.0)
+        want, norm = _clipped(gradients, max_norm)
+        with t.watching(partial(Calls, "torch.nn.utils.clip_grad"), "names") as seen:
+            clipped, found = t.unpack(t.call(answer, gradients, max_norm), "clipped", "norm")
+        t.that(not seen.names, "borrowed", "this calls torch's own function: write the norm and the factor yourself")
+        t.that(
+            not isinstance(found, torch.Tensor) or found.dtype == torch.float32,
+            "dtype",
+            f"the norm {name} is of {getattr(found, 'dtype', None)}, expected torch.float32 whatever the gradients are",
+        )
+        t.same(found, norm, f"the norm {name}", dtype=torch.float32, tolerance=(1e-4, 1e-12))
+        t.that(
+            isinstance(clipped, (list, tuple)) and len(clipped) == len(gradients),
+            "type",
+            f"what is clipped {name} is no list of {len(gradients)} tensors",
+        )
+        for number, (got, exact) in enumerate(zip(clipped, want, strict=True)):
+            tolerance = (2e-3, 1e-3) if dtype == torch.float16 else (1e-4, 1e-12)
+            t.same(got, exact, f"clipped[{number}] {name}", dtype=dtype, tolerance=tolerance)
+    for name, bad in (("infinite", math.inf), ("NaN", math.nan)):
+        gradients = [t.randn(*shape) for shape in shapes]
+        gradients[2].view(-1)[t.random.randrange(D * B * E)] = bad
+        clipped, found = t.unpack(t.call(answer, gradients, 1.0), "clipped", "norm")
+        told = isinstance(found, torch.Tensor) and found.shape == () and not found.isfinite().item()
+        t.that(told, "hidden", f"a gradient is {name}, and the norm is not: then nothing warns of it")
+        message = (
+            f"a gradient is {name}, and something is returned as clipped: after a step with it the weights would be "
+            "lost, and a step with zeros would still move what has momentum. Return None in its place"
+        )
+        t.that(clipped is None, "step-made", message)
+
+
+MUTANTS = [
+    Mutant("each-alone", each_alone, "every tensor is clipped by a norm of its own: one factor for all keeps the "
+        "direction of the step"),
+    Mutant("by-value", by_value, "each number is cut off at max_norm: that is clipping by value, and it turns the "
+        "direction of the step"),
+    Mutant("scaled-up", (".clamp(max=1.0)", ""), "small gradients are made larger, up to max_norm: the factor is at "
+        "most 1"),
+    Mutant("sum-of-norms", ("squares).sum().sqrt()", "squares).sqrt().sum()"), "the norms of the tensors are added up: "
+        "add their squares, and take the root of the sum"),
+    Mutant("largest-norm", ("squares).sum().sqrt()", "squares).max().sqrt()"), "this is the norm of the largest tensor "
+        "alone"),
+    Mutant("no-root", ("squares).sum().sqrt()", "squares).sum()"), "this is the square of the norm: take the root"),
+    Mutant("rms", ("(g.float() ** 2).sum()", "(g.float() ** 2).sum() / sum(g.numel() for g in gradients)"),
+        "the squares are averaged over all numbers: the norm is the root of their sum"),
+    Mutant("mean-squares", ("(g.float() ** 2).sum()", "(g.float() ** 2).mean()"), "the squares are averaged in each "
+        "tensor: the norm is the root of their sum"),
+    Mutant("one-norm", partial(with_another_norm, p=1), "these are absolute values added up: the norm is the root of "
+        "the sum of squares"),
+    Mutant("max-norm", partial(with_another_norm, p=math.inf), "this is the largest absolute value: the norm is the "
+        "root of the sum of squares"),
+    Mutant("norm-after", norm_afterwards, "this is the norm after clipping: the one before tells how far off the batch "
+        "was"),
+    Mutant("no-1e-6", ("(max_norm / (norm + 1e-6))", "(max_norm / norm)"), "the 1e-6 in the denominator is missing: it "
+        "shows where the norm is that small itself"),
+    Mutant("upside-down", ("(max_norm / (norm + 1e-6)).clamp(max=1.0)", "((norm + 1e-6) / max_norm)"),
+        "the factor is upside down: large norms must make it small"),
+    Mutant("unit", ("(max_norm / (norm + 1e-6))", "(1 / (norm + 1e-6))"), "gradients are brought to a norm of 1, not "
+        "of max_norm"),
+    Mutant("unclipped", ("factor * g.float()", "g.float()"), "these are the gradients as they came, although their "
+        "norm is above max_norm"),
+    Mutant("nonfinite", ("(g.float() ** 2).sum()", "(g**2).sum().float()")),  # squares in float16
+    Mutant("type", ("for g in gradients], norm\n", "for g in gradients], norm.item()\n")),  # norm as a number
+    # norm in float16
+    Mutant("dtype", ("for g in gradients], norm\n", "for g in gradients], norm.to(gradients[0].dtype)\n")),
+    Mutant("type", ("for g in gradients], norm\n", "for g in gradients][0]\n")),  # gradients alone
+    Mutant("type", as_one_vector),
+    Mutant("mutates", in_place),
+    Mutant("step-made", clipped_all_the_same),
+    Mutant("step-made", zeros_instead),
+    # NaN hidden
+    Mutant("hidden", ("[(g.float() ** 2).sum() for g", "[(g.float() ** 2).nan_to_num(posinf=torch.inf).sum() for g")),
+    Mutant("borrowed", by_torch),
+]  # fmt: skip
+
+
+PART = Code(
+    key="own-08.3a",
+    prompt="Write `clip_gradients(gradients, max_norm)`: what `torch.nn.utils.clip_grad_norm_` does, without "
+    "changing what it is given, with the norm in float32 whatever the gradients are, and with a norm "
+    "that is not finite told instead of used.",
+    hints=[
+        "The norm of all tensors together: add up all squares first, take one root at the end.",
+        "In float16 the square of 300 is infinite already: `g.float()` first.",
+        "The factor is at most 1, for gradients that are small enough stay as they are. Compute new tensors, "
+        "`factor * g`, not `g *= factor`, and bring each back to its dtype.",
+        "One infinite or NaN number makes the norm so, too: ask the norm, and return None for the gradients.",
+    ],
+    answer=clip_gradients,
+    verify=verify_clip,
+    alternatives=[all_in_one, norm_of_norms],
+    min_checks=40,
+    advice={
+        "nonfinite": "Squares of float16 numbers overflow above 255: compute the norm in float32. And where "
+        "all gradients are 0, so is the norm: nothing may be divided by that alone.",
+        "mutates": "The gradients are arguments: make new tensors.",
+        "raised": "Where the norm is not finite, too, nothing is raised: return None and the norm.",
+    },
+    mutants=MUTANTS,
+    explanation=r"""
+One factor for all keeps the direction of the step; clipping each tensor or each number would turn it. The norm is worth
+plotting: it tells which batches are unusual. With Adam, a factor that is always the same would change nothing but for
+$\epsilon$; clipping matters as it holds back single batches, which would otherwise stay in the running mean of squares
+for about $1/(1-\beta_2)$ steps.
+""",
+)

@@ -1,0 +1,263 @@
+"""Part b of own-09.2, "A softmax that never sees all scores": `stream_attention`."""
+
+import math
+import weakref
+
+import torch
+
+import d2lmini as d2l
+from d2lmini.exercises.ch09.own_09_2a import merge
+from d2lmini.exercises.engine import Code, Mutant
+from d2lmini.measure import LargestTensor
+
+
+def stream_attention(queries, tiles):
+    """Scaled dot-product attention to keys that come a few at a time, and that nobody could keep.
+
+    Args:
+        queries: (B, T, D).
+        tiles: gives (keys, values, seen) in a loop, ``for keys, values, seen in tiles``, and once only. Shapes
+            (B, n, D), (B, n, E) and (B, n), n from tile to tile another, at least 1. ``seen`` is boolean, True where
+            a key may be attended to. There is at least one tile.
+
+    Returns:
+        (B, T, E); zeros for the queries of an example without a key.
+    """
+    ### BEGIN SOLUTION
+    top, total, output = -math.inf, 0.0, 0.0
+    for keys, values, seen in tiles:
+        scores = queries @ keys.mT / math.sqrt(queries.shape[-1])  # (B, T, n)
+        scores = scores.masked_fill(~seen[:, None, :], -math.inf)
+        new = scores.amax(dim=-1, keepdim=True).clamp(min=top)  # (B, T, 1)
+        base = new.masked_fill(new == -math.inf, 0.0)
+        powers = torch.exp(scores - base)
+        mend = torch.exp(top - base)
+        total = mend * total + powers.sum(dim=-1, keepdim=True)
+        output = mend * output + powers @ values
+        top = new
+    return output / total.masked_fill(total == 0, 1.0)
+    ### END SOLUTION
+
+
+def by_the_package(queries, tiles):
+    softmax = d2l.OnlineSoftmax()
+    for keys, values, seen in tiles:
+        scores = queries @ keys.mT / math.sqrt(queries.shape[-1])
+        softmax.add(scores.masked_fill(~seen[:, None], -math.inf), values)
+    return softmax.average()
+
+
+def by_merging(queries, tiles):
+    so_far = None
+    for keys, values, seen in tiles:
+        scores = torch.einsum("btd,bnd->btn", queries, keys) * queries.shape[-1] ** -0.5
+        scores = scores.masked_fill(~seen[:, None], -math.inf)
+        top = scores.amax(-1)
+        powers = torch.exp(scores - top.nan_to_num(neginf=0.0)[..., None])
+        share = top, powers.sum(-1), powers @ values
+        so_far = share if so_far is None else merge(so_far, share)
+    return so_far[2] / so_far[1].clamp(min=1e-30)[..., None]
+
+
+def by_log_sums(queries, tiles):
+    """Averages and logarithms of sums of exponentials."""
+    average, log_sum = 0.0, None
+    for keys, values, seen in tiles:
+        scores = (queries @ keys.mT / math.sqrt(queries.shape[-1])).masked_fill(~seen[:, None], -math.inf)
+        its = scores.logsumexp(-1, keepdim=True)
+        log_sum = torch.full_like(its, -math.inf) if log_sum is None else log_sum
+        both = torch.logaddexp(log_sum, its).nan_to_num(neginf=0.0)
+        average = average * (log_sum - both).exp() + (scores - both).exp() @ values
+        log_sum = torch.logaddexp(log_sum, its)
+    return average
+
+
+# mistakes
+
+
+def all_at_once(queries, tiles):
+    keys, values, seen = (torch.cat(parts, 1) for parts in zip(*tiles, strict=True))
+    scores = (queries @ keys.mT / math.sqrt(queries.shape[-1])).masked_fill(~seen[:, None], -math.inf)
+    return scores.softmax(-1).nan_to_num() @ values
+
+
+def kept_in_a_list(queries, tiles):
+    """No large tensor, but all tiles."""
+    return stream_attention(queries, list(tiles))
+
+
+def twice(queries, tiles):
+    """The largest score first."""
+    root = math.sqrt(queries.shape[-1])
+    tops = [(queries @ k.mT / root).masked_fill(~s[:, None], -math.inf).amax(-1, keepdim=True) for k, _, s in tiles]
+    top, total, output = torch.stack(tops).amax(0), 0.0, 0.0
+    for keys, values, seen in tiles:
+        scores = (queries @ keys.mT / root).masked_fill(~seen[:, None], -math.inf)
+        powers = torch.exp(scores - top.nan_to_num(neginf=0.0))
+        total, output = total + powers.sum(-1, keepdim=True), output + powers @ values
+    return output / total.clamp(min=1e-30)
+
+
+def bare_powers(queries, tiles):
+    total, output = 0.0, 0.0
+    for keys, values, seen in tiles:
+        powers = torch.exp(queries @ keys.mT / math.sqrt(queries.shape[-1])) * seen[:, None]
+        total, output = total + powers.sum(-1, keepdim=True), output + powers @ values
+    return output / torch.where(total == 0, 1, total)
+
+
+def _each_tile(queries, tiles):
+    for keys, values, seen in tiles:
+        scores = (queries @ keys.mT / math.sqrt(queries.shape[-1])).masked_fill(~seen[:, None], -math.inf)
+        yield scores.softmax(-1).nan_to_num() @ values, scores.shape[-1]
+
+
+def mean_of_tiles(queries, tiles):
+    outputs = [output for output, _ in _each_tile(queries, tiles)]
+    return sum(outputs) / len(outputs)
+
+
+def mean_by_size(queries, tiles):
+    outputs = list(_each_tile(queries, tiles))
+    return sum(n * output for output, n in outputs) / sum(n for _, n in outputs)
+
+
+def the_last_tile(queries, tiles):
+    return list(_each_tile(queries, tiles))[-1][0]
+
+
+class _Stream:
+    """Tiles, made one after the other from a seed, once; sees how many of its keys are kept."""
+
+    def __init__(self, like, seed, sizes, E, scale, hidden):
+        self.like, self.seed, self.sizes, self.E, self.scale, self.hidden = like, seed, sizes, E, scale, hidden
+        self.opened, self.most = 0, 0
+
+    def tile(self, i):
+        B, _, D = self.like.shape
+        n, random = self.sizes[i], torch.Generator().manual_seed(self.seed + i)
+        keys = self.scale * torch.randn(B, n, D, generator=random)
+        keys = keys.round() if self.scale > 1 else keys  # large scores without rounding errors
+        values, seen = torch.randn(B, n, self.E, generator=random), torch.rand(B, n, generator=random) < 0.7
+        seen[:, 0] |= i > 0
+        if self.hidden is not None:
+            seen[self.hidden] = False
+        return tuple(x.to(self.like.device) for x in (keys, values, seen))
+
+    def __iter__(self):
+        self.opened += 1
+        if self.opened > 1:
+            raise RuntimeError("the tiles have gone by: a stream can be read once")
+        kept = []
+        for i in range(len(self.sizes)):
+            tile = self.tile(i)
+            kept = [one for one in kept if one() is not None] + [weakref.ref(tile[0])]
+            self.most = max(self.most, len(kept))
+            yield tile
+            del tile
+
+
+def _read(given):
+    return given[1].most
+
+
+def verify_stream(t, answer):
+    B, T, D, E = t.sizes(4, 5, 10)
+    for case, scale, count in (
+        ("one tile", 1.0, 1),
+        ("tiles of several sizes", 1.0, 5),
+        ("tiles with scores in the thousands", 3e3, 4),
+        ("tiles, where one example has no key", 1.0, 4),
+    ):
+        hidden = t.random.randrange(B) if "no key" in case else None
+        sizes = [t.random.randint(1, 12) for _ in range(count)]
+        if count > 1:
+            sizes[:2] = 3, 11
+        queries, seed = t.randn(B, T, D), t.random.randrange(2**30)
+        if scale > 1:
+            queries = 2 * queries[..., :1].expand(-1, -1, 4).sign() + t.integers(-1, 2, B, T, 4)  # sqrt(4) is exact
+        # tile by tile, made from the seed again
+        stream = _Stream(queries.cpu(), seed, sizes, E, scale, hidden)
+        keys, values, seen = (torch.cat(parts, 1) for parts in zip(*stream, strict=True))
+        scores = (queries.cpu().double() @ keys.double().mT / math.sqrt(queries.shape[-1])).masked_fill(
+            ~seen[:, None], -math.inf
+        )
+        want = scores.softmax(-1).nan_to_num() @ values.double()
+        got = t.call(answer, queries, _Stream(queries, seed, sizes, E, scale, hidden))
+        t.same(got, want, f"the result for {case}", tolerance=(1e-3, 1e-4))
+    queries, largest = t.randn(2, 3, 4), []
+    for count in (4, 64):
+        with t.watching(LargestTensor, "numel") as seen:
+            t.call(answer, queries, _Stream(queries, t.random.randrange(2**30), [8] * count, 5, 1.0, None))
+        largest.append(seen.numel)
+    t.that(
+        largest[1] <= largest[0],
+        "memory",
+        f"with 16 times as many tiles the largest tensor is {largest[1] / largest[0]:.0f} times as large: what is kept "
+        "must not grow with the number of keys",
+    )
+    kept = t.look(_read)
+    t.that(kept <= 3, "kept", f"{kept} tiles of {count} were held at once: let go of each before the next comes")
+
+
+MUTANTS = [
+    Mutant("memory", all_at_once),
+    Mutant("kept", kept_in_a_list),
+    Mutant("raised", twice),
+    Mutant("nonfinite", bare_powers),
+    Mutant("unscaled", (" / math.sqrt(queries.shape[-1])", ""), "the scores are not divided by sqrt(D)"),
+    Mutant("mask-ignored", ("scores.masked_fill(~seen[:, None, :], -math.inf)", "scores"), "`seen` is not used: hidden "
+        "keys count"),
+    Mutant("mask-turned", ("masked_fill(~seen[", "masked_fill(seen["), "`seen` is turned round: True is where a key "
+        "may be attended to"),
+    Mutant("finite", ("seen[:, None, :], -math.inf)", "seen[:, None, :], -1e9)"), "queries without a key get the mean "
+        "of all values: with a large negative number in place of minus infinity all hidden keys are alike, and exp(0) "
+        "is 1"),
+    Mutant("zero-scores", ("seen[:, None, :], -math.inf)", "seen[:, None, :], 0.0)"), "hidden keys have a score of "
+        "zero, and exp(0) is 1: minus infinity hides"),
+    Mutant("not-mended", ("mend = torch.exp(top - base)", "mend = 1.0"), "the sums so far are not mended when a larger "
+        "score comes"),
+    Mutant("output", ("mend * output +", "output +"), "the total is mended when a larger score comes, and the output "
+        "is not"),
+    Mutant("total", ("mend * total +", "total +"), "the output is mended when a larger score comes, and the total is "
+        "not"),
+    Mutant("nonfinite", (".clamp(min=top)", "")),  # largest of the tile
+    Mutant("tile-mean", mean_of_tiles, "each tile has a softmax of its own, and their outputs are averaged: a tile "
+        "with larger scores must count more"),
+    Mutant("size-mean", mean_by_size, "tiles are averaged by their number of keys: they count by their sums of "
+        "exponentials"),
+    Mutant("last-tile", the_last_tile, "this is attention to the last tile alone"),
+    Mutant("undivided", ("output / total.masked_fill(total == 0, 1.0)", "output"), "this is the numerator alone: "
+        "divide by the total at the end"),
+    Mutant("nonfinite", ("total.masked_fill(total == 0, 1.0)", "total")),  # divided by nothing
+    Mutant("nonfinite", ("new.masked_fill(new == -math.inf, 0.0)", "new")),  # no base
+]  # fmt: skip
+
+
+PART = Code(
+    key="own-09.2b",
+    prompt="Write `stream_attention(queries, tiles)`. What is kept must not grow with the number of tiles: the "
+    "check looks at the largest tensor that is made, and at how many tiles are alive at once.",
+    hints=[
+        "Each tile leaves a share: its scores, their largest, two sums. Merge it into what there is so far.",
+        "Begin with what no key leaves: minus infinity, zero and zero.",
+        "Divide once, at the end. Which queries would divide by zero?",
+    ],
+    answer=stream_attention,
+    verify=verify_stream,
+    alternatives=[by_the_package, by_merging, by_log_sums],
+    min_checks=12,
+    advice={
+        "nonfinite": "Three places to look at. exp(old - new) overflows unless the new largest score is at "
+        "least the old one, that of all tiles so far. Minus infinity less itself is NaN: what if no key has "
+        "come yet? And where an example has no key at all, the total is zero.",
+        "raised": "A stream goes by once: the largest score of all keys cannot be known before the sums begin.",
+        "memory": "Take each tile into `top`, `total` and `output`.",
+    },
+    mutants=MUTANTS,
+    explanation=r"""
+What is kept has T (E + 2) numbers for each example, and a tile has T n scores. The answer is exact: this is no
+approximation of attention, as sparse patterns and kernels are, but another order of the same additions. The work is
+that of all pairs, as before.
+""",
+)
