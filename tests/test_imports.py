@@ -241,6 +241,7 @@ def run(code):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_import_needs_no_notebook_and_no_matplotlib_and_loads_no_torch():
     out = run(
         "import sys\n"

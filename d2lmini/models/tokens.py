@@ -67,7 +67,7 @@ def padded(prompts, pad, device, *, side="right"):
 
 def _listed(prompts):
     """Prompts as lists of lists of int."""
-    if not isinstance(prompts, (list, tuple)) or any(
+    if not hasattr(prompts, "__len__") or any(
         isinstance(prompt, str) or not hasattr(prompt, "__len__") or getattr(prompt, "ndim", 1) != 1
         for prompt in prompts
     ):

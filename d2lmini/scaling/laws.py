@@ -85,6 +85,10 @@ def bootstrap_laws(variables, losses, *, num=300, seed=0, floor=None, delta=None
 
     A draw that cannot be fitted, since too few different runs are in it, is drawn anew.
 
+    Of few runs the spread is too small, as bootstraps of few numbers are: with a known floor and noise of 1 %, what
+    should have been 90 % intervals of an exponent held the truth in 81 % of simulations with 6 runs and in 88 % with
+    40; with a fitted floor in 88 to 91 %.
+
     Args:
         variables, losses, floor, delta: as `fit_power_law`.
         num: how many fits. seed: of the draws.
@@ -120,6 +124,8 @@ def bootstrap_laws(variables, losses, *, num=300, seed=0, floor=None, delta=None
 def percentile_interval(values, level=0.9):
     """The interval, (low, high), that holds the middle ``level`` of values: of an exponent over `bootstrap_laws`, say.
 
+    It is not corrected for few runs: `bootstrap_laws` says how often it then holds the truth.
+
     Raises:
         ValueError: no values, one that is not finite, or a level that is no share between 0 and 1.
     """
@@ -137,7 +143,7 @@ def predict_loss(law, laws, variables, losses, at, *, level=0.9, seed=0):
 
     The interval has both what the fit does not know (one of the resampled laws at random) and by how much a run misses
     its law (a residual at random, widened for the parameters that were fitted). That the law goes on beyond the runs is
-    assumed: no bootstrap tells.
+    assumed: no bootstrap tells. In simulations that keep to the law, 90 % intervals held the run in 86 to 88 %.
 
     Args:
         law: a `PowerLaw` that was fitted to the runs. laws: the `bootstrap_laws` of them.

@@ -200,6 +200,7 @@ def test_utilisation_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch
     assert ("needs a GPU" if device == "cpu" else "torch finds no GPU here") in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_decoders_that_write_other_tokens_are_not_compared(monkeypatch):
     monkeypatch.setattr(decoding, "for_decoding", lambda model: decoding.GPT(model.config).eval())
     with pytest.raises(AssertionError, match="they do not write the same"):

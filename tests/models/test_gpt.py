@@ -159,6 +159,7 @@ def test_prompts_that_do_not_fit():
         model.generate([[1]], 3, temperature=-1)
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_papers():
     wanted = {"gpt1": 117e6, "gpt2": 124e6, "gpt2-medium": 355e6, "gpt2-large": 774e6, "gpt2-xl": 1558e6, "gpt3": 175e9}
     for name, number in wanted.items():

@@ -51,6 +51,7 @@ def test_weights_alone_decay():
     assert len(decaying["params"]) + len(free["params"]) == len(names)
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_what_the_network_does():
     torch.manual_seed(3)
     net = vision_vit.make(CONFIG)
