@@ -200,7 +200,7 @@ class GPT(Module):
         """What the first block reads of tokens (B, T) that follow ``past`` others, (B, T, h), and what all are told."""
         try:
             X, total = self.embedding(tokens), past + tokens.shape[1]
-        except (IndexError, RuntimeError):
+        except (IndexError, RuntimeError, TypeError):
             embedded(self.embedding, tokens)  # says what is wrong with them
             raise
         if self.config.positions == "learned" and total > self.config.max_len:
