@@ -73,8 +73,8 @@ class MTFraEng(DataModule):
 
     def get_dataloader(self, train):
         """Batches of the training lines, shuffled, or of the others: tuples like `arrays`."""
-        lines = slice(self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader(self.arrays, train, lines)
+        training, rest = slice(self.num_train), slice(self.num_train, None)
+        return self.get_tensorloader(self.arrays, train, training if train else rest)
 
     def build(self, src_sentences, tgt_sentences):
         """Arrays of other sentences, by the vocabularies that are there.
