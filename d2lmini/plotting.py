@@ -133,26 +133,21 @@ def show_heatmaps(matrices, xlabel, ylabel, titles=None, figsize=(2.5, 2.5), cma
             f"matrices have shape {matrices.shape}, expected (rows, columns, T, S), none of them 0: "
             "reshape one matrix to (1, 1, T, S)"
         )
-    num_rows, num_cols = matrices.shape[:2]
-    if titles is not None and len(titles) != num_cols:
-        raise ValueError(f"there are {len(titles)} titles for {num_cols} columns")
+    grid = matrices.shape[:2]
+    if titles is not None and len(titles) != grid[1]:
+        raise ValueError(f"there are {len(titles)} titles for {grid[1]} columns")
     use_svg_display()
-    fig, axes = plt.subplots(
-        num_rows, num_cols, figsize=figsize, sharex=True, sharey=True, squeeze=False, layout="constrained"
-    )
+    fig, axes = plt.subplots(*grid, figsize=figsize, layout="constrained", squeeze=False, sharex=True, sharey=True)
     # one scale, for the one colour bar must be right for all
     scale = {"vmin": np.nanmin(matrices), "vmax": np.nanmax(matrices)}
-    for i, row in enumerate(axes):
-        for j, ax in enumerate(row):
-            image = ax.imshow(matrices[i, j], cmap=cmap, **scale)
-            for axis in (ax.xaxis, ax.yaxis):
-                axis.get_major_locator().set_params(integer=True)  # there is no key 2.5
-            if i == num_rows - 1:
-                ax.set_xlabel(xlabel)
-            if j == 0:
-                ax.set_ylabel(ylabel)
-            if titles is not None:
-                ax.set_title(titles[j])
+    for place, ax in np.ndenumerate(axes):
+        image = ax.imshow(matrices[place], cmap=cmap, **scale)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.get_major_locator().set_params(integer=True)  # there is no key 2.5
+        if titles is not None:
+            ax.set_title(titles[place[1]])
+    plt.setp(axes[-1], xlabel=xlabel)
+    plt.setp(axes[:, 0], ylabel=ylabel)
     fig.colorbar(image, ax=axes, shrink=0.6)
 
 

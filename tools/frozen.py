@@ -20,7 +20,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 import d2lmini as d2l
-from d2lmini.experiments import _language, _long_positions
+from d2lmini.experiments.gpt import language, long_positions
 
 B, T, S, D, H = 3, 7, 9, 8, 4
 
@@ -85,7 +85,7 @@ def gpt_writes(model):
             logits, state = each.extend(piece, state)
             found.append(logits)
         found += [list(cache) for cache in state.caches]
-        if isinstance(model, _long_positions.LongLearner):
+        if isinstance(model, long_positions.LongLearner):
             continue
         generator = torch.Generator().manual_seed(3)
         prompts = [[5, 7, 2], [9], [4, 4, 8, 1, 3]]
@@ -139,9 +139,9 @@ def models():
     for name, config in gpts.items():
         yield f"GPT {name}", lambda c=config: d2l.GPT(c), (text,), gpt_writes
         yield f"GPT {name}, padded", lambda c=config: d2l.GPT(c), (text, padding), None
-    for name, positions in _long_positions.POSITIONS.items():
-        recipe = _language.Recipe(replace(toy, positions=positions))
-        yield f"long {name}", lambda r=recipe, n=name: _long_positions.LongLearner(r, n), (text,), gpt_writes
+    for name, positions in long_positions.POSITIONS.items():
+        recipe = language.Recipe(replace(toy, positions=positions))
+        yield f"long {name}", lambda r=recipe, n=name: long_positions.LongLearner(r, n), (text,), gpt_writes
 
     bert, words, lens = d2l.BERT_CONFIGS["toy"], tokens(B, 12, 101), torch.tensor([12, 5, 9])
     berts = {"toy": bert, "modern": d2l.BERT_CONFIGS["modern-toy"], "dropout": replace(bert, dropout=0.1)}

@@ -70,8 +70,8 @@ class FashionMNIST(DataModule):
 
     def get_dataloader(self, train):
         """The loader of the training (True, shuffled) or the validation batches."""
-        data = self.train if train else self.val
-        return DataLoader(data, self.batch_size, shuffle=train, collate_fn=_as_it_is)
+        options = {"shuffle": train, "collate_fn": _as_it_is}
+        return DataLoader(self.train if train else self.val, self.batch_size, **options)
 
     def visualize(self, batch, nrows=1, ncols=8, labels=()):
         """Draws the first ``nrows * ncols`` images of a batch, titled with ``labels`` or the names of their classes.

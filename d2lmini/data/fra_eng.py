@@ -46,17 +46,13 @@ class MTFraEng(DataModule):
         return tatoeba_text()
 
     def _preprocess(self, text):
-        text = text.replace("\u202f", " ").replace("\xa0", " ").lower()
-        return re.sub(r"(?<=[^ ])([,.!?])", r" \1", text)
+        plain = re.sub("[\u202f\xa0]", " ", text.lower())  # French has spaces at which no line may break
+        return re.sub(r"(?<=[^ ])([,.!?])", r" \1", plain)
 
     def _tokenize(self, text, max_examples=None):
-        src, tgt = [], []
-        for line in text.split("\n")[: max_examples and max_examples + 1]:  # one more than asked: so does D2L
-            parts = line.split("\t")
-            if len(parts) == 2:
-                src.append([word for word in f"{parts[0]} <eos>".split(" ") if word])
-                tgt.append([word for word in f"{parts[1]} <eos>".split(" ") if word])
-        return src, tgt
+        lines = text.split("\n")[: max_examples and max_examples + 1]  # one more than asked: so does D2L
+        pairs = [pair for pair in (line.split("\t") for line in lines) if len(pair) == 2]
+        return tuple([[*filter(None, pair[side].split(" ")), "<eos>"] for pair in pairs] for side in (0, 1))
 
     def _build_arrays(self, raw_text, src_vocab=None, tgt_vocab=None):
         most = self.num_train + self.num_val
@@ -77,8 +73,8 @@ class MTFraEng(DataModule):
 
     def get_dataloader(self, train):
         """Batches of the training lines, shuffled, or of the others: tuples like `arrays`."""
-        indices = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader(self.arrays, train, indices)
+        training, rest = slice(self.num_train), slice(self.num_train, None)
+        return self.get_tensorloader(self.arrays, train, training if train else rest)
 
     def build(self, src_sentences, tgt_sentences):
         """Arrays of other sentences, by the vocabularies that are there.
@@ -102,9 +98,10 @@ class MTFraEng(DataModule):
             raise ValueError(f"there are {len(src_sentences)} source but {len(tgt_sentences)} target sentences")
         if not 0 < len(src_sentences) <= most:
             raise ValueError(f"there are {len(src_sentences)} sentences, expected 1 to {most}")
-        for position, pair in enumerate(zip(src_sentences, tgt_sentences, strict=True)):
+        pairs = list(zip(src_sentences, tgt_sentences, strict=True))
+        for position, pair in enumerate(pairs):
             for sentence in pair:
                 if not sentence.strip() or "\t" in sentence or "\n" in sentence:
                     raise ValueError(f"sentence {position} is {sentence!r}, expected words on one line without tabs")
-        raw_text = "\n".join(f"{src}\t{tgt}" for src, tgt in zip(src_sentences, tgt_sentences, strict=True))
-        return self._build_arrays(raw_text, self.src_vocab, self.tgt_vocab)[0]
+        lines = "\n".join(map("\t".join, pairs))
+        return self._build_arrays(lines, self.src_vocab, self.tgt_vocab)[0]

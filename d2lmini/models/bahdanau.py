@@ -27,8 +27,7 @@ class Seq2SeqEncoder(Encoder):
 
     def __init__(self, vocab_size, embed_size, num_hiddens, num_layers, dropout=0.0):
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, embed_size)
-        self.rnn = nn.GRU(embed_size, num_hiddens, num_layers, dropout=dropout if num_layers > 1 else 0.0)
+        self.embedding, self.rnn = _reader(vocab_size, embed_size, num_hiddens, num_layers, dropout)
         self.apply(init_seq2seq)
 
     def forward(self, X, valid_lens=None):
@@ -51,8 +50,8 @@ class Seq2SeqDecoder(Decoder):
 
     def __init__(self, vocab_size, embed_size, num_hiddens, num_layers, dropout=0.0):
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, embed_size)
-        self.rnn = nn.GRU(embed_size + num_hiddens, num_hiddens, num_layers, dropout=dropout if num_layers > 1 else 0.0)
+        size = (vocab_size, embed_size, num_hiddens, num_layers)
+        self.embedding, self.rnn = _reader(*size, dropout, context_size=num_hiddens)
         self.dense = nn.Linear(num_hiddens, vocab_size)
         self.apply(init_seq2seq)
 
@@ -86,8 +85,8 @@ class Seq2SeqAttentionDecoder(AttentionDecoder):
         if attention is None:
             attention = AdditiveAttention(num_hiddens, dropout, query_size=num_hiddens, key_size=num_hiddens)
         self.attention = attention
-        self.embedding = nn.Embedding(vocab_size, embed_size)
-        self.rnn = nn.GRU(embed_size + num_hiddens, num_hiddens, num_layers, dropout=dropout if num_layers > 1 else 0.0)
+        size = (vocab_size, embed_size, num_hiddens, num_layers)
+        self.embedding, self.rnn = _reader(*size, dropout, context_size=num_hiddens)
         self.dense = nn.Linear(num_hiddens, vocab_size)
         self.apply(init_seq2seq)
         self._weights = []
@@ -116,3 +115,10 @@ class Seq2SeqAttentionDecoder(AttentionDecoder):
     def attention_weights(self):
         """Of the last call in evaluation mode, a list with (B, 1, S) for each token."""
         return self._weights
+
+
+def _reader(vocab_size, embed_size, num_hiddens, num_layers, dropout, *, context_size=0):
+    """An embedding, and the GRU that reads it, beside each token so many features of a context."""
+    between = dropout if num_layers > 1 else 0.0  # torch warns of dropout where no layer follows
+    embedding = nn.Embedding(vocab_size, embed_size)
+    return embedding, nn.GRU(embed_size + context_size, num_hiddens, num_layers, dropout=between)

@@ -61,8 +61,7 @@ class EncoderDecoder(Classifier):
 
     def __init__(self, encoder, decoder):
         super().__init__()
-        self.encoder = encoder
-        self.decoder = decoder
+        self.encoder, self.decoder = encoder, decoder
 
     def forward(self, enc_X, dec_X, *args):
         """Teacher forcing: source (B, S), target shifted by one (B, T), source lengths (B,) to logits (B, T, V)."""
@@ -95,17 +94,18 @@ class EncoderDecoder(Classifier):
         training = self.training
         self.to(device).eval()
         try:
-            src, tgt, src_valid_len = (x.to(device) for x in batch[:3])
-            state = self.start(src, src_valid_len)
-            outputs, attention_weights = [tgt[:, :1]], []
+            source, target, lengths = (x.to(device) for x in batch[:3])
+            tokens, state = target[:, 0], self.start(source, lengths)
+            chosen, kept = [], []
             for _ in range(num_steps):
-                logits, state = self.decoder(outputs[-1], state)
-                outputs.append(logits[:, -1:].argmax(2))
+                logits, state = self.step(tokens, state)
+                tokens = logits.argmax(-1)
+                chosen.append(tokens)
                 if save_attention_weights:
-                    attention_weights.append(self.decoder.attention_weights)
+                    kept.append(self.decoder.attention_weights)
         finally:
             self.train(training)
-        return torch.cat(outputs[1:], 1), attention_weights
+        return torch.stack(chosen, 1), kept
 
 
 class Seq2Seq(EncoderDecoder):
@@ -150,7 +150,8 @@ class Seq2Seq(EncoderDecoder):
         return int((batch[-1] != self.tgt_pad).sum())
 
     def validation_step(self, batch):
-        self.plot("loss", self.loss(self(*batch[:-1]), batch[-1]), train=False)
+        *inputs, labels = batch
+        self.plot("loss", self.loss(self(*inputs), labels), train=False)
 
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters(), lr=self.lr)

@@ -40,19 +40,18 @@ class TransformerEncoder(Encoder):
         norm_first=False,
     ):
         super().__init__()
-        self.num_hiddens = num_hiddens
-        self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        size = (num_hiddens, ffn_num_hiddens, num_heads, dropout)
+        options = {"use_bias": use_bias, "norm_first": norm_first}
+        self.num_hiddens, self.embedding = num_hiddens, nn.Embedding(vocab_size, num_hiddens)
         self.pos_encoding = PositionalEncoding(num_hiddens, dropout)
-        self.blks = nn.ModuleList(
-            TransformerEncoderBlock(num_hiddens, ffn_num_hiddens, num_heads, dropout, use_bias, norm_first=norm_first)
-            for _ in range(num_blks)
-        )
+        self.blks = nn.ModuleList(TransformerEncoderBlock(*size, **options) for _ in range(num_blks))
         self.norm = nn.LayerNorm(num_hiddens) if norm_first else nn.Identity()
 
     def forward(self, X, valid_lens=None):
         """Tokens (B, S) and lengths (B,) to (B, S, h)."""
         # sines are of size one, and so are embeddings after this factor
-        X = self.pos_encoding(self.embedding(X) * math.sqrt(self.num_hiddens))
+        embedded = math.sqrt(self.num_hiddens) * self.embedding(X)
+        X = self.pos_encoding(embedded)
         mask = as_mask((*X.shape[:2], X.shape[1]), valid_lens, None, device=X.device)  # one for all blocks
         for blk in self.blks:
             X = blk(X, mask=mask)
@@ -88,15 +87,11 @@ class TransformerDecoder(AttentionDecoder):
         norm_first=False,
     ):
         super().__init__()
-        self.num_hiddens = num_hiddens
-        self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        size = (num_hiddens, ffn_num_hiddens, num_heads, dropout)
+        options = {"use_bias": use_bias, "norm_first": norm_first}
+        self.num_hiddens, self.embedding = num_hiddens, nn.Embedding(vocab_size, num_hiddens)
         self.pos_encoding = PositionalEncoding(num_hiddens, dropout)
-        self.blks = nn.ModuleList(
-            TransformerDecoderBlock(
-                num_hiddens, ffn_num_hiddens, num_heads, dropout, i, use_bias=use_bias, norm_first=norm_first
-            )
-            for i in range(num_blks)
-        )
+        self.blks = nn.ModuleList(TransformerDecoderBlock(*size, i, **options) for i in range(num_blks))
         self.norm = nn.LayerNorm(num_hiddens) if norm_first else nn.Identity()
         self.dense = nn.Linear(num_hiddens, vocab_size)
 
@@ -107,7 +102,8 @@ class TransformerDecoder(AttentionDecoder):
 
     def forward(self, X, state):
         """Tokens (B, T) that continue those in the state to logits (B, T, V) and the next state."""
-        X = self.pos_encoding(self.embedding(X) * math.sqrt(self.num_hiddens), offset=state.length)
+        embedded = math.sqrt(self.num_hiddens) * self.embedding(X)  # (B, T, h)
+        X = self.pos_encoding(embedded, offset=state.length)
         for blk in self.blks:
             X, state = blk(X, state)
         return self.dense(self.norm(X)), state

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from ..multi_head import MultiHeadAttention
 from ..training import Classifier
+from ..transformer import PositionWiseFFN
 from ..vision.grid_position import GridRotary, resize_positions, sinusoidal_2d
 from ..vision.patches import PatchEmbedding, patch_grid
 from ..vision.stochastic_depth import DropPath
@@ -14,8 +15,8 @@ POOLINGS = ("class", "mean")
 POSITIONS = ("learned", "sinusoidal", "rotary")
 
 
-class ViTMLP(nn.Module):
-    """The feed-forward network of a block: two layers with GELU between, dropout after each.
+class ViTMLP(PositionWiseFFN):
+    """The feed-forward network of a block: a `PositionWiseFFN` with GELU, and dropout after each of its layers.
 
     Args:
         mlp_num_hiddens: size of the hidden layer.
@@ -27,19 +28,13 @@ class ViTMLP(nn.Module):
     """
 
     def __init__(self, mlp_num_hiddens, mlp_num_outputs, dropout=0.5, *, num_inputs=None):
-        super().__init__()
-        if num_inputs is None:
-            self.dense1 = nn.LazyLinear(mlp_num_hiddens)
-        else:
-            self.dense1 = nn.Linear(num_inputs, mlp_num_hiddens)
-        self.gelu = nn.GELU()
-        self.dropout1 = nn.Dropout(dropout)
-        self.dense2 = nn.Linear(mlp_num_hiddens, mlp_num_outputs)
-        self.dropout2 = nn.Dropout(dropout)
+        super().__init__(mlp_num_hiddens, mlp_num_outputs, num_inputs=num_inputs, activation=nn.GELU)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, X):
         """(..., num_inputs) to (..., mlp_num_outputs)."""
-        return self.dropout2(self.dense2(self.dropout1(self.gelu(self.dense1(X)))))
+        hidden = self.dropout(self.activation(self.dense1(X)))  # (..., mlp_num_hiddens)
+        return self.dropout(self.dense2(hidden))
 
 
 class ViTBlock(nn.Module):
@@ -59,10 +54,10 @@ class ViTBlock(nn.Module):
 
     def __init__(self, num_hiddens, norm_shape, mlp_num_hiddens, num_heads, dropout, use_bias=False, *, drop_path=0.0):
         super().__init__()
-        self.ln1 = nn.LayerNorm(norm_shape)
-        self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
-        self.ln2 = nn.LayerNorm(norm_shape)
-        self.mlp = ViTMLP(mlp_num_hiddens, num_hiddens, dropout, num_inputs=num_hiddens)
+        attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias)
+        mlp = ViTMLP(mlp_num_hiddens, num_hiddens, dropout, num_inputs=num_hiddens)
+        self.ln1, self.attention = nn.LayerNorm(norm_shape), attention
+        self.ln2, self.mlp = nn.LayerNorm(norm_shape), mlp
         self.drop_path = DropPath(drop_path)
 
     def forward(self, X, valid_lens=None, *, mask=None, score_bias=None, rotary=None):
@@ -137,12 +132,11 @@ class ViT(Classifier):
         self.rotary = None
         self._lay_out()
         self.dropout = nn.Dropout(emb_dropout)
-        self.blks = nn.Sequential()
-        for i in range(num_blks):
-            rate = drop_path * i / max(1, num_blks - 1)
-            size = (num_hiddens, num_hiddens, mlp_num_hiddens, num_heads, blk_dropout, use_bias)
-            self.blks.add_module(f"{i}", ViTBlock(*size, drop_path=rate))
-        self.head = nn.Sequential(nn.LayerNorm(num_hiddens), nn.Linear(num_hiddens, num_classes))
+        size = (num_hiddens, num_hiddens, mlp_num_hiddens, num_heads, blk_dropout, use_bias)
+        rates = [drop_path * i / max(1, num_blks - 1) for i in range(num_blks)]
+        self.blks = nn.Sequential(*(ViTBlock(*size, drop_path=rate) for rate in rates))
+        norm, scores = nn.LayerNorm(num_hiddens), nn.Linear(num_hiddens, num_classes)
+        self.head = nn.Sequential(norm, scores)
 
     @property
     def num_extra(self):

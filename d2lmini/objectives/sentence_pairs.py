@@ -86,12 +86,9 @@ def get_tokens_and_segments(tokens_a, tokens_b=None, cls="<cls>", sep="<sep>"):
 
     Source: D2L section 15.8.4.
     """
-    tokens = [cls, *tokens_a, sep]
-    segments = [0] * len(tokens)
-    if tokens_b is not None:
-        tokens += [*tokens_b, sep]
-        segments += [1] * (len(tokens_b) + 1)
-    return tokens, segments
+    first = [cls, *tokens_a, sep]
+    second = [] if tokens_b is None else [*tokens_b, sep]
+    return first + second, [0] * len(first) + [1] * len(second)
 
 
 def shortened(first, second, max_len):

@@ -59,14 +59,15 @@ class Module(nn.Module, HyperParameters):
 
     def training_step(self, batch):
         """Loss of a batch, a scalar tensor with gradients."""
-        loss = self.loss(self(*batch[:-1]), batch[-1])
+        *inputs, labels = batch
+        loss = self.loss(self(*inputs), labels)
         self.plot("loss", loss, train=True)
         return loss
 
     def validation_step(self, batch):
         """Plots what is to be known of a validation batch."""
-        loss = self.loss(self(*batch[:-1]), batch[-1])
-        self.plot("loss", loss, train=False)
+        *inputs, labels = batch
+        self.plot("loss", self.loss(self(*inputs), labels), train=False)
 
     def batch_weight(self, batch):
         """Of how many terms the loss of this batch is the mean: here of its examples, B.
@@ -84,7 +85,8 @@ class Module(nn.Module, HyperParameters):
 
     def apply_init(self, inputs, init=None):
         """Runs ``forward(*inputs)`` once, which gives lazy layers their sizes, then ``init`` on every submodule."""
-        self.forward(*inputs)
+        with torch.no_grad():  # the sizes are all that is wanted of it
+            self.forward(*inputs)
         if init is not None:
             self.net.apply(init)
 
@@ -100,9 +102,10 @@ class Classifier(Module):
     """
 
     def validation_step(self, batch):
-        Y_hat = self(*batch[:-1])
-        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
-        self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
+        *inputs, labels = batch
+        scores = self(*inputs)
+        for key, measure in (("loss", self.loss), ("acc", self.accuracy)):
+            self.plot(key, measure(scores, labels), train=False)
 
     def accuracy(self, Y_hat, Y, averaged=True):
         """Share of predictions that are right.

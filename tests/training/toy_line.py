@@ -16,8 +16,8 @@ class Points(DataModule):
         self.y = (self.X[:, 0] > self.X[:, 1]).long()
 
     def get_dataloader(self, train):
-        split = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train and self.shuffle, split)
+        training, rest = slice(self.num_train), slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train and self.shuffle, training if train else rest)
 
 
 class Line(Classifier):

@@ -57,7 +57,8 @@ class _Decoder(nn.Module):
     def __init__(self, vocab_size, embed_size, num_hiddens, num_layers):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, embed_size)
-        self.rnn = nn.GRU(embed_size + num_hiddens, num_hiddens, num_layers)
+        input_size = embed_size + num_hiddens  # a token, and the context beside it
+        self.rnn = nn.GRU(input_size, num_hiddens, num_layers)
         self.dense = nn.Linear(num_hiddens, vocab_size)
 
 

@@ -33,8 +33,7 @@ class LanguageModel(nn.Module):
     def __init__(self, vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks):
         super().__init__()
         ### BEGIN SOLUTION
-        self.num_hiddens = num_hiddens
-        self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        self.embedding, self.num_hiddens = nn.Embedding(vocab_size, num_hiddens), num_hiddens
         self.positions = d2l.PositionalEncoding(num_hiddens)
         self.blks = nn.ModuleList(
             d2l.TransformerEncoderBlock(num_hiddens, ffn_num_hiddens, num_heads) for _ in range(num_blks)
