@@ -1,10 +1,11 @@
 """From text to ids and back.
 
-vocabulary.py   D2L's `Vocab` of whole words, and the special tokens that every tokenizer here has
-bpe.py          byte-pair encoding by hand, to be read
-trained.py      a byte-pair encoding, fast, by the tokenizers library
-subwords.py     byte-pair encoding, WordPiece and unigram by that library, for comparing them
-ids.py          what all of them refuse as an id
+vocabulary.py  D2L's `Vocab` of whole words, and the special tokens that every tokenizer here has
+characters.py  characters as tokens, the smallest vocabulary
+bpe.py         byte-pair encoding by hand, to be read
+trained.py     a byte-pair encoding, fast, by the tokenizers library
+subwords.py    byte-pair encoding, WordPiece and unigram by that library, for comparing them
+ids.py         what all of them refuse as an id
 """
 
 from .bpe import BytePairEncoding
