@@ -1,4 +1,4 @@
-"""d2lmini: attention and transformers, small enough to read.
+"""d2lmini: attention and transformers, one idea a file.
 
 Shapes are written with one legend everywhere:
 

@@ -37,7 +37,7 @@ class Paraphrases(LabelledText):
     food."). So half of the pairs are paraphrases, and neither the lengths nor the words shared tell which. Paraphrases
     without a twin are left out; often they share nearly all words. Of several possible twins the one is
     taken that is nearest to the paraphrase in the share of letter triples. No sentence is in two paraphrases, and none
-    is in two twins as their second. What is left for simple rules is measured in tests/data/test_sentence_pairs.py:
+    is in two twins as their second. What is left for simple rules is measured in tests/data/test_paraphrases.py:
     logistic regressions on lengths and letter triples, on the second sentence alone, and on which words and pairs of
     words the two share, are right on less than 66, 57 and 71 % of the test pairs.
 
