@@ -170,7 +170,7 @@ def test_a_circle_is_seen(tmp_path):
         ("training.py", "from .models import vit", "training.py imports models"),
         ("data/text.py", "from ..figures import base", "data/text.py imports figures"),
         (
-            "efficient/tiled.py",
+            "efficient/tiles.py",
             "import importlib\nimportlib.import_module('d2lmini.exercises')",
             "imports exercises",
         ),

@@ -30,7 +30,7 @@ Text to pretrain on:
 
 Text with labels, for fine-tuning:
 
-    labelled.py            what these data share: splits, a tokenizer handed in, batches
+    labels.py              what these data share: splits, a tokenizer handed in, batches
     text_encoder.py        one interface over tokenizers: pieces, whence each comes, special tokens
     sentiment.py           film reviews: for the film or against it
     tagging.py             WNUT-17: names of persons, places and things

@@ -4,7 +4,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from d2lmini.data.batching import LengthBatches
-from d2lmini.data.labelled import check_limits
+from d2lmini.data.labels import check_limits
 from d2lmini.data.text import documents, split_sentences
 from d2lmini.data.text_encoder import TextEncoder
 from d2lmini.training import DataModule

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from d2lmini.data.labelled import LabelledText, check_limits
+from d2lmini.data.labels import LabelledText, check_limits
 from d2lmini.data.squad import Question, load_questions
 from d2lmini.data.tatoeba import hash_place
 from d2lmini.metrics import squad_scores

@@ -6,7 +6,7 @@ import torch
 
 from d2lmini.data import registry
 from d2lmini.data.fashion_mnist import stratified_order
-from d2lmini.data.labelled import LabelledText, check_labels, check_limits
+from d2lmini.data.labels import LabelledText, check_labels, check_limits
 from d2lmini.data.store import DataError
 from d2lmini.data.tatoeba import clean, sentence_key
 

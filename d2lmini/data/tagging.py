@@ -4,7 +4,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from d2lmini.data import registry
-from d2lmini.data.labelled import LabelledText, check_limits
+from d2lmini.data.labels import LabelledText, check_limits
 from d2lmini.data.store import DataError
 from d2lmini.metrics import span_f1
 from d2lmini.objectives.masking import IGNORE_INDEX

@@ -2,7 +2,7 @@
 
 from d2lmini.figures.base import Figure, table
 from d2lmini.scaling import compute_optimal, training_flops
-from d2lmini.scaling.published import PUBLISHED_LAWS, PUBLISHED_MODELS
+from d2lmini.scaling.literature import PUBLISHED_LAWS, PUBLISHED_MODELS
 
 # of the runs of Hoffmann et al. 2022 (abstract), to which both published laws were fitted
 CHINCHILLA_RUNS = {"parameters": (70e6, 16e9), "tokens": (5e9, 500e9)}

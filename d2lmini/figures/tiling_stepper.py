@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from d2lmini.efficient.tiled import OnlineSoftmax
+from d2lmini.efficient.tiles import OnlineSoftmax
 from d2lmini.figures.base import Figure, table
 from d2lmini.masks import causal_mask
 
