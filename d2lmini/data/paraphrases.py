@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 
 import torch
 
-from d2lmini.data.labels import LabelledText, check_labels, check_limits
-from d2lmini.data.tatoeba import group_by_sentence, hash_place, parse_pairs, sentence_key, tatoeba_text
+from .labels import LabelledText, check_labels, check_limits
+from .tatoeba import group_by_sentence, hash_place, parse_pairs, sentence_key, tatoeba_text
 
 SHARE = 0.15  # of the groups with a paraphrase, for validation, and as much again for testing
 _LOOKED_AT = 32  # candidates for a twin whose letters are compared
