@@ -53,8 +53,8 @@ def _run(args):
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
     try:
-        found = experiments.find(args.name)
-        path = runner.run(found, args.preset or "cpu", args.device, args.out, args.checkpoint, args.max_minutes)
+        experiment = experiments.find(args.name)
+        path = runner.run(experiment, args.preset or "cpu", args.device, args.out, args.checkpoint, args.max_minutes)
     except CheckpointError as error:
         raise ValueError(str(error)) from error
     except Unfinished as error:
