@@ -23,7 +23,7 @@ book: $(READY)  ## execute the chapters and build the HTML: _build/html/index.ht
 test: book  ## everything that tests: package, chapters, exercises, and the built book in a browser
 	$(PYTEST) $(NBVAL) exercises/solutions tests
 
-quick: $(READY)  ## in a minute and a half: no book, no browser, no audit of exercises, no training
+quick: $(READY)  ## the tests that need no book, no browser, no audit of exercises and no training
 	$(PYTEST) -m "not browser and not audit and not train and not slow" tests
 
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab

@@ -1,4 +1,4 @@
-"""d2lmini: attention and transformers, small enough to read.
+"""d2lmini: attention and transformers, one idea a file.
 
 Shapes are written with one legend everywhere:
 
@@ -195,7 +195,7 @@ _MODULES = {
         "predict_loss",
         "training_flops",
     ],
-    "scaling.published": ["PUBLISHED_LAWS", "PUBLISHED_MODELS"],
+    "scaling.literature": ["PUBLISHED_LAWS", "PUBLISHED_MODELS"],
     "training": [
         "CheckpointError",
         "Classifier",
@@ -220,7 +220,7 @@ _MODULES = {
     "tokenization.bpe": ["BytePairEncoding"],
     "tokenization.characters": ["CharacterTokenizer"],
     "tokenization.subwords": ["SubwordTokenizer"],
-    "tokenization.trained": ["BPETokenizer"],
+    "tokenization.fast_bpe": ["BPETokenizer"],
     "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
     "models.weights.minilm": ["load_minilm", "sentence_embeddings"],

@@ -8,10 +8,10 @@ UNFINISHED = 75  # EX_TEMPFAIL of sysexits.h: try again
 
 
 def _check(args):
-    from d2lmini.selfcheck import report
+    from .selfcheck import report
 
     if args.notebook:
-        from d2lmini.exercises import check_file
+        from .exercises import check_file
 
         for line in check_file(args.notebook):
             print(line)
@@ -22,14 +22,14 @@ def _check(args):
 
 
 def _progress(args):
-    from d2lmini.exercises import progress_report
+    from .exercises import progress_report
 
     print(progress_report(args.chapter))
     return 0
 
 
 def _data(args):
-    from d2lmini.data import registry
+    from .data import registry
 
     if args.fetch:
         registry.fetch(args.fetch)
@@ -38,11 +38,11 @@ def _data(args):
 
 
 def _run(args):
-    from d2lmini import experiments
-    from d2lmini.lab import runner
-    from d2lmini.lab.overview import overview
-    from d2lmini.lab.parts import Unfinished
-    from d2lmini.training.checkpoint import CheckpointError
+    from . import experiments
+    from .lab import runner
+    from .lab.overview import overview
+    from .lab.parts import Unfinished
+    from .training.checkpoint import CheckpointError
 
     if args.list or args.name is None:
         given = [f"--{word}" for word in ("preset", "device", "out", "checkpoint") if getattr(args, word)]
@@ -53,8 +53,8 @@ def _run(args):
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
     try:
-        found = experiments.find(args.name)
-        path = runner.run(found, args.preset or "cpu", args.device, args.out, args.checkpoint, args.max_minutes)
+        experiment = experiments.find(args.name)
+        path = runner.run(experiment, args.preset or "cpu", args.device, args.out, args.checkpoint, args.max_minutes)
     except CheckpointError as error:
         raise ValueError(str(error)) from error
     except Unfinished as error:
@@ -65,9 +65,9 @@ def _run(args):
 
 
 def _grade(args):
-    from d2lmini.exercises import grade
-    from d2lmini.exercises.engine.judge import fresh_seed
-    from d2lmini.exercises.grading.folder import totals
+    from .exercises import grade
+    from .exercises.engine.judge import fresh_seed
+    from .exercises.grading.folder import totals
 
     seed = fresh_seed() if args.seed is None else args.seed
     rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, gradescope=args.gradescope, unsafe=args.unsafe)

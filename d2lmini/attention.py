@@ -67,8 +67,8 @@ def scaled_dot_product_attention(
     shape = check_inputs(queries, keys, values, score_bias)
     check_dot(queries, keys)
     mask = as_mask(shape, valid_lens, mask, device=queries.device)
-    way = attend_with_weights if return_weights else attend
-    return way(queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias)
+    compute = attend_with_weights if return_weights else attend
+    return compute(queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias)
 
 
 class Attention(nn.Module):

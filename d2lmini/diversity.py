@@ -84,12 +84,12 @@ def self_bleu(sequences, n=4):
 
 def _two_most(counted):
     """For each n-gram the two largest counts that it has in any text."""
-    found = defaultdict(lambda: (0, 0))
+    largest_two = defaultdict(lambda: (0, 0))
     for counts in counted:
         for gram, count in counts.items():
-            first, second = found[gram]
-            found[gram] = (count, first) if count > first else (first, max(second, count))
-    return found
+            first, second = largest_two[gram]
+            largest_two[gram] = (count, first) if count > first else (first, max(second, count))
+    return largest_two
 
 
 def _elsewhere(largest, own):

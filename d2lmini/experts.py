@@ -98,8 +98,8 @@ class SwitchFFN(nn.Module):
         Y = torch.zeros_like(tokens)
         for i, expert in enumerate(self.experts):
             mine = ((self.routing.experts == i) & self.routing.kept).nonzero()[:, 0]  # (at most capacity,)
-            found = self.routing.gates[mine, None] * expert(tokens[mine])
-            Y = Y.index_copy(0, mine, found.to(Y.dtype))
+            outputs = self.routing.gates[mine, None] * expert(tokens[mine])
+            Y = Y.index_copy(0, mine, outputs.to(Y.dtype))
         return Y.unflatten(0, X.shape[:-1])  # (B, T, h)
 
     def __getstate__(self):

@@ -88,15 +88,15 @@ def head_masks(module, masks):
 
     Source: Michel et al. 2019, "Are sixteen heads really better than one?", for heads switched off and gradients.
     """
-    found = {name: m for name, m in module.named_modules() if isinstance(m, MultiHeadAttention)}
+    named = {name: m for name, m in module.named_modules() if isinstance(m, MultiHeadAttention)}
     for name in masks:
-        if name not in found:
-            raise ValueError(f"there is no multi-head attention {name!r}, expected one of {', '.join(found) or 'none'}")
+        if name not in named:
+            raise ValueError(f"there is no multi-head attention {name!r}, expected one of {', '.join(named) or 'none'}")
 
     def scale(head_mask, heads, args, output):
         return with_head_mask(output, head_mask)
 
-    hooks = [found[name].attention.register_forward_hook(partial(scale, mask)) for name, mask in masks.items()]
+    hooks = [named[name].attention.register_forward_hook(partial(scale, mask)) for name, mask in masks.items()]
     try:
         yield
     finally:

@@ -37,8 +37,8 @@ def bleu(pred_seq, label_seq, k):
         return 0.0
     score = math.exp(min(0, 1 - len(label) / len(predicted)))
     for n in range(1, min(k, len(predicted)) + 1):
-        found, wanted = _ngrams(predicted, n), _ngrams(label, n)
-        matches = sum((found & wanted).values())
+        predicted_ngrams, label_ngrams = _ngrams(predicted, n), _ngrams(label, n)
+        matches = sum((predicted_ngrams & label_ngrams).values())
         score *= (matches / (len(predicted) - n + 1)) ** (0.5**n)
     return score
 

@@ -97,15 +97,15 @@ class CurveLabels(Artist):
                 break
             size -= 0.5
         centres = spread([y for *_, y in ends], heights, box.y0, box.y1)
-        found = []
+        labels = []
         for (line, _, x, y), text, centre in zip(ends, texts, centres, strict=True):
             text.set_position((box.x1 + gap, centre))
             near = box.x1 - x < 2 * points and abs(centre - y) < 3 * points
             style = {"color": line.get_color(), "lw": 0.0 if near else 0.7, "alpha": 0.7, "ls": (0, (1, 1.5))}
             leader = _Leader([x, box.x1, box.x1 + 0.75 * gap], [y, y, centre], **style)
             leader.set_figure(self.get_figure())
-            found.append((text, leader))
-        return found
+            labels.append((text, leader))
+        return labels
 
     def _text(self, line, name, size):
         wrapped = "\n".join(textwrap.wrap(name, _WRAP, break_long_words=False)) or name

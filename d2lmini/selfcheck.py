@@ -5,9 +5,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
-from d2lmini import __version__
-from d2lmini.attention import scaled_dot_product_attention
-from d2lmini.data import registry
+from . import __version__
+from .attention import scaled_dot_product_attention
+from .data import registry
 
 _PACKAGES = ("torch", "numpy", "matplotlib", "pooch", "tqdm", "scikit-learn", "anywidget", "ipykernel", "jupyterlab")
 

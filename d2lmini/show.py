@@ -142,8 +142,8 @@ def _as_text(cell, where):
 
 def _as_html(text):
     """Text with the marks of Markdown that a cell may have, as HTML."""
-    if found := re.fullmatch(r"(-?\d\.\d+)e(-?\d+)", text):
-        return f"{found[1].replace('-', '−')} × 10<sup>{found[2].replace('-', '−')}</sup>"
+    if power_of_ten := re.fullmatch(r"(-?\d\.\d+)e(-?\d+)", text):
+        return f"{power_of_ten[1].replace('-', '−')} × 10<sup>{power_of_ten[2].replace('-', '−')}</sup>"
     if re.fullmatch(r"-\d[\d.,]*", text):
         return "−" + text[1:]
     parts = _MARKED.split(text)

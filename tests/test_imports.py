@@ -1,6 +1,7 @@
 """Who may import whom, and what ``import d2lmini`` costs and needs."""
 
 import ast
+import re
 import statistics
 import subprocess
 import sys
@@ -170,7 +171,7 @@ def test_a_circle_is_seen(tmp_path):
         ("training.py", "from .models import vit", "training.py imports models"),
         ("data/text.py", "from ..figures import base", "data/text.py imports figures"),
         (
-            "efficient/tiled.py",
+            "efficient/tiles.py",
             "import importlib\nimportlib.import_module('d2lmini.exercises')",
             "imports exercises",
         ),
@@ -207,13 +208,40 @@ def test_an_allowed_import_is_let_pass(tmp_path, file, line):
     assert violations(tmp_path, {}) == []
 
 
+# written as one writes with the package; and a program of its own
+USERS = re.compile(r"experiments/\w+/|exercises/(ch\d\d/|grading/endpoint\.py)")
+
+
+def absolute_imports(package):
+    """Where a file of the package takes something of ours by its whole name, as readable lines."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        nodes = [] if USERS.match(name) else ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        modules = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+        found += [f"{name} has from {module} import" for module in modules if module.split(".")[0] == "d2lmini"]
+    return found
+
+
+def test_the_package_imports_its_own_by_relative_names():
+    assert absolute_imports(PACKAGE) == []
+
+
+def test_an_absolute_import_is_seen(tmp_path):
+    for name in ("data/text.py", "experiments/gpt/gpt_book.py", "exercises/ch03/own.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("import d2lmini\nfrom .store import find\nfrom d2lmini.training import Trainer")
+    assert absolute_imports(tmp_path) == ["data/text.py has from d2lmini.training import"]
+
+
 def privates_of(path):
     """What a file takes from our modules that begins with an underscore, as readable lines."""
     tree, ours, found = ast.parse(path.read_text(encoding="utf-8")), set(), []
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "d2lmini":
+        modules = (node.module or "").split(".") if isinstance(node, ast.ImportFrom) else [""]
+        if modules[0] == "d2lmini" or getattr(node, "level", 0):
             ours |= {alias.asname or alias.name for alias in node.names}
-            found += [name for name in (*node.module.split("."), *(a.name for a in node.names)) if name.startswith("_")]
+            found += [name for name in (*modules, *(alias.name for alias in node.names)) if name.startswith("_")]
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ours:
             found += [f"{node.value.id}.{node.attr}"] if node.attr.startswith("_") else []
@@ -231,8 +259,10 @@ def test_what_runs_and_measures_takes_no_privates(folder):
 
 def test_a_private_is_seen(tmp_path):
     path = tmp_path / "file.py"
-    path.write_text("from d2lmini.lab import records\nfrom d2lmini.lab.fit import _fit\nrecords._source()\nself._x")
-    assert privates_of(path) == ["_fit", "records._source"]
+    path.write_text(
+        "from . import records\nfrom d2lmini.lab.fit import _fit\nfrom .fit import _x\nrecords._source()\nself._x"
+    )
+    assert sorted(privates_of(path)) == ["_fit", "_x", "records._source"]
 
 
 def run(code):

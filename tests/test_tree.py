@@ -1,5 +1,6 @@
 """The tests mirror the package: d2lmini/a/b.py is tested by tests/a/test_b.py."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -63,6 +64,22 @@ def test_every_module_has_its_test_file():
 def test_no_exception_is_stated_without_need():
     own = [TESTS / Path(name).parent / f"test_{Path(name).name}.py" for name in ELSEWHERE]
     assert [str(path) for path in own if path.exists()] == []
+
+
+FOLDERS = [path.parent for path in sorted(PACKAGE.rglob("*/__init__.py"))]
+EXERCISES = re.compile(r"ch\d\d")  # such a folder has a file for each key
+# `results` holds records, no modules
+MAPPED = [path for path in FOLDERS if not EXERCISES.fullmatch(path.name) and path.name != "results"]
+
+
+@pytest.mark.parametrize("folder", MAPPED, ids=lambda folder: str(folder.relative_to(PACKAGE)))
+def test_the_map_of_a_folder_names_each_of_its_modules(folder):
+    """In a line of its own, with what it holds. The map of d2lmini/ itself is the tree of the README."""
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
+    named = re.findall(r"^ *(\w+)(?:\.py|/) {2,}\S", text, re.M)
+    inside = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+    inside += [path.name for path in FOLDERS if path.parent == folder and not EXERCISES.fullmatch(path.name)]
+    assert sorted(named) == sorted(inside)
 
 
 def test_the_tree_of_the_readme_is_that_of_the_repository():

@@ -1,6 +1,6 @@
 """The data sets that d2lmini knows: where they come from, their checksums, licences and pitfalls."""
 
-from d2lmini.data.store import DataFile, DataSet
+from .store import DataFile, DataSet
 
 _RAW = "https://raw.githubusercontent.com"
 

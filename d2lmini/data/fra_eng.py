@@ -4,9 +4,9 @@ import re
 
 import torch
 
-from d2lmini.data.tatoeba import tatoeba_text
-from d2lmini.tokenization.vocabulary import Vocab
-from d2lmini.training import DataModule
+from ..tokenization.vocabulary import Vocab
+from ..training import DataModule
+from .tatoeba import tatoeba_text
 
 
 class MTFraEng(DataModule):

@@ -11,9 +11,9 @@ import random
 from collections import Counter
 from typing import NamedTuple
 
-from d2lmini.data.grammar_phrases import Phrase, Source, Target, Writer, adapt
-from d2lmini.data.grammar_words import ALL_KINDS, ANIMATE, BE, HAVE, MODALS, VERBS
-from d2lmini.tokenization.vocabulary import join_words
+from ..tokenization.vocabulary import join_words
+from .grammar_phrases import Phrase, Source, Target, Writer, adapt
+from .grammar_words import ALL_KINDS, ANIMATE, BE, HAVE, MODALS, VERBS
 
 SIMPLE = ("noun", "noun after", "before noun")
 NOUN_SHAPES = (*SIMPLE, "before noun after", "possessive")

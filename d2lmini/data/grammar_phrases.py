@@ -3,7 +3,7 @@
 from functools import cache
 from typing import NamedTuple
 
-from d2lmini.data.grammar_words import AFTER, BEFORE, NOUNS
+from .grammar_words import AFTER, BEFORE, NOUNS
 
 VOWELS = tuple("aeiouhâêîôûàéèœ")  # every h of ours is mute
 ELIDED = ("je", "ne", "le", "la", "me", "de", "que")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from d2lmini.data import registry, store
-from d2lmini.data.store import DataError
+from . import registry, store
+from .store import DataError
 
 FASHION_MNIST_LABELS = (
     "t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot",

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 
 import torch
 
-from d2lmini.data.labelled import LabelledText, check_labels, check_limits
-from d2lmini.data.tatoeba import group_by_sentence, hash_place, parse_pairs, sentence_key, tatoeba_text
+from .labels import LabelledText, check_labels, check_limits
+from .tatoeba import group_by_sentence, hash_place, parse_pairs, sentence_key, tatoeba_text
 
 SHARE = 0.15  # of the groups with a paraphrase, for validation, and as much again for testing
 _LOOKED_AT = 32  # candidates for a twin whose letters are compared
@@ -37,7 +37,7 @@ class Paraphrases(LabelledText):
     food."). So half of the pairs are paraphrases, and neither the lengths nor the words shared tell which. Paraphrases
     without a twin are left out; often they share nearly all words. Of several possible twins the one is
     taken that is nearest to the paraphrase in the share of letter triples. No sentence is in two paraphrases, and none
-    is in two twins as their second. What is left for simple rules is measured in tests/data/test_sentence_pairs.py:
+    is in two twins as their second. What is left for simple rules is measured in tests/data/test_paraphrases.py:
     logistic regressions on lengths and letter triples, on the second sentence alone, and on which words and pairs of
     words the two share, are right on less than 66, 57 and 71 % of the test pairs.
 

@@ -3,11 +3,11 @@
 import torch
 from torch.utils.data import DataLoader
 
-from d2lmini.data.batching import LengthBatches
-from d2lmini.data.labelled import check_limits
-from d2lmini.data.text import documents, split_sentences
-from d2lmini.data.text_encoder import TextEncoder
-from d2lmini.training import DataModule
+from ..training import DataModule
+from .batching import LengthBatches
+from .labels import check_limits
+from .text import documents, split_sentences
+from .text_encoder import TextEncoder
 
 
 def pretraining_documents(name, val_share=0.05, download=True):

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from d2lmini.data.labelled import LabelledText, check_limits
-from d2lmini.data.squad import Question, load_questions
-from d2lmini.data.tatoeba import hash_place
-from d2lmini.metrics import squad_scores
-from d2lmini.objectives.masking import IGNORE_INDEX
+from ..metrics import squad_scores
+from ..objectives.masking import IGNORE_INDEX
+from .labels import LabelledText, check_limits
+from .squad import Question, load_questions
+from .tatoeba import hash_place
 
 
 @dataclass(frozen=True)

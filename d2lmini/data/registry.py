@@ -2,8 +2,8 @@
 
 import os
 
-from d2lmini.data import store
-from d2lmini.data.catalogue import SETS
+from . import store
+from .catalogue import SETS
 
 
 def get(name):

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import torch
 
-from d2lmini.data import registry
-from d2lmini.data.fashion_mnist import stratified_order
-from d2lmini.data.labelled import LabelledText, check_labels, check_limits
-from d2lmini.data.store import DataError
-from d2lmini.data.tatoeba import clean, sentence_key
+from . import registry
+from .fashion_mnist import stratified_order
+from .labels import LabelledText, check_labels, check_limits
+from .store import DataError
+from .tatoeba import clean, sentence_key
 
 FOLDS = 10
 _FILES = "rt-polarity.neg", "rt-polarity.pos"  # by label

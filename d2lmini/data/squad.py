@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from d2lmini.data import registry
-from d2lmini.data.store import DataError
+from . import registry
+from .store import DataError
 
 FILES = {
     "train": "squad-train-v1.1.du-test-44articles.json",

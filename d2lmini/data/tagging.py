@@ -3,11 +3,11 @@
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from d2lmini.data import registry
-from d2lmini.data.labelled import LabelledText, check_limits
-from d2lmini.data.store import DataError
-from d2lmini.metrics import span_f1
-from d2lmini.objectives.masking import IGNORE_INDEX
+from ..metrics import span_f1
+from ..objectives.masking import IGNORE_INDEX
+from . import registry
+from .labels import LabelledText, check_limits
+from .store import DataError
 
 ENTITIES = "corporation", "creative-work", "group", "location", "person", "product"
 TAGS = ("O", *(f"{mark}-{entity}" for entity in ENTITIES for mark in "BI"))

@@ -6,8 +6,8 @@ import unicodedata
 import zipfile
 from collections import defaultdict
 
-from d2lmini.data import registry
-from d2lmini.data.store import DataError
+from . import registry
+from .store import DataError
 
 SHARE = 0.02  # of the groups, for validation and as much again for testing
 _WORDS = re.compile(r"\w+").findall

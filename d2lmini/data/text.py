@@ -8,8 +8,8 @@ import hashlib
 import re
 from pathlib import Path
 
-from d2lmini.data import registry
-from d2lmini.data.store import DataError
+from . import registry
+from .store import DataError
 
 BOOK = Path(__file__).parent / "assets" / "book.txt"
 # the book's prose of November 2026: models train on it, so an edit of a chapter must not change it

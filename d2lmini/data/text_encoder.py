@@ -6,8 +6,8 @@ from itertools import accumulate
 import torch
 from tokenizers import Tokenizer
 
-from d2lmini.objectives.sentence_pairs import get_tokens_and_segments
-from d2lmini.tokenization import SPECIAL_TOKENS
+from ..objectives.sentence_pairs import get_tokens_and_segments
+from ..tokenization import SPECIAL_TOKENS
 
 # BERT's name, RoBERTa's, D2L's, and what stands for it in a `BPETokenizer`
 _NAMES = {

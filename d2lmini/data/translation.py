@@ -6,14 +6,14 @@ import zlib
 import torch
 from torch.utils.data import DataLoader
 
-from d2lmini.data import registry
-from d2lmini.data.batching import TokenBatches, pad
-from d2lmini.data.grammar import make_sentences
-from d2lmini.data.store import DataError
-from d2lmini.data.tatoeba import clean, parse_pairs, sentence_key, split_by_sentence, tatoeba_text
-from d2lmini.tokenization import BPETokenizer
-from d2lmini.tokenization.vocabulary import WordTokenizer
-from d2lmini.training import DataModule
+from ..tokenization import BPETokenizer
+from ..tokenization.vocabulary import WordTokenizer
+from ..training import DataModule
+from . import registry
+from .batching import TokenBatches, pad
+from .grammar import make_sentences
+from .store import DataError
+from .tatoeba import clean, parse_pairs, sentence_key, split_by_sentence, tatoeba_text
 
 # split: name of its files
 _MULTI30K = {

@@ -4,7 +4,7 @@ patterns.py          sparse: masks of local, global, random ... attention; pairs
 linear.py            kernelised: sums over the keys in place of pairs, in linear time; as a recurrent network
 random_features.py   Performer's features, with which the kernel is that of softmax, on average
 low_rank.py          fewer keys: projected (Linformer), or compressed by a convolution
-tiled.py             exact: tiles with an online softmax, forward and backward, in linear memory
+tiles.py             exact: tiles with an online softmax, forward and backward, in linear memory
 """
 
 from .linear import LinearState, elu_feature_map, kernel_weights, linear_attention, linear_attention_step
@@ -22,7 +22,7 @@ from .patterns import (
     strided_mask,
 )
 from .random_features import PositiveRandomFeatures
-from .tiled import OnlineSoftmax, tiled_attention
+from .tiles import OnlineSoftmax, tiled_attention
 
 __all__ = [
     "LinearState",

@@ -162,8 +162,8 @@ def bigbird_mask(num_tokens, window, num_global, num_random, *, causal=False, ge
     Source: Zaheer et al. 2020, section 2.
     """
     near = sliding_window_mask(num_tokens, window, causal=causal, device=device)
-    told = global_mask(num_tokens, num_global, causal=causal, device=device)
-    return near | told | random_mask(num_tokens, num_random, causal=causal, generator=generator, device=device)
+    global_pairs = global_mask(num_tokens, num_global, causal=causal, device=device)
+    return near | global_pairs | random_mask(num_tokens, num_random, causal=causal, generator=generator, device=device)
 
 
 def interaction_matrices(num_tokens, *, window=2, num_global=2, every=4, num_random=2, generator=None, device=None):

@@ -7,8 +7,13 @@
     review("d2l-11.1.2", "agrees")            # you compared your proof with the model proof
 
 An exercise is one file in the folder of its chapter, ``ch03``; "I want to add an exercise" in CONTRIBUTING.md
-explains its form. ``engine`` judges answers, ``reader`` shows what came of them, ``grading`` has those of strangers in
-another process, ``audit`` tries whether an exercise keeps its promises.
+explains its form.
+
+engine/    judges answers
+reader/    shows what came of them
+grading/   has those of strangers in another process
+audit.py   tries whether an exercise keeps its promises
+faults.py  wrong answers made of any right one, for the audit
 """
 
 from importlib import import_module

@@ -2,6 +2,17 @@
 
 ``from d2lmini.experiments import vision_vit`` finds an experiment in the folder of its subject. The other modules of a
 folder are what its experiments share.
+
+attention/     a layer of it: what it can look up, its heads and positions, its costs
+translation/   from one language to another
+optimisation/  depth, learning rates, optimizers
+vision/        images
+tokenization/  words, pieces and bytes
+bert/          encoders: pretraining and fine-tuning
+t5/            text to text
+gpt/           models that write
+laws/          the loss by size, data and compute
+abilities/     what a prompt can ask for
 """
 
 from importlib import import_module

@@ -1,33 +1,73 @@
 """Interactive figures: computed by the package, moved in the browser, with no kernel behind them.
 
 Each figure is one Python file (what it shows, as data) and one JavaScript file of the same name (how it moves).
+
+Attention, positions and blocks:
+
+    query_plane.py         a query moved among keys in the plane
+    kernel_pooling.py      kernel regression over points that can be moved
+    score_matrix.py        what scale, mask and temperature do to scores
+    alignment_explorer.py  which source words a decoder looks at
+    head_explorer.py       where every head of a model looks
+    position_explorer.py   position encodings, and the scores that they make
+    layer_walk.py          a walk through an encoder block
+    depth_rate_map.py      at which depths and learning rates a recipe trains
+    pattern_designer.py    a sparse pattern put together from its parts
+    tiling_stepper.py      exact attention tile by tile
+
+Images:
+
+    patch_size.py          an image cut into patches of several sizes
+    patch_attention.py     where every patch looks
+    swin_explorer.py       who may attend to whom in windows
+    pixel_completion.py    an image finished pixel by pixel
+    similarity_matrix.py   a batch of images and texts, and what each chooses
+
+Language models:
+
+    bpe_stepper.py         byte-pair encoding merge by merge
+    mask_guess.py          a masked word guessed
+    pattern_explorer.py    who may attend to whom in the three families
+    span_stepper.py        span corruption step by step
+    induction_head.py      the head that looks up what came next
+    next_token.py          from scores of the next token to a draw
+    beam_tree.py           a beam search that grows
+    cache_walk.py          which scores are computed with a cache and without
+    scaling_calculator.py  parameters, tokens, FLOPs and loss by a law
+    vote_explorer.py       chains of thought that vote
+
+For all of them:
+
+    base.py                one front-end module, shown as a custom element or a widget
+    packing.py             numbers on their way into a page
+    diagrams/              how things are put together, each a function
 """
 
-from d2lmini.figures.alignment_explorer import AlignmentExplorer
-from d2lmini.figures.beam_tree import BeamTree
-from d2lmini.figures.bpe_stepper import BPEStepper
-from d2lmini.figures.cache_walk import CacheWalk
-from d2lmini.figures.depth_rate_map import DepthRateMap
-from d2lmini.figures.head_explorer import HeadExplorer
-from d2lmini.figures.induction_head import InductionHead
-from d2lmini.figures.kernel_pooling import KernelPooling
-from d2lmini.figures.layer_walk import LayerWalk
-from d2lmini.figures.mask_guess import MaskGuess
-from d2lmini.figures.next_token import NextToken
-from d2lmini.figures.patch_attention import PatchAttention
-from d2lmini.figures.patch_size import PatchSize
-from d2lmini.figures.pattern_designer import PatternDesigner
-from d2lmini.figures.pattern_explorer import PatternExplorer
-from d2lmini.figures.pixel_completion import PixelCompletion
-from d2lmini.figures.position_explorer import PositionExplorer
-from d2lmini.figures.query_plane import QueryPlane
-from d2lmini.figures.scaling_calculator import ScalingCalculator
-from d2lmini.figures.score_matrix import ScoreMatrix
-from d2lmini.figures.similarity_matrix import SimilarityMatrix
-from d2lmini.figures.span_stepper import SpanStepper
-from d2lmini.figures.swin_explorer import SwinExplorer
-from d2lmini.figures.tiling_stepper import TilingStepper
-from d2lmini.figures.vote_explorer import VoteExplorer
+from .alignment_explorer import AlignmentExplorer
+from .beam_tree import BeamTree
+from .bpe_stepper import BPEStepper
+from .cache_walk import CacheWalk
+from .depth_rate_map import DepthRateMap
+from .head_explorer import HeadExplorer
+from .induction_head import InductionHead
+from .kernel_pooling import KernelPooling
+from .layer_walk import LayerWalk
+from .mask_guess import MaskGuess
+from .next_token import NextToken
+from .patch_attention import PatchAttention
+from .patch_size import PatchSize
+from .pattern_designer import PatternDesigner
+from .pattern_explorer import PatternExplorer
+from .pixel_completion import PixelCompletion
+from .position_explorer import PositionExplorer
+from .query_plane import QueryPlane
+from .scaling_calculator import ScalingCalculator
+from .score_matrix import ScoreMatrix
+from .similarity_matrix import SimilarityMatrix
+from .span_stepper import SpanStepper
+from .swin_explorer import SwinExplorer
+from .tiling_stepper import TilingStepper
+from .vote_explorer import VoteExplorer
 
 __all__ = [
     "AlignmentExplorer",

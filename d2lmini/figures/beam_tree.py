@@ -2,8 +2,8 @@
 
 import torch
 
-from d2lmini.decoding import beam_search
-from d2lmini.figures.base import Figure, table
+from ..decoding import beam_search
+from .base import Figure, table
 
 WIDEST = 4  # beam: the columns would grow too high
 

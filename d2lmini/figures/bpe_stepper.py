@@ -1,7 +1,7 @@
 """Figure of chapter 12: byte-pair encoding of a text that the reader types, merge by merge."""
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.tokenization.bpe import BytePairEncoding
+from ..tokenization.bpe import BytePairEncoding
+from .base import Figure, table
 
 # traditional; the text of UDL figure 12.8
 RHYME = (

@@ -1,6 +1,6 @@
 """Figure of chapter 16: which scores a causal model computes token by token, with and without a key-value cache."""
 
-from d2lmini.figures.base import Figure, table
+from .base import Figure, table
 
 LONGEST = 12  # rows of the grid
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from d2lmini.figures.base import Figure, table
+from .base import Figure, table
 
 VERDICTS = "trains", "stuck", "diverged"
 SIGNS = "", "○", "✕"  # of the verdicts: not by colour alone

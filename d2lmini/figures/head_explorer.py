@@ -2,8 +2,8 @@
 
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.figures.packing import pack, unpack
+from .base import Figure, table
+from .packing import pack, unpack
 
 
 class HeadExplorer(Figure):

@@ -2,8 +2,8 @@
 
 import torch
 
-from d2lmini import pooling
-from d2lmini.figures.base import Figure, table
+from .. import pooling
+from .base import Figure, table
 
 KERNELS = {
     "gaussian": pooling.GaussianKernel,

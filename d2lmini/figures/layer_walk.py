@@ -5,8 +5,8 @@ import math
 
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.transformer import TransformerEncoderBlock
+from ..transformer import TransformerEncoderBlock
+from .base import Figure, table
 
 OWN, ALL = "own row", "all rows"
 # What a row of each of the 14 stages is made from: of an earlier stage, its own row or all rows. By `norm_first`.

@@ -3,9 +3,9 @@
 import numpy
 import torch
 
-from d2lmini.data.text_encoder import TextEncoder
-from d2lmini.figures.base import Figure, table
-from d2lmini.figures.packing import pack, unpack
+from ..data.text_encoder import TextEncoder
+from .base import Figure, table
+from .packing import pack, unpack
 
 LONGEST = 40  # tokens of a passage
 MOST = 12  # guesses of a position

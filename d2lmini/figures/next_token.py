@@ -5,8 +5,8 @@ import math
 import numpy
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.figures.packing import pack, unpack
+from .base import Figure, table
+from .packing import pack, unpack
 
 LARGEST = 5000  # of a vocabulary: a page would hold more than 100 KB
 STEPS = 65535  # of a score, which travels as its distance from the greatest one

@@ -3,16 +3,16 @@
 import numpy
 import torch
 
-from d2lmini.efficient.patterns import (
+from ..efficient.patterns import (
     block_local_mask,
     count_pairs,
     global_mask,
     layers_to_reach,
     random_mask,
 )
-from d2lmini.figures.base import Figure, table
-from d2lmini.figures.packing import pack
-from d2lmini.masks import sliding_window_mask
+from ..masks import sliding_window_mask
+from .base import Figure, table
+from .packing import pack
 
 # window: None is all, 0 none; block_size, num_global, every, num_random: 0 is none
 OFF = {

@@ -2,15 +2,15 @@
 
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.hooks import attention_patterns
-from d2lmini.masks import prefix_mask
-from d2lmini.models.bert import BERT
-from d2lmini.models.bert_config import BERT_CONFIGS
-from d2lmini.models.gpt import GPT
-from d2lmini.models.gpt_config import GPT_CONFIGS
-from d2lmini.models.t5 import T5
-from d2lmini.models.t5_config import T5_CONFIGS
+from ..hooks import attention_patterns
+from ..masks import prefix_mask
+from ..models.bert import BERT
+from ..models.bert_config import BERT_CONFIGS
+from ..models.gpt import GPT
+from ..models.gpt_config import GPT_CONFIGS
+from ..models.t5 import T5
+from ..models.t5_config import T5_CONFIGS
+from .base import Figure, table
 
 LONGEST = 14  # tokens: the cells would grow too small
 

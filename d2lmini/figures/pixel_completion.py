@@ -3,9 +3,9 @@
 import numpy
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.figures.packing import pack, unpack
-from d2lmini.hooks import capture_attention
+from ..hooks import capture_attention
+from .base import Figure, table
+from .packing import pack, unpack
 
 SHOWN = 6  # of the pixels that a head looks at: the strongest
 

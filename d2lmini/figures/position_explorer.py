@@ -4,9 +4,9 @@ import math
 
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.position import RelativePositionBias
-from d2lmini.rotation import rotary
+from ..position import RelativePositionBias
+from ..rotation import rotary
+from .base import Figure, table
 
 ENCODINGS = ("sinusoidal", "rotary", "t5", "none")
 SHOWN = 5  # offsets to either side in the table

@@ -2,7 +2,7 @@
 
 import torch
 
-from d2lmini.figures.base import Figure, table
+from .base import Figure, table
 
 
 class QueryPlane(Figure):

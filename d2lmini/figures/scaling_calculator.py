@@ -1,8 +1,8 @@
 """Figure of chapter 17: parameters, tokens, FLOPs and loss by a scaling law, and the best that a budget can do."""
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.scaling import compute_optimal, training_flops
-from d2lmini.scaling.published import PUBLISHED_LAWS, PUBLISHED_MODELS
+from ..scaling import compute_optimal, training_flops
+from ..scaling.literature import PUBLISHED_LAWS, PUBLISHED_MODELS
+from .base import Figure, table
 
 # of the runs of Hoffmann et al. 2022 (abstract), to which both published laws were fitted
 CHINCHILLA_RUNS = {"parameters": (70e6, 16e9), "tokens": (5e9, 500e9)}

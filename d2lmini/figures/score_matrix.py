@@ -2,9 +2,9 @@
 
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.masks import causal_mask
-from d2lmini.scoring import masked_softmax
+from ..masks import causal_mask
+from ..scoring import masked_softmax
+from .base import Figure, table
 
 
 class ScoreMatrix(Figure):

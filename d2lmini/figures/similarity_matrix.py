@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.figures.packing import pack
+from .base import Figure, table
+from .packing import pack
 
 _MOST = 10  # pictures of a batch that a page has room for
 

@@ -3,10 +3,10 @@
 import numpy
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.figures.packing import pack, unpack
-from d2lmini.objectives.span_corruption import corrupt_spans, restore_spans
-from d2lmini.objectives.spans import random_spans
+from ..objectives.span_corruption import corrupt_spans, restore_spans
+from ..objectives.spans import random_spans
+from .base import Figure, table
+from .packing import pack, unpack
 
 FIVE_WORDS, FIRST_NOISE = "I love this red car", [1, 3, 4]  # of D2L's figure 11.9.3
 MORE_WORDS = "the old man who lived by the sea sold his boat last summer and bought a small garden in the hills"

@@ -2,8 +2,8 @@
 
 import torch
 
-from d2lmini.figures.base import Figure, table
-from d2lmini.vision.windows import shifted_window_mask, window_partition
+from ..vision.windows import shifted_window_mask, window_partition
+from .base import Figure, table
 
 
 class SwinExplorer(Figure):

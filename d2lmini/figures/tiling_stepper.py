@@ -4,9 +4,9 @@ import math
 
 import torch
 
-from d2lmini.efficient.tiled import OnlineSoftmax
-from d2lmini.figures.base import Figure, table
-from d2lmini.masks import causal_mask
+from ..efficient.tiles import OnlineSoftmax
+from ..masks import causal_mask
+from .base import Figure, table
 
 LARGEST = 8  # queries, keys: the cells would grow too small
 

@@ -2,8 +2,8 @@
 
 from itertools import accumulate
 
-from d2lmini.decoding.votes import majority_vote, vote_accuracy
-from d2lmini.figures.base import Figure, table
+from ..decoding.votes import majority_vote, vote_accuracy
+from .base import Figure, table
 
 
 class VoteExplorer(Figure):

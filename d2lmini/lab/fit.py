@@ -1,8 +1,8 @@
 """One training inside of a part of a run: it goes on from its checkpoint, and stops when the time is up."""
 
-from d2lmini.lab.parts import Parts
-from d2lmini.training import Trainer
-from d2lmini.training.checkpoint import latest
+from ..training import Trainer
+from ..training.checkpoint import latest
+from .parts import Parts
 
 
 def fit_part(model, data, device, epochs, *, parts=None, name="training", after_epoch=None, **options):

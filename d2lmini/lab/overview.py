@@ -1,7 +1,7 @@
 """The table of all experiments and presets: what is recorded, what is missing, how long each takes."""
 
-from d2lmini import results
-from d2lmini.lab.runner import name_of
+from .. import results
+from .runner import name_of
 
 _UNRECORDED = {"smoke": "seconds", "cpu": "about a minute, or in the chapter"}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from d2lmini.training.checkpoint import CheckpointError, difference, trained_seconds
+from ..training.checkpoint import CheckpointError, difference, trained_seconds
 
 
 class Unfinished(Exception):

@@ -14,7 +14,7 @@ def at_the_best(learn, rates, seeds):
     """
     first, *others = seeds
     tried = {rate: learn(rate, first) for rate in rates}
-    losses = {rate: found["val_loss"] for rate, found in tried.items()}
+    losses = {rate: outcome["val_loss"] for rate, outcome in tried.items()}
     best = min(losses, key=losses.get)
-    found = [tried[best], *(learn(best, seed) for seed in others)]
-    return {"rates": list(rates), "val_loss": list(losses.values()), "best": best}, found
+    chosen = [tried[best], *(learn(best, seed) for seed in others)]
+    return {"rates": list(rates), "val_loss": list(losses.values()), "best": best}, chosen

@@ -5,8 +5,8 @@ import math
 import os
 import re
 
-from d2lmini import results
-from d2lmini.lab.parts import begun_at
+from .. import results
+from .parts import begun_at
 
 _NO_RECORDS = ":(exclude)d2lmini/results/*.json*"
 

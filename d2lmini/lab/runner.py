@@ -11,11 +11,12 @@ import numpy
 import torch
 
 import d2lmini
-from d2lmini import results
-from d2lmini.lab import records
-from d2lmini.lab.device import best_device, describe
-from d2lmini.lab.parts import Parts
-from d2lmini.training.device import device_named, num_processes
+
+from .. import results
+from ..training.device import device_named, num_processes
+from . import records
+from .device import best_device, describe
+from .parts import Parts
 
 
 def name_of(experiment):

@@ -13,11 +13,11 @@ def curves(history, *names):
     """
     steps = len(history["step"])
     width = max(1, -(-steps // 200))
-    found = {"step": [history["step"][min(i + width, steps) - 1] for i in range(0, steps, width)]}
+    thinned = {"step": [history["step"][min(i + width, steps) - 1] for i in range(0, steps, width)]}
     for name in ("train_loss", *names):
         values = history[name]
-        found[name] = means(values, width) if len(values) == steps and not name.startswith("val_") else values
-    return found
+        thinned[name] = means(values, width) if len(values) == steps and not name.startswith("val_") else values
+    return thinned
 
 
 def means(values, width):

@@ -76,11 +76,11 @@ def sequence_log_probs(logits, labels):
         raise ValueError(f"row {row} of the labels counts no token: the answer is empty, or was cut off")
     scores = logits.log_softmax(-1)
     chosen = scores.gather(-1, labels.masked_fill(~counted, 0)[..., None])[..., 0]  # (B, T)
-    found = chosen.masked_fill(~counted, 0).sum(1)
-    if found.isnan().any():
-        row = int(found.isnan().nonzero()[0, 0])
+    totals = chosen.masked_fill(~counted, 0).sum(1)
+    if totals.isnan().any():
+        row = int(totals.isnan().nonzero()[0, 0])
         raise ValueError(f"the logits of row {row} are not finite: did the training diverge?")
-    return found
+    return totals
 
 
 def dpo_loss(chosen, rejected, reference_chosen, reference_rejected, beta=0.1):
@@ -162,11 +162,11 @@ def preference_pairs(prompts, answers, rewards):
             f"rewards have shape {tuple(rewards.shape)}, expected one of each answer of each prompt, (B, n)"
         )
     places = zip(rewards.argmax(1).tolist(), rewards.argmin(1).tolist(), strict=True)
-    found = zip(prompts, answers, places, strict=True)
+    contests = zip(prompts, answers, places, strict=True)
     differ = rewards.amax(1) > rewards.amin(1)
     return [
         Preference(prompt, row[best], row[worst])
-        for (prompt, row, (best, worst)), any_better in zip(found, differ.tolist(), strict=True)
+        for (prompt, row, (best, worst)), any_better in zip(contests, differ.tolist(), strict=True)
         if any_better
     ]
 

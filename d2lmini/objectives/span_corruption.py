@@ -145,10 +145,10 @@ def _check_sentinels(sentinels, tokens, eos, padding):
             check_id(name, value)
             if value in sentinels.tolist():
                 raise ValueError(f"{name} is {value}, which is a sentinel, too")
-    found = torch.isin(tokens, sentinels.to(tokens.device))
-    if found.any():
+    reserved = torch.isin(tokens, sentinels.to(tokens.device))
+    if reserved.any():
         raise ValueError(
-            f"the text holds {int(tokens[found][0])}, which is a sentinel: reserve ids for them that no text gets"
+            f"the text holds {int(tokens[reserved][0])}, which is a sentinel: reserve ids for them that no text gets"
         )
     return sentinels
 

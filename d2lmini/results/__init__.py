@@ -103,23 +103,23 @@ def problems(record):
     Returns:
         list of str, empty if it is complete.
     """
-    found = []
+    faults = []
     for field, kind in FIELDS.items():
         if field not in record:
-            found.append(f"{field} is missing")
+            faults.append(f"{field} is missing")
         elif not isinstance(record[field], kind):
-            found.append(f"{field} is a {type(record[field]).__name__}, expected a {kind.__name__}")
-    found += [f"{field} is not a field of a record" for field in record.keys() - FIELDS.keys()]
-    if not found:
+            faults.append(f"{field} is a {type(record[field]).__name__}, expected a {kind.__name__}")
+    faults += [f"{field} is not a field of a record" for field in record.keys() - FIELDS.keys()]
+    if not faults:
         expected = command(record["experiment"], record["preset"], record["device"].get("processes", 1))
         if not record["command"].startswith(expected):
-            found.append(f"command is {record['command']!r}, expected {expected!r}")
+            faults.append(f"command is {record['command']!r}, expected {expected!r}")
         if not record["metrics"].get("headline"):
-            found.append("metrics have no headline")
+            faults.append("metrics have no headline")
         inside = {"source": "commit dirty", "versions": "python torch numpy d2lmini", "device": "name"}
         for part, keys in inside.items():
-            found += [f"{part} has no {key}" for key in keys.split() if key not in record[part]]
-    return found
+            faults += [f"{part} has no {key}" for key in keys.split() if key not in record[part]]
+    return faults
 
 
 def unrepeatable(record):
@@ -137,21 +137,21 @@ def unrepeatable(record):
     commit = source.get("commit")
     if commit is None:
         return ["its source has no commit"]
-    found = ["its source was changed since the commit"] if source.get("dirty") is not False else []
+    reasons = ["its source was changed since the commit"] if source.get("dirty") is not False else []
     if "begun_at" in source:
-        found.append(f"it was begun at commit {source['begun_at']} and ended at {commit}")
+        reasons.append(f"it was begun at commit {source['begun_at']} and ended at {commit}")
     if git("rev-parse", "--is-shallow-repository") != "false":
-        return found
+        return reasons
     if git("cat-file", "-t", commit) != "commit":
-        return [*found, f"its commit {commit} is not in the history"]
+        return [*reasons, f"its commit {commit} is not in the history"]
     files = (git("ls-tree", "-r", "--name-only", commit, "d2lmini/experiments/") or "").splitlines()
     path = next((file for file in files if Path(file).name == f"{name}.py"), None)  # in a folder, or when they had none
     code = path and git("show", f"{commit}:{path}")
     if code is None:
-        return [*found, f"its commit {commit} does not hold the experiment"]
+        return [*reasons, f"its commit {commit} does not hold the experiment"]
     if f'"{preset}"' not in code:
-        found.append(f"at its commit {commit} the experiment has no preset {preset!r}")
-    return found
+        reasons.append(f"at its commit {commit} the experiment has no preset {preset!r}")
+    return reasons
 
 
 def git(*words):

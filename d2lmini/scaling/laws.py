@@ -159,7 +159,7 @@ def predict_loss(law, laws, variables, losses, at, *, level=0.9, seed=0):
     left = left * (len(left) / free) ** 0.5
     draws = 4_000
     generator = torch.Generator().manual_seed(seed)
-    values = torch.tensor([one(*map(float, at)) for one in laws], dtype=torch.float64)
+    values = torch.tensor([resampled(*map(float, at)) for resampled in laws], dtype=torch.float64)
     values = values[torch.randint(len(values), (draws,), generator=generator)]
     values = values * left[torch.randint(len(left), (draws,), generator=generator)].exp()
     low, high = percentile_interval(values, level)

@@ -82,19 +82,19 @@ def isoflop_profile(parameters, tokens, losses, flops):
     Raises:
         ValueError: the lists differ in length, or no size has runs around that budget.
     """
-    found = []
+    profile = []
     for n in sorted(set(parameters)):
         runs = zip(parameters, tokens, losses, strict=True)
         runs = [(d, loss) for size, d, loss in runs if size == n]
         wanted = flops / (6 * n)
         loss = interpolate_log(runs, wanted)
         if loss is not None:
-            found.append((n, wanted, loss))
-    if not found:
+            profile.append((n, wanted, loss))
+    if not profile:
         raise ValueError(
             f"no size was trained on both more and fewer than C / 6N tokens for a budget of {flops:.3g} FLOPs"
         )
-    return tuple(map(list, zip(*found, strict=True)))
+    return tuple(map(list, zip(*profile, strict=True)))
 
 
 def isoflop_optimum(parameters, losses, flops):
@@ -138,9 +138,9 @@ def compute_frontier(flops, losses):
     Returns:
         list of int.
     """
-    found, least = [], math.inf
+    frontier, least = [], math.inf
     for _, loss, i in sorted((c, loss, i) for i, (c, loss) in enumerate(zip(flops, losses, strict=True))):
         if loss < least:
-            found.append(i)
+            frontier.append(i)
             least = loss
-    return found
+    return frontier

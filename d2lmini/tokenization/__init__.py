@@ -1,15 +1,16 @@
 """From text to ids and back.
 
-vocabulary.py   D2L's `Vocab` of whole words, and the special tokens that every tokenizer here has
-bpe.py          byte-pair encoding by hand, to be read
-trained.py      a byte-pair encoding, fast, by the tokenizers library
-subwords.py     byte-pair encoding, WordPiece and unigram by that library, for comparing them
-ids.py          what all of them refuse as an id
+vocabulary.py  D2L's `Vocab` of whole words, and the special tokens that every tokenizer here has
+characters.py  characters as tokens, the smallest vocabulary
+bpe.py         byte-pair encoding by hand, to be read
+fast_bpe.py    a byte-pair encoding, fast, by the tokenizers library
+subwords.py    byte-pair encoding, WordPiece and unigram by that library, for comparing them
+ids.py         what all of them refuse as an id
 """
 
 from .bpe import BytePairEncoding
+from .fast_bpe import BPETokenizer
 from .subwords import SubwordTokenizer
-from .trained import BPETokenizer
 from .vocabulary import SPECIAL_TOKENS, Vocab, WordTokenizer
 
 __all__ = ["SPECIAL_TOKENS", "BPETokenizer", "BytePairEncoding", "SubwordTokenizer", "Vocab", "WordTokenizer"]

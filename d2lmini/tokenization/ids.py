@@ -15,7 +15,7 @@ def checked_ids(ids, size, unit="tokens"):
         TypeError: an id is no integer.
         ValueError: an id is outside the vocabulary.
     """
-    found = []
+    integers = []
     for index in ids:
         try:
             index = operator.index(index)
@@ -23,5 +23,5 @@ def checked_ids(ids, size, unit="tokens"):
             raise TypeError(f"an id is a {type(index).__name__}, expected an integer") from None
         if not 0 <= index < size:
             raise ValueError(f"id {index} is outside the vocabulary of {size} {unit}")
-        found.append(index)
-    return found
+        integers.append(index)
+    return integers

@@ -151,10 +151,10 @@ class SubwordTokenizer:
 
 def _offsets(encoding):
     """Offsets of the library, but for a ``▁`` that it put before the text: it is of no character."""
-    found = encoding.offsets
-    if encoding.tokens[:1] == ["▁"] and len(found) > 1 and found[0][1] > found[1][0]:
-        found = [(0, 0), *found[1:]]
-    return found
+    offsets = encoding.offsets
+    if encoding.tokens[:1] == ["▁"] and len(offsets) > 1 and offsets[0][1] > offsets[1][0]:
+        offsets = [(0, 0), *offsets[1:]]
+    return offsets
 
 
 def _checked(texts):

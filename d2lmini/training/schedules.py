@@ -1,8 +1,8 @@
 """Learning-rate schedules: functions from a step, counted from 1, to a factor on the optimizer's learning rate.
 
-Any function of that kind will do for ``Trainer(schedule=...)``; these two warm up first. A step is one update of the
-parameters, however many batches it took. The factor is 1 at the end of the warm-up, so that the learning rate given to
-the optimizer is the highest that is used.
+Any function of that kind will do for ``Trainer(schedule=...)``; those of this file warm up first. A step is one update
+of the parameters, however many batches it took. The factor is 1 at the end of the warm-up, so that the learning rate
+given to the optimizer is the highest that is used.
 """
 
 import math

@@ -1,8 +1,6 @@
 """The notebooks made from the exercises are in step and run."""
 
 import re
-from importlib import import_module
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -21,13 +19,6 @@ def code_cells(path):
 
 def text_of(cell):
     return "".join(output.get("text", "") for output in cell.outputs)
-
-
-@pytest.mark.parametrize("name", ["engine", "reader", "grading"])
-def test_the_map_of_a_folder_names_each_of_its_modules(name):
-    package = import_module(f"d2lmini.exercises.{name}")
-    named = re.findall(r"^(\w+)\.py  ", package.__doc__, re.M)
-    assert sorted(named) == sorted(p.stem for p in Path(package.__file__).parent.glob("*.py") if p.stem != "__init__")
 
 
 def test_no_file_is_too_long_and_each_part_with_a_file_is_named_by_its_exercise():

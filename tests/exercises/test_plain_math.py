@@ -41,4 +41,4 @@ def test_nothing_of_latex_is_left_in_a_hint():
     hints = {(p.key, h) for e in registry.exercises() for p in e.parts for h in p.hints if "$" in h}
     assert len(hints) > 15
     left = {key: plain(hint) for key, hint in hints if any(mark in plain(hint) for mark in "$\\")}
-    assert not left, "teach engine/plain_math.py these commands"
+    assert not left, "teach reader/plain_math.py these commands"

@@ -5,7 +5,7 @@ import pytest
 from d2lmini.figures import ScalingCalculator
 from d2lmini.figures.scaling_calculator import CHINCHILLA_RUNS
 from d2lmini.scaling import PowerLaw, compute_optimal
-from d2lmini.scaling.published import PUBLISHED_LAWS, PUBLISHED_MODELS, PublishedModel
+from d2lmini.scaling.literature import PUBLISHED_LAWS, PUBLISHED_MODELS, PublishedModel
 
 LAW = PowerLaw(1.5, (400.0, 600.0), (0.34, 0.28))
 GIVEN = {"law": LAW, "parameters": (1e6, 1e9), "tokens": (1e7, 1e11)}

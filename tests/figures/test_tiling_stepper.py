@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from d2lmini.attention import scaled_dot_product_attention
-from d2lmini.efficient.tiled import OnlineSoftmax, tiled_attention
+from d2lmini.efficient.tiles import OnlineSoftmax, tiled_attention
 from d2lmini.figures import TilingStepper
 
 CASES = [(2, False), (3, True), ((2, 3), False), ((3, 2), True), (5, True), (1, False)]

@@ -14,7 +14,7 @@ from d2lmini.scaling import (
     isoflop_optimum,
     isoflop_profile,
 )
-from d2lmini.scaling.published import PUBLISHED_LAWS
+from d2lmini.scaling.literature import PUBLISHED_LAWS
 
 LAW = PowerLaw(1.2, (40.0, 300.0), (0.35, 0.4))
 

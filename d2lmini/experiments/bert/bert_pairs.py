@@ -20,7 +20,7 @@ from d2lmini.lab.parts import Parts
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.heads import PairHead
 from d2lmini.models.weights.minilm import sentence_embeddings
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 NAMES = {
     "overlap": "share of common words",

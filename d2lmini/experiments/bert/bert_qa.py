@@ -24,7 +24,7 @@ from d2lmini.metrics import answer_scores, normalise_answer
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.span_head import SpanHead, best_spans
 from d2lmini.objectives.masking import IGNORE_INDEX
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 NAMES = {
     "sentence": "the sentence with most common words",

@@ -19,7 +19,7 @@ from d2lmini.experiments.gpt import language
 from d2lmini.lab import summaries
 from d2lmini.lab.parts import Parts
 from d2lmini.models.heads import POOLINGS, TextHead
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 NAMES = {
     "bag": "bag of words",

@@ -16,7 +16,7 @@ from d2lmini.lab.parts import Parts
 from d2lmini.metrics import span_f1
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.heads import TaggingHead
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 NAMES = {
     "words": "each word's most frequent tag",

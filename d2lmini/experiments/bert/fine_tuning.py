@@ -17,7 +17,7 @@ from d2lmini.lab import summaries
 from d2lmini.lab.fit import fit_part
 from d2lmini.models.bert import BERT
 from d2lmini.models.weights.minilm import NAME, load_minilm
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 from d2lmini.training import DataModule
 from d2lmini.training.schedules import WarmupLinear
 

@@ -19,7 +19,7 @@ from d2lmini.figures.beam_tree import BeamTree
 from d2lmini.lab import summaries
 from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from d2lmini.data.sentiment import SentencePolarity
 from d2lmini.data.tagging import ENTITIES, EmergingEntities
 from d2lmini.experiments.t5.answer_scores import entities, exact
 from d2lmini.experiments.t5.text_to_text import collate
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 from d2lmini.tokenization.vocabulary import join_words
 
 SPLITS = "train", "val", "test"

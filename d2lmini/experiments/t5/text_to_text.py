@@ -9,7 +9,7 @@ from d2lmini.data.batching import pad
 from d2lmini.lab.fit import fit_in_checks
 from d2lmini.models.t5 import T5
 from d2lmini.models.t5_config import T5_CONFIGS, T5Config
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 from d2lmini.training import DataModule
 from d2lmini.training.schedules import WarmupLinear
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from d2lmini.figures.base import asset
+from ..base import asset
 
 COLUMN, ROW = 100, 50  # of the grid, in pixels
 HEIGHT = 32  # of a box

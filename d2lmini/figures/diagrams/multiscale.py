@@ -5,8 +5,7 @@ Source: Liu et al. 2021, figures 2 to 4; Ding et al. 2022, figure 3; UDL figure 
 
 import torch
 
-from d2lmini.vision.windows import check_windows, shifted_window_mask, window_partition
-
+from ...vision.windows import check_windows, shifted_window_mask, window_partition
 from .drawing import ROW, Diagram
 
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import torch
 
-from d2lmini.rotation import rotary
-
+from ...rotation import rotary
 from .drawing import COLUMN, ROW, Diagram
 
 _GAP, _STEP = 0.5, 1.3  # between tokens, in columns; between layers, in rows

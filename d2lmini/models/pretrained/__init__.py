@@ -4,12 +4,15 @@ A model's parameters have other names there than here: one file and one table of
 of transformers before 5, name the parts of a block in one way, models in memory since then in another; the tables have
 both, as alternatives.
 
-checkpoints.py   what all of them share: to find a folder, to read a file, to rename
-from_vit.py      each model: its table, how it is made and filled, and the settings (``FIXED``) that ours has in some
-from_swin.py     ways only, the default first
-from_gpt2.py
-from_bert.py
-from_t5.py
+checkpoints.py  what all of them share: to find a folder, to read a file, to rename
+from_vit.py     the vision Transformer
+from_swin.py    Swin
+from_gpt2.py    GPT-2
+from_bert.py    BERT
+from_t5.py      T5
+
+Each ``from_`` has a model's table, how it is made and filled, and the settings (``FIXED``) that ours has in some ways
+only, the default first.
 """
 
 import json

@@ -9,7 +9,7 @@ from d2lmini.data.squad import Question
 from d2lmini.experiments import bert_pairs, bert_qa, bert_tagging
 from d2lmini.lab.parts import Parts, Unfinished
 from d2lmini.metrics import span_f1, squad_scores
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 CPU = torch.device("cpu")
 ANY = BPETokenizer.train(["any"], 260)

@@ -10,7 +10,7 @@ from d2lmini.experiments.bert.fine_tuning import Chosen, Encoders, Tuning, drawn
 from d2lmini.lab.parts import Parts, Unfinished
 from d2lmini.models.bert_config import BERT_CONFIGS
 from d2lmini.models.heads import TextHead
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 TOKENIZER = BPETokenizer.train(["the plot is not dull , but the cast is weak ."] * 3, 280)
 TUNING = Tuning(lr=1e-3, epochs=4, batch_size=16, checks=2, precision="float32")

@@ -5,7 +5,7 @@ import torch
 
 from d2lmini.experiments import gpt_gutenberg
 from d2lmini.experiments.gpt import decodings
-from d2lmini.tokenization.trained import BPETokenizer
+from d2lmini.tokenization.fast_bpe import BPETokenizer
 
 NOVEL = "I\n  \n\nIt was  late,\n  and it rained.\n\nShe went out. He did not. Why?\nNo one\nknew."
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from toy_texts import SENTENCES, TOKENIZERS, rows
 
-from d2lmini.data.labelled import LabelledText, check_labels, check_limits
+from d2lmini.data.labels import LabelledText, check_labels, check_limits
 
 
 class Toy(LabelledText):

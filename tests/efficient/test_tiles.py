@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from d2lmini.attention import scaled_dot_product_attention
-from d2lmini.efficient.tiled import OnlineSoftmax, tiled_attention
+from d2lmini.efficient.tiles import OnlineSoftmax, tiled_attention
 from d2lmini.masks import sliding_window_mask
 from d2lmini.measure import LargestTensor, peak_bytes
 

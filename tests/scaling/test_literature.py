@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 
 from d2lmini.scaling import compute_optimal
-from d2lmini.scaling.published import PETAFLOP_DAY, PUBLISHED_LAWS, PUBLISHED_MODELS
+from d2lmini.scaling.literature import PETAFLOP_DAY, PUBLISHED_LAWS, PUBLISHED_MODELS
 
 MODELS = {model.name: model for model in PUBLISHED_MODELS}
 

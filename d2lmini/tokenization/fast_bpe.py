@@ -183,10 +183,10 @@ class BPETokenizer:
             tokenizer = Tokenizer.from_str(text)
         except Exception as error:  # tokenizers raises a plain Exception
             raise ValueError(f"{path} is no saved tokenizer: {error}") from error
-        found = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
-        if found != list(range(len(SPECIAL_TOKENS))):
+        ids = [tokenizer.token_to_id(token) for token in SPECIAL_TOKENS]
+        if ids != list(range(len(SPECIAL_TOKENS))):
             raise ValueError(
-                f"{path} gives {', '.join(SPECIAL_TOKENS)} the ids {found}, expected 0 to {len(SPECIAL_TOKENS) - 1}: "
+                f"{path} gives {', '.join(SPECIAL_TOKENS)} the ids {ids}, expected 0 to {len(SPECIAL_TOKENS) - 1}: "
                 "BPETokenizer.save did not write it"
             )
         return cls(tokenizer)

@@ -3,10 +3,10 @@
 import torch
 from torch.utils.data import DataLoader
 
-from d2lmini.data.batching import LengthBatches, pad
-from d2lmini.data.text_encoder import TextEncoder
-from d2lmini.objectives.sentence_pairs import shortened
-from d2lmini.training import DataModule
+from ..objectives.sentence_pairs import shortened
+from ..training import DataModule
+from .batching import LengthBatches, pad
+from .text_encoder import TextEncoder
 
 
 class LabelledText(DataModule):
