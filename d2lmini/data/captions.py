@@ -98,11 +98,11 @@ class FashionCaptions:
 
     def sides(self, images):
         """On which side each picture is: dict from an attribute to (N,), -1 for little, 1 for much, else 0."""
-        found = {}
+        sides = {}
         for name, (_, _, measure) in ATTRIBUTES.items():
             (low, high), value = self.thresholds[name], measure(images)
-            found[name] = (value > high).int() - (value < low).int()
-        return found
+            sides[name] = (value > high).int() - (value < low).int()
+        return sides
 
     def write(self, images, labels, *, plain=False, generator=None):
         """A caption of each picture, drawn anew in each call.
@@ -122,13 +122,13 @@ class FashionCaptions:
         sides = torch.stack(list(self.sides(images).values()), 1).tolist()  # (N, 3)
         # one row of numbers in [0, 1) for each caption: attributes 3, facts 4, and how it is worded 5
         draws = torch.rand(len(names), 12, generator=generator).tolist()
-        return [self._caption(*one) for one in zip(names, sides, draws, strict=True)]
+        return [self._caption(*arguments) for arguments in zip(names, sides, draws, strict=True)]
 
     def _caption(self, name, sides, draws):
-        said, kept, (template, kind, called, described, first) = draws[:3], draws[3:7], draws[7:]
+        attribute_draws, fact_draws, (template, kind, called, described, first) = draws[:3], draws[3:7], draws[7:]
         words = [
             ATTRIBUTES[attribute][int(side > 0)]
-            for attribute, side, draw in zip(ATTRIBUTES, sides, said, strict=True)
+            for attribute, side, draw in zip(ATTRIBUTES, sides, attribute_draws, strict=True)
             if side and draw < 0.5
         ]
         named = called < 0.5
@@ -136,7 +136,7 @@ class FashionCaptions:
         facts = []
         if not named or described < 0.5:
             at_least = int(4 * first)  # one fact is told for sure
-            facts = [fact for i, fact in enumerate(FACTS[name]) if i == at_least or kept[i] < 0.5]
+            facts = [fact for i, fact in enumerate(FACTS[name]) if i == at_least or fact_draws[i] < 0.5]
         return TEMPLATES[int(len(TEMPLATES) * template)].format(", ".join([" ".join([*words, head]), *facts]))
 
     def class_texts(self, wording="names", labels=None):

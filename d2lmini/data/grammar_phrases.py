@@ -178,14 +178,14 @@ class Writer:
 
     def coordination(self, kinds):
         """Two nouns joined by and: plural, and feminine only if both are."""
-        one, other = self.noun_phrase("noun", kinds), self.noun_phrase("noun", kinds)
+        first, second = self.noun_phrase("noun", kinds), self.noun_phrase("noun", kinds)
         word = Source("and")
         return Phrase(
-            [*one.english, word, *other.english],
-            [*one.french, Target("et", [word]), *other.french],
+            [*first.english, word, *second.english],
+            [*first.french, Target("et", [word]), *second.french],
             4,
-            one.feminine and other.feminine,
-            one.kind,
+            first.feminine and second.feminine,
+            first.kind,
         )
 
     def predicate(self, subject):

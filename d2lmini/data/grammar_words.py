@@ -135,8 +135,8 @@ def _items(table):
 
 def _nouns():
     for kind, table in _NOUNS.items():
-        for one, many, un, des, gender in _items(table):
-            yield Noun((one, many), (un, des), gender == "f", kind)
+        for singular, plural, un, des, gender in _items(table):
+            yield Noun((singular, plural), (un, des), gender == "f", kind)
 
 
 def _adjectives(table):

@@ -138,10 +138,10 @@ def paraphrases(pairs):
             english, french = pairs[index]
             texts.setdefault(keys[english], english)
             by_french[sentence_key(french)].add(keys[english])
-        found = _disjoint(by_french)
-        bounds = (SHARE, 2 * SHARE) if found else (1 / 3, 2 / 3)
+        paraphrases = _disjoint(by_french)
+        bounds = (SHARE, 2 * SHARE) if paraphrases else (1 / 3, 2 / 3)
         positives, sentences = splits["test" if place < bounds[0] else "val" if place < bounds[1] else "train"]
-        positives += found
+        positives += paraphrases
         sentences += [(key, text, group) for key, text in texts.items()]
     examples, left_out = {}, 0
     for split, (positives, sentences) in splits.items():

@@ -129,11 +129,11 @@ class SQuAD(LabelledText):
                     f"token {window.first} to {last}: are spans and windows in one order? in_order brings them there"
                 )
             best[window.example] = score, (window.offsets[start][0], window.offsets[end][1])
-        found = {}
+        texts_by_id = {}
         for number, question in enumerate(questions):
             _, (start, end) = best.get(number, (None, (0, 0)))
-            found[question.id] = question.context[start:end]
-        return found
+            texts_by_id[question.id] = question.context[start:end]
+        return texts_by_id
 
     def answers(self, split, batches):
         """The answers to the questions of a split; see `texts`.
@@ -168,8 +168,8 @@ class SQuAD(LabelledText):
             `d2lmini.metrics.AnswerScore`.
         """
         spans = [item[-1] if item[-1][0] != IGNORE_INDEX else (-1, -1) for item in self._encoded(split)]
-        found = self.texts(self.examples(split), self.windows(split), spans, [0.0] * len(spans))
-        return self.score(split, found)
+        texts_by_id = self.texts(self.examples(split), self.windows(split), spans, [0.0] * len(spans))
+        return self.score(split, texts_by_id)
 
     def _encode(self, examples, split):
         items, self._windows[split] = self._windows_of(examples)

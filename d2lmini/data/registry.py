@@ -57,12 +57,12 @@ def status():
         here, missing, damaged = set(), [], []
         for file in dataset.files:
             try:
-                found = store.find(dataset, file.name)
+                path = store.find(dataset, file.name)
             except store.DataError as error:
                 damaged.append(str(error))
                 continue
-            if found:
-                here.add(str(found.parent))
+            if path:
+                here.add(str(path.parent))
             else:
                 missing.append(file)
         size = sum(file.size for file in dataset.files) / 1e6

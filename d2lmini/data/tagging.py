@@ -93,7 +93,7 @@ class EmergingEntities(LabelledText):
         """
         if len(predictions) != len(sentences):
             raise ValueError(f"there are {len(sentences)} sentences but predictions of {len(predictions)}")
-        found = []
+        tagged = []
         for number, (row, (_, words)) in enumerate(zip(predictions, self.encoder.encode_words(sentences), strict=True)):
             words = words[: self.max_len - 2]  # the others were cut off
             if len(row) < len(words) + 2:
@@ -105,8 +105,8 @@ class EmergingEntities(LabelledText):
             for place, word in reversed(list(enumerate(words, 1))):  # so that the first piece is the last to write
                 if word >= 0:
                     tags[word] = TAGS[int(row[place])]
-            found.append(tags)
-        return found
+            tagged.append(tags)
+        return tagged
 
     def score(self, split, predictions):
         """Precision, recall and F1 of whole entities; see `d2lmini.metrics.span_f1`.

@@ -96,11 +96,11 @@ def documents(name, part=None, download=True):
     text = load_text(name, part, download)
     if name.startswith("wikitext2"):
         articles = _TITLE.split(f"\n{text}")[1:]  # of the train part some lines of an article look like a title
-        found = [[line for line in article.split("\n") if not _HEADING.match(line)] for article in articles]
+        passages = [[line for line in article.split("\n") if not _HEADING.match(line)] for article in articles]
     else:
-        found = [re.split(r"\n" if name == "debian_reference" else r"\n\s*\n", text)]
-    found = [[" ".join(paragraph.split()) for paragraph in document] for document in found]
-    return [[paragraph for paragraph in document if _LETTER.search(paragraph)] for document in found]
+        passages = [re.split(r"\n" if name == "debian_reference" else r"\n\s*\n", text)]
+    passages = [[" ".join(paragraph.split()) for paragraph in document] for document in passages]
+    return [[paragraph for paragraph in document if _LETTER.search(paragraph)] for document in passages]
 
 
 def split_sentences(paragraph):
@@ -140,9 +140,9 @@ def _shipped(path, expected):
     """A text that comes with the package, with its SHA-256 checked."""
     if not path.is_file():
         raise DataError(f"{path} does not exist: install d2lmini again")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != expected:
-        raise DataError(f"{path} was changed: its SHA-256 is {found}, expected {expected}; install d2lmini again")
+    actual = hashlib.sha256(path.read_bytes()).hexdigest()
+    if actual != expected:
+        raise DataError(f"{path} was changed: its SHA-256 is {actual}, expected {expected}; install d2lmini again")
     return _read(path)
 
 
@@ -160,8 +160,8 @@ def strip_gutenberg(text):
     """
     marks = list(_MARK.finditer(text))
     if [mark[1] for mark in marks] != ["START", "END"]:
-        found = [mark[0] for mark in marks]
-        raise ValueError(f"expected one '*** START OF THIS PROJECT GUTENBERG EBOOK' and one END, not {found}")
+        marked = [mark[0] for mark in marks]
+        raise ValueError(f"expected one '*** START OF THIS PROJECT GUTENBERG EBOOK' and one END, not {marked}")
     body = text[marks[0].end() : marks[1].start()].strip()
     return _CLOSING.sub("", _CREDIT.sub("", body)).strip()
 
@@ -180,9 +180,9 @@ def prose_of_manual(text, between=" "):
     text = text.replace("\xa0", " ")  # some margins are made of these
     blocks = (block.split("\n") for block in re.split(r"\n(?: *\n)+", text))
     blocks = (block for block in blocks if all(line.startswith("    ") for line in block))
-    found = (between.join(line.strip() for line in block) for block in blocks)
+    paragraphs = (between.join(line.strip() for line in block) for block in blocks)
     least = 60 if between else 30
-    return [p for p in found if len(p) >= least and p[0].isalpha() and p[-1] in ".:!?。：！？)）"]
+    return [p for p in paragraphs if len(p) >= least and p[0].isalpha() and p[-1] in ".:!?。：！？)）"]
 
 
 def _manual(language, download):

@@ -54,13 +54,13 @@ class TextEncoder:
         for role, names in _NAMES.items():
             if role == "mask" and (self._library or not hasattr(tokenizer, "unk")):
                 names = names[:2]  # elsewhere texts encode to <unk>
-            found = [index for index in map(self._id, names) if index is not None]
-            if not found and role != "mask":
+            ids = [index for index in map(self._id, names) if index is not None]
+            if not ids and role != "mask":
                 raise ValueError(
                     f"the tokenizer has none of {', '.join(names)}: train it with special tokens, or take the one that "
                     "belongs to the model"
                 )
-            setattr(self, f"{role}_id", found[0] if found else None)
+            setattr(self, f"{role}_id", ids[0] if ids else None)
 
     def __len__(self):
         """V, the size of the vocabulary, special tokens included."""

@@ -246,8 +246,8 @@ def _occurring(tokens, logits):
     """Which of V tokens are among tokens (..., n), those below 0 left out: (..., V)."""
     V = logits.shape[-1]
     tokens = tokens.expand(*logits.shape[:-1], tokens.shape[-1]).masked_fill(tokens < 0, V)
-    found = torch.zeros(*logits.shape[:-1], V + 1, dtype=torch.bool, device=logits.device)
-    return found.scatter(-1, tokens, True)[..., :V]
+    among = torch.zeros(*logits.shape[:-1], V + 1, dtype=torch.bool, device=logits.device)
+    return among.scatter(-1, tokens, True)[..., :V]
 
 
 def _check_k(k):

@@ -112,9 +112,9 @@ def _draws(step, state, tokens, ends, prompt, generator, filters):
         probabilities = filters.probabilities(raw, previous.masked_fill(ended[:, None], -1))
         drawn = torch.where(ended, tokens, draw(probabilities, generator))
         chosen = drawn[:, None]
-        found = scores.gather(1, chosen)[:, 0], probabilities.gather(1, chosen)[:, 0].log()
+        log_probabilities = scores.gather(1, chosen)[:, 0], probabilities.gather(1, chosen)[:, 0].log()
         tokens = drawn
-        yield tokens, *(x.masked_fill(ended, 0) for x in found)
+        yield tokens, *(x.masked_fill(ended, 0) for x in log_probabilities)
         if filters.looks_back:
             previous = torch.cat([previous, chosen], 1)
         ended, t = ended | ends.among(tokens), t + 1

@@ -123,8 +123,8 @@ def follow_groups(
         if not torch.equal(moved, rows):
             state = reorder(state, moved, keep=fixed)
         t += 1
-    found = [beam.best() for beam in beams]
-    return torch.stack([x for x, _ in found], 1), torch.stack([x for _, x in found], 1), ends
+    best = [beam.best() for beam in beams]
+    return torch.stack([x for x, _ in best], 1), torch.stack([x for _, x in best], 1), ends
 
 
 class Beam:

@@ -83,16 +83,16 @@ def log_probs(logits, rows, ends, t):
     if logits.dim() != 2 or len(logits) != len(rows):
         raise ValueError(f"step {t} gave logits of shape {tuple(logits.shape)}, expected ({len(rows)}, V)")
     ends.check(logits.shape[1])
-    found = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
-    bad = found[:, 0].isnan()  # (n,): one logit that is not a number spoils its whole row
+    scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+    bad = scores[:, 0].isnan()  # (n,): one logit that is not a number spoils its whole row
     if not bad.any():
-        return found
+        return scores
     if (bad & rows).any():
         raise ValueError(
             f"step {t} gave logits that are NaN or infinite in rows {(bad & rows).nonzero().flatten().tolist()}: did "
             "the training diverge, or does a mask leave no token?"
         )
-    return found.masked_fill(bad[:, None], 0)
+    return scores.masked_fill(bad[:, None], 0)
 
 
 def decoded(tokens, scores, ends):

@@ -50,14 +50,14 @@ def audit(exercise, seconds=1.0, tally=None) -> list[Problem]:
         tally: a dict into which the number of seeds of each right answer is written.
     """
     tally = {} if tally is None else tally
-    found = list(_form(exercise))
+    broken = list(_form(exercise))
     for part in exercise.parts:
         if isinstance(part, Coded):
             problems = _coded(part, seconds, tally)
         else:
             problems = _choice(part) if isinstance(part, Choice) else _discussion(part)
-        found += (Problem(part.key, rule, detail) for rule, detail in problems)
-    return found
+        broken += (Problem(part.key, rule, detail) for rule, detail in problems)
+    return broken
 
 
 def _form(exercise):

@@ -80,12 +80,12 @@ class BeamTree(Figure):
         searches = {}
         first = torch.as_tensor(bos).reshape(1)  # in case that the state holds no tensor to tell the batch from
         for size in beam_sizes:
-            found = beam_search(step, state, first, eos, max_len, size, length_penalty)
+            searched = beam_search(step, state, first, eos, max_len, size, length_penalty)
             searches[size] = _record(step, state, int(first), eos, max_len, size, length_penalty)
-            if abs(searches[size]["score"] - found.scores.item()) > 1e-3:
+            if abs(searches[size]["score"] - searched.scores.item()) > 1e-3:
                 raise ValueError(
                     f"the record of beam size {size} scores {searches[size]['score']:.3f}, beam_search "
-                    f"{found.scores.item():.3f}: does step change the state that it is given, or has it dropout?"
+                    f"{searched.scores.item():.3f}: does step change the state that it is given, or has it dropout?"
                 )
             _name(searches[size], vocab)
         return cls(searches, start=str(vocab[int(first)]), length_penalty=length_penalty, **options)
@@ -115,15 +115,15 @@ def _record(step, state, bos, eos, max_len, K, length_penalty):
     shown = max(6, 2 * K)
     live, ended, columns = [([], 0.0, state, -1)], [], []  # tokens, log-probability, state, place in the last column
     for t in range(1, max_len + 1):
-        ways = []
+        continuations = []
         for tokens, total, before, place in live:
             logits, after = step(torch.tensor([tokens[-1] if tokens else bos]), before)
             log_probs = logits[0].float().log_softmax(-1)
             for log_prob, token in zip(*log_probs.topk(min(shown, len(log_probs))), strict=True):
-                ways.append((total + log_prob.item(), place, [*tokens, token.item()], after))
-        ways.sort(key=lambda way: -way[0])
+                continuations.append((total + log_prob.item(), place, [*tokens, token.item()], after))
+        continuations.sort(key=lambda continuation: -continuation[0])
         live, column = [], []
-        for rank, (total, place, tokens, after) in enumerate(ways[:shown]):
+        for rank, (total, place, tokens, after) in enumerate(continuations[:shown]):
             ends, fate = tokens[-1] == eos, "pruned"
             if ends and rank < K:
                 ended.append((total / penalty(t), tokens))
@@ -147,8 +147,8 @@ def _record(step, state, bos, eos, max_len, K, length_penalty):
 def _name(search, vocab):
     search["best"] = [str(vocab[token]) for token in search["best"]]
     for column in search["columns"]:
-        for way in column:
-            way[1] = str(vocab[way[1]])
+        for continuation in column:
+            continuation[1] = str(vocab[continuation[1]])
 
 
 def _check(size, search):

@@ -119,14 +119,14 @@ class DepthRateMap(Figure):
         }
 
     def _sentence(self, recipe):
-        found, most = self.reckon(recipe), self.values["depths"][-1]
-        trains, settings = found["trains"], found["settings"]
+        count, most = self.reckon(recipe), self.values["depths"][-1]
+        trains, settings = count["trains"], count["settings"]
         if not trains:
             return f"None of {settings} settings trains."
         text = f"{trains} of {settings} settings train{'s' if trains == 1 else ''}. At {_blocks(most)}, the most, "
-        if found["largest"] is None:
-            return text + f"no rate does; the deepest that trains has {_blocks(found['deepest'])}."
-        return text + f"the largest rate that does is {in_short(found['largest'])}."
+        if count["largest"] is None:
+            return text + f"no rate does; the deepest that trains has {_blocks(count['deepest'])}."
+        return text + f"the largest rate that does is {in_short(count['largest'])}."
 
     def fallback(self):
         header = ["blocks", *(f"rate {rate}" for rate in self.state["rates"])]

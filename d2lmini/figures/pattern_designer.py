@@ -170,12 +170,12 @@ class PatternDesigner(Figure):
             low, high = torch.maximum(low, t - far), torch.minimum(high, t + far + 1)
             return ((high - 1 - t).div(d, rounding_mode="floor") - (low - 1 - t).div(d, rounding_mode="floor")).clamp(0)
 
-        zero, told = torch.zeros_like(t), end.clamp(max=parts["num_global"])
+        zero, global_keys = torch.zeros_like(t), end.clamp(max=parts["num_global"])
         start = t // max(parts["block_size"], 1) * parts["block_size"]
         stop = torch.minimum(start + parts["block_size"], end)
-        both = torch.minimum(stop, told).clamp(min=start)  # up to there the block is among the global tokens
-        seen = stop - start + told - (both - start)
-        seen = seen + near(zero, end) - near(start, stop) - near(zero, told) + near(start, both)
+        both = torch.minimum(stop, global_keys).clamp(min=start)  # up to there the block is among the global tokens
+        seen = stop - start + global_keys - (both - start)
+        seen = seen + near(zero, end) - near(start, stop) - near(zero, global_keys) + near(start, both)
         if parts["every"]:
             seen = torch.where(t % parts["every"] == 0, end, seen)
         seen = torch.where(t < parts["num_global"], end, seen).double()

@@ -102,16 +102,16 @@ class PatternExplorer(Figure):
         if not 1 <= prefix < N:
             raise ValueError(f"prefix is {prefix}, expected 1 to {N - 1}: both parts need a token")
         source, target = tokens[:prefix], tokens[prefix:]
-        found = _toy_patterns(N, prefix)
+        patterns = _toy_patterns(N, prefix)
         return cls(
             {
-                "encoder only": (tokens, tokens, found["all"]),
-                "decoder only": (tokens, tokens, found["causal"]),
-                "decoder only, with a prefix": (tokens, tokens, found["prefix"]),
+                "encoder only": (tokens, tokens, patterns["all"]),
+                "decoder only": (tokens, tokens, patterns["causal"]),
+                "decoder only, with a prefix": (tokens, tokens, patterns["prefix"]),
                 "encoder and decoder": {
-                    "encoder": (source, source, found["encoder"]),
-                    "cross": (target, source, found["cross"]),
-                    "decoder": (target, target, found["decoder"]),
+                    "encoder": (source, source, patterns["encoder"]),
+                    "cross": (target, source, patterns["cross"]),
+                    "decoder": (target, target, patterns["decoder"]),
                 },
             },
             **options,
@@ -176,11 +176,12 @@ def _block(family, what, rows, columns, pattern):
 
 def _apart(tokens):
     """Tokens with a number at those that came before."""
-    tokens, found = list(map(str, tokens)), []
+    tokens, numbered = list(map(str, tokens)), []
     for i, token in enumerate(tokens):
         times = tokens[: i + 1].count(token)
-        found.append(token if times == 1 else token + str(times).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")))
-    return found
+        number = "" if times == 1 else str(times).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+        numbered.append(token + number)
+    return numbered
 
 
 def _toy_patterns(N, prefix):
@@ -201,9 +202,9 @@ def _toy_patterns(N, prefix):
     }
 
 
-def _of_all(found, part=""):
+def _of_all(patterns, part=""):
     """The pattern that all attentions of this part of a model have."""
-    first, *others = (pattern for name, pattern in found.items() if part in name)
+    first, *others = (pattern for name, pattern in patterns.items() if part in name)
     if not all(torch.equal(first, other) for other in others):
-        raise ValueError(f"the blocks of a model have unlike patterns: {', '.join(found)}")
+        raise ValueError(f"the blocks of a model have unlike patterns: {', '.join(patterns)}")
     return first

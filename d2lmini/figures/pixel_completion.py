@@ -163,5 +163,5 @@ def _check_walk(name, walk, first, num_levels):
         "weights": steps * heads,
     }
     for part, expected in lengths.items():
-        if (found := len(unpack(walk[part]))) != expected:
-            raise ValueError(f"the {part} of picture {name!r} have {found} bytes, expected {expected}")
+        if (length := len(unpack(walk[part]))) != expected:
+            raise ValueError(f"the {part} of picture {name!r} have {length} bytes, expected {expected}")

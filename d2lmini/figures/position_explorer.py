@@ -150,19 +150,19 @@ class PositionExplorer(Figure):
         """
         scores, position = self.scores(**changes), self._now(changes)["position"]
         N = len(scores)
-        found = {}
+        by_offset = {}
         for offset in range(1 - N, N):
             alike = scores.diagonal(offset)
             there = 0 <= position + offset < N
             here = scores[position, position + offset].item() if there else None
-            found[offset] = (here, alike.min().item(), alike.max().item())
-        return found
+            by_offset[offset] = (here, alike.min().item(), alike.max().item())
+        return by_offset
 
     def fallback(self):
-        state, found = self.state, self.by_offset()
+        state, scores = self.state, self.by_offset()
         rows = [
-            [offset, "no key" if found[offset][0] is None else f"{found[offset][0]:.2f}"]
-            + [f"{x:.2f}" for x in found[offset][1:]]
+            [offset, "no key" if scores[offset][0] is None else f"{scores[offset][0]:.2f}"]
+            + [f"{x:.2f}" for x in scores[offset][1:]]
             for offset in range(-SHOWN, SHOWN + 1)
         ]
         caption = (

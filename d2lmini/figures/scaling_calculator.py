@@ -120,12 +120,12 @@ class ScalingCalculator(Figure):
         name = state["laws"][state["law"]]["name"]
         first = {"name": "first choice", "parameters": state["parameters"], "tokens": state["tokens"]}
         for m in [first, *state["models"]]:
-            found = self.reckon(name, m["parameters"], m["tokens"])
-            best = found["optimum"]
-            numbers = (m["parameters"], m["tokens"], found["flops"])
+            budget = self.reckon(name, m["parameters"], m["tokens"])
+            best = budget["optimum"]
+            numbers = (m["parameters"], m["tokens"], budget["flops"])
             rows.append(
-                [m["name"], *(f"{x:.3g}" for x in numbers), f"{found['ratio']:.3g}", f"{found['loss']:.3f}"
-                 + (" (outside)" if found["outside"] else ""), f"{best.parameters:.3g}", f"{best.loss:.3f}"]
+                [m["name"], *(f"{x:.3g}" for x in numbers), f"{budget['ratio']:.3g}", f"{budget['loss']:.3f}"
+                 + (" (outside)" if budget["outside"] else ""), f"{best.parameters:.3g}", f"{best.loss:.3f}"]
             )  # fmt: skip
         header = [
             "model",

@@ -106,11 +106,11 @@ class SimilarityMatrix(Figure):
 
     def fallback(self):
         rows = [[f"picture of text {n + 1}", *(f"{x:.2f}" for x in row)] for n, row in enumerate(self.state["cosines"])]
-        told = self.reckon(self.state["temperature"])
+        choices = self.reckon(self.state["temperature"])
         header = ["cosine", *(f"{n + 1}. {text}" for n, text in enumerate(self.state["texts"]))]
-        pictures, texts = (f"{share:.0%}" for share in told["right"])
+        pictures, texts = (f"{share:.0%}" for share in choices["right"])
         caption = (
             f"Cosines of pictures and texts. At the model's temperature, {self.state['temperature']:.3f}, the loss is "
-            f"{told['loss']:.3f} nats; {pictures} of the pictures and {texts} of the texts choose their own."
+            f"{choices['loss']:.3f} nats; {pictures} of the pictures and {texts} of the texts choose their own."
         )
         return table(header, rows, caption)

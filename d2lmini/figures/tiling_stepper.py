@@ -115,8 +115,8 @@ class TilingStepper(Figure):
         scores = torch.tensor(self.state["scores"], dtype=torch.float64)  # as the page has them
         scores = scores.masked_fill(~self._seen(causal), -math.inf)
         values = torch.tensor(self.state["values"], dtype=torch.float64)
-        found = {"top": torch.full((T, 1), -math.inf).double(), "total": torch.zeros(T, 1).double()}
-        found |= {name: torch.zeros(T, E).double() for name in ("output", "average")}
+        known = {"top": torch.full((T, 1), -math.inf).double(), "total": torch.zeros(T, 1).double()}
+        known |= {name: torch.zeros(T, E).double() for name in ("output", "average")}
         done = self.steps(tile, causal)[:step]
         for start in sorted({rows.start for rows, _ in done}):
             softmax = OnlineSoftmax()
@@ -125,9 +125,9 @@ class TilingStepper(Figure):
                     here = rows
                     softmax.add(scores[rows, columns], values[columns])
             for name in ("top", "total", "output"):
-                found[name][here] = getattr(softmax, name)
-            found["average"][here] = softmax.average()
-        return found
+                known[name][here] = getattr(softmax, name)
+            known["average"][here] = softmax.average()
+        return known
 
     def memory(self, step, tile, causal=False):
         """Numbers in fast memory, and moved between it and slow memory, after some tiles and in the plain form.
@@ -157,8 +157,8 @@ class TilingStepper(Figure):
         tile, causal = self.state["tiles"][self.state["tile"]], self.state["causal"]
         T, S, rows = len(self.state["scores"]), len(self.state["values"]), []
         for i, (queries, keys) in enumerate(self.steps(tile, causal), start=1):
-            found = self.known(i, tile, causal)
-            cells = (_vectors(found[name][queries]) for name in ("top", "total", "average"))
+            known = self.known(i, tile, causal)
+            cells = (_vectors(known[name][queries]) for name in ("top", "total", "average"))
             rows.append([i, _span(queries, T), _span(keys, S), *cells])
         caption = (
             f"Attention in tiles of {tile[0]} queries and {tile[1]} keys: what is known of these queries after each. "

@@ -215,12 +215,12 @@ class CLIP(Module):
             raise ValueError(f"there are {len(wordings)} classes, expected at least 2: one alone is always chosen")
         if not all(wordings):
             raise ValueError(f"class {wordings.index([])} has no wording, expected at least one text")
-        found = {}
+        class_of = {}
         for i, texts in enumerate(wordings):
             for text in texts:
-                if found.setdefault(text, i) != i:
+                if class_of.setdefault(text, i) != i:
                     raise ValueError(
-                        f"classes {found[text]} and {i} are both called {text!r}: nothing tells them apart"
+                        f"classes {class_of[text]} and {i} are both called {text!r}: nothing tells them apart"
                     )
         device = self.log_scale.device
         tokens, valid_lens = encode([text for texts in wordings for text in texts])

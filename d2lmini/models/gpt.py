@@ -113,11 +113,11 @@ class GPT(Module):
         """What `forward` scores: (B, T, h), the last norm done. For a head of one's own."""
         if padding is not None:
             _check_padding(padding, len(tokens))
-        X, told = self._before_blocks(tokens, 0, padding)  # (B, T, h)
+        X, block_inputs = self._before_blocks(tokens, 0, padding)  # (B, T, h)
         if padding is not None and (padding > X.shape[1]).any():
             raise ValueError(f"padding is {padding}, but there are {X.shape[1]} tokens in a row")
         for blk in self.blks:
-            X = blk(X, **told)
+            X = blk(X, **block_inputs)
         return self.norm(X)
 
     def empty_state(self, batch, padding=None):
@@ -189,10 +189,10 @@ class GPT(Module):
             raise ValueError(
                 f"the state is of {len(state.caches)} blocks, the model has {len(self.blks)}: is it another's?"
             )
-        X, told = self._before_blocks(tokens, state.length, state.padding)
+        X, block_inputs = self._before_blocks(tokens, state.length, state.padding)
         caches = []
         for blk, cache in zip(self.blks, state.caches, strict=True):
-            X, cache = blk.extend(X, cache, **told)
+            X, cache = blk.extend(X, cache, **block_inputs)
             caches.append(cache)
         return self.norm(X), GPTState(tuple(caches), state.padding)
 

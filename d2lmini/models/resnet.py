@@ -135,10 +135,10 @@ def arch_for(num_parameters, blocks=(2, 2, 2), num_classes=10, num_channels=1, m
         return ResNet(arch(width), num_classes=num_classes, num_channels=num_channels)
 
     # every layer's number of parameters is a quadratic in the width, so three small networks tell of all
-    one, two, three = (build(width).num_parameters for width in (1, 2, 3))
+    n1, n2, n3 = (build(width).num_parameters for width in (1, 2, 3))
 
     def count(width):
-        return one + (width - 1) * (two - one) + (width - 1) * (width - 2) // 2 * (three - 2 * two + one)
+        return n1 + (width - 1) * (n2 - n1) + (width - 1) * (width - 2) // 2 * (n3 - 2 * n2 + n1)
 
     if count(multiple) > 2 * num_parameters:
         raise ValueError(

@@ -71,9 +71,9 @@ class SpanHead(Head):
                 f"an answer is from token {first} to {last} of {Y_hat.shape[1]}, expected both, in order: was it cut "
                 "off? Label it (-100, -100) then"
             )
-        found = scores.gather(1, spans[:, None])[:, 0]  # (answers, 2): start's and end's score
-        if found.isneginf().any():
-            first, last = spans[found.isneginf().any(1)][0].tolist()
+        span_scores = scores.gather(1, spans[:, None])[:, 0]  # (answers, 2): start's and end's score
+        if span_scores.isneginf().any():
+            first, last = spans[span_scores.isneginf().any(1)][0].tolist()
             raise ValueError(
                 f"an answer is from token {first} to {last}, outside of the passage: do the positions count the class "
                 "token and the question, and does the passage hold all real tokens of its text?"

@@ -57,7 +57,7 @@ def padded(prompts, pad, device, *, side="right"):
         lengths = [len(prompt) for prompt in prompts]
         filling = [[pad] * (max(lengths) - n) for n in lengths]
         rows = zip(filling, prompts, strict=True) if side == "left" else zip(prompts, filling, strict=True)
-        tokens = torch.tensor([[*one, *other] for one, other in rows], dtype=torch.long, device=device)
+        tokens = torch.tensor([[*left, *right] for left, right in rows], dtype=torch.long, device=device)
     if not lengths or min(lengths) < 1:
         raise ValueError("a prompt is empty: expected at least one token, such as <bos>, a line end or <eos>")
     if len(set(lengths)) == 1:

@@ -99,13 +99,13 @@ def in_groups(batches, size):
 
 def _parts(loader):
     """The loader and all that it draws from: data sets, samplers, batch samplers."""
-    found, todo = [], [loader]
+    parts, todo = [], [loader]
     while todo:
         part = todo.pop()
-        if part is not None and not any(part is other for other in found):
-            found.append(part)
+        if part is not None and not any(part is other for other in parts):
+            parts.append(part)
             todo += [getattr(part, name, None) for name in ("dataset", "sampler", "batch_sampler")]
-    return found
+    return parts
 
 
 def share(loader, rank, processes):

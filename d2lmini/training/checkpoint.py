@@ -166,14 +166,14 @@ def read(path):
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} is no checkpoint of a Trainer: {_MANIFEST} cannot be read ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        found = manifest.get("format") if isinstance(manifest, dict) else type(manifest).__name__
-        raise CheckpointError(f"{path} is no checkpoint of this Trainer: its format is {found!r}, expected {_FORMAT!r}")
+        given = manifest.get("format") if isinstance(manifest, dict) else type(manifest).__name__
+        raise CheckpointError(f"{path} is no checkpoint of this Trainer: its format is {given!r}, expected {_FORMAT!r}")
     try:
         written = (path / _SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
-        found = _sums(path).splitlines()
+        actual = _sums(path).splitlines()
     except OSError as error:
         raise CheckpointError(f"{path} is not whole ({error}): {_CURE}") from error
-    damaged = [line.split()[-1] for line in found if line not in written]
+    damaged = [line.split()[-1] for line in actual if line not in written]
     if damaged:
         raise CheckpointError(f"{path} is damaged: {', '.join(damaged)} is not what {_SUMS} says: {_CURE}")
     try:

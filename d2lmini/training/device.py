@@ -34,8 +34,8 @@ def device_named(name):
     if device.type == "cuda":
         here = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (device.index or 0) >= here:
-            found = f"'cpu' or one of cuda:0 to cuda:{here - 1}" if here else "'cpu': torch finds no GPU here"
-            raise ValueError(f"the device is {name!r}, expected {found}")
+            expected = f"'cpu' or one of cuda:0 to cuda:{here - 1}" if here else "'cpu': torch finds no GPU here"
+            raise ValueError(f"the device is {name!r}, expected {expected}")
     elif device.type != "cpu":
         try:
             torch.zeros(1, device=device).item()

@@ -57,8 +57,8 @@ def explain(batches, model, history, precision, lr, weight):
         str, a clause.
     """
     for number, batch in enumerate(batches, start=1):
-        if found := _in_inputs(batch, f" of batch {number} of {len(batches)}" if len(batches) > 1 else ""):
-            return found
+        if cause := _in_inputs(batch, f" of batch {number} of {len(batches)}" if len(batches) > 1 else ""):
+            return cause
     if name := _in_parameters(model):
         return f"the parameter {name} was not finite before this step: look at what initialised or set it"
     if not weight:
@@ -91,8 +91,8 @@ def explain_validation(batches, model, precision):
     """
     weighty = False
     for number, batch in enumerate(batches, start=1):
-        if found := _in_inputs(batch, f" of batch {number}"):
-            return found
+        if cause := _in_inputs(batch, f" of batch {number}"):
+            return cause
         weighty = weighty or bool(model.batch_weight(batch))
     if name := _in_parameters(model):
         return f"the parameter {name} is not finite: look at what set it"

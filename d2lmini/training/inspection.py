@@ -37,8 +37,8 @@ def batch_gradients(model, batch, blocks=None):
     if blocks is not None:
         _check_called(stream, blocks)
         named |= {f"stream.{i}": X for i, X in enumerate(stream) if X.requires_grad}
-    found = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
-    return {name: gradient for name, gradient in zip(named, found, strict=True) if gradient is not None}
+    gradients = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
+    return {name: gradient for name, gradient in zip(named, gradients, strict=True) if gradient is not None}
 
 
 def gradient_sizes(model, batch, blocks=None):
@@ -81,12 +81,12 @@ def lost_updates(model, optimizer, batch, dtype=torch.bfloat16, gradient_clip_va
 
     Source: Micikevicius et al. 2018, section 3.1, who therefore keep a copy of the weights in float32.
     """
-    found = {}
+    shares = {}
     for name, (before, after) in _trial_step(model, optimizer, batch, gradient_clip_val).items():
         moved, coarse = after != before, before.to(dtype)
         same = (coarse.to(before) + (after - before)).to(dtype) == coarse
-        found[name] = _share(same, moved)
-    return found
+        shares[name] = _share(same, moved)
+    return shares
 
 
 def second_moments(model, optimizer):
@@ -102,13 +102,13 @@ def second_moments(model, optimizer):
     Source: Kingma and Ba 2015, algorithm 1; D2L section 12.10.
     """
     beta2 = {id(p): group["betas"][1] for group in optimizer.param_groups if "betas" in group for p in group["params"]}
-    found = {}
+    moments = {}
     for name, parameter in model.named_parameters():
         state = optimizer.state.get(parameter, {})
         if "exp_avg_sq" in state:
             mean = state["exp_avg_sq"].double().mean().item()
-            found[name] = math.sqrt(mean / (1 - beta2[id(parameter)] ** float(state["step"])))
-    return found
+            moments[name] = math.sqrt(mean / (1 - beta2[id(parameter)] ** float(state["step"])))
+    return moments
 
 
 @torch.no_grad()
@@ -194,10 +194,10 @@ def by_depth(values, blocks="blks"):
         raise ValueError(
             f"no name begins with {blocks + '.0.'!r}, as a parameter of the first block would: {[*values]}"
         )
-    found = {}
+    by_name = {}
     for _, name, value in inside:
-        found.setdefault(name, []).append(value)
-    return found
+        by_name.setdefault(name, []).append(value)
+    return by_name
 
 
 def _rms(X):

@@ -116,8 +116,10 @@ def load_everything(heavy):
 
 def load_for(answer, verify, heavy):
     """Import what an answer and its check use: each name of the package that stands in their notebook or their file."""
-    found = {id(scope): scope for function in (*_functions(answer), verify) for scope in scopes(function)}
-    inside = (f for scope in found.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope)
+    namespaces = {id(scope): scope for function in (*_functions(answer), verify) for scope in scopes(function)}
+    inside = (
+        f for scope in namespaces.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope
+    )
     _load(set().union(*(_names(f.__code__) for f in inside)) & set(d2lmini.__all__), heavy)
 
 

@@ -164,7 +164,7 @@ def _wrong(part, seed, device, checks):
     key = id(part), seed, str(device), checks
     if key in _known:
         return _known[key][1]
-    found = []
+    outcomes = []
     for mutant in part.mutants:
         if not mutant.message:
             continue
@@ -174,13 +174,13 @@ def _wrong(part, seed, device, checks):
                 part.verify(trial, source.mutant(part, mutant))
         except Rejected as fault:
             if fault.code == "values" and trial.checks == checks:
-                found.append((mutant, trial.compared))
+                outcomes.append((mutant, trial.compared))
         except Exception:  # this mutant is no explanation
             continue
     while len(_known) >= MOST_KNOWN:
         _known.pop(next(iter(_known)))
-    _known[key] = part, found  # the part, so that its id stays its own
-    return found
+    _known[key] = part, outcomes  # the part, so that its id stays its own
+    return outcomes
 
 
 def heavy(part) -> bool:

@@ -41,8 +41,8 @@ _NAME = re.compile(r"(?:d2l|udl|own)(?:_\d+)+", re.ASCII)  # with a letter behin
 @cache
 def _files() -> dict[str, Path]:
     """Return the file of each exercise, by key, in order: names say where exercises are, none has to be imported."""
-    found = (p for p in FOLDER.glob("ch[0-9][0-9]/*.py") if _NAME.fullmatch(p.stem))
-    return {key: p for key, p in sorted(((_key(p), p) for p in found), key=lambda pair: natural(pair[0]))}
+    paths = (p for p in FOLDER.glob("ch[0-9][0-9]/*.py") if _NAME.fullmatch(p.stem))
+    return {key: p for key, p in sorted(((_key(p), p) for p in paths), key=lambda pair: natural(pair[0]))}
 
 
 def _key(file):
@@ -100,21 +100,22 @@ def find(key):
     if not match:
         raise KeyError(f"there is no exercise {key!r}{_suggested(_similar(str(key).lower()))}")
     book, numbers, letter = match[1], _numbers(match[2]), match[3]
-    found = [k for k in keys() if _numbers(k) == numbers and book in (None, _book(k))]
-    if found and not book and not letter:
-        found += [k for k in _within(numbers) if k not in found]  # own-11.1 is asked for, or section 11.1 of D2L
-    if len(found) > 1:
-        raise KeyError(f"{key!r} is ambiguous: {_listed([k + letter for k in found], 'or')}?")
-    if not found:
+    matches = [k for k in keys() if _numbers(k) == numbers and book in (None, _book(k))]
+    if matches and not book and not letter:
+        # own-11.1 is asked for, or section 11.1 of D2L
+        matches += [k for k in _within(numbers) if k not in matches]
+    if len(matches) > 1:
+        raise KeyError(f"{key!r} is ambiguous: {_listed([k + letter for k in matches], 'or')}?")
+    if not matches:
         raise KeyError(f"there is no exercise {key!r}{_near(book, numbers, letter)}")
-    exercise = load(found[0])
+    exercise = load(matches[0])
     for part in exercise.parts:
-        if part.key == found[0] + letter:
+        if part.key == matches[0] + letter:
             return exercise, part
     if len(exercise.parts) == 1:
-        raise KeyError(f"there is no {key!r}: {found[0]} has one part only, without a letter")
+        raise KeyError(f"there is no {key!r}: {matches[0]} has one part only, without a letter")
     unknown = f"there is no {key!r}: " if letter else ""
-    raise KeyError(f"{unknown}{found[0]} has parts: {', '.join(part.key for part in exercise.parts)}")
+    raise KeyError(f"{unknown}{matches[0]} has parts: {', '.join(part.key for part in exercise.parts)}")
 
 
 _KEY = re.compile(r"(?:(d2l|udl|own)[-_]?)?(\d{1,3}(?:[._]\d{1,3}){0,3})([a-z]?)", re.ASCII)
@@ -169,8 +170,8 @@ def _dotted(numbers):
     return ".".join(map(str, numbers))
 
 
-def _suggested(found):
-    return f"; did you mean {_listed(found, 'or')}?" if found else ""
+def _suggested(candidates):
+    return f"; did you mean {_listed(candidates, 'or')}?" if candidates else ""
 
 
 def _listed(names, word):

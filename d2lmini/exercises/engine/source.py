@@ -44,8 +44,8 @@ def mutated(part, mutant) -> str:
         ValueError: unless the text to replace occurs exactly once.
     """
     text, (old, new) = solution(part), mutant.change
-    if (found := text.count(old)) != 1 or not old:
-        raise ValueError(f"the text {old!r} occurs {found} times in the solution, expected once")
+    if (count := text.count(old)) != 1 or not old:
+        raise ValueError(f"the text {old!r} occurs {count} times in the solution, expected once")
     return text.replace(old, new)
 
 

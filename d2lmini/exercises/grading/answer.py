@@ -45,8 +45,8 @@ def judge_cell(key, source, sources, imports, rules):
         _, part = find(key)
     except KeyError as error:
         return WRONG, "unknown", error.args[0]
-    if not isinstance(part, Coded) and (said := _literal(source, part.name)) is not None:
-        verdict = judge(part, said)  # a letter needs no process
+    if not isinstance(part, Coded) and (letter := _literal(source, part.name)) is not None:
+        verdict = judge(part, letter)  # a letter needs no process
         return verdict.status, verdict.code, verdict.message
     seconds = rules.seconds or (part.seconds if isinstance(part, Coded) else SECONDS)
     module = part.verify.__module__ if isinstance(part, Coded) else None

@@ -26,8 +26,8 @@ def cells(notebook):
     if not text.strip():
         raise ValueError("the file is empty")
     try:
-        found = json.loads(text)["cells"]
-        sources = [c["source"] for c in found if c["cell_type"] == "code"]
+        notebook_cells = json.loads(text)["cells"]
+        sources = [c["source"] for c in notebook_cells if c["cell_type"] == "code"]
         return ["".join(s) for s in sources]
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the file is not a notebook ({type(error).__name__})") from error
@@ -72,14 +72,14 @@ def plain_python(source):
 
 def imports(sources):
     """Return the import statements on the top level of all cells."""
-    found = []
+    statements = []
     for source in sources:
         try:
             body = ast.parse(plain_python(source)).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        found += [ast.unparse(n) for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
-    return found
+        statements += [ast.unparse(n) for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    return statements
 
 
 def defined_elsewhere(name, sources) -> bool:

@@ -126,14 +126,16 @@ def _is_text(key):
 def _grade(paths, rules, jobs):
     """Return the rows of all notebooks; ``paths`` by the names that they have in the table."""
     read = {name: _read(path) for name, path in paths.items()}
-    tasks = [(name, key) for name, found in read.items() if isinstance(found, dict) for key in found["answers"]]
+    tasks = [
+        (name, key) for name, notebook in read.items() if isinstance(notebook, dict) for key in notebook["answers"]
+    ]
     verdicts = {}
     # judges in processes: torch's state is the process's own, and a check may use all of it
     with ProcessPoolExecutor(min(jobs, len(tasks)) or 1, get_context("spawn")) as pool:
         pending = {}
         for name, key in tasks:
-            found = read[name]
-            order = key, found["answers"][key], found["sources"], found["imports"], rules
+            notebook = read[name]
+            order = key, notebook["answers"][key], notebook["sources"], notebook["imports"], rules
             pending[pool.submit(judge_cell, *order)] = name, key
         for done in tqdm(as_completed(pending), total=len(tasks), desc="answers", disable=None):
             try:
@@ -141,15 +143,15 @@ def _grade(paths, rules, jobs):
             except BrokenProcessPool:
                 verdicts[pending[done]] = "not judged", "broken", "the judge's own process ended: run it again"
             except Exception as error:  # a fault of ours, which must not cost the verdicts on all others
-                told = f"the judge itself fails, please report it ({type(error).__name__}: {error})"
-                verdicts[pending[done]] = "not judged", "broken", told
+                message = f"the judge itself fails, please report it ({type(error).__name__}: {error})"
+                verdicts[pending[done]] = "not judged", "broken", message
     rows = []
-    for name, found in read.items():
-        if not isinstance(found, dict):
-            rows.append(_row(name, "", *found))
+    for name, notebook in read.items():
+        if not isinstance(notebook, dict):
+            rows.append(_row(name, "", *notebook))
             continue
-        rows += (_row(name, key, *verdicts[name, key]) for key in found["answers"])
-        rows += (_row(name, key, "missing", "missing", "no answer cell") for key in _missing(found["answers"]))
+        rows += (_row(name, key, *verdicts[name, key]) for key in notebook["answers"])
+        rows += (_row(name, key, "missing", "missing", "no answer cell") for key in _missing(notebook["answers"]))
     return rows
 
 
@@ -165,9 +167,9 @@ def _read(path):
         sources = cells(path)
     except (ValueError, OSError) as error:
         return "unreadable", "unreadable", str(error)
-    if not (found := answers(sources)):
+    if not (by_key := answers(sources)):
         return "no answers", "empty", "no cell starts with `# exercise: KEY`"
-    return {"answers": found, "sources": sources, "imports": imports(sources)}
+    return {"answers": by_key, "sources": sources, "imports": imports(sources)}
 
 
 def _missing(keys):

@@ -219,16 +219,16 @@ class AnswerProcess:
         threading.Thread(target=run, daemon=True).start()
         start = time.monotonic()
         try:
-            found, error = done.get(timeout=max(self.left, 0.0))
+            result, error = done.get(timeout=max(self.left, 0.0))
         except queue.Empty:
-            said = "had to be stopped, it did not end in time: is there an endless loop?"
-            raise HostError(said, "timeout", "timeout") from None
+            message = "had to be stopped, it did not end in time: is there an endless loop?"
+            raise HostError(message, "timeout", "timeout") from None
         self.left -= time.monotonic() - start
         if isinstance(error, HostError):
             raise error
         if error is not None:
             self._lost()
-        return found
+        return result
 
     def _lost(self):
         """Say how the process ended."""

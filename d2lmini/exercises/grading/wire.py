@@ -57,14 +57,14 @@ def _alive(number):
 
 def pack(order, module=None) -> bytes:
     """Return the pickle of an order; what is defined in ``module`` and the others of its package goes by value."""
-    found = sys.modules.get((module or "").rpartition(".")[0] or module)
-    if found is None:
+    package = sys.modules.get((module or "").rpartition(".")[0] or module)
+    if package is None:
         return cloudpickle.dumps(order)
-    cloudpickle.register_pickle_by_value(found)
+    cloudpickle.register_pickle_by_value(package)
     try:
         return cloudpickle.dumps(order)
     finally:
-        cloudpickle.unregister_pickle_by_value(found)
+        cloudpickle.unregister_pickle_by_value(package)
 
 
 def encode(value) -> bytes:

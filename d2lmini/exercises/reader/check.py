@@ -35,8 +35,8 @@ def check(key, answer, *, seed=None, device="cpu", record=True):
     print(verdict if alone else plain(str(verdict)))
     if record:
         _record(verdict)
-    if in_notebook() and verdict.status != NOT_ATTEMPTED and (found := note(answer)):
-        print(found)
+    if in_notebook() and verdict.status != NOT_ATTEMPTED and (warning := note(answer)):
+        print(warning)
     if verdict.passed and not alone:
         _what_now(exercise, part)
     if strict and verdict.status not in (PASSED, RECORDED):

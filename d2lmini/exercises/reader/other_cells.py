@@ -68,16 +68,16 @@ def borrowed(answer) -> list[str]:
             return functions[0].__globals__ is namespace and functions[0].__code__.co_filename != home
         return bool(own) and name in elsewhere and name not in brought
 
-    names, found = {s.get_name() for s in _symbols(own) if s.is_referenced()}, {}
+    names, is_strange = {s.get_name() for s in _symbols(own) if s.is_referenced()}, {}
     while names or left:
         if left:
             names |= _looked_up(left.pop().__code__)
-        for name in names - found.keys():
+        for name in names - is_strange.keys():
             functions = _functions(namespace[name]) if name in namespace else []
             left += [f for f in functions if f.__code__.co_filename == home]
-            found[name] = name in namespace and strange(name, functions)
+            is_strange[name] = name in namespace and strange(name, functions)
         names = set()
-    return sorted(name for name in found if found[name])
+    return sorted(name for name in is_strange if is_strange[name])
 
 
 def _functions(value):

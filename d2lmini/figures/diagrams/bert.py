@@ -118,12 +118,12 @@ def task_heads():
         ("tagging", "words", "(B, T, h)", "(B, T, C)", "classes", "a class each"),
         ("span", "question, passage", "(B, T, h)", "(B, T, 2)", "places", "first and last"),
     ]
-    for i, (name, given, vectors, scores, over, found) in enumerate(tasks):
+    for i, (name, given, vectors, scores, over, outcome) in enumerate(tasks):
         x = 2.0 * i
         diagram.text(f"{name} in", (x, 0), given).box(f"{name} body", (x, 1.9), "BERT", width=1.9, accent="blue")
         diagram.box(f"{name} head", (x, 3.7), "linear", width=1.9, accent="orange")
         diagram.box(f"{name} softmax", (x, 5.1), f"softmax over {over}", width=1.9)
-        diagram.text(f"{name} out", (x, 6.2), found).arrow(f"{name} in", f"{name} body", "(B, T)", at=0.25)
+        diagram.text(f"{name} out", (x, 6.2), outcome).arrow(f"{name} in", f"{name} body", "(B, T)", at=0.25)
         diagram.arrow(f"{name} body", f"{name} head", vectors, at=0.6).arrow(f"{name} head", f"{name} softmax", scores)
         diagram.arrow(f"{name} softmax", f"{name} out")
     return diagram.frame("one body", [f"{name} body" for name, *_ in tasks], pad=(10, 24))

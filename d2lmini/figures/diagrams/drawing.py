@@ -148,14 +148,14 @@ class Diagram:
             ValueError: a shape of the call does not fit its letters: another number of dimensions, or one letter with
                 two sizes; or the module has no such part.
         """
-        found = shapes_of(module, *inputs, **options)
+        shapes = shapes_of(module, *inputs, **options)
         drawn, sizes = deepcopy(self), {}
         for arrow in drawn.arrows:
             if arrow.of is None:
                 continue
-            if arrow.of not in found:
+            if arrow.of not in shapes:
                 raise ValueError(f"{type(module).__name__} has no part {arrow.of!r} that gave a tensor")
-            letters, shape = re.findall(r"[^(), ]+", arrow.shape), found[arrow.of]
+            letters, shape = re.findall(r"[^(), ]+", arrow.shape), shapes[arrow.of]
             if len(letters) != len(shape):
                 raise ValueError(f"{arrow.of} gives {shape}, which is not {arrow.shape}")
             for letter, size in zip(letters, shape, strict=True):
@@ -276,13 +276,13 @@ def shapes_of(module, *inputs, **options):
         dict from the name of each part, as ``named_modules`` has it ("" the module itself), to the shape of its output,
         of its first tensor where it gives several; and from "input 0", "input 1", ... to those of the arguments.
     """
-    found = {f"input {i}": tuple(x.shape) for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
+    shapes = {f"input {i}": tuple(x.shape) for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
 
     def note(name):
         def hook(part, given, output):
             first = output[0] if isinstance(output, tuple) else output
             if isinstance(first, torch.Tensor):
-                found[name] = tuple(first.shape)
+                shapes[name] = tuple(first.shape)
 
         return hook
 
@@ -292,4 +292,4 @@ def shapes_of(module, *inputs, **options):
     finally:
         for hook in hooks:
             hook.remove()
-    return found
+    return shapes

@@ -3,6 +3,8 @@
 Source: UDL section 12.9; Katharopoulos et al. 2020; Dao et al. 2022.
 """
 
+from itertools import pairwise
+
 from .drawing import Diagram
 
 _WAYS = {  # what is done, what is made on the way, what it costs beyond the features, what comes out
@@ -30,10 +32,13 @@ def long_sequences():
     )
     diagram.text("inputs", (0, 0), "Q (T, D), K (S, D), V (S, E)")
     diagram.text("output", (0, 6.6), "output (T, E)")
-    for (way, (accent, inside, cost, weights)), x in zip(_WAYS.items(), (-2.6, 0, 2.6), strict=True):
-        diagram.box(way, (x, 1.5), width=2.3, accent=accent)
-        diagram.text(f"{way}: inside", (x, 2.8), inside).text(f"{way}: cost", (x, 3.9), cost)
-        diagram.text(f"{way}: weights", (x, 5.1), weights)
-        diagram.arrow("inputs", way).arrow(way, f"{way}: inside").arrow(f"{way}: inside", f"{way}: cost")
-        diagram.arrow(f"{way}: cost", f"{way}: weights").arrow(f"{way}: weights", "output")
+    for (pattern, (accent, inside, cost, weights)), x in zip(_WAYS.items(), (-2.6, 0, 2.6), strict=True):
+        diagram.box(pattern, (x, 1.5), width=2.3, accent=accent)
+        diagram.text(f"{pattern}: inside", (x, 2.8), inside).text(f"{pattern}: cost", (x, 3.9), cost)
+        diagram.text(f"{pattern}: weights", (x, 5.1), weights)
+        diagram.arrow("inputs", pattern)
+        for start, end in pairwise(
+            (pattern, f"{pattern}: inside", f"{pattern}: cost", f"{pattern}: weights", "output")
+        ):
+            diagram.arrow(start, end)
     return diagram

@@ -31,7 +31,7 @@ def multi_head(num_heads="H", head_size="d"):
         diagram.arrow(what, f"W_{letter}", f"(B, {length}, h)", of=f"input {i}")
         diagram.box(f"cut {letter}", (x, 3.2), "cut into heads", width=1.7)
         diagram.arrow(f"W_{letter}", f"cut {letter}", f"(B, {length}, h)", of=f"W_{letter}")
-    queries, keys, weights = (f"(B, {num_heads}, {of})" for of in (f"T, {head_size}", f"S, {head_size}", "T, S"))
+    queries, keys, weights = (f"(B, {num_heads}, {sizes})" for sizes in (f"T, {head_size}", f"S, {head_size}", "T, S"))
     diagram.box("scores", (-2.2, 5.2), "softmax(Q Kᵀ / √d)", width=1.9)
     diagram.arrow("cut q", "scores", queries, at=0.3)
     diagram.arrow("cut k", "scores", keys, leave="top", enter="right")

@@ -164,9 +164,9 @@ def attended(side, window_size, shift, patch):
     numbers = window_partition(numbers.roll((-shift, -shift), dims=(1, 2)), window_size)[..., 0]  # (windows, P)
     mask = shifted_window_mask((side, side), window_size, shift)  # (windows, P, P)
     window, place = (numbers == patch[0] * side + patch[1]).nonzero()[0].tolist()
-    found = torch.zeros(side**2, dtype=torch.bool)
-    found[numbers[window][mask[window, place]]] = True
-    return found.view(side, side)
+    visible = torch.zeros(side**2, dtype=torch.bool)
+    visible[numbers[window][mask[window, place]]] = True
+    return visible.view(side, side)
 
 
 def shifted_windows(side=8, window_size=4, shift=2, patches=((3, 3), (7, 7))):
@@ -200,15 +200,15 @@ def shifted_windows(side=8, window_size=4, shift=2, patches=((3, 3), (7, 7))):
     )
     colours, cell = ("var(--blue)", "var(--orange)"), 22
     here = [torch.zeros(side, side, dtype=torch.bool) for _ in patches]
-    for one, patch in zip(here, patches, strict=True):
-        one[patch] = True
+    for itself, patch in zip(here, patches, strict=True):
+        itself[patch] = True
     turn = lambda X: X.roll((-shift, -shift), dims=(0, 1))  # noqa: E731
     unchanged = lambda X: X  # noqa: E731
     panels = {"windows": (0, unchanged), "shifted windows": (shift, unchanged), "shifted, as computed": (shift, turn)}
     for number, (name, (moved, view)) in enumerate(panels.items()):
         fills = []
-        for one, patch, colour in zip(here, patches, colours, strict=True):
-            fills += [(view(attended(side, window_size, moved, patch)), colour, 0.3), (view(one), colour, 0.75)]
+        for itself, patch, colour in zip(here, patches, colours, strict=True):
+            fills += [(view(attended(side, window_size, moved, patch)), colour, 0.3), (view(itself), colour, 0.75)]
         x = 2.3 * number
         borders = [axis_at for i in range(1, side) if strip[i] != strip[i - 1] for axis_at in ((0, i), (1, i))]
         last = side - shift
@@ -258,15 +258,15 @@ def attention_both_ways(num_tokens=8, num_hiddens=6, window=4, groups=2):
         "colour: the tokens that it may attend to.",
     )
     row, column = torch.arange(num_tokens)[:, None], torch.arange(num_hiddens)
-    one, other = torch.ones(shape, dtype=torch.bool), torch.ones(shape, dtype=torch.bool)
-    ways = {
-        "spatial": ("var(--blue)", one & (row < window), one & (row == 1), (window, None), window, num_tokens // window,
-                    "token: a row, h features", "weights: (P, P) a window"),
-        "channel": ("var(--orange)", other & (column < size), other & (column == 1), (None, size), size, groups,
+    ones = torch.ones(shape, dtype=torch.bool)
+    kinds = {
+        "spatial": ("var(--blue)", ones & (row < window), ones & (row == 1), (window, None), window,
+                    num_tokens // window, "token: a row, h features", "weights: (P, P) a window"),
+        "channel": ("var(--orange)", ones & (column < size), ones & (column == 1), (None, size), size, groups,
                     "token: a column, T features", "weights: (h/G, h/G) a group"),
     }  # fmt: skip
     cell = 22
-    for number, (name, (colour, near, token, heavy, n, count, says, weights)) in enumerate(ways.items()):
+    for number, (name, (colour, near, token, heavy, n, count, says, weights)) in enumerate(kinds.items()):
         x, high = 4.2 * number, num_tokens * cell / 2 / ROW
         diagram.matrix(f"{name} X", (x, 0), shape, cell, [(near, colour, 0.25), (token, colour, 0.6)], heavy)
         diagram.text(f"{name}: X", (x, -high - 0.35), "X (T, h)")

@@ -22,8 +22,8 @@ class _Sketch(Diagram):
         (x0, y0), (x1, y1) = ((column * COLUMN, -row * ROW) for column, row in (start, end))
         points = [(x0, y0), (x1, y1)]
         if tip:
-            way = math.atan2(y1 - y0, x1 - x0)
-            sides = [(x1 - tip * math.cos(way + turn), y1 - tip * math.sin(way + turn)) for turn in (0.4, -0.4)]
+            angle = math.atan2(y1 - y0, x1 - x0)
+            sides = [(x1 - tip * math.cos(angle + turn), y1 - tip * math.sin(angle + turn)) for turn in (0.4, -0.4)]
             points += [sides[0], (x1, y1), sides[1]]
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self._shapes_drawn.append(
@@ -69,12 +69,12 @@ def ways(num_tokens=5, width=3):
         ((row, i), (row + 1, j)) for row in range(layers) for j in tokens for i in tokens if abs(i - j) <= half
     ]
     places = [min(row * half, num_tokens - 1) for row in range(layers + 1)]
-    way = [((row, places[row]), (row + 1, places[row + 1])) for row in range(layers)]
+    path = [((row, places[row]), (row + 1, places[row + 1])) for row in range(layers)]
     chain = [((1, i), (1, i + 1)) for i in tokens[:-1]]
     recurrent = [((0, i), (1, i)) for i in tokens] + chain
     attention = [((0, i), (1, j)) for j in tokens for i in tokens]
     return {
-        "convolution": (convolution, way),
+        "convolution": (convolution, path),
         "recurrent": (recurrent, [((0, 0), (1, 0)), *chain]),
         "self-attention": (attention, [((0, 0), (1, num_tokens - 1))]),
     }
@@ -97,8 +97,8 @@ def mixing_layers(num_tokens=5, width=3):
         raise ValueError(
             f"num_tokens is {num_tokens}, width {width}: expected two or more, and an odd number from 3 on"
         )
-    found = ways(num_tokens, width)
-    steps = {name: len(way) for name, (_, way) in found.items()}
+    layers = ways(num_tokens, width)
+    steps = {name: len(path) for name, (_, path) in layers.items()}
     costs = {
         "convolution": ("work w N D\u00b2", "in a row: 1", "way: 2 (N - 1) / (w - 1)"),
         "recurrent": ("work N D\u00b2", "in a row: N", "way: N"),
@@ -115,12 +115,12 @@ def mixing_layers(num_tokens=5, width=3):
         "Orange: a shortest way from the first token to the last. N tokens, D features, width w; in a row: operations "
         "of one layer that wait for each other. The work leaves constant factors out.",
     )
-    top = max(row for edges, _ in found.values() for _, (row, _) in edges)
-    for panel, (name, (edges, way)) in enumerate(found.items()):
+    top = max(row for edges, _ in layers.values() for _, (row, _) in edges)
+    for panel, (name, (edges, path)) in enumerate(layers.items()):
         left = panel * max(2.5, _GAP * num_tokens + 0.3)
         at = lambda node, left=left: (left + _GAP * node[1], _STEP * node[0])  # noqa: E731
         for edge in edges:
-            on_way = edge in way
+            on_way = edge in path
             start, end = (_inset(at(a), at(b)) for a, b in (edge, edge[::-1]))
             diagram.line(start, end, "var(--orange)" if on_way else "currentColor",
                          width=2.6 if on_way else 1, opacity=1 if on_way else 0.35, tip=6)  # fmt: skip

@@ -38,8 +38,8 @@ def t5(given=("I", "X", "this", "Y"), target=("X", "love", "Y", "red", "car", "Z
     for side, words, shape in (("encoder", " ".join(given), "(B, S)"), ("decoder", read, "(B, T)")):
         x = columns[side]
         diagram.text(f"{side} tokens", (x, 0), words).box(f"{side} embedding", (x, 1.3), "embedding", width=1.8)
-        of = f"input {int(side == 'decoder')}"
-        diagram.arrow(f"{side} tokens", f"{side} embedding", shape, of=of, side="left")
+        source = f"input {int(side == 'decoder')}"
+        diagram.arrow(f"{side} tokens", f"{side} embedding", shape, of=source, side="left")
     diagram.text("shared", (0, 1.3), "same matrix")
     x = columns["encoder"]
     diagram.box("encoder attention", (x, 3.0), "self-attention", width=1.8, accent="blue")

@@ -67,12 +67,12 @@ def sentence_embeddings(model, tokenizer, texts, batch_size=32, max_len=MAX_LEN)
     ]  # the last one is [SEP]
     order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
     weight = model.embedding.weight
-    found = weight.new_empty(len(encoded), model.config.num_hiddens)
+    vectors = weight.new_empty(len(encoded), model.config.num_hiddens)
     for start in range(0, len(order), batch_size):
         places = order[start : start + batch_size]
         rows = [torch.tensor(encoded[i]) for i in places]
         tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(weight.device)  # (B, T)
         valid_lens = torch.tensor([len(row) for row in rows], device=weight.device)
         means = mean_pooling(model(tokens, None, valid_lens), valid_lens)  # (B, h)
-        found[places] = F.normalize(means, dim=1)
-    return found
+        vectors[places] = F.normalize(means, dim=1)
+    return vectors
