@@ -175,7 +175,7 @@ def test_bad_input():
         model.zero_shot(images, "a bag", encode)
     for options, message in (
         ({"pictures": "rnn"}, "pictures is 'rnn', expected one of 'cnn', 'vit'"),
-        ({"num_embed": 0}, "num_embed is 0, expected at least 1"),
+        ({"num_embed": 0}, "num_embed is 0, expected an integer, at least 1"),
         ({"temperature": 0.001}, "temperature is 0.001"),
     ):
         with pytest.raises(ValueError, match=message):
