@@ -74,7 +74,7 @@ def checks_by_chance(t, answer):
 
 def errs_now_and_then(t, answer):
     verify(t, answer)
-    t.that(t.seed != 11, "rare", "planted")
+    t.that(t.seed != 6, "rare", "planted")
 
 
 def checks_shape_only(t, answer):
@@ -172,7 +172,7 @@ def test_audit_sees_the_planted_fault(fault, monkeypatch):
     monkeypatch.setattr("d2lmini.exercises.audit.time", clocks)
     planted = FAULTS[fault]
     exercise = planted if isinstance(planted, Exercise) else replace(TOY, parts=[planted])
-    rules = {problem.rule for problem in audit(exercise, seconds=0.3 if "now and then" in fault else 0.0)}
+    rules = {problem.rule for problem in audit(exercise, seconds=1.0 if "now and then" in fault else 0.0)}
     assert fault.split(":")[0] in rules, rules
 
 

@@ -338,7 +338,7 @@ def test_it_learns_to_copy_backwards(form):
     config = FORMS[form]
     model = T5(replace(T5_CONFIGS["toy"], **small, ffn=config.ffn, tie_weights=config.tie_weights), lr=0.03)
     optimizer = model.configure_optimizers()
-    for _ in range(150):
+    for _ in range(300):
         X = torch.randint(2, 8, (48, 3))
         Y = torch.cat([X.flip(1), torch.ones(48, 1, dtype=torch.long)], 1)
         loss = model.loss(model(X, model.shift_right(Y)), Y)
