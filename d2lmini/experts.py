@@ -43,12 +43,12 @@ def route(scores, capacity=None):
     Source: Fedus et al. 2022, equations 1 to 6.
     """
     N = scores.shape[1]
-    probabilities = scores.float().softmax(-1)  # (n, N)
+    probabilities = scores.to(torch.promote_types(scores.dtype, torch.float32)).softmax(-1)  # (n, N)
     gates, experts = probabilities.max(-1)  # (n,), (n,)
     chosen = F.one_hot(experts, N)  # (n, N)
     place = (chosen.cumsum(0) * chosen).sum(-1)  # (n,): from 1, in the queue of the expert
     kept = place <= (len(scores) if capacity is None else capacity)
-    balance_loss = N * (chosen.float().mean(0) * probabilities.mean(0)).sum()
+    balance_loss = N * (chosen.to(probabilities.dtype).mean(0) * probabilities.mean(0)).sum()
     return Routing(experts, gates, kept, balance_loss)
 
 

@@ -36,32 +36,59 @@ def rotary(X, offset=0, *, base=10000.0):
     return turn_pairs(X, angles.cos(), angles.sin())
 
 
-class RotaryEmbedding(nn.Module):
+class RotationTable(nn.Module):
+    """Turns pairs of features by angles made beforehand; the table stays exact where a model changes its dtype.
+
+    Args:
+        angles: (n, d / 2), float64, on the CPU.
+    """
+
+    def __init__(self, angles):
+        super().__init__()
+        self.angles = angles
+        self._place(angles.device)
+
+    def _place(self, device):
+        wide = torch.float32 if device.type == "mps" else torch.float64  # MPS has nothing better
+        self.register_buffer("cos", self.angles.cos().to(device, wide), persistent=False)
+        self.register_buffer("sin", self.angles.sin().to(device, wide), persistent=False)
+
+    def _apply(self, fn, recurse=True):
+        # bfloat16 would be off by 0.4 % of a turn's sine: of what moves a model, only the device counts here
+        self._place(fn(torch.empty(0, device=self.cos.device)).device)
+        return self
+
+    def turn(self, X, offset):
+        """X (..., n, d), its first row at position ``offset`` of the table, to the same shape."""
+        end = offset + X.shape[-2]
+        return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
+
+
+class RotaryEmbedding(RotationTable):
     """`rotary` with the angles of the first positions made beforehand; others work too. Nothing is learned.
 
     Args:
         head_size: d, features of a head; even.
         max_len: positions made beforehand.
         base: as in `rotary`.
+
+    Raises:
+        ValueError: ``head_size`` is odd.
     """
 
     def __init__(self, head_size, max_len=1000, *, base=10000.0):
-        super().__init__()
         if head_size % 2:
             raise ValueError(f"head_size is {head_size}, expected an even number: features are turned in pairs")
+        super().__init__(position_angles(max_len, 0, head_size, base, None))
         self.base = base
-        angles = position_angles(max_len, 0, head_size, base, None)  # (max_len, d / 2)
-        self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", angles.sin().float(), persistent=False)
 
     def forward(self, X, offset=0):
         """As `rotary`: X (..., n, d) to (..., n, d); raises ValueError where X does not have d features."""
         if X.shape[-1] != 2 * self.cos.shape[1]:
             raise ValueError(f"X has {X.shape[-1]} features, expected {2 * self.cos.shape[1]} (head_size)")
-        end = offset + X.shape[-2]
-        if offset < 0 or end > len(self.cos):
+        if offset < 0 or offset + X.shape[-2] > len(self.cos):
             return rotary(X, offset, base=self.base)
-        return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
+        return self.turn(X, offset)
 
 
 class StretchedRotary(nn.Module):
@@ -123,7 +150,7 @@ def position_angles(num, offset, num_hiddens, base, device):
 
 def turn_pairs(X, cos, sin):
     """Turns each pair of neighbouring features of X (..., n, d) by an angle, given its cosine and sine (n, d / 2)."""
-    wide = X if X.dtype == torch.float64 else X.float()
+    wide = X.to(torch.promote_types(X.dtype, torch.float32))
     cos, sin = cos.to(wide.dtype), sin.to(wide.dtype)
     even, odd = wide[..., 0::2], wide[..., 1::2]  # (..., n, d / 2)
     turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1)  # (..., n, d / 2, 2)

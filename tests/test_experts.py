@@ -45,18 +45,18 @@ def test_it_is_a_loop_over_tokens_in_value_and_gradient(factor):
     wanted, dropped, balance = by_loop(other, Z)
     routing = switch.routing
     assert torch.equal(routing.kept, ~torch.tensor(dropped)) and any(dropped) == (factor in (0.5, 1.0, 1.25))
-    torch.testing.assert_close(found, wanted)
-    torch.testing.assert_close(routing.balance_loss.double(), balance, rtol=1e-5, atol=1e-6)
+    exact = {"rtol": 1e-12, "atol": 1e-12}  # float64 throughout: a router in float32 is off by 1e-8
+    torch.testing.assert_close(found, wanted, **exact)
+    torch.testing.assert_close(routing.balance_loss, balance, **exact)
     upstream = torch.randn_like(found)
     for output in (found, wanted):
         output.backward(upstream)
-    # probabilities are float32 in ours, whatever the rest is
-    torch.testing.assert_close(X.grad, Z.grad, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(X.grad, Z.grad, **exact)
     for (name, one), two in zip(switch.named_parameters(), other.parameters(), strict=True):
         if one.grad is None or two.grad is None:  # an expert without tokens
             assert (one.grad is None or not one.grad.any()) and (two.grad is None or not two.grad.any()), name
         else:
-            torch.testing.assert_close(one.grad, two.grad, rtol=1e-5, atol=1e-6, msg=name)
+            torch.testing.assert_close(one.grad, two.grad, **exact, msg=name)
     assert switch.router.weight.grad.abs().min() > 0
 
 

@@ -42,6 +42,15 @@ def test_rotary_in_bfloat16(turn):
     assert not RotaryEmbedding(6).state_dict()
 
 
+def test_tables_keep_their_precision_where_a_model_changes_its_dtype():
+    """At position 900 a table in bfloat16 turns by another angle; one in float32 is off by 1e-7 in a float64 model."""
+    X = torch.randn(2, 8, dtype=torch.float64)
+    for module in (RotaryEmbedding(8), RotaryEmbedding(8).bfloat16().double(), RotaryEmbedding(8).half()):
+        torch.testing.assert_close(module(X, 900), rotary(X, 900), rtol=1e-12, atol=1e-12)
+        assert torch.equal(module(X.float(), 900), rotary(X.float(), 900))
+    assert RotaryEmbedding(8).to("meta").cos.device.type == "meta"
+
+
 def by_hand(X, factor, base):
     """Each pair as a complex number, times e^(i angle), the position being divided by the factor."""
     found = torch.view_as_complex(X.double().unflatten(-1, (-1, 2)))

@@ -4,11 +4,10 @@ A grid is (rows, columns), read row by row. Where a class token goes before the 
 """
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from ..position import sinusoidal
-from ..rotation import turn_pairs
+from ..rotation import RotationTable
 
 
 def sinusoidal_2d(grid, num_hiddens, *, device=None):
@@ -36,7 +35,7 @@ def sinusoidal_2d(grid, num_hiddens, *, device=None):
     return table.flatten(0, 1)  # (rows, columns, h) to (rows * columns, h)
 
 
-class GridRotary(nn.Module):
+class GridRotary(RotationTable):
     """Turns the pairs of the first half of a head's features by its row, those of the second half by its column.
 
     The product of a query and a key so turned depends on how many rows and columns lie between them, not on where they
@@ -55,15 +54,12 @@ class GridRotary(nn.Module):
     """
 
     def __init__(self, head_size, grid, num_extra=0, *, base=100.0):
-        super().__init__()
         if head_size % 4:
             raise ValueError(f"a head has {head_size} features, expected a multiple of 4: pairs for row and for column")
         frequencies = base ** (-torch.arange(0, head_size // 2, 2).double() / (head_size // 2))  # (d / 4,)
         places = torch.cartesian_prod(*(torch.arange(n).double() for n in grid))  # (rows * columns, 2)
         angles = (places[:, :, None] * frequencies).flatten(1)  # (rows * columns, d / 2)
-        angles = F.pad(angles, (0, 0, num_extra, 0))  # no angle for the extra tokens
-        self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", angles.sin().float(), persistent=False)
+        super().__init__(F.pad(angles, (0, 0, num_extra, 0)))  # no angle for the extra tokens
 
     def forward(self, X, offset=0):
         """Heads (B, H, n, d), the first at position ``offset``, to the same shape.
@@ -74,7 +70,7 @@ class GridRotary(nn.Module):
         end = offset + X.shape[-2]
         if end > len(self.cos):  # what is left of the table might broadcast
             raise ValueError(f"there are {end} positions, expected at most {len(self.cos)}: the grid, and before it")
-        return turn_pairs(X, self.cos[offset:end], self.sin[offset:end])
+        return self.turn(X, offset)
 
 
 def resize_positions(positions, old_grid, new_grid):
