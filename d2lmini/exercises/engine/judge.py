@@ -8,7 +8,7 @@ from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
 from .host import HostError, load_for, scopes
 from .limits import TimeUp, call_limited
-from .model import Choice, Discussion, Experiment
+from .model import Choice, Coded, Discussion, Experiment
 from .trial import Trial
 
 PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
@@ -110,9 +110,15 @@ def _discussion(part, answer):
     )
 
 
+def prepare(part, answer):
+    """Import what judging an answer takes: no limit and no display of the time should count it."""
+    if isinstance(part, Coded) and callable(answer):
+        load_for(answer, part.verify, heavy(part))
+
+
 def _coded(part, answer, seed, device, seconds, host):
     trial = Trial(seed, device, host)
-    load_for(answer, part.verify, heavy(part))
+    prepare(part, answer)
 
     def verdict(status, code, message):
         return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))
