@@ -3,13 +3,16 @@
     python -m benchmarks.grading
 
 Each notebook of the class answers every part of a chapter with the model solution, one of the wrong answers that the
-exercise knows, or nothing at all, in turns.
+exercise knows, or nothing at all, in turns. The class is graded on the machine as it is, and beside as many endless
+loops as it has processors.
 """
 
 import collections
+import contextlib
 import inspect
 import itertools
 import json
+import multiprocessing
 import os
 import tempfile
 import time
@@ -85,9 +88,32 @@ def one_class(chapter, sizes):
     }
 
 
+def _loop():
+    while True:
+        pass
+
+
+@contextlib.contextmanager
+def busy_machine():
+    """Within, every processor has something else to do."""
+    context = multiprocessing.get_context("spawn")
+    loops = [context.Process(target=_loop, daemon=True) for _ in range(os.cpu_count())]
+    for loop in loops:
+        loop.start()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.join()
+
+
 def measure(sizes):
     """Returns: what goes into the record."""
-    return {"jobs": os.cpu_count(), "classes": {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}}
+    quiet = {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}
+    with busy_machine():
+        loaded = {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}
+    return {"jobs": os.cpu_count(), "classes": quiet, "loaded": loaded}
 
 
 if __name__ == "__main__":
