@@ -401,29 +401,32 @@ it does not know which tokens are padding.
         ),
         Choice(
             key="own-14.2c",
-            prompt="Why is the output of the chosen expert multiplied by the router's probability?",
+            prompt="Leave the factor out: the output of the chosen expert is used as it is, without the router's "
+            "probability. No two scores of a token are equal, and there is no balance loss. What is the gradient of "
+            "the model's loss in the router's scores?",
             hints=["How does the loss of the model change with the router's scores, if only the largest one counts?"],
             options=[
                 Option(
-                    "Because the router would have no gradient from the model's loss otherwise: which expert is the "
-                    "largest is a choice, and small changes of the scores do not change it.",
-                    "Through the factor the loss tells the router whether this token has gained by this expert. About "
-                    "the experts that were not chosen it learns by way of the softmax alone.",
+                    "0, as a small change of the scores changes neither choice nor output.",
+                    "Which score is largest is a choice, and it stays the same; so the router would never learn. With "
+                    "the factor the loss tells it whether this token has gained by this expert. About the experts "
+                    "that were not chosen it learns by way of the softmax alone.",
                     right=True,
                 ),
                 Option(
-                    "So that the output has the size that it would have in an ordinary network.",
-                    "It makes it smaller than that, by up to a factor N.",
+                    "p (1 - p) at the chosen expert's score, by the slope of the softmax.",
+                    "p is used only to find the largest one, and nothing is multiplied by it any more: its slope "
+                    "comes into no output.",
                 ),
                 Option(
-                    "So that the outputs of all experts, weighted, are summed up.",
-                    "One expert only is computed. A sum over all would be a mixture in the old sense, at N times the "
-                    "cost.",
+                    "It has none, as the output jumps wherever the scores change a little.",
+                    "The output jumps where the *largest* changes, which takes two equal scores. Everywhere else it "
+                    "is constant in them, and a constant has a gradient.",
                 ),
                 Option(
-                    "To keep the experts balanced: a likely expert contributes more.",
-                    "This does nothing for balance; on the contrary, it favours what is chosen already. That is what "
-                    "the balance loss is for.",
+                    "That with the factor, divided by p: the output is larger by just so much.",
+                    "The output is larger by 1/p, and what was differentiated is gone: the path from the scores to "
+                    "the output was the factor.",
                 ),
             ],
         ),

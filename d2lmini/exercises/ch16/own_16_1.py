@@ -198,22 +198,22 @@ one sorting algorithm to the next.
             hints=["Count for each of the four cases how many tokens are kept, and what share of the mass."],
             options=[
                 Option(
-                    "The nucleus has 900 of the 1,000 tokens in both cases, top-k has 40.",
+                    "The nucleus has 900 of the 1,000 tokens in both cases, and top-k 40 in both.",
                     "The nucleus is no share of the tokens. In the first case a single token has 0.95 already.",
                 ),
                 Option(
-                    "The nucleus is empty in the first case, for the first token has more than p; top-k is safer.",
+                    "The nucleus is empty, as 0.95 is more than p, and then has 900; top-k has 40.",
                     "The smallest set with *at least* p is that one token. A nucleus is never empty.",
                 ),
                 Option(
-                    "The nucleus has one token, then 900. Top-k lets 39 tokens in that hardly fit, and later leaves "
-                    "out 960 that fit as well as those it takes.",
-                    "The size of the nucleus follows the distribution. A fixed k is too large where the model is sure, "
-                    "and too small where much is possible: Holtzman et al. 2020 argue so.",
+                    "The nucleus has 1 token, then 900; top-k has 39 too many, then 860 too few.",
+                    "The size of the nucleus follows the distribution. A fixed k is too large where the model is "
+                    "sure, and where much is possible it leaves out 960 tokens that fit as well as those it takes: "
+                    "Holtzman et al. 2020 argue so.",
                     right=True,
                 ),
                 Option(
-                    "Both cut the same tail, if k is chosen well once for the model.",
+                    "Both cut off the same tail in both cases, once k is chosen well for the model.",
                     "No k fits both: for the first case it would have to be 1, for the second 900.",
                 ),
             ],

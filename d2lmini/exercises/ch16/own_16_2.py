@@ -377,22 +377,22 @@ how fast it rises, and whether it comes down again.
             ],
             options=[
                 Option(
-                    "There is still a fault in the cache: a right model is no surer of what it has just said.",
+                    "The cache has still a fault: a right model is no surer of what it said.",
                     "The curve is measured in one pass, without a cache. It tells of the model.",
                 ),
                 Option(
-                    "A wider beam finds the way out, since it finds likelier texts.",
+                    "A wider beam finds the way out of the circle, since it finds likelier texts.",
                     "After some copies the likeliest text *is* one copy more: a better search finds it all the better.",
                 ),
                 Option(
-                    "Each copy makes the next one likelier. Greedy search, once in the circle, stays in it; drawing "
-                    "leaves it now and then, and a penalty on repetition works against it directly.",
+                    "Each copy makes the next one likelier, so that greedy search stays in it.",
                     "In the tenth copy a token has a probability of about 0.98, and greedy search asks only which one "
-                    "is largest. Holtzman et al. 2020 and Xu et al. 2022 find such curves for large language models.",
+                    "is largest. Drawing leaves the circle now and then, and a penalty on repetition works against it "
+                    "directly. Holtzman et al. 2020 and Xu et al. 2022 find such curves for large language models.",
                     right=True,
                 ),
                 Option(
-                    "The vocabulary is too small, so that words must come again.",
+                    "The vocabulary is too small for the text, so that words must come again.",
                     "Words come again in every text. It is whole sentences that come again here, and the curve would "
                     "be as steep with any vocabulary in which the model copies.",
                 ),

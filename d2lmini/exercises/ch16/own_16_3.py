@@ -346,20 +346,21 @@ says at each step what may come. It needs nothing from the model but its logits.
             ],
             options=[
                 Option(
-                    "1/2 in both: forbidding impossible tokens does not change the ratios of possible ones.",
-                    "True of each step, not of whole texts: throwing away punishes a beginning for what follows it.",
+                    "(i) 1/2, (ii) 1/2: neither changes the ratios of tokens that are possible.",
+                    "True of each step, and so of (i). Throwing whole texts away punishes a beginning for what "
+                    "follows it.",
                 ),
                 Option(
-                    "(i) 1/101, (ii) 1/2.",
+                    "(i) 1/101, (ii) 1/2: forbidding looks ahead, and throwing away does not.",
                     "The other way round: it is throwing away that looks at the whole text.",
                 ),
                 Option(
-                    "1/101 in both: the sampler is a faster way of throwing away.",
+                    "(i) 1/101, (ii) 1/101: forbidding is a faster way of throwing away.",
                     "The mask knows what *can* follow, not how likely the model thinks it. Both tokens are allowed, so "
                     "each keeps its 1/2.",
                 ),
                 Option(
-                    "(i) 1/2, (ii) 1/101.",
+                    "(i) 1/2, (ii) 1/101: forbidding asks what can come, not how likely it is.",
                     "Of 200 texts 100 begin with `(` and 1 of these is kept, beside 100 others: 1/101. The sampler "
                     "gives `(` its 1/2 and then forces a continuation that the model finds unlikely. All its texts are "
                     "grammatical, but they are not distributed as the model's grammatical texts are.",

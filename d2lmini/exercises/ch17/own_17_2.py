@@ -356,22 +356,21 @@ much: that is why labs may choose a smaller model on more tokens, which is cheap
             hints=["Training happens once."],
             options=[
                 Option(
-                    "It was a mistake: the authors did not know of Chinchilla.",
+                    "It was a mistake, since the authors did not know of Chinchilla's law.",
                     "They cite it and say why they depart from it.",
                 ),
                 Option(
-                    "A smaller model learns more from each token.",
+                    "A smaller model learns more than a large one from each of its tokens.",
                     "The other way round: larger models need fewer tokens for the same loss.",
                 ),
                 Option(
-                    "The best split minimises the loss for a budget of *training*. Whoever uses a model much pays for "
-                    "each token in proportion to N, and gladly trains a smaller one for longer.",
-                    "Training costs 6 N D, use about 2 N a token. With much use the sum has its minimum at a smaller "
-                    "N and a larger D than training alone.",
+                    "A model is trained once, and each use of it costs in proportion to N.",
+                    "The best split minimises the loss for a budget of *training*, 6 N D. A token in use costs about "
+                    "2 N: with much use the sum has its minimum at a smaller N and a larger D than training alone.",
                     right=True,
                 ),
                 Option(
-                    "Since the loss hardly depends on N any more at this size.",
+                    "At this size the loss hardly depends on the number of parameters any more.",
                     "It does: of the published LLaMAs the larger ones have the lower losses throughout.",
                 ),
             ],

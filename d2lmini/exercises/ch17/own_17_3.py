@@ -386,24 +386,24 @@ brought to length 1, all of its scores would be smaller, and it would be chosen 
             hints=["Look at the row of one of these pictures: how many of its candidates are right?"],
             options=[
                 Option(
-                    "Nothing special: their gradients cancel.",
+                    "Nothing special: what it asks of the two pictures cancels, as a gradient.",
                     "They do not. The pictures differ, and each is pushed away from a text that is right for it.",
                 ),
                 Option(
-                    "It punishes the encoder for being right: each picture is to prefer its own copy of the text, and "
-                    "no encoder can tell two copies apart.",
-                    "The other copy is a false negative. With the text there m times a picture cannot give its own "
-                    "more than 1/m, so the loss has a floor of log m for these pairs, and the pictures are pushed "
-                    "away from a text that fits. With few classes and short texts this happens in every batch: "
-                    "`d2l.CLIP(repeats=False)` leaves such pairs out.",
+                    "It asks each picture to prefer its own of two copies that are the same.",
+                    "No encoder can tell them apart, so it punishes one for being right: the other copy is a false "
+                    "negative. With the text there m times a picture cannot give its own more than 1/m, so the loss "
+                    "has a floor of log m for these pairs, and the pictures are pushed away from a text that fits. "
+                    "With few classes and short texts this happens in every batch: `d2l.CLIP(repeats=False)` leaves "
+                    "such pairs out.",
                     right=True,
                 ),
                 Option(
-                    "It counts both copies as right.",
+                    "It counts both copies as right, and the picture may choose either of them.",
                     "The right answer of row n is n alone. One would have to change the targets for that.",
                 ),
                 Option(
-                    "It makes the scale larger, until the two are told apart.",
+                    "It makes the scale larger, until the two copies are told apart by it.",
                     "The two scores are equal at any scale. What a false negative does to the scale is the opposite: a "
                     "sure model loses more by it.",
                 ),

@@ -252,23 +252,23 @@ chain. `d2l.majority_vote` and `d2l.vote_accuracy` do this.
             hints=["Which shares do the answers of one question have, in the limit?"],
             options=[
                 Option(
-                    "40 %, as the chains are no better together than alone.",
+                    "The right one in 40 % of the cases, as chains are no better together.",
                     "The vote does not draw one chain, it looks for the most frequent answer.",
                 ),
                 Option(
-                    "Nearly always the wrong answer, as most chains are wrong.",
+                    "Nearly always the commonest wrong answer, as most chains are wrong.",
                     "Most are wrong, but not together: the right answer has 40 % of the votes, the commonest wrong one "
                     "30 %.",
                 ),
                 Option(
-                    "Nearly always the right answer.",
+                    "Nearly always the right answer, as it has the most of the votes.",
                     "With 40 % against 30 % the right one is the most frequent, and with many chains the shares are "
                     "what is expected. With two thirds of the wrong chains on one answer, 40 % each, it would be a "
                     "toss; with more, the vote would be surely wrong.",
                     right=True,
                 ),
                 Option(
-                    "It cannot be told without knowing how long the chains are.",
+                    "It cannot be told without knowing how long the chains of thought are.",
                     "Length matters for how often a chain is right, and that is given.",
                 ),
             ],
