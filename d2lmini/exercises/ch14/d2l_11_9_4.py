@@ -172,8 +172,12 @@ MUTANTS = [
     Mutant("upper", ("places[None, :] <= places[:, None]", "places[None, :] >= places[:, None]"),
         "the triangle is turned around: keys after the query are seen, and not those before it"),
     Mutant("turned", turned_around, "True and False are exchanged: True is where one may attend"),
+    Mutant("all", ("(causal | in_prefix[:, None, :])", "torch.ones_like(causal)"), "every token sees all others: what "
+        "follows the prefix must stay causal, or it sees what it is to guess"),
+    Mutant("one-prefix", ("prefix_lens[:, None]",
+        "prefix_lens.max()"), "one prefix is taken for all texts of the batch: each has its own"),
     Mutant("transposed", transposed, "queries and keys are exchanged: queries are rows, keys are columns"),
-    Mutant("one-prefix", one_prefix_for_all, "the prefix of the first text is taken for all"),
+    Mutant("one-prefix", one_prefix_for_all, "one prefix is taken for all texts of the batch: each has its own"),
     Mutant("targets", from_the_end, "`prefix_lens` are taken for the lengths of the targets: they are those of the "
         "prefixes"),
     Mutant("dtype", scores),
@@ -238,6 +242,11 @@ as when inputs are brought to one length on the left before outputs of different
             alternatives=[by_places, by_the_package, key_by_key, prefix_square_and_triangle],
             min_checks=8,
             mutants=MUTANTS,
+            advice={
+                "values": "The first wrong entry is [b, i, s]: may query i of text b attend to key s? Ask in this "
+                "order: is s padding? Which number has token s in its text, and is that within the prefix? If not, is "
+                "s after i?",
+            },
             explanation="""
 A prefix of no or of one token leaves the causal mask, one as long as the text leaves the mask of an encoder. So three
 architectures are three masks. What remains between this one and an encoder with a decoder: the same weights read input

@@ -96,6 +96,7 @@ def verify(t, answer):
         got = t.fields(t.call(answer, h, f, N, n, factor), *names)
         for name, value, want in zip(names, got, measure(h, f, N, n, factor), strict=True):
             t.number(value, want, f"{name} {case}")
+            t.that(isinstance(value, int), "type", f"{name} is a {type(value).__name__}: counts are integers")
 
 
 def balance_loss(scores, real):
@@ -279,6 +280,7 @@ MUTANTS_A = [
     Mutant("room", ("2 * num_tokens * (matrices + router)",
         "2 * (N * math.ceil(capacity_factor * num_tokens / N) * matrices + num_tokens * router)"),
         "these are the operations if every expert were full: of n tokens each goes through one expert"),
+    Mutant("type", ("math.ceil(capacity_factor * num_tokens / N)", "-(-capacity_factor * num_tokens // N)")),  # a float
     Mutant("floor", ("math.ceil(capacity_factor * num_tokens / N)", "int(capacity_factor * num_tokens / N)"),
         "the capacity is rounded down: it is rounded up"),
     Mutant("rounded", ("math.ceil(capacity_factor * num_tokens / N)", "round(capacity_factor * num_tokens / N)"),
@@ -354,6 +356,11 @@ EXERCISE = Exercise(
             alternatives=[by_layers],
             min_checks=16,
             seconds=60.0,  # torch's counter of operations loads much at its first use
+            advice={
+                "values": "Make the `d2l.SwitchFFN` of the configuration that is named and print name and shape of "
+                "each of its parameters. Which do you count too often or not at all? For operations take one token "
+                "and write down its products.",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 All parameters are about N times those that a token uses; what it costs hardly grows, by the router's $2 N h$. A layer
@@ -387,6 +394,8 @@ to the loss, with $q_i$ the share of the tokens that go to expert i, and $P_i$ t
                 "nonfinite": "A row of minus infinity alone has no softmax: take the rows of padding out.",
                 "grad": "The shares are counts and have no gradient. It comes through the probabilities alone, and "
                 "must not be cut off there.",
+                "values": "Three tests: scores that are all but equal give about 1, scores that are sure of one and "
+                "the same expert give N, and rows of padding, whatever they hold, change nothing.",
             },
             mutants=MUTANTS_B,
             explanation=r"""

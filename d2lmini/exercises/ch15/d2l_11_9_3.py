@@ -135,15 +135,15 @@ def emptied(features, real):
 def _masks(t, B, T):
     """Masks (B, T) of texts of different lengths, by where their padding stands."""
     # on both sides: the second text begins at place 0, and none goes on to the last place
-    lengths = t.random.sample(range(2, T - 2), B)
+    lengths = [*t.random.sample(range(2, T - 2), B - 1), 1]
     starts = [t.random.randrange(1, T - length) for length in lengths]
     starts[1] = 0
-    found = {"on both sides": (starts, lengths)}
+    layouts = {"on both sides": (starts, lengths)}
     lengths = [T, *lengths[1:]]  # a text without any padding among those with it
-    found["on the right"] = [0] * B, lengths
-    found["on the left"] = [T - length for length in lengths], lengths
+    layouts["on the right"] = [0] * B, lengths
+    layouts["on the left"] = [T - length for length in lengths], lengths
     places = torch.arange(T)
-    for name, (starts, lengths) in found.items():
+    for name, (starts, lengths) in layouts.items():
         starts, lengths = torch.tensor(starts)[:, None], torch.tensor(lengths)[:, None]
         yield name, (places >= starts) & (places < starts + lengths)
 
@@ -229,8 +229,8 @@ EXERCISE = Exercise(
     parts=[
         Choice(
             key="d2l-11.9.3a",
-            prompt="Two reviews of 5 tokens differ in the last one alone, *good* and *bad*. A causal model reads them in "
-            "one batch, in which texts are padded on the right to 8 places. At how many of the 8 places do the "
+            prompt="Two reviews of 5 tokens differ in the last one alone, *good* and *bad*. A causal model reads them "
+            "in one batch, in which texts are padded on the right to 8 places. At how many of the 8 places do the "
             "features of the two differ, and where does the head go?",
             hints=[
                 "On which tokens can the features at a place depend?",
@@ -282,7 +282,11 @@ On the right causal attention hides it from all real tokens.)
             answer=last_features,
             verify=verify,
             alternatives=[from_the_end, where_no_token_follows, row_by_row],
-            advice={"mutates": "Who passes the features may need them again."},
+            advice={
+                "mutates": "Who passes the features may need them again.",
+                "values": "The first wrong entry names the row, [b, ...]: print `real[b]`. At which place stands its "
+                "last True, and which place have you taken?",
+            },
             min_checks=10,
             mutants=MUTANTS,
             explanation=r"""

@@ -163,7 +163,7 @@ class _Model:
 
 def verify(t, answer):
     for P, num_tokens in ((5, 9), (1, 12), (7, 1)):
-        B, V, h = 9, 11, 8
+        B, V, h = 9 if num_tokens > 1 else 1, 11, 8
         tables = [t.randn(*size, dtype=torch.float64) for size in ((V, h), (P + num_tokens, h))]
         # attention is broad, and what it brings is large: all that is in the cache matters
         matrices = [t.randn(h, h, scale=scale, dtype=torch.float64) for scale in (0.3, 0.3, 2.0)]
@@ -193,8 +193,8 @@ def copies(model, sentence, n):
     text = sentence.repeat(n)  # (n * L,)
     inputs = torch.cat([torch.zeros_like(text[:1]), text[:-1]])  # each place predicts the token after it
     log_probs = torch.log_softmax(model(inputs[None])[0], dim=-1)  # (n * L, V)
-    found = log_probs.gather(1, text[:, None])[:, 0]
-    return found.unflatten(0, (n, -1)).mean(dim=1)
+    log_likely = log_probs.gather(1, text[:, None])[:, 0]
+    return log_likely.unflatten(0, (n, -1)).mean(dim=1)
     ### END SOLUTION
 
 
@@ -224,21 +224,21 @@ def mean_of_all_so_far(model, sentence, n):
 
 def without_the_start(model, sentence, n):
     text = sentence.repeat(n + 1)
-    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
-    return found[len(sentence) - 1 :].view(n, -1).mean(1)
+    log_likely = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return log_likely[len(sentence) - 1 :].view(n, -1).mean(1)
 
 
 def the_start_before_each(model, sentence, n):
     row = torch.cat([sentence.new_zeros(1), sentence])
     text = row.repeat(n)
-    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
-    return torch.nn.functional.pad(found, (0, 1)).view(n, -1)[:, :-1].mean(1)
+    log_likely = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return torch.nn.functional.pad(log_likely, (0, 1)).view(n, -1)[:, :-1].mean(1)
 
 
 def the_first_left_out(model, sentence, n):
     text = sentence.repeat(n)
-    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
-    return torch.nn.functional.pad(found, (1, 0)).view(n, -1).mean(1)
+    log_likely = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return torch.nn.functional.pad(log_likely, (1, 0)).view(n, -1).mean(1)
 
 
 class _Copier:
@@ -287,6 +287,7 @@ MUTANTS_A = [
     Mutant("first-lost", the_first_is_lost, "the first written token is missing: the logits after the prompt give it"),
     Mutant("anew", ("positions[P + t : P + t + 1]", "positions[t : t + 1]"), "positions start at 0 again after the "
         "prompt: they go on from P"),
+    Mutant("raised", ("argmax(dim=-1, keepdim=True)", "argmax(dim=-1).squeeze()[..., None]")),  # of a batch of one
     # with the prompt
     Mutant("shape", ("return torch.cat(chosen, dim=1)", "return torch.cat([prompt, *chosen], dim=1)")),
     Mutant("least", (".argmax(dim=-1", ".argmin(dim=-1"), "these are the least likely tokens: take the largest logit"),
@@ -299,8 +300,8 @@ MUTANTS_B = [
     Mutant("sum", (".mean(dim=1)", ".sum(dim=1)"), "these are sums over the tokens, not means"),
     Mutant("no-log", ("torch.log_softmax(", "torch.softmax("), "these are means of probabilities: take "
         "log-probabilities, whose sum belongs to the product"),
-    Mutant("sign", ("return found", "return -found"), "the sign is turned: log-probabilities are below zero"),
-    Mutant("strided", ("found.unflatten(0, (n, -1)).mean(dim=1)", "found.unflatten(0, (-1, n)).mean(dim=0)"),
+    Mutant("sign", ("return log_likely", "return -log_likely"), "the sign is turned: log-probabilities are below zero"),
+    Mutant("strided", ("log_likely.unflatten(0, (n, -1)).mean(dim=1)", "log_likely.unflatten(0, (-1, n)).mean(dim=0)"),
         "the means run over every n-th token: those of a copy stand side by side"),
     Mutant("interleaved", ("sentence.repeat(n)", "sentence.repeat_interleave(n)"), "each *token* is repeated, not the "
         "sentence: `repeat`, not `repeat_interleave`"),
@@ -309,9 +310,23 @@ MUTANTS_B = [
         "over the vocabulary"),
     Mutant("raw", ("torch.log_softmax(model(inputs[None])[0], dim=-1)", "model(inputs[None])[0]"),
         "these are means of logits: they are no log-probabilities yet"),
-    Mutant("exp", ("return found.unflatten(0, (n, -1)).mean(dim=1)",
-        "return found.unflatten(0, (n, -1)).mean(dim=1).exp()"), "these are exponentials of the means: the mean "
+    Mutant("exp", ("return log_likely.unflatten(0, (n, -1)).mean(dim=1)",
+        "return log_likely.unflatten(0, (n, -1)).mean(dim=1).exp()"), "these are exponentials of the means: the mean "
         "log-probabilities themselves are asked for"),
+    Mutant("perplexity", ("return log_likely.unflatten(0, (n, -1)).mean(dim=1)",
+        "return (-log_likely.unflatten(0, (n, -1)).mean(dim=1)).exp()"),
+        "these are perplexities: the mean log-probabilities themselves are asked for"),
+    Mutant("likeliest", ("log_probs.gather(1, text[:, None])[:, 0]", "log_probs.amax(1)"), "these are the "
+        "log-probabilities of the *likeliest* tokens: look up those of the sentence"),
+    Mutant("inputs-asked", ("gather(1, text[:, None])", "gather(1, inputs[:, None])"), "this is how probable each "
+        "token thinks *itself* to come next: the inputs are looked up where the text belongs, one place on"),
+    Mutant("log-of-mean", ("log_likely.unflatten(0, (n, -1)).mean(dim=1)",
+        "log_likely.exp().unflatten(0, (n, -1)).mean(dim=1).log()"),
+        "this is the logarithm of the mean probability: take logarithms first, and then the mean"),
+    Mutant("last-token", ("(n, -1)).mean(dim=1)", "(n, -1))[:, -1]"), "this is the last token of each copy alone: take "
+        "the mean over all L"),
+    Mutant("turned", ("(n, -1)).mean(dim=1)", "(n, -1)).mean(dim=1).flip(0)"), "the copies come in the wrong order: "
+        "the first copy is the first number"),
     Mutant("start-each", the_start_before_each, "a 0 stands before each copy: only the text begins with one"),
     Mutant("no-start", the_first_left_out, "the first token of the first copy is left out: the 0 before it predicts "
         "it"),
@@ -339,6 +354,12 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[without_a_cache, token_by_token],
             mutants=MUTANTS_A,
+            advice={
+                "values": "Which column is the first that differs from the slow way, without a cache? The first: the "
+                "logits after the prompt. The second: the position of the first written token. A later one: "
+                "what the cache holds then, or the position.",
+                "raised": "A batch may have one row, which `squeeze()` without an axis takes away.",
+            },
             explanation=r"""
 With the grown cache thrown away the model forgets what it wrote, all but the last token: whenever a token comes again,
 what follows comes again as well. With a position that stands still, it cannot tell how far it has got. Both faults run
@@ -362,6 +383,10 @@ a cache, and it takes a line: that is how the cache of this package is tested.
             verify=verify_copies,
             alternatives=[with_cross_entropy, copy_by_copy],
             mutants=MUTANTS_B,
+            advice={
+                "values": "Take n = 1 first: L numbers, the log-probability of each token of the sentence after all "
+                "before it, the 0 included; then their mean. With n = 2 nothing of the first copy may change.",
+            },
             explanation="""
 Try it with the model of chapter 15 and with sentences of your own, nonsense among them. Look where the curve starts,
 how fast it rises, and whether it comes down again.

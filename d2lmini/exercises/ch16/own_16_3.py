@@ -80,11 +80,11 @@ def softmax_first(logits, depth, left):
 
 def _completions(depth, left):
     """Whether the text can be balanced and ended by ``left`` tokens, found by trying all."""
-    found, seen = False, {depth}
+    ends, seen = False, {depth}
     for _ in range(left):
-        found = found or 0 in seen  # the end comes now
+        ends = ends or 0 in seen  # the end comes now
         seen = {d + change for d in seen for change in (1, -1, 0) if d + change >= 0}
-    return found
+    return ends
 
 
 def _reference(logits, depth, left):
@@ -212,14 +212,17 @@ class _Distribution:
 
 
 def verify_write(t, answer):
-    for B, max_len in ((12, 11), (15, 6), (3, 1)):
+    for B, max_len, ends in ((12, 11, False), (15, 6, False), (3, 1, False), (4, 5, True)):
         table = t.randn(97, 4, dtype=torch.float64)
         table[:, 3] -= 0.7  # not too short
         table[:, 0] += 0.5
         numbers = t.rand(B, max_len, dtype=torch.float64)
+        numbers[0] = 0.0  # the first token that is allowed
+        if ends:  # all texts at once
+            numbers[:, 0] = 1 - 1e-9
         want = _draw(table.cpu(), numbers.cpu())
         got = t.call(answer, _Model(table), _Distribution(), numbers)
-        t.same(got, want, f"the texts for {B} rows of {max_len} numbers")
+        t.same(got, want, f"the texts for {B} rows of {max_len} numbers{', all of which end at once' * ends}")
 
 
 MUTANTS_A = [
@@ -275,13 +278,24 @@ MUTANTS_B = [
         "the likeliest token is taken, not the one that the number says"),
     Mutant("early", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = (passed[:, :3].sum(dim=-1) - 1).clamp(min=0)"),
         "the token before is taken: the probability of the drawn one itself must carry the sum above the number"),
+    Mutant("at-zero", ("<= numbers", "< numbers"), "a number of 0 draws the first token though it is forbidden: the "
+        "sum up to a token must be *more* than the number, so count those with `<=`"),
+    Mutant("random", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = torch.multinomial(probabilities, 1)[:, 0]"),
+        "tokens are drawn by chance: `numbers` are the chance here, so that there is one right result"),
+    Mutant("counted-above", ("passed[:, :3].sum(dim=-1)", "(~passed[:, :3]).sum(dim=-1)"), "those sums are counted "
+        "that are above the number: the token is as many places on as there are sums *not* above it"),
+    Mutant("other-end", ("probabilities.cumsum(dim=-1) <= numbers[:, t : t + 1]",
+        "probabilities.cumsum(dim=-1) <= 1 - numbers[:, t : t + 1]"),
+        "the numbers are taken from the other end: add up from token 0 on"),
+    Mutant("letters-close", ("- (drawn == 1).long()", "- (drawn > 0).long()"), "letters and the end lower the depth as "
+        "well: `)` alone does"),
     Mutant("last-only", ("model(tokens), depth", "model(tokens[:, -1:]), depth"), "the model sees the last token only: "
         "give it all tokens so far"),
     Mutant("no-grammar", ("distribution(model(tokens), depth, left)", "torch.softmax(model(tokens), dim=-1)"),
         "these are draws from the model itself: the texts are not balanced"),
-    # stops at the first end
+    # stops when all have ended
     Mutant("shape", ("tokens = torch.cat([tokens, drawn[:, None]], dim=1)",
-        "tokens = torch.cat([tokens, drawn[:, None]], dim=1)\n        if ended.any():\n            break")),
+        "tokens = torch.cat([tokens, drawn[:, None]], dim=1)\n        if ended.all():\n            break")),
 ]  # fmt: skip
 
 
@@ -305,7 +319,10 @@ EXERCISE = Exercise(
             mutants=MUTANTS_A,
             advice={
                 "nonfinite": "minus infinity is for logits; what comes back are probabilities. Mask the logits, then "
-                "take the softmax: the other way round the allowed ones may have rounded to 0 before they are scaled up"
+                "take the softmax: the other way round the allowed ones may have rounded to 0 before they are scaled "
+                "up",
+                "values": "In the row that is named: which tokens have a probability, and which should? With d open "
+                "and the token written, left - 1 must hold what closes then and the end.",
             },
             explanation=r"""
 With $d$ open it takes $d + 1$ tokens to finish. The rule "never let the text get where it cannot be finished" is all
@@ -329,6 +346,14 @@ computed once for each state: numbers, dates, JSON.
             verify=verify_write,
             alternatives=[text_by_text],
             mutants=MUTANTS_B,
+            advice={
+                "shape": "When all texts have ended the columns go on: (B, max_len), whatever is drawn.",
+                "values": "Take the row that is named, and write down for each step: depth, room, the four "
+                "probabilities, their running sums and the number. Which is the first step at which your token is not "
+                "the first whose sum is above the number?",
+                "raised": "The room at step t counts the token that comes next: it is never less than the depth and "
+                "one more.",
+            },
             explanation="""
 That is all that "constrained" or "structured" output of a language model is: an automaton runs along with the text and
 says at each step what may come. It needs nothing from the model but its logits.

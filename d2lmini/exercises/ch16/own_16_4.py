@@ -73,21 +73,21 @@ MAX_LEN = 5
 
 def _best(table):
     """The probability of the likeliest text, by the best way to each token."""
-    ways = table[0]
-    found = ways[1]
+    reached = table[0]
+    best = reached[1]
     for _ in range(MAX_LEN - 1):
-        ways = ways.clone()
-        ways[1] = 0  # what has ended does not go on
-        ways = (ways[:, None] * table).amax(0)
-        found = torch.maximum(found, ways[1])
-    return max(found, ways.max()).item()
+        reached = reached.clone()
+        reached[1] = 0  # what has ended does not go on
+        reached = (reached[:, None] * table).amax(0)
+        best = torch.maximum(best, reached[1])
+    return max(best, reached.max()).item()
 
 
 def _by_beam(table, K):
     """The probability of what a beam of K finds."""
     logs = table.clamp(min=1e-300).log()
-    found = beam_search(lambda tokens, state: (logs[tokens], state), None, torch.zeros(1), 1, MAX_LEN, K)
-    return found.scores.exp().item()
+    search = beam_search(lambda tokens, state: (logs[tokens], state), None, torch.zeros(1), 1, MAX_LEN, K)
+    return search.scores.exp().item()
 
 
 def verify(t, answer):

@@ -83,9 +83,9 @@ What they have in common: the model is used where *checking is cheaper than maki
         ),
         Choice(
             key="d2l-11.9.2b",
-            prompt="A helpdesk answers questions about a product. Each week 3 % of the facts in its manual change, drawn "
-            "by chance. A model was trained on the manual of 20 weeks ago and repeats that without an error. What "
-            "share of its answers is right today, and what do you do about it?",
+            prompt="A helpdesk answers questions about a product. Each week 3 % of the facts in its manual change, "
+            "drawn by chance. A model was trained on the manual of 20 weeks ago and repeats that without an error. "
+            "What share of its answers is right today, and what do you do about it?",
             hints=[
                 "A fact is still right if none of 20 weeks has changed it.",
                 "Can the weights know what was written yesterday?",

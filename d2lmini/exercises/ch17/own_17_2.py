@@ -137,7 +137,7 @@ def no_six_at_all(A, alpha, B, beta, flops):
 
 def same_factor(A, alpha, B, beta, flops):
     G = (alpha * A / (beta * B)) ** (1 / (alpha + beta))
-    powers = [(flops / 6) ** (one / (alpha + beta)) for one in (beta, alpha)]
+    powers = [(flops / 6) ** (exponent / (alpha + beta)) for exponent in (beta, alpha)]
     return {"parameters": G * powers[0], "tokens": G * powers[1]}
 
 
@@ -168,8 +168,8 @@ def _golden(A, alpha, B, beta, flops):
         return A * math.exp(-alpha * x) + B * math.exp(-beta * (math.log(flops / 6) - x))
 
     for _ in range(120):
-        one, other = high - share * (high - low), low + share * (high - low)
-        low, high = (low, other) if loss(one) < loss(other) else (one, high)
+        left, right = high - share * (high - low), low + share * (high - low)
+        low, high = (low, right) if loss(left) < loss(right) else (left, high)
     return math.exp((low + high) / 2)
 
 
@@ -301,6 +301,11 @@ L = 32, f = 11,008, T = 2,048 and D = 10^12.
             alternatives=[in_closed_form],
             min_checks=20,
             seconds=60.0,  # torch's counter of operations loads much at its first use
+            advice={
+                "values": "Count the first configuration by hand: which matrices has a block, what stands before and "
+                "after the blocks? For `flops`: which of these multiply a token, what does attention add, and "
+                "how often in training?",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 With $6 D h \, [V + L (4 h + 3 f + 2 T)]$ against $6 N D$ one sees what the rule of thumb leaves out, and what it puts
@@ -334,6 +339,10 @@ Gopher's budget of 5.76e23: are these the 70 billion parameters and 1.4 trillion
             verify=verify_split,
             alternatives=[by_the_package, by_bisection],
             min_checks=24,
+            advice={
+                "values": "Put your N and D into two equations: 6 N D = C, and alpha A / N^alpha = beta B / D^beta. "
+                "Which of them does not hold?",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 $\alpha A N^{-\alpha} = \beta B D^{-\beta}$ and $D = C / 6N$ give

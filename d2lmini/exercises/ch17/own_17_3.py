@@ -130,7 +130,7 @@ def verify_loss(t, answer):
     for name, scale, near in (
         ("at a scale of CLIP's first step", 1 / 0.07, 0.4),
         ("at a small scale", 1.7, 0.4),
-        ("at a scale beyond 100", 240.0, 0.5),
+        ("at a scale beyond 100", 240.0, 0.0),  # pairs that do not fit: a larger scale costs more
     ):
         images = t.randn(B, D)
         texts = near * images + t.randn(B, D)
@@ -341,6 +341,8 @@ learned: its gradient is checked as are those of the features.
                 "grad": "The scale is learned: `.item()`, `.detach()` and `float()` take its gradient away.",
                 "nonfinite": "A sum of exponentials of large scores overflows: use `F.cross_entropy` or "
                 "`torch.logsumexp`.",
+                "values": "Four tests: one pair alone has the loss 0; a feature times 3 changes nothing; neither do "
+                "pictures and texts exchanged; and all scales above 100 give the same. Which of them fails?",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -371,6 +373,10 @@ compared with is the direction of that mean.
             verify=verify_classes,
             alternatives=[class_by_class, by_index_add],
             min_checks=4,
+            advice={
+                "values": "Three tests: a picture times 3 changes nothing, a wording times 3 changes nothing, and a "
+                "class whose wording is given twice keeps its scores. Which of them fails?",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 The class vectors are computed once; after that a class costs one inner product a picture, however many wordings it has

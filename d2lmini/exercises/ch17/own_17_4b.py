@@ -207,7 +207,11 @@ exceeds that. The check tries thousands of answers, too.
     verify=verify_moved,
     alternatives=[by_the_sorted, draw_by_draw],
     min_checks=18,
-    advice={"nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out."},
+    advice={
+        "nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out.",
+        "values": "Does q sum to 1? Is it p for n = 1, with a divergence of 0? For n = 2 and two answers write down "
+        "the four pairs of draws with their probabilities, and which answer each keeps.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 For answers so many that each is unlikely, and with rewards that differ, $u = F(y)$ of one draw is uniform on [0, 1].
