@@ -229,6 +229,10 @@ MUTANTS = [
     Mutant("sorted", ("inputs, targets, used = [], [], 0",
         "inputs, targets, used, sentinels = [], [], 0, sentinels.sort().values"), "sentinels are sorted by their ids: "
         "take them in the order in which they come"),
+    Mutant("counted-on", ("mark = int(sentinels[used])", "mark = int(sentinels[0]) + used"), "the ids of sentinels are "
+        "counted on from the first: take those of the list, in its order"),
+    Mutant("counted-on", ("mark = int(sentinels[used])", "mark = int(sentinels[0]) - used"), "the ids of sentinels are "
+        "counted on from the first: take those of the list, in its order"),
     Mutant("numbers", ("mark = int(sentinels[used])", "mark = used"), "spans are marked by 0, 1, 2, ...: these are ids "
         "of ordinary tokens; the sentinels have theirs"),
     Mutant("closed-by-last", last_of_all_closes, "the last of all sentinels closes the target: it is the one after "

@@ -290,6 +290,8 @@ MUTANTS_A = [
         "once, at the end"),
     Mutant("no-factor", ("math.ceil(capacity_factor * num_tokens / N)", "math.ceil(num_tokens / N)"),
         "the capacity factor is not used"),
+    Mutant("one-expert-for-all", ("capacity_factor * num_tokens / N", "capacity_factor * num_tokens"), "the tokens are "
+        "not divided among the N experts"),
     Mutant("factor-below", ("math.ceil(capacity_factor * num_tokens / N)",
         "math.ceil(num_tokens / N / capacity_factor)"), "it is divided by the capacity factor: a larger one gives more "
         "room"),

@@ -160,6 +160,10 @@ MUTANTS = [
     Mutant("no-attention", ("2 * (multiplied + looked_at)", "2 * multiplied"), "the token's query meets all keys, and "
         "its weights all values"),
     Mutant("not-itself", ("h * (past + 1)", "h * past"), "the token attends to itself, too: past + 1 keys"),
+    Mutant("whole-context", ("h * (past + 1)", "h * max_len"), "the query is taken to meet max_len keys: it meets "
+        "those that are there, past + 1"),
+    Mutant("attention-once", ("looked_at = 2 * num_blks", "looked_at = 2"), "attention's products are counted for one "
+        "block: every block has them"),
     Mutant("all-pairs", ("h * (past + 1)", "h * (past + 1) ** 2"), "these are all pairs of tokens: one token is read, "
         "and its query alone meets past + 1 keys"),
     Mutant("read-again", ('"flops": 2 * (multiplied + looked_at)',

@@ -105,7 +105,7 @@ def at_once(X, W_q, W_k, W_v):
 
 
 def verify(t, answer):
-    B, h, d, e = t.sizes(4)
+    B, h, d, e = t.sizes(4, 4, 8)  # none of them a number of new tokens in the first case
     # after a past: several tokens and one; then without any; the last is a batch of one
     for number, (past, n) in enumerate(((5, 3), (4, 1), (0, 6), (0, 1), (1, 4))):
         rows = 1 if number == 4 else B
@@ -164,6 +164,10 @@ MUTANTS = [
         "`is_causal=True` aligns it there"),
     Mutant("future", masked_only_at_first, "new tokens see the new tokens after them: the mask is needed after a past, "
         "too"),
+    Mutant("aligned-at-the-start", (".tril(total - n)", ".tril(n)"), "the diagonal of the mask is at n, the number of "
+        "new tokens: new token i stands at place S + i, so it is at S"),
+    Mutant("divided-by-d", ("math.sqrt(keys.shape[-1])", "keys.shape[-1]"), "the scores are divided by d: by its "
+        "square root"),
     Mutant("one-ahead", (".tril(total - n)", ".tril(total - n + 1)"), "every new token sees the one after it: the "
         "diagonal of the mask is off by one"),
     Mutant("itself-hidden", (".tril(total - n)", ".tril(total - n - 1)"), "no new token sees itself: the diagonal of "

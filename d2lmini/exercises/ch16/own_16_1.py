@@ -143,6 +143,8 @@ MUTANTS = [
         "largest first"),
     Mutant("rest", ("before < p", "before < 1 - p"), "the nucleus has the mass 1 - p here: p is what is kept, not what "
         "is cut off"),
+    Mutant("tail", ("kept = before < p", "kept = before + likeliest >= p"), "the tokens after p is reached are kept: "
+        "they are what is cut off"),
     Mutant("one-by-one", ("kept = before < p", "kept = likeliest >= p * likeliest[:, :1]"), "each token is compared "
         "with the likeliest one (that is min-p): add the probabilities up"),
     Mutant("one-order", ("scatter(-1, order, kept)", "scatter(-1, order[:1].expand_as(order), kept)"),

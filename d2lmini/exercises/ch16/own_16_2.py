@@ -290,12 +290,16 @@ MUTANTS_A = [
     Mutant("raised", ("argmax(dim=-1, keepdim=True)", "argmax(dim=-1).squeeze()[..., None]")),  # of a batch of one
     # with the prompt
     Mutant("shape", ("return torch.cat(chosen, dim=1)", "return torch.cat([prompt, *chosen], dim=1)")),
+    Mutant("drawn", ("logits[:, -1].argmax(dim=-1, keepdim=True)", "torch.multinomial(logits[:, -1].softmax(-1), 1)"),
+        "tokens are drawn by chance: take the likeliest"),
     Mutant("least", (".argmax(dim=-1", ".argmin(dim=-1"), "these are the least likely tokens: take the largest logit"),
 ]  # fmt: skip
 
 MUTANTS_B = [
     Mutant("unshifted", ("torch.cat([torch.zeros_like(text[:1]), text[:-1]])", "text.clone()"), "the logits at a token "
         "predict the one *after* it: move the inputs one place to the right"),
+    Mutant("rolled", ("torch.zeros_like(text[:1])", "text[-1:]"), "the text's last token stands in front of it "
+        "(`roll`): the 0 belongs there"),
     Mutant("alone", each_alone, "each copy is asked without those before it, so that all are the same"),
     Mutant("sum", (".mean(dim=1)", ".sum(dim=1)"), "these are sums over the tokens, not means"),
     Mutant("no-log", ("torch.log_softmax(", "torch.softmax("), "these are means of probabilities: take "

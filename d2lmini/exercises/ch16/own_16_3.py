@@ -241,6 +241,10 @@ MUTANTS_A = [
         "there is just room enough"),
     Mutant("no-room", parentheses_alone, "only the open parentheses decide: `(` and letters also need room for all "
         "that must come after them"),
+    Mutant("ends-late", ("ends = depth == 0", "ends = (depth == 0) & (left == 1)"), "the end is forbidden while there "
+        "is room: a text may end wherever nothing is open"),
+    Mutant("opens-once", ("opens = after >= depth + 2", "opens = left > 1"), "`(` is allowed wherever it is not the "
+        "last token: what is open already takes room, too"),
     Mutant("exchanged", exchanged, "the rules of `(` and `)` are exchanged: token 0 is `(`, token 1 is `)`"),
     Mutant("one-row", first_row_for_all, "the rule of the first row is used for all rows"),
     Mutant("left-off", ("after = left - 1", "after = left"), "the token that is drawn now takes room as well: one less "
@@ -282,6 +286,10 @@ MUTANTS_B = [
         "sum up to a token must be *more* than the number, so count those with `<=`"),
     Mutant("random", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = torch.multinomial(probabilities, 1)[:, 0]"),
         "tokens are drawn by chance: `numbers` are the chance here, so that there is one right result"),
+    Mutant("signs", ("(drawn == 0).long() - (drawn == 1)", "(drawn == 1).long() - (drawn == 0)"), "the depth falls "
+        "with `(` and grows with `)`: token 0 is `(`, token 1 is `)`"),
+    Mutant("sorted", ("probabilities.cumsum(dim=-1)", "probabilities.sort(descending=True).values.cumsum(dim=-1)"),
+        "the probabilities are sorted before they are added up: they stand in the order of the tokens"),
     Mutant("counted-above", ("passed[:, :3].sum(dim=-1)", "(~passed[:, :3]).sum(dim=-1)"), "those sums are counted "
         "that are above the number: the token is as many places on as there are sums *not* above it"),
     Mutant("other-end", ("probabilities.cumsum(dim=-1) <= numbers[:, t : t + 1]",

@@ -179,6 +179,11 @@ MUTANTS = [
     Mutant("range", ("[(1 - level) / 2, (1 + level) / 2]", "[0.0, 1.0]"), "these are the least and the largest "
         "exponent: they go apart with each draw"),
     Mutant("normal", normal, "this is mean and standard deviation, as if exponents were normal: take quantiles"),
+    Mutant("one-sigma", ("exponents.quantile(ends)",
+        "exponents.mean() + exponents.std() * exponents.new_tensor([-1.0, 1.0])"),
+        "this is one standard deviation on either side, whatever the level: take quantiles"),
+    Mutant("inverse", ("-(x * y).sum(dim=1) / spread", "-spread / (x * y).sum(dim=1)"), "this is one over a slope: the "
+        "sum of x squared is what it is divided by"),
     Mutant("of-the-mean", of_the_mean, "this is an interval for the *mean* of the exponents, which any number of draws "
         "makes narrow: the runs are as few as before. Their own spread is the answer"),
     Mutant("basic", turned_at_the_fit, "this is the basic bootstrap, quantiles turned at the fit: the quantiles "

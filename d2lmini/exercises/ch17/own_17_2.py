@@ -214,6 +214,10 @@ MUTANTS_A = [
         "block"),
     Mutant("positions", ("embedding + matrices + norms + last", "embedding + matrices + norms + last + context * h"),
         "positions are counted as parameters: here they turn queries and keys, and have none"),
+    Mutant("one-norm", ("(2 * num_blks + 1) * h", "(num_blks + 1) * h"), "a block has two norms, one before attention "
+        "and one before the network"),
+    Mutant("no-W_o", ("4 * h * h", "3 * h * h"), "attention has four matrices: the one that mixes the heads is "
+        "missing"),
     Mutant("layer-norms", ("(2 * num_blks + 1) * h", "2 * (2 * num_blks + 1) * h"), "the norms are counted with a "
         "bias: an RMS norm has a factor for each feature alone"),
     Mutant("no-gate", ("3 * h * f", "2 * h * f"), "the feed-forward network has three matrices: the gate's is missing"),
@@ -238,6 +242,10 @@ MUTANTS_A = [
         "goes back, too"),
     Mutant("backward-once", ("2 * forward\n", "forward\n"), "backward is counted like forward: it has two products for "
         "each"),
+    Mutant("backward-thrice", ("= 2 * forward\n", "= 3 * forward\n"), "backward is counted three times forward: it is "
+        "twice, and 3 is what both have together"),
+    Mutant("all-pairs", ("(context * h + context * h)", "2 * context * context * h"), "attention is counted for all T "
+        "queries of a sequence and then for each of the D tokens: one token has one query"),
     Mutant("one-sequence", ("tokens * (forward + backward)", "context * (forward + backward)"),
         "these are the operations for one sequence: all D tokens are read"),
     Mutant("multiply-adds", ("forward = 2 * (", "forward = ("), "a multiplication and an addition count as two "
@@ -261,6 +269,8 @@ MUTANTS_B = [
         "the budget"),
     Mutant("twenty", twenty_tokens, "this is 20 tokens a parameter, a rule of thumb for one law and its budgets: use "
         "the law that is given"),
+    Mutant("square-roots", ("(beta / total)", "0.5"), "N grows with the square root of the budget, as if both "
+        "exponents were equal: it grows with the power beta / (alpha + beta)"),
     Mutant("evenly", evenly, "this gives as many tokens as parameters, whatever the law"),
     Mutant("grid", on_a_grid, "this is the best of a grid of sizes, and near: the minimum is flat, so use the "
         "condition on the slopes, or refine"),

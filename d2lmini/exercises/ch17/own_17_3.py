@@ -259,6 +259,8 @@ MUTANTS_A = [
     Mutant("sum", ("F.cross_entropy(scores.T, own)) / 2", "F.cross_entropy(scores.T, own))"), "both directions are "
         "summed: take their mean"),
     Mutant("batch-summed", summed_over_the_batch, "the pairs are summed: take their mean"),
+    Mutant("divided-again", ("/ 2", "/ 2 / len(images)"), "it is divided by B twice: `F.cross_entropy` takes the mean "
+        "over the pairs by itself"),
     Mutant("softmax-twice", softmax_twice, "`F.cross_entropy` takes a softmax by itself, and is given probabilities: "
         "pass scores"),
     Mutant("not-normalised", ("    images, texts = F.normalize(images, dim=-1), F.normalize(texts, dim=-1)\n", ""),
@@ -300,6 +302,12 @@ MUTANTS_B = [
         "these are no cosines"),
     Mutant("scores-summed", sum_of_the_scores, "the cosines of a class's wordings are summed (or the sum of the "
         "wordings keeps its length, which is the same): a class with more wordings wins. Bring the sum to length 1"),
+    Mutant("over-the-batch", ("F.normalize(images, dim=-1), F.normalize(prompts, dim=-1)",
+        "F.normalize(images, dim=0), F.normalize(prompts, dim=0)"),
+        "each feature is divided by its length over all rows: each *vector* has to have length 1 (dim=-1)"),
+    Mutant("distances", ("return images @ F.normalize(means, dim=-1).T",
+        "return torch.cdist(images, F.normalize(means, dim=-1))"),
+        "these are distances: cosines are inner products of vectors of length 1"),
     Mutant("nearest", nearest_wording, "the nearest wording speaks for its class: take their mean"),
     Mutant("first", first_wording, "only the first wording of each class is used"),
     Mutant("blocks", blocks, "wordings are cut into blocks of as many for each class, in the order given: `class_of` "

@@ -217,6 +217,11 @@ MUTANTS = [
     Mutant("equals-each", ties_win_twice, "each of several equals gets the probability of all of them: they share it"),
     Mutant("off-by-one", off_by_one, "the answer is counted among those that it beats: the other n - 1 are worse than "
         "it"),
+    Mutant("n-1-of-k", ("math.comb(k, n) / math.comb(m, n)", "math.comb(k, n - 1) / math.comb(m, n)"), "C(k, n - 1) "
+        "are the choices of the *others* from k worse ones: it is the chance of one answer and not a sum up to it. "
+        "Take no differences, or C(k, n)"),
+    Mutant("equals-each", ("(among[upto] - among[worse]) / (upto - worse)", "among[upto] - among[upto - 1]"), "each of "
+        "several equals gets the chance of the highest rank among them: they share what all of them have"),
     Mutant("cumulative", ("(among[upto] - among[worse]) / (upto - worse)", "among[upto]"),
         "these are the probabilities that the best is this answer *or a worse one*: take differences"),
     Mutant("nonfinite", with_factorials),

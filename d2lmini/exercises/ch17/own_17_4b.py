@@ -166,6 +166,14 @@ MUTANTS = [
     Mutant("ordered", ties_in_order, "equals are taken as if the later one were better: they share in proportion to p"),
     Mutant("evenly", evenly_among_equals, "equals share evenly: one that is drawn more often is kept more often, in "
         "proportion to p"),
+    Mutant("equals-whole", ("level * probabilities / equal", "level"), "each of several equals gets the probability of "
+        "all of them: they share it in proportion to p"),
+    Mutant("entropy", ("(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
+        "-torch.xlogy(best, best).sum()"),
+        "this is the entropy of q: in the divergence log p is subtracted from log q"),
+    Mutant("cross-entropy", ("(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
+        "-torch.xlogy(best, probabilities).sum()"),
+        "this is the cross-entropy, -sum q log p: the entropy of q has to be subtracted"),
     Mutant("cumulative", (" - worse**n", ""), "this is the probability that the best is this answer or a worse one: "
         "take a difference"),
     Mutant("n-1", ("(worse + equal) ** n - worse**n", "(worse + equal) ** (n - 1) * equal"), "one draw is this answer "

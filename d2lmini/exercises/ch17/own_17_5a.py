@@ -88,7 +88,7 @@ class Judge:
             "remarks": len(answer["remarks"]) + 2 * closes,
             "true steps": len(true) + closes,
             "linked": len(steps) * linked,
-            "large": final // 1000,
+            "large": max(final, 0) // 1000,
             "short": -len(steps),
         }[self.fault]
         return float(self.weight * units)

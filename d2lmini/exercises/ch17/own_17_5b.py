@@ -91,12 +91,12 @@ def as_many_as_there_are(terms, answer):
     return 1.0 if answer["final"] == so_far else 0.0
 
 
-def _attacks(t, terms):
+def _attacks(t, terms, sign):
     """(code, what is to be said, an answer that is not good), each with one fault as far as that is possible."""
     good = _good(terms)
     steps, total = good["steps"], good["final"]
     place = t.random.randrange(len(steps) - 1)
-    off = t.random.choice([-10, -1, 1, 10])
+    off = sign * t.random.choice([1, 10])
     shifted = list(steps)  # one step is false, and what follows goes on from it, truly
     a, b, c = steps[place]
     shifted[place], so_far = (a, b, c + off), c + off
@@ -139,7 +139,8 @@ def _attacks(t, terms):
 
 
 def verify_mended(t, answer):
-    for terms in (t.random.sample(range(2, 60), t.random.randint(4, 6)), [12, -5, 0, 31], [0, 0, 0]):
+    drawn = t.random.sample(range(2, 60), t.random.randint(4, 6))
+    for sign, terms in ((1, drawn), (-1, [12, -5, 0, 31]), (1, [0, 0, 0])):
         remarks = ["let us see", "this is easy"]
         for given, code, what in (
             (_good(terms), "too-strict", "a good answer"),
@@ -150,7 +151,7 @@ def verify_mended(t, answer):
             t.that(bool(got == 1), code, f"{what} is not rewarded with 1.0")
         if not any(terms):
             continue  # where all is 0 some attacks are good answers
-        for code, what, given in _attacks(t, terms):
+        for code, what, given in _attacks(t, terms, sign):
             got = t.call(answer, terms, given)
             t.that(isinstance(got, (int, float)), "type", f"the reward is a {type(got).__name__}, expected a number")
             t.that(bool(got == 0), code, f"rewarded with {got:g}, expected 0: {what}")
@@ -167,6 +168,7 @@ MUTANTS = [
     # the last steps alone
     Mutant("padded-first", ("    if len(steps) != len(terms) - 1:\n", "    steps = steps[1 - len(terms) :]\n"
         "    if len(steps) != len(terms) - 1:\n")),
+    Mutant("false-step", ("a + b != c", "a + b > c")),  # too large is let through
     Mutant("false-step", share_of_true_steps),
     Mutant("cancelling", sum_of_what_was_added),
     Mutant("order", in_any_order),

@@ -152,8 +152,8 @@ def _write(t, number):
 
 
 def verify(t, answer):
-    mine, rival, third = t.random.sample([x for x in range(-60, 99) if abs(x) > 9], 3)
-    third = abs(third) + 200
+    mine, rival, third = t.random.sample(range(10, 99), 3)
+    rival, third = -rival, third + 200
     no = ["forty", "", "4 2", "x = 1", "-", "3.5"]
     torn = f"{str(mine)[:-1]} {str(mine)[-1]}"
     cases = [  # (name, who votes, who abstains, or how many, the right one, how likely it wins)
@@ -200,6 +200,14 @@ MUTANTS = [
     Mutant("absolute", absolute_majority, "more than half of all chains are asked for: the most votes are enough"),
     Mutant("share", share_of_votes, "this is the share of the right answers, the accuracy of *one* chain: the vote "
         "makes one answer of all"),
+    Mutant("share", ("1 / len(winners) if right in winners else 0.0", "votes.get(right, 0) / len(texts)"), "this is "
+        "the share of the right answers, the accuracy of *one* chain: the vote makes one answer of all"),
+    Mutant("among-all", ("1 / len(winners)", "1 / len(votes)"), "it is divided by the number of all answers: only "
+        "those with the most votes are in the draw"),
+    Mutant("strings", ("answer = int(text)", "answer = text"), "the votes are for texts, and `right` is an integer, "
+        "which equals none of them"),
+    Mutant("none-is-right", ("    return 0.0\n", "    return 1.0\n"), "where all have abstained it counts as "
+        "right: nobody has said the right answer"),
     Mutant("any", any_chain, "it counts as right if any chain is right. That needs somebody who knows which"),
     Mutant("ties-whole", ties_count_whole, "a tie with the right answer in it counts as right: it is so with "
         "probability 1 / r"),
