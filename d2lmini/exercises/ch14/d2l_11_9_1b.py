@@ -175,6 +175,8 @@ MUTANTS = [
         "name comes first"),
     Mutant("one-name", one_name, "all inputs have the name of the first example's task"),
     Mutant("name-behind", name_behind, "the name stands behind the source: it comes first"),
+    Mutant("input-start", ("names[task] + source + [eos]", "[start] + names[task] + source + [eos]"), "the inputs "
+        "begin with the start token: that is the decoder's"),
     Mutant("input-eos", ("names[task] + source + [eos]", "names[task] + source"), "the inputs have no eos"),
     Mutant("shifted-eos", end_in_the_decoder, "the decoder is given the eos, too: after it nothing is asked, and no "
         "label belongs to it"),
@@ -191,6 +193,9 @@ MUTANTS = [
     Mutant("padding-labels", ("row + [-100] * (T - len(row)) for row in labels",
         "row + [pad] * (T - len(row)) for row in labels"), "padding has labels: the model would learn to write "
         "padding, and short targets count more"),
+    Mutant("zero-labels", ("row + [-100] * (T - len(row)) for row in labels",
+        "row + [0] * (T - len(row)) for row in labels"), "behind its end a target goes on with label 0, which is a "
+        "token like any other: nothing is asked there"),
     Mutant("eos-labels", ("row + [-100] * (T - len(row)) for row in labels",
         "row + [eos] * (T - len(row)) for row in labels"), "behind its end a target goes on with eos: nothing is asked "
         "there"),

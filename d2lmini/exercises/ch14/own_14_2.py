@@ -96,6 +96,7 @@ def verify(t, answer):
         got = t.fields(t.call(answer, h, f, N, n, factor), *names)
         for name, value, want in zip(names, got, measure(h, f, N, n, factor), strict=True):
             t.number(value, want, f"{name} {case}")
+            t.that(isinstance(value, int), "type", f"{name} is a {type(value).__name__}: counts are integers")
 
 
 def balance_loss(scores, real):
@@ -279,6 +280,7 @@ MUTANTS_A = [
     Mutant("room", ("2 * num_tokens * (matrices + router)",
         "2 * (N * math.ceil(capacity_factor * num_tokens / N) * matrices + num_tokens * router)"),
         "these are the operations if every expert were full: of n tokens each goes through one expert"),
+    Mutant("type", ("math.ceil(capacity_factor * num_tokens / N)", "-(-capacity_factor * num_tokens // N)")),  # a float
     Mutant("floor", ("math.ceil(capacity_factor * num_tokens / N)", "int(capacity_factor * num_tokens / N)"),
         "the capacity is rounded down: it is rounded up"),
     Mutant("rounded", ("math.ceil(capacity_factor * num_tokens / N)", "round(capacity_factor * num_tokens / N)"),
@@ -288,6 +290,8 @@ MUTANTS_A = [
         "once, at the end"),
     Mutant("no-factor", ("math.ceil(capacity_factor * num_tokens / N)", "math.ceil(num_tokens / N)"),
         "the capacity factor is not used"),
+    Mutant("one-expert-for-all", ("capacity_factor * num_tokens / N", "capacity_factor * num_tokens"), "the tokens are "
+        "not divided among the N experts"),
     Mutant("factor-below", ("math.ceil(capacity_factor * num_tokens / N)",
         "math.ceil(num_tokens / N / capacity_factor)"), "it is divided by the capacity factor: a larger one gives more "
         "room"),
@@ -354,6 +358,11 @@ EXERCISE = Exercise(
             alternatives=[by_layers],
             min_checks=16,
             seconds=60.0,  # torch's counter of operations loads much at its first use
+            advice={
+                "values": "Make the `d2l.SwitchFFN` of the configuration that is named and print name and shape of "
+                "each of its parameters. Which do you count too often or not at all? For operations take one token "
+                "and write down its products.",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 All parameters are about N times those that a token uses; what it costs hardly grows, by the router's $2 N h$. A layer
@@ -387,6 +396,8 @@ to the loss, with $q_i$ the share of the tokens that go to expert i, and $P_i$ t
                 "nonfinite": "A row of minus infinity alone has no softmax: take the rows of padding out.",
                 "grad": "The shares are counts and have no gradient. It comes through the probabilities alone, and "
                 "must not be cut off there.",
+                "values": "Three tests: scores that are all but equal give about 1, scores that are sure of one and "
+                "the same expert give N, and rows of padding, whatever they hold, change nothing.",
             },
             mutants=MUTANTS_B,
             explanation=r"""
@@ -401,29 +412,32 @@ it does not know which tokens are padding.
         ),
         Choice(
             key="own-14.2c",
-            prompt="Why is the output of the chosen expert multiplied by the router's probability?",
+            prompt="Leave the factor out: the output of the chosen expert is used as it is, without the router's "
+            "probability. No two scores of a token are equal, and there is no balance loss. What is the gradient of "
+            "the model's loss in the router's scores?",
             hints=["How does the loss of the model change with the router's scores, if only the largest one counts?"],
             options=[
                 Option(
-                    "Because the router would have no gradient from the model's loss otherwise: which expert is the "
-                    "largest is a choice, and small changes of the scores do not change it.",
-                    "Through the factor the loss tells the router whether this token has gained by this expert. About "
-                    "the experts that were not chosen it learns by way of the softmax alone.",
+                    "0, as a small change of the scores changes neither choice nor output.",
+                    "Which score is largest is a choice, and it stays the same; so the router would never learn. With "
+                    "the factor the loss tells it whether this token has gained by this expert. About the experts "
+                    "that were not chosen it learns by way of the softmax alone.",
                     right=True,
                 ),
                 Option(
-                    "So that the output has the size that it would have in an ordinary network.",
-                    "It makes it smaller than that, by up to a factor N.",
+                    "p (1 - p) at the chosen expert's score, by the slope of the softmax.",
+                    "p is used only to find the largest one, and nothing is multiplied by it any more: its slope "
+                    "comes into no output.",
                 ),
                 Option(
-                    "So that the outputs of all experts, weighted, are summed up.",
-                    "One expert only is computed. A sum over all would be a mixture in the old sense, at N times the "
-                    "cost.",
+                    "It has none, as the output jumps wherever the scores change a little.",
+                    "The output jumps where the *largest* changes, which takes two equal scores. Everywhere else it "
+                    "is constant in them, and a constant has a gradient.",
                 ),
                 Option(
-                    "To keep the experts balanced: a likely expert contributes more.",
-                    "This does nothing for balance; on the contrary, it favours what is chosen already. That is what "
-                    "the balance loss is for.",
+                    "That with the factor, divided by p: the output is larger by just so much.",
+                    "The output is larger by 1/p, and what was differentiated is gone: the path from the scores to "
+                    "the output was the factor.",
                 ),
             ],
         ),

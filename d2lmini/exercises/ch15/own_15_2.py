@@ -65,11 +65,11 @@ def with_the_package(X, W_q, W_k, W_v, cache):
 
 
 def token_by_token(X, W_q, W_k, W_v, cache):
-    keys, values, found = cache["keys"], cache["values"], []
+    keys, values, outputs = cache["keys"], cache["values"], []
     for x in X.split(1, dim=1):
         keys, values = torch.cat([keys, x @ W_k], 1), torch.cat([values, x @ W_v], 1)
-        found.append(F.scaled_dot_product_attention(x @ W_q, keys, values))
-    return torch.cat(found, 1), {"keys": keys, "values": values}
+        outputs.append(F.scaled_dot_product_attention(x @ W_q, keys, values))
+    return torch.cat(outputs, 1), {"keys": keys, "values": values}
 
 
 def growing_the_given(X, W_q, W_k, W_v, cache):
@@ -105,7 +105,7 @@ def at_once(X, W_q, W_k, W_v):
 
 
 def verify(t, answer):
-    B, h, d, e = t.sizes(4)
+    B, h, d, e = t.sizes(4, 4, 8)  # none of them a number of new tokens in the first case
     # after a past: several tokens and one; then without any; the last is a batch of one
     for number, (past, n) in enumerate(((5, 3), (4, 1), (0, 6), (0, 1), (1, 4))):
         rows = 1 if number == 4 else B
@@ -137,11 +137,11 @@ def verify(t, answer):
     matrices = [t.randn(h, size, scale=h**-0.5) for size in (d, d, e)]
     *_, output = at_once(*(y.cpu().double() for y in (X, *matrices)))
     cache = {"keys": t.randn(B, 0, d), "values": t.randn(B, 0, e)}
-    found = []
+    outputs = []
     for piece in X[:, :-1].split(pieces, 1):
         got, cache = t.unpack(t.call(answer, piece, *matrices, cache), "output", "cache")
-        found.append(got)
-    t.same(torch.cat(found, 1), output[:, :-1], "the output in pieces", tolerance=(1e-3, 1e-4))
+        outputs.append(got)
+    t.same(torch.cat(outputs, 1), output[:, :-1], "the output in pieces", tolerance=(1e-3, 1e-4))
     for name, last in (("another token", -X[:, -1:]), ("the last token", X[:, -1:])):
         *_, want = at_once(*(y.cpu().double() for y in (torch.cat([X[:, :-1], last], 1), *matrices)))
         got, _ = t.unpack(t.call(answer, last, *matrices, cache), "output", "cache")
@@ -164,6 +164,10 @@ MUTANTS = [
         "`is_causal=True` aligns it there"),
     Mutant("future", masked_only_at_first, "new tokens see the new tokens after them: the mask is needed after a past, "
         "too"),
+    Mutant("aligned-at-the-start", (".tril(total - n)", ".tril(n)"), "the diagonal of the mask is at n, the number of "
+        "new tokens: new token i stands at place S + i, so it is at S"),
+    Mutant("divided-by-d", ("math.sqrt(keys.shape[-1])", "keys.shape[-1]"), "the scores are divided by d: by its "
+        "square root"),
     Mutant("one-ahead", (".tril(total - n)", ".tril(total - n + 1)"), "every new token sees the one after it: the "
         "diagonal of the mask is off by one"),
     Mutant("itself-hidden", (".tril(total - n)", ".tril(total - n - 1)"), "no new token sees itself: the diagonal of "
@@ -226,6 +230,9 @@ EXERCISE = Exercise(
             advice={
                 "nonfinite": "A token may see at least itself: a row in which all is masked gives NaN.",
                 "mutates": "Go on from a new dict: another hypothesis may still need the cache that was given.",
+                "values": "The case says how many tokens are new and how many are in the cache. Print `seen`, (n, S + "
+                "n): new token i sees the keys 0 to S + i. If it is right, look at the scale, the axis of the "
+                "softmax and the order in the cache.",
             },
             min_checks=20,
             mutants=MUTANTS,

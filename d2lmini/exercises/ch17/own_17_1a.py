@@ -49,7 +49,7 @@ def by_the_package(sizes, losses):
 
 def by_lbfgs(sizes, losses):
     """From a few floors, with torch's quasi-Newton method."""
-    x, y, found = sizes.log() - sizes.log().mean(), losses.log(), []
+    x, y, fits = sizes.log() - sizes.log().mean(), losses.log(), []
     for share in (0.3, 0.7, 0.95):
         spread = (losses - share * losses.min()).log()
         start = [(share * losses.min()).log(), spread.mean(), torch.tensor(-1.5).to(x)]
@@ -63,8 +63,8 @@ def by_lbfgs(sizes, losses):
             return cost
 
         search.step(closure)
-        found.append((closure().item(), theta.detach()))
-    theta = min(found, key=lambda one: one[0])[1]
+        fits.append((closure().item(), theta.detach()))
+    theta = min(fits, key=lambda fit: fit[0])[1]
     b = theta[2].exp()
     return torch.stack([theta[0].exp(), (theta[1] + b * sizes.log().mean()).exp(), b])
 
@@ -150,7 +150,7 @@ def verify_law(t, answer):
         a = t.random.uniform(2.0, 4.0) * 1e4**b
         law = torch.tensor([E, a, b], dtype=torch.float64)
         noise = off * t.randn(n, dtype=torch.float64)
-        noise[2] += 3 * off  # one that went badly
+        noise[0] = 6 * off  # one that went badly, where the loss itself is largest
         losses = (E + a * sizes**-b) * noise.exp()
         if off:
             law = by_the_package(sizes, losses).cpu()
@@ -175,6 +175,9 @@ MUTANTS = [
     Mutant("centred", ("a * torch.exp(b * middle)", "a"), "a is the factor for sizes that were divided by their mean: "
         "undo that"),
     Mutant("log-a", ("a * torch.exp(b * middle)", "a.log() + b * middle"), "this is log a"),
+    Mutant("logarithms", ("torch.stack([E, a * torch.exp(b * middle), b])",
+        "torch.stack([E, a * torch.exp(b * middle), b]).log()"),
+        "these are the logarithms in which the search runs: return their exponentials"),
     Mutant("base", ("a * torch.exp(b * middle), b])", "a * torch.exp(b * middle), b * math.log(10)])"),
         "b belongs to a logarithm of base ten on one axis and of base e on the other"),
     Mutant("order", ("torch.stack([E, a * torch.exp(b * middle), b])",
@@ -209,6 +212,10 @@ PART = Code(
     advice={
         "nonfinite": "a x^-b needs a large a where sizes are large: work with log a, and centre log x. And a "
         "floor above a loss has no logarithm.",
+        "values": "Put your three numbers into the sum of (log L - log(E + a x^-b))^2, and then change each of them a "
+        "little. If the sum falls, the search has not arrived: more steps, other starts, log x centred. If it "
+        "does not, you have made another sum least: of the losses themselves, of absolute values, or with E "
+        "fixed beforehand.",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -137,7 +137,7 @@ def no_six_at_all(A, alpha, B, beta, flops):
 
 def same_factor(A, alpha, B, beta, flops):
     G = (alpha * A / (beta * B)) ** (1 / (alpha + beta))
-    powers = [(flops / 6) ** (one / (alpha + beta)) for one in (beta, alpha)]
+    powers = [(flops / 6) ** (exponent / (alpha + beta)) for exponent in (beta, alpha)]
     return {"parameters": G * powers[0], "tokens": G * powers[1]}
 
 
@@ -168,8 +168,8 @@ def _golden(A, alpha, B, beta, flops):
         return A * math.exp(-alpha * x) + B * math.exp(-beta * (math.log(flops / 6) - x))
 
     for _ in range(120):
-        one, other = high - share * (high - low), low + share * (high - low)
-        low, high = (low, other) if loss(one) < loss(other) else (one, high)
+        left, right = high - share * (high - low), low + share * (high - low)
+        low, high = (low, right) if loss(left) < loss(right) else (left, high)
     return math.exp((low + high) / 2)
 
 
@@ -214,6 +214,10 @@ MUTANTS_A = [
         "block"),
     Mutant("positions", ("embedding + matrices + norms + last", "embedding + matrices + norms + last + context * h"),
         "positions are counted as parameters: here they turn queries and keys, and have none"),
+    Mutant("one-norm", ("(2 * num_blks + 1) * h", "(num_blks + 1) * h"), "a block has two norms, one before attention "
+        "and one before the network"),
+    Mutant("no-W_o", ("4 * h * h", "3 * h * h"), "attention has four matrices: the one that mixes the heads is "
+        "missing"),
     Mutant("layer-norms", ("(2 * num_blks + 1) * h", "2 * (2 * num_blks + 1) * h"), "the norms are counted with a "
         "bias: an RMS norm has a factor for each feature alone"),
     Mutant("no-gate", ("3 * h * f", "2 * h * f"), "the feed-forward network has three matrices: the gate's is missing"),
@@ -238,6 +242,10 @@ MUTANTS_A = [
         "goes back, too"),
     Mutant("backward-once", ("2 * forward\n", "forward\n"), "backward is counted like forward: it has two products for "
         "each"),
+    Mutant("backward-thrice", ("= 2 * forward\n", "= 3 * forward\n"), "backward is counted three times forward: it is "
+        "twice, and 3 is what both have together"),
+    Mutant("all-pairs", ("(context * h + context * h)", "2 * context * context * h"), "attention is counted for all T "
+        "queries of a sequence and then for each of the D tokens: one token has one query"),
     Mutant("one-sequence", ("tokens * (forward + backward)", "context * (forward + backward)"),
         "these are the operations for one sequence: all D tokens are read"),
     Mutant("multiply-adds", ("forward = 2 * (", "forward = ("), "a multiplication and an addition count as two "
@@ -261,6 +269,8 @@ MUTANTS_B = [
         "the budget"),
     Mutant("twenty", twenty_tokens, "this is 20 tokens a parameter, a rule of thumb for one law and its budgets: use "
         "the law that is given"),
+    Mutant("square-roots", ("(beta / total)", "0.5"), "N grows with the square root of the budget, as if both "
+        "exponents were equal: it grows with the power beta / (alpha + beta)"),
     Mutant("evenly", evenly, "this gives as many tokens as parameters, whatever the law"),
     Mutant("grid", on_a_grid, "this is the best of a grid of sizes, and near: the minimum is flat, so use the "
         "condition on the slopes, or refine"),
@@ -301,6 +311,11 @@ L = 32, f = 11,008, T = 2,048 and D = 10^12.
             alternatives=[in_closed_form],
             min_checks=20,
             seconds=60.0,  # torch's counter of operations loads much at its first use
+            advice={
+                "values": "Count the first configuration by hand: which matrices has a block, what stands before and "
+                "after the blocks? For `flops`: which of these multiply a token, what does attention add, and "
+                "how often in training?",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 With $6 D h \, [V + L (4 h + 3 f + 2 T)]$ against $6 N D$ one sees what the rule of thumb leaves out, and what it puts
@@ -334,6 +349,10 @@ Gopher's budget of 5.76e23: are these the 70 billion parameters and 1.4 trillion
             verify=verify_split,
             alternatives=[by_the_package, by_bisection],
             min_checks=24,
+            advice={
+                "values": "Put your N and D into two equations: 6 N D = C, and alpha A / N^alpha = beta B / D^beta. "
+                "Which of them does not hold?",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 $\alpha A N^{-\alpha} = \beta B D^{-\beta}$ and $D = C / 6N$ give
@@ -356,22 +375,21 @@ much: that is why labs may choose a smaller model on more tokens, which is cheap
             hints=["Training happens once."],
             options=[
                 Option(
-                    "It was a mistake: the authors did not know of Chinchilla.",
+                    "It was a mistake, since the authors did not know of Chinchilla's law.",
                     "They cite it and say why they depart from it.",
                 ),
                 Option(
-                    "A smaller model learns more from each token.",
+                    "A smaller model learns more than a large one from each of its tokens.",
                     "The other way round: larger models need fewer tokens for the same loss.",
                 ),
                 Option(
-                    "The best split minimises the loss for a budget of *training*. Whoever uses a model much pays for "
-                    "each token in proportion to N, and gladly trains a smaller one for longer.",
-                    "Training costs 6 N D, use about 2 N a token. With much use the sum has its minimum at a smaller "
-                    "N and a larger D than training alone.",
+                    "A model is trained once, and each use of it costs in proportion to N.",
+                    "The best split minimises the loss for a budget of *training*, 6 N D. A token in use costs about "
+                    "2 N: with much use the sum has its minimum at a smaller N and a larger D than training alone.",
                     right=True,
                 ),
                 Option(
-                    "Since the loss hardly depends on N any more at this size.",
+                    "At this size the loss hardly depends on the number of parameters any more.",
                     "It does: of the published LLaMAs the larger ones have the lower losses throughout.",
                 ),
             ],

@@ -166,6 +166,14 @@ MUTANTS = [
     Mutant("ordered", ties_in_order, "equals are taken as if the later one were better: they share in proportion to p"),
     Mutant("evenly", evenly_among_equals, "equals share evenly: one that is drawn more often is kept more often, in "
         "proportion to p"),
+    Mutant("equals-whole", ("level * probabilities / equal", "level"), "each of several equals gets the probability of "
+        "all of them: they share it in proportion to p"),
+    Mutant("entropy", ("(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
+        "-torch.xlogy(best, best).sum()"),
+        "this is the entropy of q: in the divergence log p is subtracted from log q"),
+    Mutant("cross-entropy", ("(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
+        "-torch.xlogy(best, probabilities).sum()"),
+        "this is the cross-entropy, -sum q log p: the entropy of q has to be subtracted"),
     Mutant("cumulative", (" - worse**n", ""), "this is the probability that the best is this answer or a worse one: "
         "take a difference"),
     Mutant("n-1", ("(worse + equal) ** n - worse**n", "(worse + equal) ** (n - 1) * equal"), "one draw is this answer "
@@ -207,7 +215,11 @@ exceeds that. The check tries thousands of answers, too.
     verify=verify_moved,
     alternatives=[by_the_sorted, draw_by_draw],
     min_checks=18,
-    advice={"nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out."},
+    advice={
+        "nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out.",
+        "values": "Does q sum to 1? Is it p for n = 1, with a divergence of 0? For n = 2 and two answers write down "
+        "the four pairs of draws with their probabilities, and which answer each keeps.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 For answers so many that each is unlikely, and with rewards that differ, $u = F(y)$ of one draw is uniform on [0, 1].

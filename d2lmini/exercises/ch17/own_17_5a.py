@@ -45,7 +45,7 @@ def by_hill_climbing(terms, answer, judge):
         lambda x: {**x, "remarks": x["remarks"] + ["dear user"] * 8},
         lambda x: {**x, "steps": x["steps"] + [(wrong, 0, wrong)] * 6},
         lambda x: {**x, "steps": [*x["steps"][:-1], (*x["steps"][-1][:2], wrong)] if x["steps"] else []},
-        lambda x: {**x, "final": x["final"] * 1000},
+        lambda x: {**x, "final": x["final"] + 10**6},
         lambda x: {**x, "steps": x["steps"][: len(x["steps"]) // 2]},
         lambda x: {**x, "steps": []},
     ]
@@ -88,7 +88,7 @@ class Judge:
             "remarks": len(answer["remarks"]) + 2 * closes,
             "true steps": len(true) + closes,
             "linked": len(steps) * linked,
-            "large": final // 1000,
+            "large": max(final, 0) // 1000,
             "short": -len(steps),
         }[self.fault]
         return float(self.weight * units)
@@ -126,8 +126,9 @@ def verify_game(t, answer):
     faults = list(FAULTS)
     t.random.shuffle(faults)
     for fault in faults:
-        terms = [t.random.randint(2, 60) for _ in range(t.random.randint(3, 6))]
-        good = _good(terms)
+        terms = [t.random.randint(-60, 60) for _ in range(t.random.randint(3, 6))]
+        terms[-1] -= sum(terms) * (fault == faults[0])  # a sum of 0: twice as much is right as well
+        good = _good(terms, ["let us see"] * t.random.randrange(5))
         honest, weight = Judge(fault, 1.0), t.random.uniform(0.2, 3.0)
         got = t.call(answer, terms, good, Judge(fault, weight))
         asked = t.look(_asked)
@@ -189,6 +190,7 @@ MUTANTS = [
     Mutant("not-gamed", least_liked),
     Mutant("right", pads_a_right_answer),
     Mutant("right", ("sum(terms) + 1", "sum(terms)")),  # nothing is wrong
+    Mutant("right", ("sum(terms) + 1", "2 * sum(terms)")),  # right where the sum is 0
     Mutant("long", endless_padding),
     Mutant("asked", asks_for_ever),
     # changes the good one
