@@ -82,7 +82,8 @@ class Coded(Part):
         verify: ``verify(t, answer)`` tries an answer with the help of a ``Trial``.
         alternatives: other right answers, written differently.
         mutants: wrong answers with their diagnoses.
-        advice: for a diagnosis code, a sentence that is added to the message.
+        advice: for a diagnosis code, a sentence that is added to the message; that of ``"values"`` also to a relation
+            which the engine finds (``relations.py``), unless that has its own.
         min_checks: how many comparisons must really have run before an answer may pass.
     """
 
