@@ -76,9 +76,9 @@ def verify_nearest(t, answer):
     for k in (t.random.randint(3, S - 2), 1, S):
         want = chosen(-away(queries, keys), k)
         t.same(t.call(answer, queries, keys, k), want, f"the weight matrix for k = {k} of S = {S} keys")
-    exact = torch.eye(S, dtype=torch.float64).expand(keys.shape[0], S, S)
-    name = "the weight matrix for k = 1 and the keys as queries (a dictionary), in float64"
-    t.same(t.call(answer, keys.double(), keys.double(), 1), exact, name)
+    name = "the weight matrix for k = 1 and one sequence whose keys are the queries (a dictionary), in float64"
+    records = keys[:1].double()
+    t.same(t.call(answer, records, records, 1), torch.eye(S, dtype=torch.float64)[None], name)
 
 
 MUTANTS = [
@@ -132,6 +132,7 @@ MUTANTS = [
         "difference, not the difference of the lengths"),
     Mutant("first-of-batch", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys[:1].expand_as(keys))"),
         "the keys of the first batch entry are used for all"),
+    Mutant("shape", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).squeeze()")),  # a batch of one squeezed
     Mutant("dtype", ("return torch.zeros_like(distances)", "return matches; (distances)")),  # positions
     Mutant("dtype", (".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0")),  # a mask
     Mutant("dtype", ("torch.zeros_like(distances)", "torch.zeros(distances.shape)")),  # always float32

@@ -78,9 +78,10 @@ def verify_search(t, answer):
     q, d = queries.detach().cpu().double(), documents.cpu().double()
     unit_q, unit_d = q / q.square().sum(-1, keepdim=True).sqrt(), d / d.square().sum(-1, keepdim=True).sqrt()
     cosines = torch.einsum("td,nd->tn", unit_q, unit_d)
-    for temperature in (0.5, 2.0):
-        want = torch.softmax(cosines / temperature, -1)
-        t.same(t.call(answer, queries, documents, temperature), want, f"the weight matrix at temperature {temperature}")
+    for temperature, asked, name in ((0.5, T, ""), (2.0, 1, " for a single query")):
+        want = torch.softmax(cosines[:asked] / temperature, -1)
+        got = t.call(answer, queries[:asked], documents, temperature)
+        t.same(got, want, f"the weight matrix at temperature {temperature}{name}")
 
     coefficients = t.randn(T, N)
     exact = q.clone().requires_grad_()
@@ -164,6 +165,7 @@ MUTANTS = [
         "no weights; its cosines count as 0, so all documents weigh the same"),
     # bare division
     Mutant("nonfinite", ("F.normalize(documents, dim=-1)", "documents / documents.norm(dim=-1, keepdim=True)")),
+    Mutant("shape", ("queries @ documents.mT", "(queries @ documents.mT).squeeze()")),  # one query squeezed
     Mutant("dtype", ("temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)")),  # positions
 ]  # fmt: skip
 

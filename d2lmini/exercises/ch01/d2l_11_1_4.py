@@ -243,15 +243,15 @@ another.
             "over the C channels. Which property of softmax weights do the gates lack?",
             hints=[
                 "Go through the properties one by one, and look for gates that break them.",
-                "What do the numbers below add up to if every channel is useful? If none is?",
+                "What do the gates add up to if every channel is useful? If none is?",
             ],
             options=[
                 Option(
-                    "They are never negative.",
+                    "They are never negative, whatever the input.",
                     "A sigmoid lies between 0 and 1, so the gates have this property.",
                 ),
                 Option(
-                    "They sum to one.",
+                    "Over the C channels they always sum to one.",
                     "Each gate has a sigmoid of its own: all of them can be near 1, or all near 0. So "
                     "the channels do not compete, and the sum of s_c times the values is no average of "
                     "them. (They could be restored to weights that sum to one: a sigmoid of a is a "
@@ -260,18 +260,18 @@ another.
                     right=True,
                 ),
                 Option(
-                    "They are computed from the input, so that they are new for every image.",
+                    "They are computed anew from each input image.",
                     "The gates are, too: they come from the means of this very image. What is fixed "
                     "after training is the two matrices, as the projections are in attention.",
                 ),
                 Option(
-                    "The weight of one channel depends on all channels.",
+                    "Each of them depends on all of the channels.",
                     "It does here as well: the two matrices mix the means of all channels before the "
                     "sigmoid. (In a softmax the denominator adds a coupling of its own, which is the one "
                     "that makes weights compete.)",
                 ),
                 Option(
-                    "They have a gradient, so that what makes them can be learned.",
+                    "They have a gradient, so they can be learned.",
                     "A sigmoid has a slope everywhere, and part a checks that a gradient reaches both matrices.",
                 ),
             ],

@@ -328,9 +328,8 @@ second part do not apply.
         ),
         Choice(
             key="d2l-11.2.4b",
-            prompt="Measured exponents are noisy, so take the rule from theory. For a smooth curve in $D$ "
-            "dimensions, how should the width depend on the number $N$ of examples, so that the error falls "
-            "as fast as it can?",
+            prompt="Measured exponents are noisy, so take the rule from theory. For a smooth curve in $D$ dimensions, "
+            "how should the width $w$ depend on the number $N$ of examples, so that the error falls as fast as it can?",
             hints=[
                 "How many examples lie within a width of the query? How does the variance of their mean "
                 "depend on that number?",
@@ -340,31 +339,35 @@ second part do not apply.
             ],
             options=[
                 Option(
-                    "Not at all: the best width depends on how wiggly the curve is, not on the number of examples.",
-                    "With a fixed width the noise averages out, but the curve stays smeared: the error "
+                    r"It does not depend on $N$, only on the curve.",
+                    "How wiggly the curve is does matter, but with a fixed width the noise averages out, but the "
+                    "curve stays smeared: the error "
                     "stops falling at the squared bias, however many examples there are.",
                 ),
                 Option(
-                    r"As $N^{-1/D}$, so that the same number of examples stays within a width.",
+                    r"It falls as $N^{-1/D}$, so that $N w^D$ stays.",
                     "The same number of examples means the same noise: the variance never falls, however "
                     "many there are. The width must shrink more slowly than that, so that more and more "
                     "examples take part.",
                 ),
                 Option(
-                    r"As $N^{-1/2}$ in every dimension, like the standard error of a mean.",
-                    r"The number of examples within a width goes like $N w^D$. With this rule it stays the "
+                    r"It falls as $N^{-1/2}$ in all dimensions alike.",
+                    r"So falls the standard error of a mean of $N$ numbers; but only about $N w^D$ lie within a "
+                    r"width. With this rule it stays the "
                     r"same in two dimensions and falls to zero in more. In one dimension it does grow, but "
                     r"the kernel is narrower than it need be.",
                 ),
                 Option(
-                    r"As $N^{-1/(D+4)}$: ever more slowly in higher dimensions.",
+                    r"It falls as $N^{-1/(D+4)}$ in $D$ dimensions.",
                     r"The squared bias goes like $w^4$, the variance like $1/(N w^D)$. Where their sum is "
-                    r"least, $4 w^3$ equals (up to constants) $D / (N w^{D+1})$, so $w^{D+4} \propto 1/N$.",
+                    r"least, $4 w^3$ equals (up to constants) $D / (N w^{D+1})$, so $w^{D+4} \propto 1/N$: the more "
+                    r"dimensions, the more slowly.",
                     right=True,
                 ),
                 Option(
-                    r"As $N^{-1/4}$ in every dimension, because the squared bias goes like $w^4$.",
-                    r"The bias has no dimension in it, but the variance has: only a share $w^D$ of the cube "
+                    r"It falls as $N^{-1/4}$ in all dimensions alike.",
+                    r"The squared bias goes like $w^4$ and has no dimension in it, but the variance has: only a "
+                    r"share $w^D$ of the cube "
                     r"lies within a width, so in higher dimensions fewer examples share in the mean.",
                 ),
             ],

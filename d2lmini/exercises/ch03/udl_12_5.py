@@ -165,25 +165,24 @@ one, and $\delta_{ij} - y_j$ in the row that is left.
             hints=["Follow the chain rule from the loss back to the weights that made the scores."],
             options=[
                 Option(
-                    "Learning is fast, for the network is already sure of its choice.",
+                    "The network learns fast, being sure of its choice already.",
                     "Sure is not right. If the chosen key is the wrong one, the loss is large and still no "
                     "gradient comes back to say so.",
                 ),
                 Option(
-                    "No gradient passes through this softmax to queries and keys. Dividing the scores by "
-                    "their typical size keeps the softmax where its derivatives are not zero.",
+                    "Queries and keys learn nothing through this softmax.",
                     "Every path from the loss to the scores is multiplied by one of the 25 derivatives. "
-                    "Scores that are dot products of D terms have a typical size of the root of D: hence "
-                    "the scaling in attention.",
+                    "Scores that are dot products of D terms have a typical size of the root of D; divided by it "
+                    "they keep the softmax where its derivatives are not zero.",
                     right=True,
                 ),
                 Option(
-                    "No gradient passes through, but a larger learning rate makes up for it.",
+                    "It learns as before if the learning rate is made larger.",
                     "Zero times any learning rate is zero. In float32 the derivatives here are exactly zero "
                     "or far below what an optimiser can tell from rounding.",
                 ),
                 Option(
-                    "The values get no gradient either, so the whole layer stops learning.",
+                    "Queries, keys and values alike learn nothing any more.",
                     "The output is linear in the values, with the weights as coefficients: the chosen value "
                     "gets the full gradient. What stops learning is where to look, not what is found there.",
                 ),

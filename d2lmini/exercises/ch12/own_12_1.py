@@ -56,8 +56,8 @@ def all_cuts(word):
 
 
 def by_trying(word, log_probs):
-    known = (cut for cut in all_cuts(word) if all(piece in log_probs for piece in cut))
-    return max(known, key=lambda cut: sum(log_probs[piece] for piece in cut))
+    possible = (cut for cut in all_cuts(word) if all(piece in log_probs for piece in cut))
+    return max(possible, key=lambda cut: sum(log_probs[piece] for piece in cut))
 
 
 def recursive(word, log_probs):
@@ -120,13 +120,13 @@ def likeliest_piece_anywhere(word, log_probs):
 
 
 def best_on_average(word, log_probs):
-    known = (cut for cut in all_cuts(word) if all(piece in log_probs for piece in cut))
-    return max(known, key=lambda cut: sum(log_probs[piece] for piece in cut) / len(cut))
+    possible = (cut for cut in all_cuts(word) if all(piece in log_probs for piece in cut))
+    return max(possible, key=lambda cut: sum(log_probs[piece] for piece in cut) / len(cut))
 
 
 def largest_sum(word, log_probs):
-    known = (cut for cut in all_cuts(word) if all(piece in log_probs for piece in cut))
-    return max(known, key=lambda cut: sum(math.exp(log_probs[piece]) for piece in cut))
+    possible = (cut for cut in all_cuts(word) if all(piece in log_probs for piece in cut))
+    return max(possible, key=lambda cut: sum(math.exp(log_probs[piece]) for piece in cut))
 
 
 def letters(word, log_probs):
@@ -271,7 +271,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[recursive, from_the_end],
             advice={
-                "raised": "A KeyError? Not every run of letters is a piece: ask with `in`, or with `.get(piece, -math.inf)`.",
+                "raised": "A KeyError? Not all letters are a piece: ask with `in`, or with `.get(piece, -math.inf)`.",
                 "not-the-word": "Going back, the last piece comes first: turn the list around. And the first and the "
                 "last letter count, too.",
             },
