@@ -113,7 +113,8 @@ MUTANTS = [
     Mutant("fallback", within_or_nearest, "a query that matches nothing gets its nearest key; this part asks for "
         "zeros"),
     Mutant("soft-cut", ("matches / counts.clamp(min=1)",
-        "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)"), "these are softmax weights with the rest cut off: a database treats all matches alike"),
+        "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)"), "these are softmax weights with the rest cut "
+        "off: a database treats all matches alike"),
     Mutant("manhattan", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=1)"), "the absolute differences "
         "are summed; the distance is Euclidean"),
     Mutant("dot", ("torch.cdist(queries, keys) <= radius", "queries @ keys.mT >= radius"), "dot products are compared "

@@ -94,8 +94,8 @@ def verify(t, answer):
 
     # a key at the query itself and all others far away: its value comes back
     spread = 30 * torch.eye(7, 5, device=t.device).unsqueeze(0)[:, :5]
-    picked = t.randn(1, 5, 3)
-    t.same(t.call(answer, spread, spread, picked), picked.cpu().double(), "the result for keys far apart")
+    spread, picked = spread.double(), t.randn(1, 5, 3, dtype=torch.float64)
+    t.same(t.call(answer, spread, spread, picked), picked.cpu(), "the result for keys far apart, in float64")
 
     # a query so far from all keys that every exponential is zero; what the keys differ in is at right angles to that
     far, keys, values = t.randn(1, 1, 4), t.randn(1, 6, 4, scale=0.7), t.randn(1, 6, 3)
@@ -143,6 +143,7 @@ MUTANTS = [
         "over the keys: give it dim=-1"),
     Mutant("norm-detached", ("keys.square()", "keys.detach().square()"), "the norm of the keys is detached: they get a "
         "part of their gradient only"),
+    Mutant("dtype", ("return weights @ values", "return weights.float() @ values.float()")),  # always float32
     Mutant("nonfinite", by_hand),
     Mutant("underflow", by_hand_with_a_small_number, "every exponential is zero here, and a small number in the "
         "denominator does not bring the weights back: use torch.softmax"),

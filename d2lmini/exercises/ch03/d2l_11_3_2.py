@@ -76,11 +76,11 @@ def verify(t, answer):
             t.same(t.gradient(got, i), slopes[i], f"the gradient in the {kind}", tolerance=(1e-3, 1e-4))
 
     # scores of some hundreds, of whole numbers: nothing is rounded
-    queries, keys, matrix = (t.integers(-9, 10, *shape).float() for shape in ((2, 3, 5), (2, 7, 4), (5, 4)))
-    values = t.randn(2, 7, 3)
+    queries, keys, matrix = (t.integers(-9, 10, *shape).double() for shape in ((2, 3, 5), (2, 7, 4), (5, 4)))
+    values = t.randn(2, 7, 3, dtype=torch.float64)
     q, k, v, m = (x.cpu().double() for x in (queries, keys, values, matrix))
     want = torch.softmax(torch.einsum("btp,pd,bsd->bts", q, m, k) / 2, dim=-1) @ v
-    t.same(t.call(answer, queries, keys, values, matrix), want, "the result for large scores", tolerance=(1e-3, 1e-3))
+    t.same(t.call(answer, queries, keys, values, matrix), want, "the result for large scores, in float64")
 
 
 MUTANTS = [
@@ -108,6 +108,7 @@ MUTANTS = [
         "sqrt(E); it is the length D of the keys that counts"),
     Mutant("scaled-late", scaled_after_the_softmax, "the weights are divided by sqrt(D), and do not sum to one: divide "
         "the scores"),
+    Mutant("dtype", ("return weights @ values", "return (weights @ values).float()")),  # always float32
     Mutant("nonfinite", by_hand),
 ]  # fmt: skip
 

@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from d2lmini.exercises.engine import Count, Exercise, Mutant, Traffic
 
-# short and wide, long and narrow, one query against a long memory (decoding), and no two sizes alike
+# and random ones: short and wide, long and narrow, one query against a long memory (decoding), no two sizes alike
 CONFIGURATIONS = [
     (3, 7, 11, 64, 40, 4),
     (2, 128, 160, 16, 24, 4),
@@ -67,7 +67,7 @@ def step_by_step(B, T, S, D, E, itemsize):
 
 
 def verify(t, answer):
-    for B, T, S, D, E, itemsize in CONFIGURATIONS:
+    for B, T, S, D, E, itemsize in (*CONFIGURATIONS, (*t.sizes(5, 3, 70), 4)):
         queries, keys, values = (
             torch.randn(shape, dtype=DTYPES[itemsize]) for shape in ((B, T, D), (B, S, D), (B, S, E))
         )

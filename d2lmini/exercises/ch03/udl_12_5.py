@@ -75,15 +75,16 @@ def verify(t, answer):
     pairs = {
         "the Jacobian with two huge scores": [-2, 0.5, 90, 89, -1],
         "the Jacobian with scores near -900": [-901, -900, -903],
+        "the Jacobian of a single score": [7],
     }
     for name, scores in pairs.items():
         y = torch.softmax(torch.tensor(scores, dtype=torch.float64), 0)
         got = t.call(answer, torch.tensor(scores, dtype=torch.float32, device=t.device))
         t.same(got, torch.diag(y) - torch.outer(y, y), name)
-    cooled = huge.cpu().double() / 60
-    y = torch.softmax(cooled, 0)
+    cooled = huge.double() / 60
+    y = torch.softmax(cooled.cpu(), 0)
     want = torch.diag(y) - torch.outer(y, y)
-    t.same(t.call(answer, huge / 60), want, "the Jacobian after dividing the huge scores by 60")
+    t.same(t.call(answer, cooled), want, "the Jacobian after dividing the huge scores by 60, in float64")
 
 
 MUTANTS = [
@@ -111,6 +112,9 @@ MUTANTS = [
         "torch.diag(torch.sigmoid(scores) * torch.sigmoid(-scores))"), "these are derivatives of a sigmoid, which "
         "looks at one score alone"),
     Mutant("shape", only_for_five),
+    Mutant("shape", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "(torch.diag(weights) - torch.outer(weights, weights)).squeeze()")),  # a single score
+    Mutant("dtype", ("torch.exp(scores - scores.max())", "torch.exp(scores - scores.max()).float()")),
     Mutant("shape", ("torch.diag(weights) - torch.outer(weights, weights)", "weights * (1 - weights)")),  # a vector
     Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
         "torch.eye(len(weights)).to(scores) - weights"), "these are the derivatives of log y_i: multiply row i by y_i"),

@@ -90,16 +90,16 @@ def _reference(decoder, X, memory, state, valid_lens):
 def verify_decode(t, answer):
     B, S, T, h, embed, V = t.sizes(6, 3, 10)
     torch.manual_seed(t.seed)
-    decoder = _Decoder(V, embed, h, num_layers=2)
+    decoder = _Decoder(V, embed, h, num_layers=3)
     with torch.no_grad():
         for name, parameter in decoder.named_parameters():  # large enough that every fault shows
             parameter.copy_(t.randn(*parameter.shape, scale=1.0 if "attention" in name else 0.5))
     X, memory = t.integers(0, V, B, T), t.randn(B, S, h)
-    state = t.randn(2, B, h), t.randn(2, B, h)
+    state = t.randn(3, B, h), t.randn(3, B, h)
     valid_lens = t.integers(1, S, B)  # all of them leave some padding
     memory.requires_grad_()
 
-    exact = _Decoder(V, embed, h, num_layers=2).double()
+    exact = _Decoder(V, embed, h, num_layers=3).double()
     exact.load_state_dict(decoder.state_dict())
     inputs = X, memory.detach().double().requires_grad_(), tuple(part.double() for part in state), valid_lens
     logits, hidden, cell = _reference(exact, *inputs)
@@ -112,15 +112,15 @@ def verify_decode(t, answer):
     t.same(got_cell, cell.detach(), "the cell")
     t.same(t.gradient(got_logits, 2, "the logits"), slope, "the gradient in the memory", tolerance=(1e-3, 1e-4))
 
-    one = tuple(part[:, :1] for part in state)
-    got, _ = t.unpack(t.call(answer, decoder, X[:1], memory[:1], one, valid_lens[:1]), "logits", "(hidden, cell)")
+    single = tuple(part[:, :1] for part in state)
+    got, _ = t.unpack(t.call(answer, decoder, X[:1], memory[:1], single, valid_lens[:1]), "logits", "(hidden, cell)")
     t.same(got, logits[:1].detach(), "with a batch of one, the logits")
 
     # two calls of one token each must be one call of two: the state holds all that is needed
     both, _ = t.unpack(t.call(answer, decoder, X[:, :2], memory, state, valid_lens), "logits", "(hidden, cell)")
-    one, kept = t.unpack(t.call(answer, decoder, X[:, :1], memory, state, valid_lens), "logits", "(hidden, cell)")
-    two, _ = t.unpack(t.call(answer, decoder, X[:, 1:2], memory, kept, valid_lens), "logits", "(hidden, cell)")
-    t.same(torch.cat([one, two], 1), both.detach().double(), "token by token from the returned pair, the logits")
+    first, kept = t.unpack(t.call(answer, decoder, X[:, :1], memory, state, valid_lens), "logits", "(hidden, cell)")
+    second, _ = t.unpack(t.call(answer, decoder, X[:, 1:2], memory, kept, valid_lens), "logits", "(hidden, cell)")
+    t.same(torch.cat([first, second], 1), both.detach().double(), "token by token from the returned pair, the logits")
 
 
 MUTANTS = [
@@ -144,6 +144,8 @@ MUTANTS = [
         "*hidden* state, and that is what may ask"),
     Mutant("query-layer", ("hidden[-1].unsqueeze", "hidden[0].unsqueeze"), "the query is the state of the first layer, "
         "not of the last"),
+    Mutant("second-layer", ("hidden[-1].unsqueeze", "hidden[1].unsqueeze"), "the query is the state of the second "
+        "layer; there may be more, and the top one is the last: hidden[-1]"),
     Mutant("stale-query", ("hidden[-1].unsqueeze", "state[0][-1].unsqueeze"), "the query is the same at every step: "
         "take the state that the last step left"),
     Mutant("unmasked", ("memory, memory, valid_lens", "memory, memory"), "the decoder attends to padding: where are "

@@ -79,16 +79,16 @@ def _reference(decoder, X, memory, hidden, valid_lens):
 def verify_decode(t, answer):
     B, S, T, h, embed, V = t.sizes(6, 3, 10)
     torch.manual_seed(t.seed)
-    decoder = _Decoder(V, embed, h, num_layers=2)
+    decoder = _Decoder(V, embed, h, num_layers=3)
     with torch.no_grad():
         for parameter in decoder.parameters():  # large enough that every fault shows
             parameter.copy_(t.randn(*parameter.shape, scale=0.6))
-    X, memory, hidden = t.integers(0, V, B, T), t.randn(B, S, h), t.randn(2, B, h)
+    X, memory, hidden = t.integers(0, V, B, T), t.randn(B, S, h), t.randn(3, B, h)
     valid_lens = t.integers(1, S, B)  # all of them leave some padding
     valid_lens[0] = 2
     memory.requires_grad_()
 
-    exact = _Decoder(V, embed, h, num_layers=2).double()
+    exact = _Decoder(V, embed, h, num_layers=3).double()
     exact.load_state_dict(decoder.state_dict())
     inputs = X, memory.detach().double().requires_grad_(), hidden.double(), valid_lens
     logits, weights = _reference(exact, *inputs)
@@ -151,6 +151,8 @@ MUTANTS = [
         "weights of a short sentence do not sum to one"),
     Mutant("query-layer", ("query = hidden[-1]", "query = hidden[0]"), "the query is the state of the first layer, not "
         "of the last"),
+    Mutant("second-layer", ("query = hidden[-1]", "query = hidden[1]"), "the query is the state of the second layer; "
+        "there may be more, and the top one is the last: hidden[-1]"),
     Mutant("stale-query", ("logits, weights = [], []\n    for x in decoder.embedding(X.t()):  # (B, embed_size)\n"
         "        query = hidden[-1]  # (B, h)",
         "logits, weights, query = [], [], hidden[-1]\n    for x in decoder.embedding(X.t()):"), "the query is the same "

@@ -197,6 +197,7 @@ def verify_learning(t, answer):
         ({"aaaaab ": 3, "baaa ": 2, "aab ": 1}, 4, "words with a letter that is repeated"),
         ({"aaa ": 2, "baaa ": 1, "bc ": 4}, 3, "words with pairs that overlap"),
         (_drawn(t, "pqr", 5, 5), 1, "one merge"),
+        (_drawn(t, "pqr", 5, 5), 0, "no merge at all"),
         (_count("été très été même été fête été très".encode().decode("latin-1")), 9, "the bytes of French words"),
         (_count(RHYME), 60, "the rhyme until nothing is left"),
     ]
@@ -245,6 +246,8 @@ MUTANTS = [
     Mutant("old-counts", only_new_pairs, "a merge also changes the counts of pairs that it does not make: where s e "
         "became se, the pair e a is gone"),
     Mutant("shape", ("len(merges) < num_merges", "len(merges) < num_merges - 1")),  # one too few
+    # the first one always
+    Mutant("shape", ("while len(merges) < num_merges:", "while len(merges) < max(num_merges, 1):")),
     Mutant("raised", ("if not counts:", "if False:")),  # does not stop
     Mutant("type", ("merges.append(best)", "merges.append(best[0] + best[1])")),  # tokens, not pairs
 ]  # fmt: skip
