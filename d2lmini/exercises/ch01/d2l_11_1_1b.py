@@ -131,6 +131,15 @@ MUTANTS = [
         "zero: guard each row by itself"),
     Mutant("dtype", ("return matches / counts.clamp(min=1)", "return matches > 0")),  # booleans
     Mutant("dtype", (".to(keys.dtype)", ".float()")),  # always float32
+    Mutant("radius-squared", ("<= radius", "<= radius**2"), "the radius is squared and the distance is not: square "
+        "both or neither"),
+    Mutant("one-more", ("counts.clamp(min=1)", "(counts + 1)"), "something is added to each count, so no row sums to "
+        "one: only a count of zero needs help"),
+    Mutant("over-everything", ("counts.clamp(min=1)", "matches.sum()"), "the matches of all queries are counted "
+        "together; every row has its own count"),
+    Mutant("distances", ("matches / counts.clamp(min=1)",
+        "F.normalize(matches * torch.cdist(queries, keys), p=1, dim=-1)"), "the right keys, but the farther ones weigh "
+        "more: all matches weigh the same"),
 ]  # fmt: skip
 
 
@@ -148,6 +157,8 @@ PART = Code(
     verify=verify_within,
     alternatives=[within_by_masking],
     advice={
+        "values": "Which keys lie at most `radius` away from a query, in Euclidean distance? How many are they? Each "
+        "weighs one over that number",
         "nonfinite": "A query may have no match at all; a row of zeros divided by its sum is 0 / "
         "0, and a softmax over nothing but minus infinity is the same in disguise",
         "dtype": "A comparison gives booleans: turn them into numbers with .to(keys.dtype)",

@@ -197,6 +197,18 @@ MUTANTS = [
     Mutant("shape", gates_alone),
     Mutant("shape", (".view(images.shape)", "")),  # output flat
     Mutant("raised", ("reduce.mT", "reduce")),  # not transposed
+    Mutant("tanh", ("torch.sigmoid(hidden @ expand.mT)", "torch.tanh(hidden @ expand.mT)"), "the gates come from a "
+        "tanh and may be negative: the block has a sigmoid"),
+    Mutant("gates-twice", ("(weights @ values).view", "(weights @ (weights @ values)).view"), "the gates are applied "
+        "twice"),
+    Mutant("by-channels", ("values.mean(dim=-1)", "values.sum(dim=-1) / values.shape[1]"), "the sum over the pixels is "
+        "divided by the number of channels; divide by that of the pixels"),
+    Mutant("one-axis", ("values.mean(dim=-1)", "images.mean(dim=-1)[..., 0]"), "the mean runs over one row of pixels "
+        "alone; it runs over height and width"),
+    Mutant("squares", ("values.mean(dim=-1)", "values.square().mean(dim=-1)"), "the squeeze takes the mean of the "
+        "squares; it is that of the values"),
+    Mutant("leaky", ("torch.relu(squeezed @ reduce.mT)", "F.leaky_relu(squeezed @ reduce.mT)"), "negative hidden units "
+        "pass a little: a ReLU makes them zero"),
 ]  # fmt: skip
 
 
@@ -225,6 +237,8 @@ values $\mathbf v_c$ too; that leaves just one matrix.
             verify=verify,
             alternatives=[by_broadcasting, by_convolutions],
             advice={
+                "values": "Step by step: the mean of each channel over its pixels, W_1, ReLU, W_2, sigmoid; one gate a "
+                "channel, which multiplies that channel and nothing else",
                 "raised": "Write down the shape after every step: (B, C), (B, R), (B, C), then the scaling",
                 "shape": "output is (B, C, height, width), weights (B, C, C), for a batch of one as well",
             },

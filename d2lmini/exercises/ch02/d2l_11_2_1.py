@@ -196,6 +196,10 @@ MUTANTS = [
         "heaps[:, labels > 0].mean(dim=-1) * (labels > 0).sum() / N")),  # means and shares
     Mutant("raised", ("= kernel(queries, keys)", "= kernel(keys, queries)")),  # kernel turned
     Mutant("dtype", ("return left, right", "return left.float(), right.float()")),  # in single
+    Mutant("kernel-exponential", ("heaps = kernel(queries, keys)", "heaps = torch.exp(kernel(queries, keys))"), "an "
+        "exponential (or a softmax) is taken of the kernel values: they are what adds up, as they come"),
+    Mutant("size-only", ("(positive - negative) /", "(positive - negative).abs() /"), "the sign is lost: the class -1 "
+        "counts negative"),
 ]  # fmt: skip
 
 

@@ -147,6 +147,15 @@ MUTANTS = [
     Mutant("nonfinite", by_hand),
     Mutant("underflow", by_hand_with_a_small_number, "every exponential is zero here, and a small number in the "
         "denominator does not bring the weights back: use torch.softmax"),
+    Mutant("product-twice", ("scores = queries @", "scores = 2 * queries @"), "the product of query and key counts "
+        "twice: with the 1/2 before the squared distance its factor is 1"),
+    Mutant("cosines", ("scores = queries @ keys.transpose(-2, -1)",
+        "scores = nn.functional.normalize(queries, dim=-1) @ nn.functional.normalize(keys, dim=-1).mT"), "queries and "
+        "keys are divided by their lengths; the distance is between the vectors as they are"),
+    Mutant("square-of-sum", ("keys.square().sum(dim=-1)", "keys.sum(dim=-1).square()"), "the sum of a key's entries is "
+        "squared; its squared norm is the sum of their squares"),
+    Mutant("sigmoid", ("torch.softmax(scores, dim=-1)", "torch.sigmoid(scores)"), "each key gets a sigmoid of its own: "
+        "the weights of a query sum to one, by a softmax"),
 ]  # fmt: skip
 
 
@@ -168,7 +177,9 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_cdist, with_one_feature_more],
             advice={
-                "nonfinite": "exp gives 0 or infinity where the scores are far from 0; torch.softmax does not mind"
+                "values": "The score of a key is q.k - |k|^2/2, the weights of a query are the softmax of its scores "
+                "over the keys, the result is weights @ values",
+                "nonfinite": "exp gives 0 or infinity where the scores are far from 0; torch.softmax does not mind",
             },
             mutants=MUTANTS,
             explanation=r"""

@@ -134,6 +134,15 @@ MUTANTS = [
         "the fused kernel keeps the scores on the chip: no (T, S) numbers are moved"),
     Mutant("fused-traffic", ("flops / (itemsize * ends)", "itemsize * ends"), "this is the fused kernel's traffic: "
         "divide the FLOPs by it"),
+    Mutant("once", ("middle = 4 *", "middle = 1 *"), "(T, S) numbers move four times: scores written and read, weights "
+        "written and read"),
+    Mutant("ends-no-batch", ("ends = B * (", "ends = ("), "Q, K, V and output are counted for one sequence of the "
+        "batch"),
+    Mutant("middle-no-batch", ("4 * B * T * S", "4 * T * S"), "scores and weights are counted for one sequence of the "
+        "batch"),
+    Mutant("middle-T-for-S", ("4 * B * T * S", "4 * B * T * T"), "scores and weights are (T, S) matrices, not (T, T)"),
+    Mutant("sizes-for-work", ("2 * B * T * S * (D + E)", "2 * B * (T * D + S * E)"), "these are sizes of matrices: "
+        "each of the T S scores takes D multiplications and D additions"),
 ]  # fmt: skip
 
 
@@ -154,6 +163,10 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[step_by_step],
             min_checks=20,
+            advice={
+                "values": "FLOPs: two a term, T S D terms in one product and T S E in the other. Bytes: for each step "
+                "what it reads and what it writes. All of it B times",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The work is $2BTS(D+E)$: it grows with the product of both lengths. So does the traffic of the plain form,

@@ -132,6 +132,14 @@ MUTANTS = [
     Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
         "torch.eye(len(weights)).to(scores) - weights[:, None]"), "these are the derivatives of logarithms of weights, "
         "with rows and columns exchanged: multiply by the weight"),
+    Mutant("unnormalised", ("exponentials / exponentials.sum()", "exponentials"), "the exponentials are not divided by "
+        "their sum, so these are no weights of a softmax"),
+    Mutant("divided", ("scores - scores.max()", "scores / scores.abs().max()"), "the scores are divided by the "
+        "largest: subtract it, which changes no weight"),
+    Mutant("diagonal-twice", ("torch.diag(weights) -", "torch.diag(weights * (1 - weights)) -"), "the diagonal is "
+        "taken off twice: y_i (1 - y_i) is there already, and y_i y_j is subtracted everywhere"),
+    Mutant("row-off", ("torch.diag(weights) - torch.outer(weights, weights)", "torch.diag(weights) - weights"), "y_j "
+        "is subtracted in place of y_i y_j"),
 ]  # fmt: skip
 
 
@@ -150,8 +158,10 @@ EXERCISE = Exercise(
                 "The exponential of a large score overflows; subtracting the largest score changes no weight.",
             ],
             advice={
+                "values": "Entry i, j is y_i (1 - y_i) on the diagonal and -y_i y_j elsewhere, with y the softmax of "
+                "the scores as they are",
                 "nonfinite": "exp(90) is larger than any float32, and exp(-900) is zero: subtract the largest score "
-                "first"
+                "first",
             },
             answer=softmax_jacobian,
             verify=verify,

@@ -168,6 +168,20 @@ MUTANTS = [
         "after the last step"),
     Mutant("shape", ("torch.stack(outputs, dim=1)", "torch.stack(outputs)")),  # time first
     Mutant("raised", ("unsqueeze(0), (hidden, cell)", "unsqueeze(0), hidden")),  # a GRU's call
+    Mutant("query-mean", ("hidden[-1].unsqueeze", "hidden.mean(dim=0).unsqueeze"), "the query is the mean over the "
+        "layers; the top layer asks"),
+    Mutant("no-context", ("[x, context.squeeze(1)]", "[x, query.squeeze(1)]"), "the LSTM reads the query in place of "
+        "the context"),
+    Mutant("plain-mean", ("[x, context.squeeze(1)]", "[x, memory.mean(dim=1)]"), "the LSTM reads the plain mean of the "
+        "memory: the context is its mean under the attention weights"),
+    Mutant("first-out", ("decoder.dense(output.squeeze(0))", "decoder.dense(hidden[0])"), "the logits are made of the "
+        "first layer's state; the top layer is shown"),
+    Mutant("cell-out", ("decoder.dense(output.squeeze(0))", "decoder.dense(cell[-1])"), "the logits are made of the "
+        "cell; the LSTM shows its hidden state"),
+    Mutant("softmax", ("torch.stack(outputs, dim=1)", "torch.stack(outputs, dim=1).softmax(dim=-1)"), "these are "
+        "probabilities; logits come straight from the last layer"),
+    Mutant("one-less", ("memory, memory, valid_lens", "memory, memory, (valid_lens - 1).clamp(min=1)"), "one key too "
+        "few gets weight: with valid length n, the keys 0 to n - 1 count"),
 ]  # fmt: skip
 
 
@@ -189,6 +203,8 @@ LSTM reads.
     verify=verify_decode,
     alternatives=[by_the_gates],
     advice={
+        "values": "A step: the query is the top layer's state from before; its context; embedding and context, in this "
+        "order, into the LSTM with the pair from before; its output into `dense`",
         "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
         "one that you mean.",
     },

@@ -178,8 +178,8 @@ def verify_compare(t, answer):
     more = 2 * size**2 + size
     names = "additive", "dot", "additive_seconds", "dot_seconds", "more_parameters"
     reports = []
-    slow = t.random.sample(("additive", "dot"), 2)
-    for seed, slow, waits in zip((t.seed % 1000, t.seed % 1000 + 1), slow, ("forward", "backward"), strict=True):
+    kinds = t.random.sample(("additive", "dot"), 2)
+    for seed, slow, waits in zip((t.seed % 1000, t.seed % 1000 + 1), kinds, ("forward", "backward"), strict=True):
         train, valid, long = _toy(t, 64), _toy(t, VALID), _toy(t, 24, 40, 6)
         order = []
         makers = {kind: _Maker(kind, train[0], order, kind == slow, waits) for kind in ("additive", "dot")}

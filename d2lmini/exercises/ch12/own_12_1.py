@@ -249,6 +249,12 @@ MUTANTS = [
     Mutant("not-the-word", ("pieces[::-1]", "pieces")),  # not reversed
     Mutant("no-piece", ("word[begin:end], -math.inf", "word[begin:end], 0.0")),  # unknown pieces are free
     Mutant("not-the-word", ("pieces, end = [], len(word)", "pieces, end = [], len(word) - 1")),  # the last letter lost
+    Mutant("by-length", ("word[begin:end], -math.inf)", "word[begin:end], -math.inf) * (end - begin)"), "each "
+        "log-probability is weighted with the length of its piece; a piece counts once, however long it is"),
+    Mutant("per-letter", ("word[begin:end], -math.inf)", "word[begin:end], -math.inf) / (end - begin)"), "each "
+        "log-probability is divided by the length of its piece; a piece counts once, however long it is"),
+    Mutant("bounded", ("score = best[begin] +", "score = max(best[begin], -100) +"), "the best so far is not let below "
+        "a bound: beyond it all cuts look alike"),
 ]  # fmt: skip
 
 
@@ -271,6 +277,8 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[recursive, from_the_end],
             advice={
+                "values": "b[k] is the largest of b[j] + log_probs[word[j:k]] over all j < k; going back follows the j "
+                "that won",
                 "raised": "A KeyError? Not all letters are a piece: ask with `in`, or with `.get(piece, -math.inf)`.",
                 "not-the-word": "Going back, the last piece comes first: turn the list around. And the first and the "
                 "last letter count, too.",

@@ -126,6 +126,12 @@ MUTANTS = [
     Mutant("not-the-word", ("return tokens", "return tokens[:-1]")),  # ends lost
     Mutant("type", ("return tokens", "return [len(token) for token in tokens]")),  # ids
     Mutant("type", ("return tokens", 'return "|".join(tokens)')),  # a string
+    Mutant("alphabet", ("enumerate(map(tuple, merges))", "enumerate(sorted(map(tuple, merges)))"), "the merges are "
+        "made in alphabetical order; the order in which they were learned decides"),
+    Mutant("not-the-last", ("range(len(tokens) - 1)", "range(len(tokens) - 2)"), "the last two tokens are never looked "
+        "at"),
+    Mutant("stops-early", ("if not possible:", "if len(possible) < 2:"), "the last possible merge is not made: go on "
+        "until none is left"),
 ]  # fmt: skip
 
 
@@ -143,6 +149,10 @@ PART = Code(
     answer=apply_merges,
     verify=verify_applying,
     alternatives=[merge_by_merge],
+    advice={
+        "values": "Of all neighbours that are a pair of the list, the one that stands first in the list is merged, at "
+        "its leftmost place; then look again, until there is none",
+    },
     mutants=MUTANTS,
     explanation="""
 A merge can only be made of tokens that exist, and those were made by merges learned before it. So one pass through the
