@@ -159,6 +159,11 @@ MUTANTS = [
         "still"),
     Mutant("cusp", soft_with_bare_root),
     Mutant("dtype", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores.float(), dim=-1)")),  # always float32
+    Mutant("no-radius", ("room = radius -", "room = -"), "the radius is not used"),
+    Mutant("over-batch", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)"), "normalised along the "
+        "batch; normalise along the keys, the last axis"),
+    Mutant("room-squared", ("room / temperature", "room.square() / temperature"), "(radius - distance) is squared, so "
+        "that keys outside count like keys inside"),
 ]  # fmt: skip
 
 
@@ -187,6 +192,8 @@ be finite even for a query that sits exactly on a key.
     verify=verify_soft,
     alternatives=[soft_by_exponentials],
     advice={
+        "values": "The degree is sigmoid((radius - distance) / temperature), with the Euclidean distance; the weights "
+        "are the degrees over their sum along the keys",
         "nonfinite": "A sigmoid of -200 is zero in float32, and zero divided by a sum of zeros "
         "is NaN: what is the softmax of log g?",
         "grad": "A comparison has no gradient, and .detach() or .item() cut it off",

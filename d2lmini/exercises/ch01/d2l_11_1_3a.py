@@ -78,9 +78,10 @@ def verify_search(t, answer):
     q, d = queries.detach().cpu().double(), documents.cpu().double()
     unit_q, unit_d = q / q.square().sum(-1, keepdim=True).sqrt(), d / d.square().sum(-1, keepdim=True).sqrt()
     cosines = torch.einsum("td,nd->tn", unit_q, unit_d)
-    for temperature in (0.5, 2.0):
-        want = torch.softmax(cosines / temperature, -1)
-        t.same(t.call(answer, queries, documents, temperature), want, f"the weight matrix at temperature {temperature}")
+    for temperature, asked, name in ((0.5, T, ""), (2.0, 1, " for a single query")):
+        want = torch.softmax(cosines[:asked] / temperature, -1)
+        got = t.call(answer, queries[:asked], documents, temperature)
+        t.same(got, want, f"the weight matrix at temperature {temperature}{name}")
 
     coefficients = t.randn(T, N)
     exact = q.clone().requires_grad_()
@@ -164,7 +165,21 @@ MUTANTS = [
         "no weights; its cosines count as 0, so all documents weigh the same"),
     # bare division
     Mutant("nonfinite", ("F.normalize(documents, dim=-1)", "documents / documents.norm(dim=-1, keepdim=True)")),
+    Mutant("shape", ("queries @ documents.mT", "(queries @ documents.mT).squeeze()")),  # one query squeezed
     Mutant("dtype", ("temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)")),  # positions
+    Mutant("distance-of-cosines", ("cosines / temperature", "(1 - cosines) / temperature"), "one minus the cosine is a "
+        "distance: what is alike gets the small weights"),
+    Mutant("correlation", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "(F.normalize(x - x.mean(-1, True), dim=-1) for x in (queries, documents))"), "the mean of each row is taken "
+        "off first: that is a correlation, not a cosine"),
+    Mutant("one-length", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "queries / queries.norm(), documents / documents.norm()"), "all rows are divided by one number, the length of "
+        "the whole matrix: give the norm a dim"),
+    Mutant("sigmoid", ("torch.softmax(cosines / temperature, dim=-1)", "torch.sigmoid(cosines / temperature)"), "each "
+        "document gets a sigmoid of its own: weights that sum to one come from a softmax over all"),
+    Mutant("no-exponential", ("torch.softmax(cosines / temperature, dim=-1)",
+        "cosines / cosines.sum(dim=-1, keepdim=True)"), "the cosines are divided by their sum: where are the "
+        "exponential and the temperature?"),
 ]  # fmt: skip
 
 

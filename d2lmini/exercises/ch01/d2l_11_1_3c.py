@@ -63,10 +63,10 @@ def learn_with_means(start, documents, classes, queries, query_classes, shown):
 
 def learn_from_both(start, documents, classes, queries, query_classes, shown):
     every, kinds = torch.cat([documents, queries]), torch.cat([classes, query_classes])
-    found = learn(start, every, kinds, queries, query_classes, shown)
+    learned = learn(start, every, kinds, queries, query_classes, shown)
     before, _ = retrieved(queries, documents, query_classes, classes, shown)
-    after, _ = retrieved(queries @ found["matrix"], documents @ found["matrix"], query_classes, classes, shown)
-    return found | {"before": before, "after": after}
+    after, _ = retrieved(queries @ learned["matrix"], documents @ learned["matrix"], query_classes, classes, shown)
+    return learned | {"before": before, "after": after}
 
 
 def learn_finding_itself(start, documents, classes, queries, query_classes, shown):
@@ -186,7 +186,14 @@ def verify_learn(t, answer):
     # some kinds are rarer than others, and of some more is relevant than is shown
     rare = torch.tensor(t.random.sample(sorted(set(classes.tolist())), 5), device=t.device)
     kept = ~torch.isin(classes, rare) | (torch.arange(len(classes), device=t.device) % 2 == 0)
-    measured(t, answer, start, documents[kept], classes[kept], queries, kinds, PER_CLASS - 8)
+    start = torch.cat([start[:, 1:], 0 * start[:, :1]], dim=1)
+    matrix = measured(t, answer, start, documents[kept], classes[kept], queries, kinds, PER_CLASS - 8)
+    t.that(
+        not matrix[:, -1].any(),
+        "not-from-start",
+        "the last column of this `start` is zero. A feature that is zero for all documents changes no cosine, so no "
+        "gradient moves it away from zero; in your matrix it is not zero. Begin at `start` itself",
+    )
 
 
 MUTANTS = [
@@ -205,6 +212,8 @@ MUTANTS = [
     Mutant("exchanged", ('"before": before, "after": after', '"before": after, "after": before')),
     # through the start
     Mutant("start", ("recall(queries, documents), recall", "recall(queries @ start, documents @ start), recall")),
+    # from a matrix of one's own
+    Mutant("not-from-start", ("start.clone()", "(torch.randn_like(start) / len(start) ** 0.5)")),
     Mutant("nonfinite", ("matrix = matrix.detach()", "matrix = matrix.detach() / 0")),  # diverged
 ]  # fmt: skip
 
@@ -224,8 +233,9 @@ Write `learn(start, documents, classes, queries, query_classes, shown)`. Begin a
 keeps to itself; and it shuffles `query_classes` once, which your matrix must not notice): recall is the share of all
 relevant documents that are among the `shown` best, averaged over the queries (not all kinds need be equally frequent).
 Return a dict with `matrix`, `before` (recall by plain cosine, without a matrix) and `after` (with yours), the last two
-as numbers. About 30 full-batch steps of Adam at a learning rate of 0.01 and a temperature of 0.1 are enough, in well
-under a second; on new queries recall must rise by at least 0.04.
+as numbers. The check looks at recall and not at how you learn: another objective or optimiser will do, if it begins at
+`start` and its gradient goes through the cosines. About 30 full-batch steps of Adam at a learning rate of 0.01 and a
+temperature of 0.1 are enough, in well under a second; on new queries recall must rise by at least 0.04.
 """,
     hints=[
         "Write a small function for the scores and use it three times: before, while learning, after.",

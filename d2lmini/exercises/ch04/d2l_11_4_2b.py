@@ -1,6 +1,7 @@
 """Part b of d2l-11.4.2, "Scaled dot products in Bahdanau's decoder": `compare`."""
 
 import math
+import statistics
 import time
 from itertools import pairwise
 
@@ -60,7 +61,7 @@ def compare(make, train, valid, long, seed):
 
 
 def with_another_optimizer(make, train, valid, long, seed):
-    found, seconds, models = {"more_parameters": 0}, {}, {}
+    report, seconds, models = {}, {}, {}
     for kind, build in make.items():
         torch.manual_seed(seed)
         model = models[kind] = build().train()
@@ -69,13 +70,13 @@ def with_another_optimizer(make, train, valid, long, seed):
             optimizer.zero_grad()
             model.loss(model(*train[:-1]), train[-1]).backward()
             optimizer.step()
-        found[kind] = model.eval().loss(model(*valid[:-1]), valid[-1]).item()
-    found["more_parameters"] = sum(p.numel() for p in models["additive"].decoder.attention.parameters())
+        report[kind] = model.eval().loss(model(*valid[:-1]), valid[-1]).item()
+    report["more_parameters"] = sum(p.numel() for p in models["additive"].decoder.attention.parameters())
     for kind in [*models] * 4:
         start = time.process_time()
         models[kind].loss(models[kind](*long[:-1]), long[-1]).backward()
         seconds.setdefault(kind, []).append(time.process_time() - start)
-    return {**found, **{f"{kind}_seconds": min(values) for kind, values in seconds.items()}}
+    return {**report, **{f"{kind}_seconds": statistics.median(values) for kind, values in seconds.items()}}
 
 
 def _toy(t, B, S=3, T=3, V=8):
@@ -86,6 +87,7 @@ def _toy(t, B, S=3, T=3, V=8):
     return src, tgt_in, torch.full((B,), S), tgt
 
 
+DELAY = 0.06  # seconds: more than the two scores differ by
 VALID = 40  # sentences to judge by: as many as in no other batch
 
 
@@ -107,13 +109,15 @@ FAULTS = {  # code, and what is told
 class _Maker:
     """Makes one model, and notes how it begins and what it is run on.
 
-    ``order`` is one list for all: a letter for every run on long sources.
+    ``order`` is one list for all: a word for every run on long sources. In such a run the model waits, ``forward`` or
+    ``backward``: a ``slow`` one each time, another one the first time and for long. No times but those of this run are
+    then right.
     """
 
     SIZES = 8, 16, 16, 1
 
-    def __init__(self, kind, src=None, order=None):
-        self.kind, self.src, self.model, self.start = kind, src, None, None
+    def __init__(self, kind, src=None, order=None, slow=False, waits=None):
+        self.kind, self.src, self.model, self.start, self.slow, self.waits = kind, src, None, None, slow, waits
         self.order = [] if order is None else order
         self.sentences, self.foreign, self.long, self.timed, self.faults = 0, 0, 0, None, set()
 
@@ -130,6 +134,7 @@ class _Maker:
             self.faults.add("judged")
         if args[0].shape[1] > 20:
             self.order.append(self.kind)
+            self.wait("forward")
             if logits.requires_grad:
                 logits.register_hook(lambda grad: self.time())
         elif logits.requires_grad:
@@ -141,6 +146,13 @@ class _Maker:
         if self.timed and self.timed[0] == now[0] and not all(map(torch.equal, self.timed[1], now[1])):
             self.faults.add("stepped")
         self.long, self.timed = self.long + 1, now
+        self.wait("backward")
+
+    def wait(self, where):
+        seconds = DELAY if self.slow else 6 * DELAY * (self.order.count(self.kind) == 1)
+        begun = time.process_time(), time.perf_counter()
+        while where == self.waits and min(time.process_time() - begun[0], time.perf_counter() - begun[1]) < seconds:
+            pass
 
     def note(self, src):
         known = (src[:, None] == self.src).all(-1).any(-1)  # (B,): is it a sentence of `train`?
@@ -150,7 +162,7 @@ class _Maker:
             "evaluation": not self.model.training,
             "uncleared": all(p.grad is not None and bool(p.grad.any()) for p in self.model.parameters()),
         }
-        self.faults |= {name for name, found in faults.items() if found}
+        self.faults |= {name for name, made in faults.items() if made}
 
 
 def _state(given):
@@ -166,13 +178,14 @@ def verify_compare(t, answer):
     more = 2 * size**2 + size
     names = "additive", "dot", "additive_seconds", "dot_seconds", "more_parameters"
     reports = []
-    for seed in (t.seed % 1000, t.seed % 1000 + 1):
+    kinds = t.random.sample(("additive", "dot"), 2)
+    for seed, slow, waits in zip((t.seed % 1000, t.seed % 1000 + 1), kinds, ("forward", "backward"), strict=True):
         train, valid, long = _toy(t, 64), _toy(t, VALID), _toy(t, 24, 40, 6)
         order = []
-        makers = {kind: _Maker(kind, train[0], order) for kind in ("additive", "dot")}
+        makers = {kind: _Maker(kind, train[0], order, kind == slow, waits) for kind in ("additive", "dot")}
         got = t.call(answer, makers, train, valid, long, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
-        for name in ("additive_seconds", "dot_seconds"):  # shown and not judged: a clock tells what else is running
+        for name in ("additive_seconds", "dot_seconds"):
             value = report[name]
             number = isinstance(value, (int, float)) or (isinstance(value, torch.Tensor) and value.numel() == 1)
             t.that(number, "type", f"{name!r} is a {type(value).__name__}, expected a number")
@@ -192,6 +205,14 @@ def verify_compare(t, answer):
         changes = sum(a != b for a, b in pairwise(order))
         message = "the two models must be timed in turns: whatever slows the machine down then slows both"
         t.that(changes >= 3, "no-turns", message)
+        other = "dot" if slow == "additive" else "additive"
+        seconds, fewer = float(report[f"{slow}_seconds"]), float(report[f"{other}_seconds"])
+        message = (
+            f"in this run the model {slow!r} was held up in each {waits} pass on `long`, and {other!r} only once, the "
+            "first time, but for longer. Your times do not show it: are they measured in this run, forward and "
+            "backward, is each the median of its model, and under its own name?"
+        )
+        t.that(seconds >= DELAY and seconds > fewer, "not-measured", message)
         losses = {}
         for kind, (begun, state) in states.items():
             torch.manual_seed(seed)
@@ -248,6 +269,15 @@ MUTANTS = [
     # names swapped
     Mutant("swapped", ("return result", 'return {**result, "dot": result["additive"], "additive": result["dot"]}')),
     Mutant("not-timed", ("for _ in range(4):", "for _ in range(2):")),  # timed once
+    # invented
+    Mutant("not-measured", ("torch.tensor(seconds[1:]).median().item()", "{'additive': 2.0, 'dot': 1.0}[kind]")),
+    Mutant("not-measured", ("torch.tensor(seconds[1:]).median()", "torch.tensor(seconds).mean()")),  # of all, a mean
+    # names of the times swapped
+    Mutant("not-measured", ('[kind + "_seconds"]', '[{"dot": "additive", "additive": "dot"}[kind] + "_seconds"]')),
+    # the backward pass alone
+    Mutant("not-measured", ("start = time.process_time()\n            model.loss(model(*long[:-1]), long[-1])."
+        "backward()", "loss = model.loss(model(*long[:-1]), long[-1])\n            start = time.process_time()\n"
+        "            loss.backward()")),
     Mutant("type", ("return result", "return list(result.values())")),  # a list
 ]  # fmt: skip
 
@@ -258,7 +288,8 @@ PART = Experiment(
 Write `compare(make, train, valid, long, seed)`. Train both models on one budget (16 steps of Adam with learning
 rate 0.03 will do) and report their losses on `valid`. Then time both, forward and backward on `long`, in turns, and
 report medians. The toy corpus has sentences of three tokens, to be written backwards, each token raised by one;
-`long` has sources of forty.
+`long` has sources of forty. (The check holds one of the models up, to see that your times are measured: try them on
+batches of your own, too. It cannot tell medians from means or least values of all times but the first.)
 
 Predict first: how many parameters does the additive score have with vectors of h numbers? At h = 256? And which
 model takes longer?

@@ -63,8 +63,7 @@ def diagnose(decoder, X, state):
 def by_all_tokens(decoder, X, state):
     """Other probes: lengths of one, and every token changed in turn."""
     memory, hidden, valid_lens = state
-    one = torch.ones_like(valid_lens)
-    decoder(X[:, :1], (memory, hidden, one))
+    decoder(X[:, :1], (memory, hidden, torch.ones_like(valid_lens)))
     row = decoder.attention_weights[0][:, 0]  # with one key, all of the weight is on it
     if row[:, 1:].abs().max() > 0:
         return "padding"
