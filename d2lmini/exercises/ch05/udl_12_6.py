@@ -160,22 +160,21 @@ about d: there are $HN^2$ attention weights either way.
             hints=["Put d = D / H into each of your four counts, and see where H is left."],
             options=[
                 Option(
-                    "It makes the attention maps H times smaller.",
+                    "The attention maps of all heads together become H times smaller, and maps are what fills memory.",
                     "A map has one weight for each pair of tokens. There are H maps of N x N for heads of any size.",
                 ),
                 Option(
-                    "It keeps parameters and matrix products at the cost of one head of size D, for any H. Several "
-                    "maps come at (almost) no cost; each is made from fewer features.",
+                    "Parameters and matrix products cost what one head of size D does, and there are H maps for it.",
                     "In every matrix H and d stand as the product H d = D. What is paid instead: H softmaxes, and "
                     "scores of rank at most D / H in each head.",
                     right=True,
                 ),
                 Option(
-                    "Without it the outputs of the heads could not be joined and projected back to D features.",
+                    "The outputs of the heads could not be joined and projected back to D features for any other d.",
                     "They can: the last matrix is then H d by D. Any d works, and costs more where H d is above D.",
                 ),
                 Option(
-                    "It makes each head more expressive, since small heads are easier to train.",
+                    "Each head becomes more expressive, because matrices with fewer columns are easier to train well.",
                     "A smaller head can do less: its scores are a product of matrices with d columns, so their rank is "
                     "at most d. The gain is in having several heads, not in their being small.",
                 ),

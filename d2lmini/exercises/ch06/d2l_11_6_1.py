@@ -94,11 +94,11 @@ def _measure(X):
 
 def _numbers(t, value, name, count):
     try:
-        found = torch.tensor([float(x) for x in value], dtype=torch.float64, device=t.device)
+        numbers = torch.tensor([float(x) for x in value], dtype=torch.float64, device=t.device)
     except (TypeError, ValueError):
         t.that(False, "type", f"{name} is not a list of numbers")
-    t.that(len(found) == count, "shape", f"{name} has {len(found)} numbers, expected {count}: one more than layers")
-    return found
+    t.that(len(numbers) == count, "shape", f"{name} has {len(numbers)} numbers, expected {count}: one more than layers")
+    return numbers
 
 
 def verify(t, answer):
@@ -117,9 +117,9 @@ def verify(t, answer):
             want = torch.tensor([_measure(X.double()) for X in states], dtype=torch.float64)
             layers = [layer.to(t.device) for layer in layers]
 
-            found = t.fields(t.call(answer, tokens, positions, layers), "alike", "position")
+            lists = t.fields(t.call(answer, tokens, positions, layers), "alike", "position")
             alike, position = (
-                _numbers(t, value, name, depth + 1) for value, name in zip(found, ("alike", "position"), strict=True)
+                _numbers(t, value, name, depth + 1) for value, name in zip(lists, ("alike", "position"), strict=True)
             )
             t.same(alike, want[:, 0], "alike", dtype=torch.float64, tolerance=(1e-3, 1e-4))
             t.same(position, want[:, 1], "position", dtype=torch.float64, tolerance=(1e-3, 1e-4))
@@ -216,32 +216,30 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "The layers are equivariant, so the order is lost however positions are added.",
+                    "Layers are equivariant, so the order is lost at the first of them, however positions are added.",
                     "Once positions are in the tokens, two orders of the words are two different sets of tokens, and "
                     "an "
                     "equivariant layer tells them apart. The order is there at the bottom; the question is what is "
                     "left of it above.",
                 ),
                 Option(
-                    "Distant tokens cannot influence each other unless the stack is very deep.",
+                    "Distant tokens cannot influence each other unless the stack has about as many layers as tokens.",
                     "One layer is enough for that: every token attends to every other.",
                 ),
                 Option(
-                    "Tokens grow alike from layer to layer, and the position, put in once, fades. And all along, "
-                    "lengths beyond those of training are positions that no layer has seen.",
+                    "Tokens grow alike from layer to layer, and the position, put in once, fades along with the rest.",
                     "Averages of averages lose what differs between tokens, their positions too. Residual connections "
                     "keep a path on which nothing is averaged; relative encodings put the position into every layer "
-                    "anew.",
+                    "anew. (Texts longer than those of training are another trouble: positions no layer has seen.)",
                     right=True,
                 ),
                 Option(
-                    "The positions grow from layer to layer until the words are drowned.",
-                    "They are put in once. Without a residual connection they are averaged away together with "
-                    "everything "
-                    "else that differs between tokens.",
+                    "The positions, put in once, grow from layer to layer until the words are drowned in them at last.",
+                    "Nothing adds to them above the bottom. Without a residual connection they are averaged away "
+                    "together with everything else that differs between tokens.",
                 ),
                 Option(
-                    "None: the softmax keeps every row of weights summing to one, so nothing is lost.",
+                    "None: the softmax keeps the weights of each row summing to one, so that no layer loses anything.",
                     "That rows sum to one makes each output an *average*, which is exactly how differences are lost.",
                 ),
             ],

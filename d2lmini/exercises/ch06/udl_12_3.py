@@ -110,11 +110,11 @@ def verify(t, answer):
         sides = t.unpack(t.call(answer, X, parameters, G), "left", "right")
         with t.watching(DoubledSlopes, "runs"):
             again = t.unpack(t.call(answer, X, parameters, G), "left", "right")
-        for side, found, doubled in zip(("left", "right"), sides, again, strict=True):
-            found, doubled = t.fields(found, *NAMES), t.fields(doubled, *NAMES)
-            for name, value in zip(NAMES, found, strict=True):
+        for side, gradient, doubled in zip(("left", "right"), sides, again, strict=True):
+            values, doubled = t.fields(gradient, *NAMES), t.fields(doubled, *NAMES)
+            for name, value in zip(NAMES, values, strict=True):
                 t.same(value, want[name], f"{side}, {name}, for N={N}, D={D}")
-            pairs = zip(NAMES, found, doubled, strict=True)
+            pairs = zip(NAMES, values, doubled, strict=True)
             # the gradient in b_k is zero, and twice zero tells nothing
             by_torch = [name for name, *pair in pairs if name != "b_k" and differentiated(*pair)]
             if side == "left":

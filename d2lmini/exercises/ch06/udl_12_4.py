@@ -177,12 +177,12 @@ change: one token is there twice and counts twice, while another is lost.
             ],
             options=[
                 Option(
-                    "Nothing: self-attention is invariant under permutations.",
+                    "Nothing more: self-attention is invariant under permutations.",
                     "It is equivariant: shuffled tokens give shuffled outputs, not the same ones. A linear layer over "
                     "all outputs laid end to end would notice.",
                 ),
                 Option(
-                    "The mean of the outputs over the tokens, and a linear layer on it.",
+                    "The mean of the outputs over the tokens, and a linear layer.",
                     "The outputs are the same vectors in another order, and a mean does not see the order. Equivariant "
                     "layers followed by something symmetric give an invariant function.",
                     right=True,

@@ -123,8 +123,8 @@ def verify(t, answer):
     for name, values in lists.items():
         message = f"`{name}` must be a list of {len(inputs)}, one for each pair of queries and keys"
         t.that(isinstance(values, (list, tuple)) and len(values) == len(inputs), "shape", message)
-    for T, found, want in zip(LENGTHS, lists["scores"], references, strict=True):
-        t.same(found, want, f"the scores for T={T}", tolerance=(1e-3, 1e-4))
+    for T, scores, want in zip(LENGTHS, lists["scores"], references, strict=True):
+        t.same(scores, want, f"the scores for T={T}", tolerance=(1e-3, 1e-4))
     for T, ratio in zip(LENGTHS, lists["memory"], strict=True):
         pairs, features = B * T * T, B * T * T * h
         mistakes = {
@@ -139,10 +139,10 @@ def verify(t, answer):
     for (queries, keys), additive in zip(inputs, references, strict=True):
         dot = (queries @ W_q.mT @ (keys @ W_k.mT).mT).cpu().double()
         known = additive, dot, dot / math.sqrt(h)  # the root is one operation more or less
-        for found in measured:
-            scores = isinstance(found, torch.Tensor) and found.shape == dot.shape
+        for returned in measured:
+            scores = isinstance(returned, torch.Tensor) and returned.shape == dot.shape
             t.that(
-                not scores or any(torch.allclose(found.cpu().double(), x, 1e-2, 1e-2) for x in known),
+                not scores or any(torch.allclose(returned.cpu().double(), x, 1e-2, 1e-2) for x in known),
                 "other-scores",
                 "`largest` was asked about a function that computes neither the additive scores nor the dot products "
                 "of the *projected* queries and keys: compare bare scores, without a softmax, of the same projections",
@@ -169,7 +169,7 @@ def verify(t, answer):
 
 def _scores(queries, keys, W_q, W_k, w_v):
     """The additive scores, one query at a time."""
-    rows = [torch.tanh(W_q @ q + keys_ @ W_k.mT) @ w_v for one, keys_ in zip(queries, keys, strict=True) for q in one]
+    rows = [torch.tanh(W_q @ q + K @ W_k.mT) @ w_v for Q, K in zip(queries, keys, strict=True) for q in Q]
     return torch.stack(rows).unflatten(0, queries.shape[:2])
 
 
@@ -230,8 +230,7 @@ EXERCISE = Exercise(
                     "equal in quality, given the scaling; the price is not.",
                 ),
                 Option(
-                    "No: it computes h numbers and h hyperbolic tangents for each pair of positions, where the dot "
-                    "product is one matrix product, and no fused kernel helps.",
+                    "No: it takes h hyperbolic tangents for each pair of positions, and not one entry of a product.",
                     "The features are a tensor (B, T, S, h): h times the scores. A dot product never makes them: it "
                     "goes straight to (B, T, S), on the units of the machine that are built for matrix products. In "
                     "a decoder that scores one query a step the difference was bearable; a Transformer scores all "
@@ -239,13 +238,13 @@ EXERCISE = Exercise(
                     right=True,
                 ),
                 Option(
-                    "No: additive attention cannot be masked, so the decoder would see the future.",
+                    "No: additive scores cannot be masked before the softmax, so the decoder would see the future.",
                     "A mask acts on scores, wherever they come from. Additive scores are masked in the same way: "
                     "chapter "
                     "03 did it.",
                 ),
                 Option(
-                    "Yes: it needs no softmax, because tanh is bounded already.",
+                    "Yes: as tanh is bounded already, the weights need no softmax, which is the slowest step of all.",
                     "The bounded features are summed up with the weights w_v to a score of any size. Weights that are "
                     "positive and sum to one still take a softmax.",
                 ),
@@ -273,8 +272,8 @@ def largest(function):
 
 inputs = [(torch.randn(2, T, 32), torch.randn(2, T, 32)) for T in (64, 256)]
 W_q, W_k, w_v = torch.randn(32, 32) / 6, torch.randn(32, 32) / 6, torch.randn(32)
-found = price_of_additive(inputs, W_q, W_k, w_v, time.perf_counter, largest)
-print(found["time"], found["memory"])
+price = price_of_additive(inputs, W_q, W_k, w_v, time.perf_counter, largest)
+print(price["time"], price["memory"])
 ```
 """,
             hints=[

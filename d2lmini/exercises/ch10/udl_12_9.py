@@ -193,8 +193,10 @@ def verify_patterns(t, answer):
                 f"{lost[0].tolist()[0] if len(lost) else 0} is one that does not hear of all",
             )
             sets.append(_needed(masks))
-        one, two = sets
-        new = all(any(not _known(mask, others) for mask in masks) for masks, others in ((one, two), (two, one)))
+        first, second = sets
+        new = all(
+            any(not _known(mask, others) for mask in masks) for masks, others in ((first, second), (second, first))
+        )
         t.that(
             new,
             "alike",
