@@ -27,7 +27,7 @@ def head_costs(N, D, H, d):
         N: tokens. D: features of a token. H: heads. d: features of a query, a key and a value of one head.
 
     Returns:
-        dict of four integers: ``qkv_weights``, the parameters that make queries, keys and values; ``weights``, all
+        dict of four numbers: ``qkv_weights``, the parameters that make queries, keys and values; ``weights``, all
         parameters; ``maps``, how many attention weights there are; ``flops``, the operations of all matrix products
         (a multiplication and an addition are two).
     """
@@ -124,6 +124,25 @@ MUTANTS = [
         "= D / H only: it should depend on d"),
     Mutant("qkv-all", ('"qkv_weights": qkv_weights', '"qkv_weights": qkv_weights + output_weights'),
         "the matrix that projects the outputs makes no queries, keys or values"),
+    Mutant("output-biases", ("output_weights = (H * d) * D", "output_weights = (H * d) * D + D"), "there are no "
+        "biases here"),
+    Mutant("pairs-once", ('"maps": H * N * N', '"maps": H * N * (N + 1) // 2'), "nothing is masked: every token "
+        "attends to all N"),
+    Mutant("map-d", ('"maps": H * N * N', '"maps": H * N * d'), "a map has N weights for each of the N queries, "
+        "whatever d is"),
+    Mutant("features-squared", ("products = 2 * H * N * N * d  # scores", "products = 2 * H * N * d * d"),
+        "scores are products of (N, d) and (d, N): 2 N N d operations a head"),
+    Mutant("features-squared", ("2 * H * N * N * d  # weights", "2 * H * N * d * d  # weights"), "the weights (N, "
+        "N) meet the values (N, d): 2 N N d operations a head"),
+    Mutant("softmax-too", ("projections + products,", "projections + products + H * N * N,"), "only matrix "
+        "products count: leave softmax and scaling out"),
+    Mutant("heads-twice", ('"weights": qkv_weights + output_weights', '"weights": H * (qkv_weights + '
+        'output_weights)'), "H is in it twice: these are the weights of all heads already"),
+    Mutant("two-of-three", ("3 * D * (H * d)", "2 * D * (H * d)"), "queries, keys and values are three"),
+    Mutant("both-sides", ("3 * D * (H * d)", "3 * (H * d) * (H * d)"), "a matrix of queries goes from D features "
+        "to H d, not from H d to H d"),
+    Mutant("one-operation", ("projections = 2 * N", "projections = N"), "a multiplication and an addition are two "
+        "operations, in the projections, too"),
 ]  # fmt: skip
 
 

@@ -102,12 +102,11 @@ def _numbers(t, value, name, count):
 
 
 def verify(t, answer):
-    R, N, D = 12, 7, 16
-    ends = {}
+    D, ends = 16, {}
     for residual in (False, True):
         for seed in range(3):
             torch.manual_seed(1000 * t.seed + seed)
-            depth = 4 + seed // 2  # the last stack has five layers
+            depth, R, N = 4 + seed // 2, 12 - seed, 7 + seed  # the last stack has five layers
             layers = [Layer(D, residual) for _ in range(depth)]
             tokens, positions = t.randn(R, N, D), 2 * d2l.sinusoidal(N, D).to(t.device)
             states = [(tokens + positions).cpu()]
@@ -197,6 +196,23 @@ MUTANTS = [
         "the mean of all tokens is not subtracted"),
     Mutant("scalar-mean", ("overall = X.mean(dim=(0, 1))", "overall = X.mean()"), "the mean of all is a vector (D,), "
         "each feature has its own"),
+    Mutant("mean-first", ("cosines = unit @ unit.mT", "cosines = (unit.mean(0) @ unit.mean(0).mT).expand(len(X), "
+        "-1, -1)"), "the sequences are averaged before the cosine: take the cosines of each sequence, then their "
+        "mean"),
+    Mutant("over-tokens", ("X.norm(dim=-1, keepdim=True)", "X.norm(dim=1, keepdim=True)"), "the length runs over "
+        "the tokens: a token's own length is over its features, the last axis"),
+    Mutant("distances", ("cosines = unit @ unit.mT", "cosines = torch.cdist(unit, unit)"), "these are distances; a "
+        "cosine is the dot product of unit vectors"),
+    Mutant("absolute-deviations", ("(of_position - overall).square().sum()", "(of_position - overall).abs().sum()"),
+        "what is summed above are absolute deviations: square them, as below"),
+    Mutant("of-each-sequence", ("overall = X.mean(dim=(0, 1))", "overall = X.mean(dim=1, keepdim=True)"),
+        "the mean is that of each sequence: take the mean of all tokens of all sequences"),
+    Mutant("by-N", ("len(X) * (of", "N * (of"), "each mean stands for R tokens, one a sequence: the factor is R, "
+        "not N"),
+    Mutant("one-late", ("depth > 0:", "depth > 1:"), "the input is measured twice: the second number belongs to "
+        "the output of the first layer"),
+    Mutant("embeddings-scaled", ("X = tokens + positions", "X = tokens * tokens.shape[-1] ** 0.5 + positions"),
+        "the embeddings are multiplied by something: positions are added to them as they are"),
 ]  # fmt: skip
 
 

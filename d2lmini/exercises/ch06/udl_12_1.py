@@ -90,6 +90,15 @@ MUTANTS = [
         "not"),
     Mutant("full-bias-per-token", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + N"), "there is a bias for every output "
         "number, not for every token"),
+    Mutant("two-of-three", ("3 * each", "2 * each"), "queries, keys and values are three"),
+    Mutant("features-pairs", ("N * N,", "D * D,"), "weights belong to pairs of tokens, not of features"),
+    Mutant("of-three", ("N * N,", "3 * N * N,"), "queries and keys together make one weight for each pair"),
+    Mutant("full-no-mixing", ("(D * N) * (D * N + 1)", "N * (D * D + D)"), "this layer treats each token for "
+        "itself: every output is to meet every input of all tokens"),
+    Mutant("full-one-bias", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + 1"), "each of the D N outputs has a bias of "
+        "its own"),
+    Mutant("both-biases", ("D * D + D  #", "D * D + 2 * D  #"), "a linear layer has one bias for each output, and "
+        "none for its inputs"),
 ]  # fmt: skip
 
 

@@ -387,11 +387,11 @@ EXERCISE = Exercise(
             key="d2l-11.7.3b",
             prompt=r"""
 Build it: a class `LanguageModel(vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks)`, an `nn.Module` whose
-`forward(tokens)` takes integers (B, T) to logits (B, T, V). Use `d2l.TransformerEncoderBlock`, which takes a `mask`,
-and no dropout. Texts have at most 64 words. The check looks at no names and no weights. It changes words and looks
-which logits move: no word may move the logits before it, in training *and* in evaluation; every word must move those at
-its place and at all later ones, however far; and the order of words must matter. Self-attention is to do it: a
-recurrence or a convolution is a language model, too, but not the one that is asked for.
+`forward(tokens)` takes integers (B, T) to logits (B, T, V). `d2l.TransformerEncoderBlock` takes a `mask`; blocks of
+your own will do as well. No dropout. Texts have at most 64 words. The check looks at no names and no weights. It
+changes words and looks which logits move: no word may move the logits before it, in training *and* in evaluation; every
+word must move those at its place and at all later ones, however far; and the order of words must matter. Self-attention
+is to do it: a recurrence or a convolution is a language model, too, but not the one that is asked for.
 """,
             hints=[
                 "Embedding, positions, blocks, and a linear layer to V numbers at the end.",
