@@ -137,6 +137,14 @@ MUTANTS = [
         "before, in the softmax, it is more"),
     Mutant("with-inputs", ("itemsize * 2 * square", "itemsize * (2 * square + 3 * ends)"), "queries, keys and values "
         "do not count here"),
+    Mutant("features-squared", ("square = B * H * T * T", "square = B * H * T * h"), "weights belong to pairs of "
+        "tokens: T for each of the T queries"),
+    Mutant("one-input", ("(3 * ends + square)", "(2 * ends + square)"), "queries, keys and values are three, and "
+        "each is a factor of a product"),
+    Mutant("inputs-alone", ("(4 * ends + B * H * T)", "3 * ends"), "output and logarithms are kept, too: the "
+        "weights are computed from them again"),
+    Mutant("one-example", ("square = B * H * T * T", "square = H * T * T"), "each of the B sequences has its own "
+        "weights"),
 ]  # fmt: skip
 
 

@@ -151,6 +151,11 @@ MUTANTS_A = [
     Mutant("with-projections", ('"ratio": channels / patches',
         '"ratio": (channels + 4 * N * C**2) / (patches + 4 * N * C**2)'), "the ratio is that of the two products "
         "alone, without the projections"),
+    Mutant("features-squared", ("2 * C * (C // num_groups) * N", "2 * C * (C // num_groups) * N**2"),
+        "N is in it twice: a weight of two channels is a sum of N products"),
+    Mutant("biases", ("4 * N * C**2", "4 * N * (C**2 + C)"), "biases are left out here"),
+    Mutant("percent", ('"ratio": channels / patches', '"ratio": 100 * channels / patches'), "this is in per cent; "
+        "the ratio is channels divided by patches"),
 ]  # fmt: skip
 
 MUTANTS_B = [
