@@ -110,11 +110,11 @@ def verify(t, answer):
         sides = t.unpack(t.call(answer, X, parameters, G), "left", "right")
         with t.watching(DoubledSlopes, "runs"):
             again = t.unpack(t.call(answer, X, parameters, G), "left", "right")
-        for side, found, doubled in zip(("left", "right"), sides, again, strict=True):
-            found, doubled = t.fields(found, *NAMES), t.fields(doubled, *NAMES)
-            for name, value in zip(NAMES, found, strict=True):
+        for side, gradient, doubled in zip(("left", "right"), sides, again, strict=True):
+            values, doubled = t.fields(gradient, *NAMES), t.fields(doubled, *NAMES)
+            for name, value in zip(NAMES, values, strict=True):
                 t.same(value, want[name], f"{side}, {name}, for N={N}, D={D}")
-            pairs = zip(NAMES, found, doubled, strict=True)
+            pairs = zip(NAMES, values, doubled, strict=True)
             # the gradient in b_k is zero, and twice zero tells nothing
             by_torch = [name for name, *pair in pairs if name != "b_k" and differentiated(*pair)]
             if side == "left":
@@ -171,6 +171,22 @@ MUTANTS = [
         "changed places"),
     Mutant("no-biases", ('(X @ parameters[f"W_{part}"] + parameters[f"b_{part}"] for part in "qkv")',
         '(X @ parameters[f"W_{part}"] for part in "qkv")'), "queries, keys and values are made without their biases"),
+    Mutant("keys-transposed", ("dK = dS.mT @ Q", "dK = dS @ Q"), "rows and columns of the scores' gradient are "
+        "swapped for the keys: these are its columns"),
+    Mutant("own-queries", ("dQ = dS @ K", "dQ = dS @ Q"), "the gradient in the queries meets the keys, not the "
+        "queries: S = Q K^T"),
+    Mutant("not-the-values", ("dA = G @ V.mT", "dA = G @ X.mT"), "the weights mix the values V, not X: look at "
+        "what A is multiplied with"),
+    Mutant("over-queries", ("A = torch.softmax(Q @ K.mT, dim=-1)", "A = torch.softmax(Q @ K.mT, dim=0)"),
+        "the softmax runs over the queries; it runs over each row, the keys of a query"),
+    Mutant("no-upstream", ("dV = A.mT @ G", "dV = A.mT @ torch.ones_like(G)"), "G is left out: this is the "
+        "gradient of the sum of Y"),
+    Mutant("no-chain", ('right[f"b_{part}"] = d.sum(dim=0)', 'right[f"b_{part}"] = G.sum(dim=0)'), "this is the "
+        "sum of G for every bias: it is so for the values alone, whose weights sum to one"),
+    Mutant("no-own-weight", ("dS = A * (dA - (A * dA)", "dS = (dA - (A * dA)"), "the factor A in front is missing: "
+        "a weight that is zero cannot change"),
+    Mutant("inputs", ("X.mT @ d  #", "Q.mT @ d  #"), "the matrix gets X^T times the gradient of what it makes: Q = "
+        "X W_q"),
 ]  # fmt: skip
 
 

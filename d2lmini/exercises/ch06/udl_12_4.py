@@ -123,6 +123,15 @@ MUTANTS = [
         "absolute value"),
     Mutant("gap-left", ("attend(P @ X + E) - P @ attend(X + E)", "attend(P @ X + E)"), "this is the left side alone: "
         "subtract the right one"),
+    Mutant("places-moved", ("attend(X + E)", "attend(X + P @ E)"), "on the right side E is shuffled: places keep "
+        "their encoding on both sides"),
+    Mutant("squared", ("return left, right, gap", "return left, right, gap.square()"), "the gap is squared: it is "
+        "the plain difference"),
+    Mutant("no-keys", ("tokens @ W_k", "tokens"), "the tokens themselves are the keys: where is W_k?"),
+    Mutant("no-queries", ("tokens @ W_q", "tokens"), "the tokens themselves are the queries: where is W_q?"),
+    Mutant("scaled-by-D", ("math.sqrt(X.shape[-1])", "X.shape[-1]"), "the scores are divided by D, not by its root"),
+    Mutant("gap-back", ("- P @ attend(X + E)", "- P.mT @ attend(X + E)"), "the outputs that are subtracted go back "
+        "by the inverse: is P transposed?"),
 ]  # fmt: skip
 
 
@@ -177,12 +186,12 @@ change: one token is there twice and counts twice, while another is lost.
             ],
             options=[
                 Option(
-                    "Nothing: self-attention is invariant under permutations.",
+                    "Nothing more: self-attention is invariant under permutations.",
                     "It is equivariant: shuffled tokens give shuffled outputs, not the same ones. A linear layer over "
                     "all outputs laid end to end would notice.",
                 ),
                 Option(
-                    "The mean of the outputs over the tokens, and a linear layer on it.",
+                    "The mean of the outputs over the tokens, and a linear layer.",
                     "The outputs are the same vectors in another order, and a mean does not see the order. Equivariant "
                     "layers followed by something symmetric give an invariant function.",
                     right=True,

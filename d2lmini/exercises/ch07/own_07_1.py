@@ -183,12 +183,12 @@ def verify(t, answer):
         ("in two pieces, in training mode", pieces),
     ):
         decoder.train("training" in name)
-        caches, found, past = start(), [], 0
+        caches, pieces_read, past = start(), [], 0
         for words in tokens.split(lengths, 1):
             logits, caches = run(words, caches, past)
-            found.append(logits)
+            pieces_read.append(logits)
             past += words.shape[1]
-        t.same(torch.cat(found, 1), want, f"the logits {name}", tolerance=(1e-3, 1e-4))
+        t.same(torch.cat(pieces_read, 1), want, f"the logits {name}", tolerance=(1e-3, 1e-4))
 
     # 3. twice from one and the same state
     _, middle = run(tokens[:, :3], start())

@@ -85,7 +85,7 @@ class _Bench:
     def __init__(self, h, m, L):
         self.sizes = h, m, 2, L, 0.0, 0.0
         self.made, self.calls, self.read, self.measuring, self.made_inside = [], [], [], False, False
-        self.learning, self.differing, self.needless = True, True, False
+        self.learning, self.differing, self.needless, self.drawn_inside = True, True, False, False
 
     def make(self, img_size):
         self.made.append(img_size)
@@ -101,15 +101,17 @@ class _Bench:
         self.differing &= len(args[0]) < 2 or not torch.equal(args[0][0], args[0][1])
 
     def measure(self, step):
-        self.measuring = True
+        self.measuring, before = True, torch.get_rng_state()
         self.calls.append(counted(step)[0])
+        self.drawn_inside |= not torch.equal(torch.get_rng_state(), before)  # the models have no dropout
         self.measuring = False
         return self.calls[-1]
 
 
 def _seen(given):
     bench = given[0].__self__
-    return bench.made, bench.made_inside, bench.calls, bench.read, bench.learning, bench.differing, bench.needless
+    inside = bench.made_inside, bench.drawn_inside
+    return bench.made, inside, bench.calls, bench.read, bench.learning, bench.differing, bench.needless
 
 
 def verify_growth(t, answer):
@@ -122,8 +124,11 @@ def verify_growth(t, answer):
         bench = _Bench(*sizes)
         got = t.call(answer, bench.make, list(SIDES), bench.measure)
         cost, exponent = t.fields(got, "cost", "exponent")
-        made, made_inside, calls, read, learning, differing, needless = t.look(_seen)
+        made, (made_inside, drawn_inside), calls, read, learning, differing, needless = t.look(_seen)
         t.that(not made_inside, "made-inside", "a model is made inside of what is measured: measure the step alone")
+        t.that(
+            not drawn_inside, "drawn-inside", "pictures are drawn inside of what is measured: measure the step alone"
+        )
         t.that(made == list(SIDES), "models", f"make_model must be called once for each size, it was for {made}")
         t.that(
             len(calls) == len(SIDES), "calls", f"measure must be called once for each size, it was {len(calls)} times"
@@ -219,6 +224,7 @@ MUTANTS = [
     # measured twice
     Mutant("calls", ("        cost.append(", "        measure(lambda: model(pictures))\n        cost.append(")),
     Mutant("shape", ("range(len(cost) - 1)", "range(len(cost) - 2)")),  # an exponent short
+    Mutant("drawn-inside", ("m(x).logsumexp", "m(torch.rand_like(x)).logsumexp")),
 ]  # fmt: skip
 
 
