@@ -370,31 +370,33 @@ as narrow as is needed to tell 15 % from what a mistake would give.
         ),
         Choice(
             key="own-13.1b",
-            prompt="Why are not all chosen tokens masked?",
+            prompt="Suppose that all chosen tokens were masked, none replaced and none kept. What would the model "
+            "lack when "
+            "it is fine-tuned on texts without masks?",
             hints=[
                 "Which tokens does the model see when it is fine-tuned? At which places does the loss ask for a guess?"
             ],
             options=[
                 Option(
-                    "The mask token would become too frequent in the vocabulary, and its embedding would grow.",
-                    "One token more or less in the vocabulary does no harm. What matters is what the model makes of "
-                    "the *other* tokens.",
+                    "An embedding of the mask token that can be used: it would be too large.",
+                    "It would be trained as any other, and texts without masks do not need it. What matters is what "
+                    "the model makes of the *other* tokens.",
                 ),
                 Option(
-                    "So that the model learns to copy: a tenth of the guesses is easy, and the loss falls faster.",
-                    "The easy tenth alone would teach copying, which needs no understanding. It is there together with "
-                    "the tokens by chance, so that no token can be trusted.",
+                    "The skill of copying: no token that it guesses would stand in its input.",
+                    "Copying needs no understanding, and the tenth that is kept would alone teach that. It is there "
+                    "together with the tokens by chance, so that no token can be trusted.",
                 ),
                 Option(
-                    "A model that has to guess at masks alone need make nothing useful of tokens that are not masked; "
-                    "and in fine-tuning there are no masks. As any token may have to be guessed, and any may be wrong, "
-                    "each must be understood from its neighbours.",
-                    "Devlin et al. 2019 give this mismatch as the reason. Their own comparison (appendix C.2) finds "
-                    "the effect of the exact shares small.",
+                    "Features of tokens that are no masks: the loss would ask for none there.",
+                    "It need make nothing useful of what it is shown but for the masks' sake. Where any token may "
+                    "have to be guessed, and any may be wrong, each must be understood from its neighbours. Devlin et "
+                    "al. 2019 give this mismatch as the reason. Their own comparison (appendix C.2) finds the effect "
+                    "of the exact shares small.",
                     right=True,
                 ),
                 Option(
-                    "The tokens by chance show the model misspelled text, so that it can mend it later.",
+                    "The skill of mending: it would have met no misspelled word in all its texts.",
                     "That may be a benefit, but a token by chance is hardly ever like a slip of the pen, and the tenth "
                     "that is kept would not be explained.",
                 ),

@@ -335,26 +335,25 @@ section 4.3).
             ],
             options=[
                 Option(
-                    "It is the span with the largest probability if start and end are independent of each other.",
+                    "It is the likeliest span if start and end are taken as independent.",
                     "The logarithm of a softmax is the score minus a constant, so the sum is the logarithm of the "
                     "product of both probabilities, up to a constant. That the two are *not* independent (an end far "
                     "off, or in front) is put in afterwards, by looking at spans alone.",
                     right=True,
                 ),
                 Option(
-                    "It is the span whose tokens are the best on average.",
+                    "It is the span whose tokens have the largest scores on average.",
                     "The tokens between the ends have no part in it. A span with a bad middle loses nothing.",
                 ),
                 Option(
-                    "It is what training has maximised: the loss is minus the sum of both scores.",
+                    "It is the sum that training has made large: minus the sum was its loss.",
                     "The loss has the normalisers, too: they hold the scores of all other places down. And it treats "
                     "each end by itself; it never compares spans.",
                 ),
                 Option(
-                    "It is the pair that each softmax alone would have chosen, for a sum is largest where both terms "
-                    "are.",
-                    "That would be so without conditions. Where the two best places make no span, another pair wins, "
-                    "and perhaps one with neither of them.",
+                    "It is the likeliest start together with the likeliest end of all.",
+                    "A sum is largest where both terms are. That would be so without conditions. Where the two best "
+                    "places make no span, another pair wins, and perhaps one with neither of them.",
                 ),
             ],
         ),

@@ -256,31 +256,30 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "On the last token of the text, for it alone has seen the whole text.",
+                    "On the last token of a text, which alone has seen the whole of it.",
                     "That is so in a causal model. In an encoder every token has seen the whole text, the first one as "
                     "well as the last.",
                 ),
                 Option(
-                    "On the mean over all places: padding is hidden in attention, so it does no harm.",
+                    "On the mean over all places, for padding is hidden in attention.",
                     "Hidden are its keys. It has queries of its own, and so it gets features. In the mean they pull "
                     "each text towards them, a short one most.",
                 ),
                 Option(
-                    "On what is in column 0 of the batch: there stands the class token.",
+                    "On column 0 of the batch, in which the texts' class tokens stand.",
                     "Not if padding is on the left. Where a library pads there without being told, no error is raised, "
                     "and the scores are those of padding.",
                 ),
                 Option(
-                    "On the class token or on the mean over the real tokens: both depend on the whole text, and on "
-                    "nothing else.",
-                    "Provided that padding is hidden in attention *and* left out when the features are taken. The "
-                    "class token is what BERT's second task has trained. Without such a task, and with the encoder as "
-                    "it is, the mean is better for comparing texts (Reimers and Gurevych 2019). Fine-tuning trains "
-                    "either.",
+                    "On a text's class token, or on the mean over that text's tokens.",
+                    "Both depend on the whole text and on nothing else, provided that padding is hidden in attention "
+                    "*and* left out when the features are taken. The class token is what BERT's second task has "
+                    "trained. Without such a task, and with the encoder as it is, the mean is better for comparing "
+                    "texts (Reimers and Gurevych 2019). Fine-tuning trains either.",
                     right=True,
                 ),
                 Option(
-                    "On the class token alone; the mean mixes tokens that have seen only a part of the text.",
+                    "On a text's class token alone: others have seen only a part of it.",
                     "That would be a causal model's mean. Here each term has seen all of the text.",
                 ),
             ],
