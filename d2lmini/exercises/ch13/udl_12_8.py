@@ -224,6 +224,10 @@ MUTANTS = [
     Mutant("all-vectors", all_vectors, "queries also compete with queries, and keys with keys: here a query chooses "
         "among the keys alone"),
     Mutant("nonfinite", naive),
+    Mutant("no-temperature", (" / temperature", ""), "the temperature is not used: scores are divided by it"),
+    Mutant("own-left-out", ("groups[:, None] == groups[None, :]",
+        "groups[:, None] < groups[None, :]"), "documents are compared by size: keys of the *same* document are left "
+        "out"),
     Mutant("shape", ("device=scores.device))\n", 'device=scores.device), reduction="none")\n')),  # row by row
 ]  # fmt: skip
 
