@@ -310,7 +310,6 @@ MUTANTS_B = [
         "corrections have t + 1: the last of the steps is number `steps`"),
     Mutant("left-sgd", (" / ((s / (1 - beta2**steps)).sqrt() + eps)", ""), "the corrected mean is not divided by the "
         "root of s plus eps"),
-    Mutant("left-ascent", ("left = -lr", "left = lr"), "the sign is turned: the parameter goes against the gradient"),
     Mutant("left-eps-inside", ("(s / (1 - beta2**steps)).sqrt() + eps", "(s / (1 - beta2**steps) + eps).sqrt()"),
         "eps is under the root: it is added to the root"),
     Mutant("whole-way", ("right = -lr * gradient /", "right = -lr * steps * gradient /"), "this is the way of all "

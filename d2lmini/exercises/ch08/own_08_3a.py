@@ -220,8 +220,6 @@ MUTANTS = [
         "absolute value: it is made of the norm"),
     Mutant("to-the-norm", ("(max_norm / (norm + 1e-6)).clamp(max=1.0)", "(norm + 1e-6).clamp(max=max_norm)"), "they "
         "are multiplied by the norm that they should have: multiply by max_norm over the norm that they have"),
-    Mutant("over-tensors", ("squares).sum().sqrt()", "squares).mean().sqrt()"), "the sums of squares are averaged over "
-        "the tensors: add them up"),
     Mutant("step-made", clipped_all_the_same),
     Mutant("step-made", zeros_instead),
     # NaN hidden

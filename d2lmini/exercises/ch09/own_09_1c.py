@@ -187,8 +187,6 @@ MUTANTS = [
     Mutant("nonfinite", ("return -1 ", "return math.inf ")),
     Mutant("never", ("return -1 ", "return len(mask) "), "some tokens never meet, whatever the number of layers: "
         "return -1"),
-    Mutant("turned", ("step = mask.float()", "step = mask.float().fill_diagonal_(0)[:1].expand_as(mask)"), "all "
-        "tokens are taken to attend to what the first one attends to: row t is for token t"),
     Mutant("reach", from_the_reach, "this is the length over the longest connection: that holds for windows, where "
         "everybody has such a connection; follow the pattern itself"),
 ]  # fmt: skip

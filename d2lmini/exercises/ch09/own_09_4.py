@@ -244,10 +244,6 @@ MUTANTS_A = [
         "negative position has negative angles"),
     Mutant("fixed-base", ("* base ** (", "* (10_000.0 if base < 2e4 or method != 'base changed' else base) ** "
         "("), "the base is 10,000, whatever was given: use the argument"),
-    Mutant("frequencies", ("positions[:, None] * base", "positions[:, None] * 2 * math.pi * base"), "angles are "
-        "multiplied by 2 pi: the fastest pair turns by 1 a position, in radians"),
-    Mutant("slowest-too-far", ("factor ** (D / (D - 2))", "factor ** (D / (D - 4) if D > 4 else 2)"), "the exponent "
-        "of f is D/(D - 4): the slowest pair has j = D/2 - 1 and turns by the base to the power of -(D - 2)/D"),
     Mutant("anyway", ("    if method == \"interpolated\":\n", "    if method != \"base changed\":\n"), "positions are "
         "divided although nothing is to be changed: \"as trained\" are the angles of the training"),
 ]  # fmt: skip
@@ -279,15 +275,9 @@ MUTANTS_B = [
     Mutant("nonfinite", ("distances < 0, -math.inf)", "distances <= 0, -math.inf)")),  # itself hidden
     Mutant("finite", ("distances < 0, -math.inf)", "distances < 0, -1e9)"), "later keys get a large negative number: "
         "a score that is as large makes up for it, and minus infinity cannot be made up for"),
-    Mutant("root", ("2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)", "2.0 ** (-8 / torch.arange(1, "
-        "num_heads + 1))"),
-        "the exponents are -8/i: they are -8 i/H, so that neighbouring slopes have the same ratio"),
     Mutant("positions", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * "
         "torch.arange(num_keys)\n"), "the bias hangs on the key's position alone: it is a matter of the distance "
         "between query and key"),
-    Mutant("eight", ("-8 * torch.arange(1, num_heads + 1) / num_heads", "-torch.arange(1, num_heads + 1.0) * "
-        "num_heads / 8"),
-        "the ratio of slopes is 2^(-H/8): it is 2^(-8/H)"),
     Mutant("squared", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * distances**2\n"),
         "the distance is squared: the bias falls along a straight line"),
 ]  # fmt: skip

@@ -203,8 +203,6 @@ MUTANTS = [
         "keys and values are summed apart: sum the products phi(k_s) v_s"),
     Mutant("mask-once", ("state = by.mT @ values", "state = phi(keys).mT @ values"), "the mask is in the normaliser "
         "alone: masked keys still bring their values"),
-    Mutant("twice-phi", ("to, by = phi(queries), phi(keys)", "to, by = phi(queries), phi(keys) ** 2"), "the keys' "
-        "features are squared: the kernel is phi(q) times phi(k)"),
     Mutant("heads", ("state = by.mT @ values", "state = (by.mT @ values).mean(dim=1, keepdim=True)"),
         "the heads share their sums: each head has its own"),
 ]  # fmt: skip

@@ -213,7 +213,6 @@ MUTANTS = [
         "divided by the sum of all features so far: weight them by the query's"),
     Mutant("no-features", ("top = (to[:, :, t, None, :] @ sums)", "top = (by[:, :, t, None, :] @ sums)"), "the key's "
         "features read the sums: the query's do"),
-    Mutant("decayed", ("sums = sums + key", "sums = 0.9 * sums + key"), "older tokens fade: here all count alike"),
     Mutant("state", ("(sums, normaliser)\n", "sums\n")),  # the sums alone
 ]  # fmt: skip
 

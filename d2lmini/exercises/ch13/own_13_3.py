@@ -235,20 +235,13 @@ MUTANTS = [
         "the features, then apply it once"),
     Mutant("causal", causal, "later tokens are hidden: an encoder looks both ways"),
     Mutant("largest", largest, "this is the largest of each feature, not the mean"),
-    Mutant("pad-0", ("real = tokens != pad", "real = tokens != 0"), "padding is taken to be 0: its id is the argument "
-        "`pad`"),
     Mutant("first-id", ("first = real.int().argmax(dim=1)", "first = (tokens == tokens[0, "
         "0]).int().argmax(dim=1)"), "the id in the corner of the batch is taken for that of the class token: it is "
         "padding where that is on the left"),
     Mutant("first-padding", ("first = real.int().argmax(dim=1)", "first = (~real).int().argmax(dim=1)"), "these are "
         "the scores of the first padding: the class token stands at the first place that is none"),
-    Mutant("by-length", ("first = real.int().argmax(dim=1)", "first = tokens.shape[1] - real.sum(dim=1)"), "the class "
-        "token is looked for as if all padding were on the left"),
     Mutant("batch-mean", ("real.sum(dim=1, keepdim=True)", "(real.sum() / len(tokens))"), "the sum is divided by the "
         "mean length of the batch: divide by how many tokens each text has"),
-    Mutant("own-mask", ("features = encoder(tokens, mask=real[:, None])",
-        "features = encoder(tokens * real, mask=real[:, None].roll(1, -1))"), "the mask is shifted by a place: a "
-        "token is real where `tokens != pad`"),
     Mutant("one-less", ("total / real.sum(dim=1, keepdim=True)", "total / (real.sum(dim=1, keepdim=True) + 1)"), "the "
         "sum is divided by one too many: every text has a token at least, so nothing need be added"),
     Mutant("shape", ("return head(pooled)", "return pooled")),  # features

@@ -225,9 +225,6 @@ MUTANTS = [
         "among the keys alone"),
     Mutant("nonfinite", naive),
     Mutant("no-temperature", (" / temperature", ""), "the temperature is not used: scores are divided by it"),
-    Mutant("own-left-out", ("groups[:, None] == groups[None, :]",
-        "groups[:, None] < groups[None, :]"), "documents are compared by size: keys of the *same* document are left "
-        "out"),
     Mutant("shape", ("device=scores.device))\n", 'device=scores.device), reduction="none")\n')),  # row by row
 ]  # fmt: skip
 
