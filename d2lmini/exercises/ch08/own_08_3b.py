@@ -96,13 +96,15 @@ def verify_scale(t, answer):
     for name, top, fraction in (
         ("of small gradients", 2.0**-9, t.random.uniform(1.85, 1.95)),
         ("of a large one below 0", -(2.0**5), t.random.uniform(1.1, 1.9)),
-        ("of gradients too large as they are", 2.0**21, t.random.uniform(1.1, 1.9)),
+        ("of gradients too large as they are", 2.0**90, t.random.uniform(1.1, 1.9)),
         ("where the largest is a power of two", 2.0**-3, 1.0),
         ("where the largest comes to 65,510", 2.0**-12, 65510 / 2**15),
         ("where the largest comes to 65,530", 2.0**-12, 65530 / 2**15),
     ):
         largest = top * fraction
-        gradients = [largest * 10 ** t.rand(*shape, low=-8.5, high=-0.7) for shape in ((E,), (B, D), (E, D))]
+        gradients = [
+            largest * 10 ** t.rand(*shape, 1, low=-8.5, high=-0.7)[..., 0] for shape in ((E,), (B, D), (E, D), ())
+        ]
         gradients = [g * (1 - 2 * t.integers(0, 2, *g.shape)) for g in gradients]
         gradients[1][:, 2] = 0.0
         gradients[1][0, :2] = gradients[1].new_tensor([0.45 * largest, largest])
@@ -113,6 +115,8 @@ def verify_scale(t, answer):
         t.that(not seen.names, "borrowed", "this asks the package's own functions: find the scale yourself")
         t.number(got[0], scale, f"the scale {name}")
         t.number(got[1], lost, f"the number of lost gradients {name}")
+        whole = isinstance(got[1], int) or (isinstance(got[1], torch.Tensor) and not got[1].is_floating_point())
+        t.that(whole, "type", f"the number of lost gradients {name} is no integer: a count is one (`.item()` of a sum)")
 
 
 MUTANTS = [
@@ -151,6 +155,14 @@ MUTANTS = [
     Mutant("share", ("(lost & (values != 0)).sum().item()", "(lost & (values != 0)).double().mean().item()"),
         "this is a share of all gradients: a number of them is asked for"),
     Mutant("type", ("return scale, (lost & (values != 0)).sum().item()", "return scale")),  # the scale alone
+    Mutant("type", ("(lost & (values != 0)).sum().item()", "(lost & (values != 0)).double().sum().item()")),
+    Mutant("type", ("return scale, (lost", "return (scale, lost.shape[0]), (lost")),  # a pair in place of the scale
+    Mutant("raised", ("torch.cat([g.flatten() for g in gradients])", "torch.cat([g.view(len(g), -1)[:, 0] for g in "
+        "gradients])")),
+    Mutant("largest-lost", ("(scale * values).half() == 0", "(scale * values).half().abs() >= 2.0**15"), "these are "
+        "the largest gradients: lost are those that become 0"),
+    Mutant("least-number", ("(scale * values).half() == 0", "(scale * values).abs() < 2.0**-25"), "one at exactly "
+        "half of float16's smallest number is not counted: it is rounded to even, which is 0. Ask `.half()` itself"),
     Mutant("borrowed", by_the_package),
 ]  # fmt: skip
 

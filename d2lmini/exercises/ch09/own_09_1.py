@@ -33,16 +33,17 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "Two, as in an encoder: one to the global token, one from there.",
+                    "2, as in an encoder with a global token.",
                     "The first step fails: the first token may attend to no later one, so that nobody but itself is "
                     "ever told of by it.",
                 ),
                 Option(
-                    "Never: what is farther than the window is lost in a decoder.",
-                    "A layer hands on what it got in the one before: two layers reach 510 positions back, and so on.",
+                    "None: what has left the window is lost.",
+                    "There is such a number: a layer hands on what it got in the one before, so that two layers reach "
+                    "510 positions back, and so on.",
                 ),
                 Option(
-                    "16, which is 4,096 / 256.",
+                    "16, as many as windows fit into the text.",
                     "A window of 256 holds the token itself: news travels 255 positions a layer, and 16 layers are 14 "
                     "positions short.",
                 ),

@@ -110,6 +110,15 @@ def slices_from_below_zero(window, num_global, random_keys, causal=False):
     return mask & (offsets <= 0) if causal else mask
 
 
+def by_diagonals(window, num_global, random_keys, causal=False):
+    """Diagonal by diagonal: past the last one there is none."""
+    _, _, tokens, drawn = _parts(window, num_global, random_keys)
+    mask = tokens | drawn
+    for d in range(1 - window, window):
+        mask = mask | torch.diag(torch.ones(len(mask) - abs(d)), d).bool()
+    return mask.tril() if causal else mask
+
+
 def all_three_at_once(window, num_global, random_keys, causal=False):
     offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
     mask = near & tokens & drawn
@@ -124,6 +133,8 @@ def verify_mask(t, answer):
         "a window and random keys": (w, 0, R),
         "all three": (w + 1, g, R),
         "a window of 1, global tokens and random keys": (1, 1, R),
+        "a window wider than the text": (T + 2, 0, R),
+        "global tokens alone, as many as there are": (1, T, 0),
     }
     plain = [(name, False) for name in cases]
     for name, causal in [*plain, ("all three", True), *((name, True) for name in cases if name != "all three")]:
@@ -166,6 +177,13 @@ MUTANTS = [
     Mutant("both-ways", drawn_both_ways, "random keys are joined both ways: that a query drew a key does not let that "
         "key's token attend to the query"),
     Mutant("turned", drawn_turned_round, "random keys are turned round: row t of `random_keys` names columns of row t"),
+    Mutant("raised", by_diagonals),
+    Mutant("raised", ("    mask = mask.scatter(1, random_keys, True)\n", "    mask = mask.scatter(1, random_keys[:, "
+        ":1].expand(T, 1), True)\n")),
+    Mutant("columns-of-g", ("    mask[:, :num_global] = True\n", "    mask[:, num_global - 1] = True\n"), "one global "
+        "column is there: all tokens attend to each of the first g"),
+    Mutant("last-global", ("    mask[:num_global] = True\n", "    mask[T - num_global :] = True\n"), "the rows of the "
+        "last g tokens are full: the first g are global"),
     Mutant("and", all_three_at_once, "only pairs of all three parts at once are left: one of them is enough"),
     Mutant("future", ("if causal:", "if False:"), "later positions are not hidden"),
     Mutant("past", ("mask & (offsets <= 0)", "mask & (offsets >= 0)"), "earlier positions are hidden: it should be the "
@@ -193,7 +211,7 @@ PART = Code(
     answer=bigbird,
     verify=verify_mask,
     alternatives=[by_the_package, pair_by_pair],
-    min_checks=20,
+    min_checks=28,
     advice={"dtype": "A comparison gives booleans, as does `torch.zeros(T, T, dtype=torch.bool)`."},
     mutants=MUTANTS,
     explanation=r"""

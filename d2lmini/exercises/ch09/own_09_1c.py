@@ -159,7 +159,14 @@ def verify_layers(t, answer):
         ("a single token", torch.zeros(1, 1, dtype=torch.bool)),
     ):
         want = _shortest(mask.tolist())
-        t.number(t.call(answer, mask.to(t.device)), want, f"the number of layers of {name}")
+        got = t.call(answer, mask.to(t.device))
+        t.number(got, want, f"the number of layers of {name}")
+        whole = isinstance(got, int) or (isinstance(got, torch.Tensor) and not got.is_floating_point())
+        t.that(
+            whole,
+            "type",
+            f"the number of layers of {name} is a {type(got).__name__} that is no integer: layers are counted",
+        )
 
 
 MUTANTS = [
@@ -176,6 +183,10 @@ MUTANTS = [
     Mutant("last", of_the_last_token, "one token has met all, the last one: everybody must have"),
     Mutant("first", of_the_first_token, "one token has met all, the first one: everybody must have"),
     Mutant("somebody", somebody_has_met_all, "somebody has met all: everybody must have"),
+    Mutant("type", ("    return n\n", "    return float(n)\n")),
+    Mutant("nonfinite", ("return -1 ", "return math.inf ")),
+    Mutant("never", ("return -1 ", "return len(mask) "), "some tokens never meet, whatever the number of layers: "
+        "return -1"),
     Mutant("reach", from_the_reach, "this is the length over the longest connection: that holds for windows, where "
         "everybody has such a connection; follow the pattern itself"),
 ]  # fmt: skip
@@ -196,7 +207,8 @@ PART = Code(
     answer=layers_to_meet,
     verify=verify_layers,
     alternatives=[by_the_package_too, by_search],
-    min_checks=28,
+    min_checks=42,
+    advice={"nonfinite": "Where no number of layers is enough, return -1."},
     mutants=MUTANTS,
     explanation=r"""
 The number is the *diameter* of a graph whose edges go from a token to those it attends to. For a window w it is

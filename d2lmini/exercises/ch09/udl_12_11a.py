@@ -114,6 +114,8 @@ MUTANTS = [
     Mutant("raised", ("phi(queries), phi(keys)", "queries, phi(keys)")),  # no feature map for queries
     Mutant("softmax", ("weights @ values / weights.sum(dim=1, keepdim=True)", "torch.softmax(weights, dim=1) @ values"),
         "the values of the kernel are put through a softmax; it is a kernel in place of exp: divide by the sum"),
+    Mutant("own-kernel", ("weights = kernel(queries, keys) ", "weights = torch.exp(queries @ keys.mT) "), "this is "
+        "the kernel of the softmax: use the one that is given"),
     Mutant("left-twice", ("return left, right", "return left, left"), "this is the left side again: use phi, and no "
         "kernel"),
     Mutant("right-twice", ("return left, right", "return right, right"), "this is the right side: use the kernel that "

@@ -196,6 +196,13 @@ MUTANTS = [
     Mutant("nonfinite", ("torch.where(normaliser > 0, to @ state / normaliser, 0)", "to @ state / normaliser")),
     Mutant("scaled", ("phi(queries), phi(keys)", "phi(queries / math.sqrt(queries.shape[-1])), phi(keys)"),
         "the queries are divided by the root of D: phi gets them as they are"),
+    Mutant("phi-of-mean", ("by.sum(dim=2)[..., None]", "phi(keys.sum(dim=2))[..., None]"), "the normaliser has phi of "
+        "the sum of the keys: sum their features, for phi is not linear"),
+    Mutant("values-alone", ("state = by.mT @ values", "state = by.sum(dim=2)[..., None] * values.mean(dim=2, "
+        "keepdim=True)"),
+        "keys and values are summed apart: sum the products phi(k_s) v_s"),
+    Mutant("mask-once", ("state = by.mT @ values", "state = phi(keys).mT @ values"), "the mask is in the normaliser "
+        "alone: masked keys still bring their values"),
     Mutant("heads", ("state = by.mT @ values", "state = (by.mT @ values).mean(dim=1, keepdim=True)"),
         "the heads share their sums: each head has its own"),
 ]  # fmt: skip

@@ -203,6 +203,16 @@ MUTANTS = [
         "features alone: sum them up as you do the products"),
     Mutant("own-sums", ("sums = sums + key", "sums = key"), "the products are those of this token alone: add them to "
         "the sums so far"),
+    Mutant("state-added", ("return torch.stack(outputs, dim=2), (sums, normaliser)\n",
+        "return torch.stack(outputs, dim=2), (by.mT @ values, by.sum(dim=2))\n"), "it holds the tokens of this call "
+        "alone: what came before is in the state that you were given"),
+    Mutant("state-divided", ("(sums, normaliser)\n", "(sums / normaliser[..., None], normaliser)\n"), "the sums are "
+        "divided by the normaliser: keep them as they are, and divide the output alone"),
+    Mutant("feature-sums", ("(to[:, :, t] * normaliser).sum(dim=-1, keepdim=True)", "normaliser.sum(dim=-1, "
+        "keepdim=True)"),
+        "divided by the sum of all features so far: weight them by the query's"),
+    Mutant("no-features", ("top = (to[:, :, t, None, :] @ sums)", "top = (by[:, :, t, None, :] @ sums)"), "the key's "
+        "features read the sums: the query's do"),
     Mutant("state", ("(sums, normaliser)\n", "sums\n")),  # the sums alone
 ]  # fmt: skip
 

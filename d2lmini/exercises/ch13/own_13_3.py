@@ -235,6 +235,15 @@ MUTANTS = [
         "the features, then apply it once"),
     Mutant("causal", causal, "later tokens are hidden: an encoder looks both ways"),
     Mutant("largest", largest, "this is the largest of each feature, not the mean"),
+    Mutant("first-id", ("first = real.int().argmax(dim=1)", "first = (tokens == tokens[0, "
+        "0]).int().argmax(dim=1)"), "the id in the corner of the batch is taken for that of the class token: it is "
+        "padding where that is on the left"),
+    Mutant("first-padding", ("first = real.int().argmax(dim=1)", "first = (~real).int().argmax(dim=1)"), "these are "
+        "the scores of the first padding: the class token stands at the first place that is none"),
+    Mutant("batch-mean", ("real.sum(dim=1, keepdim=True)", "(real.sum() / len(tokens))"), "the sum is divided by the "
+        "mean length of the batch: divide by how many tokens each text has"),
+    Mutant("one-less", ("total / real.sum(dim=1, keepdim=True)", "total / (real.sum(dim=1, keepdim=True) + 1)"), "the "
+        "sum is divided by one too many: every text has a token at least, so nothing need be added"),
     Mutant("shape", ("return head(pooled)", "return pooled")),  # features
     Mutant("shape", ("return head(pooled)", "return head(features)")),  # every token
     Mutant("raised", ("mask=real[:, None]", "mask=real")),  # one mask for two axes
@@ -256,31 +265,30 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "On the last token of the text, for it alone has seen the whole text.",
+                    "On the last token of a text, which alone has seen the whole of it.",
                     "That is so in a causal model. In an encoder every token has seen the whole text, the first one as "
                     "well as the last.",
                 ),
                 Option(
-                    "On the mean over all places: padding is hidden in attention, so it does no harm.",
+                    "On the mean over all places, for padding is hidden in attention.",
                     "Hidden are its keys. It has queries of its own, and so it gets features. In the mean they pull "
                     "each text towards them, a short one most.",
                 ),
                 Option(
-                    "On what is in column 0 of the batch: there stands the class token.",
+                    "On column 0 of the batch, in which the texts' class tokens stand.",
                     "Not if padding is on the left. Where a library pads there without being told, no error is raised, "
                     "and the scores are those of padding.",
                 ),
                 Option(
-                    "On the class token or on the mean over the real tokens: both depend on the whole text, and on "
-                    "nothing else.",
-                    "Provided that padding is hidden in attention *and* left out when the features are taken. The "
-                    "class token is what BERT's second task has trained. Without such a task, and with the encoder as "
-                    "it is, the mean is better for comparing texts (Reimers and Gurevych 2019). Fine-tuning trains "
-                    "either.",
+                    "On a text's class token, or on the mean over that text's tokens.",
+                    "Both depend on the whole text and on nothing else, provided that padding is hidden in attention "
+                    "*and* left out when the features are taken. The class token is what BERT's second task has "
+                    "trained. Without such a task, and with the encoder as it is, the mean is better for comparing "
+                    "texts (Reimers and Gurevych 2019). Fine-tuning trains either.",
                     right=True,
                 ),
                 Option(
-                    "On the class token alone; the mean mixes tokens that have seen only a part of the text.",
+                    "On a text's class token alone: others have seen only a part of it.",
                     "That would be a causal model's mean. Here each term has seen all of the text.",
                 ),
             ],
