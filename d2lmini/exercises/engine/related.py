@@ -88,9 +88,9 @@ class Case:
         """
         if other.shape != self.got.shape:
             return False
-        one, other = pair or (self.got, other)
-        if differ(one, other, *self.tolerance).any():
+        left, right = pair or (self.got, other)
+        if differ(left, right, *self.tolerance).any():
             return False
-        rest = (one - other)[one.isfinite() & other.isfinite()].abs()
+        rest = (left - right)[left.isfinite() & right.isfinite()].abs()
         error = (self.got - self.want).abs().nan_to_num(nan=0.0).max()
         return not rest.numel() or bool(rest.max() * MARGIN <= error)

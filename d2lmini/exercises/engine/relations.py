@@ -50,8 +50,8 @@ def explain(compared, given=()):
     if case is None or case.want.numel() > MOST or not case.wrong.any():
         return None
     for relation in RELATIONS:
-        if found := relation(case):
-            code, sentence = found
+        if explained := relation(case):
+            code, sentence = explained
             return code, sentence if case.different() >= FEW else f"it looks as if {sentence}"
     return None
 

@@ -29,9 +29,9 @@ def check(key, answer=..., *, seed=None, device="cpu", record=True):
         AssertionError: the answer does not pass and ``D2LMINI_STRICT`` is 1.
     """
     strict = os.environ.get("D2LMINI_STRICT") == "1"
-    if (found := _found(key, 'check("{part.key}", {part.name})')) is None:
+    if (chosen := _found(key, 'check("{part.key}", {part.name})')) is None:
         return
-    exercise, part = found
+    exercise, part = chosen
     alone = strict or not record  # solved notebooks are compared word by word
     prepare(part, answer)
     with waiting(part.seconds, quiet=alone):
@@ -93,9 +93,9 @@ def hint(key):
     Raises:
         KeyError: there is no such exercise.
     """
-    if (found := _found(key, 'hint("{part.key}")')) is None:
+    if (chosen := _found(key, 'hint("{part.key}")')) is None:
         return
-    _, part = found
+    _, part = chosen
     if not part.hints:
         print(f"{part.key} has no hints")
         return
@@ -119,9 +119,9 @@ def review(key, assessment):
         KeyError: there is no such exercise.
         ValueError: another assessment, or a part that checks verify and no reader needs to.
     """
-    if (found := _found(key, 'review("{part.key}", ...)')) is None:
+    if (chosen := _found(key, 'review("{part.key}", ...)')) is None:
         return
-    _, part = found
+    _, part = chosen
     if not isinstance(part, (Identity, Discussion)):
         raise ValueError(f"{part.key} is a {part.kind}: check() verifies it, there is nothing to assess yourself")
     if assessment not in ASSESSMENTS:

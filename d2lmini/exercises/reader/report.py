@@ -83,8 +83,8 @@ def _squares(names):
                 finished = bool(entry.get("review" if isinstance(part, Discussion) else "passed"))
                 done, total = done + finished, total + 1
                 sign = SIGNS["done" if finished else "begun" if entry else "open"]
-                told = "solved" if finished else "begun" if entry else "not attempted"
-                title = escape(f"{part.key}, {exercise.title}: {told}{_tries(entry)}", quote=True)
+                state = "solved" if finished else "begun" if entry else "not attempted"
+                title = escape(f"{part.key}, {exercise.title}: {state}{_tries(entry)}", quote=True)
                 cells.append(f'<span title="{title}">{sign}</span>')
         lines.append(
             f"<tr><td>{name}</td><td style='text-align:left'>{NOTEBOOKS[name][3:].replace('_', ' ')}</td>"
