@@ -178,10 +178,10 @@ def _related(part, trial):
     if trial.compared is None:
         return None
     try:
-        found = _exchanged(part, trial) or explain(trial.compared, trial.given)
+        explained = _exchanged(part, trial) or explain(trial.compared, trial.given)
     except Exception:  # no explanation is none, too: the answer is wrong all the same
         return None
-    return found and Rejected(found[0], f"{trial.compared.name}: {found[1]}")
+    return explained and Rejected(explained[0], f"{trial.compared.name}: {explained[1]}")
 
 
 def _exchanged(part, trial):
