@@ -8,7 +8,8 @@ A mask is a boolean tensor (T, T), a row a query and a column a key: True = may 
 
 - Window w: a token attends to itself and to the w - 1 tokens on either side, as far as they exist.
 - The first g tokens are global: they attend to all tokens, and all tokens attend to them.
-- Random keys: row t of an integer tensor (T, R) says which keys query t has drawn. Some may be in the window already.
+- Random keys: row t of an integer tensor (T, R) says which keys query t has drawn. Some may be in the window already,
+  and a row may name a key twice.
 """
 
 from d2lmini.exercises.ch09 import own_09_1a, own_09_1b, own_09_1c

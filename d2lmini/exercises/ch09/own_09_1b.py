@@ -151,7 +151,11 @@ PART = Count(
     verify=verify_pairs,
     alternatives=[distance_by_distance],
     min_checks=20,
-    advice={"raised": "If memory was short: a million tokens have a mask of 10^12 entries. Count without one."},
+    advice={
+        "raised": "If memory was short: a million tokens have a mask of 10^12 entries. Count without one.",
+        "values": "Draw the mask of 5 tokens with a window of 2 and one global token, and count its pairs row by row. "
+        "If the million tokens alone are wrong: floats round large counts, so stay with integers.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 With n = T - g and w at most n,

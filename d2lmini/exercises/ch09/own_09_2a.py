@@ -124,12 +124,14 @@ def verify_merge(t, answer):
         for part, value, want in zip(("top", "total", "output"), got, _share(scores, values), strict=True):
             t.same(value, want, f"{part} of {name}")
 
-    def drawn(count, scale, hidden=0.2):
+    def drawn(count, scale, hidden=0.2, size=0.0):
         scores, values = t.randn(B, T, count, scale=scale).cpu(), t.randn(B, count, E).cpu()
+        scores[:, ::2] += size
+        scores[:, 1::2] -= size
         return scores.masked_fill(t.rand(B, T, count).cpu() < hidden, -math.inf), values
 
-    for case, scale in (("", 1.5), (" with scores about 10,000", 1e4)):
-        first, second = drawn(m, scale, 0.0), drawn(n, scale, 0.0)
+    for case, size in (("", 0.0), (" with scores about 10,000 and -10,000", 1e4)):
+        first, second = drawn(m, 1.5, 0.0, size), drawn(n, 1.5, 0.0, size)
         both = torch.cat([first[0], second[0]], 2), torch.cat([first[1], second[1]], 1)
         compare(t.call(answer, _given(t, *first), _given(t, *second)), *both, f"two shares{case}")
     for case in ("the first", "the second", "neither"):
@@ -193,8 +195,8 @@ MUTANTS = [
 
 PART = Code(
     key="own-09.2a",
-    prompt="Write `merge(first, second)`. Scores may be ten thousand, and a query may have no key in a share. "
-    "Merging must not care about the order: ((a, b), c) and (a, (b, c)) leave what a, b and c do as one share.",
+    prompt="Write `merge(first, second)`. Scores may be ten thousand, above or below zero, and a query may have "
+    "no key in a share. The order of merging must not matter: ((a, b), c) and (a, (b, c)) leave what all leave as one.",
     hints=[
         "The largest of both is the larger of the two largest.",
         "exp(x - new) = exp(x - old) exp(old - new). So one factor for each share mends its sums.",
@@ -210,6 +212,8 @@ PART = Code(
     advice={
         "nonfinite": "exp of a large score overflows, and minus infinity less itself is NaN. Which differences "
         "are never above zero, and what if a share has no key?",
+        "values": "Take two shares of one key each, with scores 1 and 3, and work the three results out by hand; then "
+        "one that has no key (minus infinity, 0, 0): it changes nothing, and two such shares leave the same again.",
         "mutates": "Shares may be merged again by others: make new tensors.",
     },
     mutants=MUTANTS,

@@ -184,7 +184,9 @@ class _Stream:
         B, _, D = self.like.shape
         n, random = self.sizes[i], torch.Generator().manual_seed(self.seed + i)
         keys = self.scale * torch.randn(B, n, D, generator=random)
-        keys = keys.round() if self.scale > 1 else keys  # large scores without rounding errors
+        if self.scale > 1:  # scores of 10,000 or -10,000 and some hundreds, without rounding errors
+            keys = keys.round()
+            keys[..., 0] = 2e4
         values, seen = torch.randn(B, n, self.E, generator=random), torch.rand(B, n, generator=random) < 0.7
         seen[:, 0] |= i > 0
         if self.hidden is not None:
@@ -204,7 +206,7 @@ def verify_stream(t, answer):
     for case, scale, count in (
         ("one tile", 1.0, 1),
         ("tiles of several sizes", 1.0, 5),
-        ("tiles with scores in the thousands", 3e3, 4),
+        ("tiles with scores about 10,000 and -10,000", 300.0, 4),
         ("tiles, where one example has no key", 1.0, 4),
     ):
         hidden = t.random.randrange(B) if "no key" in case else None
@@ -213,7 +215,8 @@ def verify_stream(t, answer):
             sizes[:2] = 3, 11
         queries, seed = t.randn(B, T, D), t.random.randrange(2**30)
         if scale > 1:
-            queries = 2 * queries[..., :1].expand(-1, -1, 4).sign() + t.integers(-1, 2, B, T, 4)  # sqrt(4) is exact
+            queries = t.integers(-1, 2, B, T, 4).float()  # sqrt(4) is exact
+            queries[:, ::2, 0], queries[:, 1::2, 0] = 1, -1
         # tile by tile, made from the seed again
         stream = _Stream(queries.cpu(), seed, sizes, E, scale, hidden)
         keys, values, seen = (torch.cat(parts, 1) for parts in zip(*stream, strict=True))
@@ -263,6 +266,9 @@ MUTANTS = [
     Mutant("total", ("mend * total +", "total +"), "the output is mended when a larger score comes, and the total is "
         "not"),
     Mutant("nonfinite", (".clamp(min=top)", "")),  # largest of the tile
+    Mutant("from-zero", ("output = -math.inf, 0.0, 0.0", "output = 0.0, 0.0, 0.0"), "queries whose scores are all far "
+        "below zero get nothing: does the largest score begin at 0, or do low scores count as hidden? Begin with minus "
+        "infinity"),
     Mutant("tile-mean", mean_of_tiles, "each tile has a softmax of its own, and their outputs are averaged: a tile "
         "with larger scores must count more"),
     Mutant("size-mean", mean_by_size, "tiles are averaged by their number of keys: they count by their sums of "
@@ -277,8 +283,8 @@ MUTANTS = [
 
 PART = Code(
     key="own-09.2b",
-    prompt="Write `stream_attention(queries, tiles)`. What is kept must not grow with the number of tiles: the "
-    "check adds up the bytes of all tensors that are alive at once, the tiles' own and yours.",
+    prompt="Write `stream_attention(queries, tiles)`. Scores may be ten thousand, above or below zero. What is kept "
+    "must not grow with the number of tiles: the check adds up the bytes of all tensors alive at once, tiles too.",
     hints=[
         "Each tile leaves a share: its scores, their largest, two sums. Merge it into what there is so far.",
         "Begin with what no key leaves: minus infinity, zero and zero.",
@@ -293,6 +299,8 @@ PART = Code(
         "least the old one, that of all tiles so far. Minus infinity less itself is NaN: what if no key has "
         "come yet? And where an example has no key at all, the total is zero.",
         "raised": "A stream goes by once: the largest score of all keys cannot be known before the sums begin.",
+        "values": "Try one tile of two keys, then the same keys as two tiles, beside a softmax over both. Scores are "
+        "divided by the root of D, the queries' last size, and what a tile hides from one example others may see.",
         "memory": "Is there a list to which each tile adds something, be it small? Take each tile into `top`, `total` "
         "and `output`, and let go of it.",
     },

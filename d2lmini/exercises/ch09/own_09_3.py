@@ -94,13 +94,6 @@ def normaliser_in_half(query, key, value, state=None):
     return (top / (to * z).sum(-1, keepdim=True)).to(value.dtype), (Z, z)
 
 
-def elu_and_one(query, key, value, state=None):
-    to, by, value_32 = F.elu(query.float()) + 1, F.elu(key.float()) + 1, value.float()
-    Z, z = (0.0, 0.0) if state is None else state
-    Z, z = Z + by[..., :, None] * value_32[..., None, :], z + by
-    return ((to[..., None, :] @ Z)[..., 0, :] / (to * z).sum(-1, keepdim=True)).to(value.dtype), (Z, z)
-
-
 def with_features(query, key, value, state=None, phi=None, eps=0.0):
     """A right step but for its feature map, and for what is added to the denominator."""
     to, by = phi(query.float()), phi(key.float())
@@ -113,14 +106,6 @@ def averages(query, key, value, state=None):
     """Z holds averages."""
     output, (Z, z) = step(query, key, value, state if state is None else (state[0] * state[1][..., None], state[1]))
     return output, (Z / z[..., None], z)
-
-
-def softmax_of_features(query, key, value, state=None):
-    by = key.float().softmax(-1)
-    to = query.float().softmax(-1)
-    Z, z = (0.0, 0.0) if state is None else state
-    Z, z = Z + by[..., :, None] * value.float()[..., None, :], z + by
-    return ((to[..., None, :] @ Z)[..., 0, :] / (to * z).sum(-1, keepdim=True)).to(value.dtype), (Z, z)
 
 
 def _features(x):
@@ -178,8 +163,9 @@ def verify_step(t, answer):
     values = values.bfloat16()
     want = _quadratic(queries, keys, values)
     got, dtypes = t.call(_Roll(), answer, queries, keys, values)
+    state_in = f"after {T} steps in bfloat16 the state (Z, z) is in {' and '.join(dtypes)}"
+    t.that(set(dtypes) <= {"torch.float32", "torch.float64"}, "half", f"{state_in}: {STOPPED}")
     t.same(got, want, f"the outputs of {T} steps in bfloat16", tolerance=(3e-2, 6e-2))
-    t.that(set(dtypes) <= {"torch.float32", "torch.float64"}, "half", f"the state is in {dtypes}: {STOPPED}")
 
 
 def memory(num_blks, num_heads, head_size, value_size, num_tokens):
@@ -246,7 +232,8 @@ MUTANTS_A = [
         "feature map"),
     Mutant("relu", (BY, "by = F.relu(key) + 1"), "below zero the keys' features are 1: elu(x) + 1 is exp(x) there"),
     Mutant("exp", (BY, "by = key.exp()"), "the keys' features are exp(x) everywhere: above zero elu(x) + 1 is x + 1"),
-    Mutant("softmax", softmax_of_features, "features are put through a softmax: elu(x) + 1, each by itself"),
+    Mutant("softmax", partial(with_features, phi=lambda x: x.softmax(-1)), "features are put through a softmax: "
+        "elu(x) + 1, each by itself"),
     Mutant("scaled", (BY,
         "by = torch.where(key > 0, key / key.shape[-1] ** 0.5 + 1, (key / key.shape[-1] ** 0.5).exp())"),
         "the keys are divided by a root of D: here nothing is"),
@@ -284,7 +271,7 @@ MUTANTS_A = [
         STOPPED),
     Mutant("half", ("return (top / bottom).to(dtype), (Z, z)", "return (top / bottom).to(dtype), tuple(x if dtype == "
         "torch.float32 else x.half() for x in (Z, z))"), STOPPED),
-    Mutant("nonfinite", elu_and_one),
+    Mutant("nonfinite", partial(with_features, phi=lambda x: F.elu(x) + 1)),
     Mutant("half", half, STOPPED),
     Mutant("half", normaliser_in_half, STOPPED),
     Mutant("not-itself", before_it_alone, "a later token does not attend to itself: add it to the sums, then read "
@@ -360,6 +347,9 @@ EXERCISE = Exercise(
                 "close to -1 below about -17 that elu(x) + 1 rounds to 0, "
                 "where exp(x) does not.",
                 "dtype": "The state may be in float32 throughout; the output goes back to the dtype of the value.",
+                "values": "Check phi first: x + 1 above zero, exp(x) below, for queries and keys, nothing divided by a "
+                "root of D. Then the sums: of all tokens so far, this one too. Then one division by phi(q) times z, to "
+                "which nothing is added, be it tiny.",
                 "mutates": "The state belongs to the caller, who may go on from it in two ways: make new sums.",
             },
             mutants=MUTANTS_A,
@@ -383,6 +373,10 @@ difference of two numbers that agree in all the digits that there are.
             verify=verify_memory,
             alternatives=[by_counting],
             min_checks=16,
+            advice={
+                "values": "Count for one head of one layer first: which tensors are kept, and of which shapes? "
+                "`length` is a whole number, the first T at which the cache has more."
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 With D = E = 64 it is 33 tokens: D (E + 1) / (D + E), about half of D where D = E. So the state is small; that is its

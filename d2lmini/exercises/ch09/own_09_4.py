@@ -31,7 +31,7 @@ def angles(positions, head_size, factor, method, base=10_000.0):
         base: b, of the training.
 
     Returns:
-        (T, D/2), float64: the angle of pair j at each position.
+        (T, D/2), float64, and computed in it: the angle of pair j at each position.
     """
     ### BEGIN SOLUTION
     D = head_size
@@ -125,7 +125,7 @@ def verify_angles(t, answer):
             want = torch.tensor([[p * speed for speed in speeds] for p in at.tolist()], dtype=torch.float64)
             inputs = (positions, D, factor, case, base)
             name = f'the angles "{case}" for D={D}, factor {factor:.3g}'
-            t.same(t.call(answer, *inputs), want, name, tolerance=(1e-5, 1e-6))
+            t.same(t.call(answer, *inputs), want, name)
     D, factor, T = 12, 4, 6
     queries, keys = (torch.view_as_complex(t.randn(D // 2, 2, dtype=torch.float64)) for _ in range(2))
     queries_at, keys_at = t.integers(0, 500, T).double(), t.integers(0, 500, T).double()
@@ -190,7 +190,7 @@ def verify_bias(t, answer):
         (8, 5, 5, "as many keys as queries"),
         (8, 3, 7, "earlier keys from a cache"),
         (4, 5, 9, "4 heads"),
-        (16, 2, 6, "16 heads"),
+        (32, 2, 6, "32 heads"),
         (1, 1, 12, "a single query"),
     ):
         want = torch.full((H, T, S), -math.inf, dtype=torch.float64)
@@ -231,6 +231,10 @@ MUTANTS_A = [
         "one of the two remedies, not both"),
     Mutant("as-trained", ('if method == "base changed":', "if False:"), "these are the angles as trained: nothing is "
         "changed"),
+    Mutant("interpolates", ("base = base * factor ** (D / (D - 2))", "positions = positions / factor"), "all pairs "
+        "turn f times as slowly, which is interpolation: by another base the fastest turns as before"),
+    Mutant("rounded", ("torch.arange(D // 2, dtype=positions.dtype, ", "torch.arange(D // 2, "), "the speeds are "
+        "computed in float32, which torch.arange(...) / D gives: pass it dtype=positions.dtype"),
     Mutant("slowest-alone", slowest_alone, "the slowest pair alone is changed: by a new base those between change, "
         "too, each by a part of f"),
     Mutant("shape", doubled),
@@ -257,7 +261,7 @@ MUTANTS_B = [
     Mutant("order", ("-slopes[:, None, None] * distances", "-slopes.flip(0)[:, None, None] * distances"),
         "the slopes are in the reverse order: the first head is the steepest"),
     Mutant("one-slope", ("-slopes[:, None, None] * distances",
-        "-slopes.mean().expand(num_heads)[:, None, None] * distances"), "all heads have the same slope: each has its "
+        "-slopes[:1].expand(num_heads)[:, None, None] * distances"), "all heads have the same slope: each has its "
         "own"),
     Mutant("straight", ("2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)",
         "torch.linspace(2.0 ** (-8 / num_heads), 2.0**-8, num_heads)"), "the slopes fall by the same *difference*: "
@@ -278,6 +282,8 @@ MUTANTS_B = [
     Mutant("positions", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * "
         "torch.arange(num_keys)\n"), "the bias hangs on the key's position alone: it is a matter of the distance "
         "between query and key"),
+    Mutant("distance-1", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * (distances + 1)\n"),
+        "distances are one too large: a token is at distance 0 from itself"),
     Mutant("squared", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * distances**2\n"),
         "the distance is squared: the bias falls along a straight line"),
 ]  # fmt: skip
@@ -307,6 +313,9 @@ EXERCISE = Exercise(
             advice={
                 "dtype": "Angles of thousands need float64: torch.arange(..., dtype=positions.dtype).",
                 "shape": "One angle for each *pair*: D/2 of them.",
+                "values": "Look at position 1: pair 0 turns by 1, whatever the base. Interpolation divides positions "
+                "by f, which need not be whole, and changes no base. Another base changes no position: put j = D/2 - "
+                "1 into it, and the speed should be 1/f of what it was.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -331,6 +340,8 @@ makes neighbours harder to tell apart. It was proposed by Chen et al. (2023, arX
             min_checks=10,
             advice={
                 "shape": "(H, T, S): the batch comes by broadcasting.",
+                "values": "Print the last row of each head: from the right 0, -m, -2m, ... with the head's slope m. "
+                "The slopes m differ by a factor of 2^(-8/H) from head to head, and that of the last is 2^-8.",
                 "nonfinite": "Minus infinity is for keys later than the query alone. A token sees itself, at distance "
                 "0, and the queries are the last T of the S positions.",
             },
