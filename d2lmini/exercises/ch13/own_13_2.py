@@ -212,7 +212,10 @@ def verify(t, answer):
             passage[b, first : last + 1] = True
             for place, which, score in given:
                 scores[b, place, which] = score
-        start, end = ((scores + shift) * scale).to(t.device).unbind(2)
+        scores = (scores + shift) * scale
+        if max_len == 99:  # as large as to swallow whatever is added to it
+            scores[~passage] *= 1e9
+        start, end = scores.to(t.device).unbind(2)
         want = [_best(*(x.tolist() for x in row), max_len) for row in zip(start, end, passage, strict=True)]
         got = t.call(answer, start, end, passage.to(t.device), max_len)
         below = ", with scores far below 0" if shift else ""
@@ -239,6 +242,7 @@ MUTANTS = [
     Mutant("zero", set_to_zero, "outside of the passage scores are set to 0, which is more than a score below 0: minus "
         "infinity keeps out"),
     Mutant("any-order", ("(lengths >= 1) & ", ""), "answers end before they start"),
+    Mutant("any-order", ("(lengths >= 1)", "(lengths > 1 - max_len)"), "answers end before they start"),
     Mutant("no-single", ("lengths >= 1", "lengths >= min(2, max_len)"), "an answer of one token starts and ends at the "
         "same place: it is allowed"),
     Mutant("no-limit", (" & (lengths <= max_len)", ""), "answers have more than max_len tokens"),
@@ -312,8 +316,9 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_the_package, length_by_length, by_trying],
             advice={
-                "values": "Column 0 is the first token, column 1 the last. In the row that is named: does your span "
-                "break a rule, or is there one with a larger sum?"
+                "values": "Column 0 is the first token, column 1 the last. Take a row that is wrong: does your span "
+                "break a rule, or is there one with a larger sum? Add the scores as they are: products change the "
+                "order, and probabilities are rounded to 0 where scores are large."
             },
             mutants=MUTANTS,
             explanation=r"""

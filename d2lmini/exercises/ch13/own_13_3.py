@@ -179,7 +179,8 @@ def verify(t, answer):
     longest = t.random.randrange(9, 12)
     encoder, head = _model(t, longest + 4, C)
     pad, cls, *words = t.random.sample(range(V), V)
-    lengths = [longest, *t.random.sample(range(2, longest), B - 1)]
+    lengths = t.random.sample(range(2, longest), B - 1)
+    lengths.insert(1, longest)
     texts = [[cls, *t.random.choices(words, k=n - 1)] for n in lengths]
     wide, wide_head = (copy.deepcopy(x).double() for x in (encoder, head))
     want = {}
@@ -208,13 +209,14 @@ def verify(t, answer):
 
 
 MUTANTS = [
-    Mutant("no-mask", ("encoder(tokens, mask=real[:, None])", "encoder(tokens)"), "the encoder is not told of the "
-        "padding, so that every token attends to it"),
+    Mutant("no-mask", ("encoder(tokens, mask=real[:, None])", "encoder(tokens)"), "the encoder does not hide "
+        "the padding, so that every token attends to it: is the mask given, and made with `pad`?"),
     Mutant("mask-turned", mask_turned, "the mask of the encoder is turned around: True is where one may attend"),
     Mutant("lengths", counted_as_lengths, "lengths say where tokens are only if all padding is on the right: the mask "
         "can tell more"),
     Mutant("column-0", ("len(tokens), device=tokens.device), first]", "len(tokens), device=tokens.device), 0]"),
-        "these are the scores of column 0, which is padding where that is on the left"),
+        "these are the scores of column 0, which is padding where that is on the left; so may be the id in the "
+        "corner of the batch"),
     Mutant("emptied-column-0", emptied_column_0, "rows that begin with padding give the scores of zeros: to empty "
         "padding moves no class token to column 0"),
     Mutant("last-token", last_token, "these are the scores of the last token; the class token stands first"),
@@ -225,7 +227,7 @@ MUTANTS = [
     Mutant("mean-of-all", ("total / real.sum(dim=1, keepdim=True)", "features.mean(dim=1)"), "the mean runs over all "
         "places: what the encoder made of padding is in it"),
     Mutant("divided-by-T", ("real.sum(dim=1, keepdim=True)", "tokens.shape[1]"), "the sum is right, but it is divided "
-        "by T: divide by how many tokens each text has"),
+        "by one length for all, as T: divide by how many tokens each text has"),
     Mutant("padding-in-sum", ("(features * real[..., None]).sum(dim=1)", "features.sum(dim=1)"), "the sum has padding "
         "in it, though its number is taken without"),
     Mutant("sum", sum_of_tokens, "this is the sum over the tokens, which grows with the length of the text"),
@@ -235,9 +237,7 @@ MUTANTS = [
         "the features, then apply it once"),
     Mutant("causal", causal, "later tokens are hidden: an encoder looks both ways"),
     Mutant("largest", largest, "this is the largest of each feature, not the mean"),
-    Mutant("first-id", ("first = real.int().argmax(dim=1)", "first = (tokens == tokens[0, "
-        "0]).int().argmax(dim=1)"), "the id in the corner of the batch is taken for that of the class token: it is "
-        "padding where that is on the left"),
+    Mutant("column-0", ("first = real.int().argmax(dim=1)", "first = (tokens == tokens[0, 0]).int().argmax(dim=1)")),
     Mutant("first-padding", ("first = real.int().argmax(dim=1)", "first = (~real).int().argmax(dim=1)"), "these are "
         "the scores of the first padding: the class token stands at the first place that is none"),
     Mutant("batch-mean", ("real.sum(dim=1, keepdim=True)", "(real.sum() / len(tokens))"), "the sum is divided by the "
@@ -310,7 +310,8 @@ EXERCISE = Exercise(
             min_checks=12,
             advice={
                 "values": "From check to check the side of the padding changes, and nothing else: look at what "
-                "depends on the column in which a token stands, and on how many columns there are."
+                "depends on the column in which a token stands, and on how many columns there are. Then compare with "
+                "one text alone: the encoder, the features that are taken, the head, and nothing else."
             },
             mutants=MUTANTS,
             explanation="""

@@ -163,6 +163,9 @@ def verify(t, answer):
         ("where every pair has a document of its own", order, 0.3, 0.5),
         ("where some pairs share a document", shared, 0.3, 0.4),
         ("at a low temperature", shared, 1.0, 0.005),
+        # a key far from its query: the right one has a probability that is rounded to 0, or the lowest of all scores
+        ("at a low temperature, with right keys far away", shared, -3.0, 0.005),
+        ("at a low temperature, with one document for all", order[:1] * B, -3.0, 5e-5),
     ]
     for name, groups, near, temperature in cases:
         queries, keys, groups = _case(t, B, D, groups, near)
@@ -205,6 +208,8 @@ MUTANTS = [
         "infinity takes them out"),
     Mutant("not-below", own_key_not_below, "the own key is missing in the sum below: the loss may fall under 0, and it "
         "is no cross-entropy"),
+    Mutant("finite", ("-torch.inf", "-1e4"), "keys that are left out get a number that scores can be below, at a low "
+        "temperature: minus infinity takes them out, whatever the scores are"),
     Mutant("many-right", group_is_right, "all keys of the document count as right: only key n belongs to query n"),
     Mutant("shared-right", group_in_the_targets, "the right answer is shared out over the document's keys: only key n "
         "belongs to query n"),
@@ -339,7 +344,10 @@ low temperature, where $\exp s$ is beyond what float32 can hold.
             advice={
                 "nonfinite": "A sum of exponentials overflows where scores are large, and the logarithm of a "
                 "probability that was rounded to 0 is infinite: `F.cross_entropy` or `torch.logsumexp` on the scores "
-                "does neither. And a row needs its own key."
+                "does neither. And key n, the right answer of row n, must never be left out: the target is n, not "
+                "the document.",
+                "values": "Try two pairs by hand: with two documents row n gives log(1 + exp(difference of its two "
+                "scores)), and the loss is the mean of both rows; with one document for both it is 0.",
             },
             mutants=MUTANTS,
             explanation=r"""

@@ -121,7 +121,7 @@ def found_by_id(examples, names, pad, start, eos):
     return _changed(batch, labels=labels)
 
 
-FULL = 48  # no row is longer
+FULL = 640  # no row is longer
 
 
 def _examples(t, eos, special):
@@ -131,7 +131,7 @@ def _examples(t, eos, special):
     names = {
         task: t.random.sample(words, n) for task, n in zip(("translate", "sentiment", "shorten"), sizes, strict=True)
     }
-    lengths = [("translate", 7, 8), ("sentiment", 6, 1), ("shorten", 15, 4), ("sentiment", 3, 1), ("translate", 2, 3)]
+    lengths = [("translate", 7, 8), ("sentiment", 6, 1), ("shorten", 600, 4), ("sentiment", 3, 1), ("translate", 2, 3)]
     lengths += [(t.random.choice(list(names)), t.random.randrange(4, 10), t.random.randrange(2, 7))]
     first, *others = lengths
     t.random.shuffle(others)
@@ -202,8 +202,15 @@ MUTANTS = [
     Mutant("shifted-100", ("row + [pad] * (T - len(row)) for row in shifted",
         "row + [-100] * (T - len(row)) for row in shifted"), "-100 is no id of a token, and an embedding cannot look "
         "it up: it is for labels alone"),
+    Mutant("shifted-start", ("row + [pad] * (T - len(row)) for row in shifted",
+        "row + [start] * (T - len(row)) for row in shifted"), "behind its end a target goes on with the start token: "
+        "what fills up is `pad`"),
+    Mutant("no-start", ("[start, *target] for", "[*target] for"), "the decoder is not given the start token: the "
+        "targets come one place later, behind it"),
     Mutant("mask-eos", ("[[True] * len(row) + [False] * (S - len(row))",
         "[[True] * (len(row) - 1) + [False] * (S - len(row) + 1)"), "the eos of the input is masked: it is no padding"),
+    Mutant("mask-all", ("[True] * len(row) + [False] * (S - len(row))", "[True] * S"), "the mask is True at padding, "
+        "too, as that of the longest row may be: each row has its own"),
     Mutant("mask-turned", ("[[True] * len(row) + [False] * (S - len(row))",
         "[[False] * len(row) + [True] * (S - len(row))"), "the mask is turned around: True is at what is no padding"),
     Mutant("left", padded_on_the_left, "the inputs are padded on the left; here padding comes last"),
@@ -233,7 +240,7 @@ PART = Code(
     mutants=MUTANTS,
     advice={
         "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
-        "values": "Write out by hand the row that is named: which ids belong there, and what comes behind them?",
+        "values": "Write out by hand a row that is wrong: which ids belong there, and what comes behind them?",
     },
     explanation="""
 Nothing in the batch says how many tasks there are, and nothing in the model needs to. That is the point of text to

@@ -10,7 +10,7 @@ def mixed_loss(logits, labels, tasks, weights):
     """The weighted sum of the losses of the tasks.
 
     Args:
-        logits: (B, T, V).
+        logits: (B, T, V), of any size.
         labels: integers (B, T), -100 where nothing is asked.
         tasks: integers (B,), from 0: which task an example belongs to.
         weights: (K,), how much each of K tasks counts.
@@ -106,6 +106,11 @@ def empty_tasks_are_nan(logits, labels, tasks, weights):
     return (weights * torch.stack(losses)).sum()
 
 
+def softmax_then_log(logits, labels, tasks, weights):
+    """The logarithm of a probability that was rounded to 0."""
+    return mixed_loss(logits.softmax(-1).log(), labels, tasks, weights)
+
+
 def shifted_again(logits, labels, tasks, weights):
     return mixed_loss(logits[:, :-1], labels[:, 1:], tasks, weights)
 
@@ -122,7 +127,8 @@ def prefixes_asked(logits, labels, tasks, weights):
 
 def verify_loss(t, answer):
     B, T, V = 9, *t.sizes(2, 6, 11)
-    for case in ("of four tasks", "where two tasks do not occur, the last one of them", "where a task has no label"):
+    without = "where two tasks do not occur, the last one of them", "where a task has no label"
+    for case in ("of four tasks", *without, "with large logits"):
         K = 4
         absent = {t.random.randrange(K - 2), K - 1} if "do not" in case else ()
         present = [k for k in range(K) if k not in absent]
@@ -133,7 +139,7 @@ def verify_loss(t, answer):
         if "no label" in case:
             empty = tasks[1] if tasks[1] != tasks[0] else (tasks[0] + 1) % K
             numbers = [0 if k == empty else n for k, n in zip(tasks, numbers, strict=True)]
-        logits, labels = t.randn(B, T, V, scale=2.0), t.integers(0, V, B, T)
+        logits, labels = t.randn(B, T, V, scale=90.0 if "large" in case else 2.0), t.integers(0, V, B, T)
         ranks = t.rand(B, T).argsort(1)  # what is asked stands anywhere
         labels[ranks >= torch.tensor(numbers, device=t.device)[:, None]] = -100
         weights = t.rand(K, low=0.2, high=2.0)
@@ -186,6 +192,7 @@ MUTANTS = [
     Mutant("sign", ("return (weights", "return -(weights"), "the sign is turned: it is a loss, above 0"),
     Mutant("nonfinite", (".clamp(min=1)", "")),  # tasks without labels
     Mutant("nonfinite", empty_tasks_are_nan),
+    Mutant("nonfinite", softmax_then_log),
     Mutant("shape", (".clamp(min=1)).sum()", ".clamp(min=1))")),  # for each task
 ]  # fmt: skip
 
@@ -211,7 +218,8 @@ $L_k$ being the mean cross-entropy over all labels of task k in this batch.
     alternatives=[task_by_task, a_weight_for_each_label],
     min_checks=9,
     advice={
-        "nonfinite": "The mean over no labels is 0 / 0. A task without labels in the batch adds nothing.",
+        "nonfinite": "The mean over no labels is 0 / 0: a task without labels in the batch adds nothing. And with "
+        "large logits exp overflows, or a probability is rounded to 0: use `F.cross_entropy` or `log_softmax`.",
         "raised": "-100 is no class: `F.cross_entropy` leaves it out by itself; to look up a probability with "
         "it fails. And `weights` says how many tasks there are: the last ones may not occur in a batch.",
         "values": "Three tests: with one task of weight 1 it is `F.cross_entropy` of the batch; a batch repeated twice "

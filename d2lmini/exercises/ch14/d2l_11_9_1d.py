@@ -181,7 +181,8 @@ PART = Code(
     mutants=MUTANTS,
     advice={
         "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
-        "values": "Write out by hand the row that is named: which ids belong there, and what comes behind them?",
+        "values": "Write out by hand a row that is wrong, and below each id its label: where does the target begin, "
+        "and where does it end? Count the places, and look for no id: any may come twice.",
     },
     explanation="""
 So a decoder alone learns several tasks as well, as GPT-2's authors and all who followed them showed. Two things differ.

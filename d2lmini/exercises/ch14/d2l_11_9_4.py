@@ -170,7 +170,8 @@ MUTANTS = [
     Mutant("no-diagonal", ("places[None, :] <= places[:, None]", "places[None, :] < places[:, None]"),
         "tokens do not see themselves"),
     Mutant("upper", ("places[None, :] <= places[:, None]", "places[None, :] >= places[:, None]"),
-        "the triangle is turned around: keys after the query are seen, and not those before it"),
+        "the triangle is turned around, or rows and columns are exchanged: keys after the query are seen, and not "
+        "those before it"),
     Mutant("turned", turned_around, "True and False are exchanged: True is where one may attend"),
     Mutant("all", ("(causal | in_prefix[:, None, :])", "torch.ones_like(causal)"), "every token sees all others: what "
         "follows the prefix must stay causal, or it sees what it is to guess"),
@@ -243,7 +244,7 @@ as when inputs are brought to one length on the left before outputs of different
             min_checks=8,
             mutants=MUTANTS,
             advice={
-                "values": "The first wrong entry is [b, i, s]: may query i of text b attend to key s? Ask in this "
+                "values": "Take a wrong entry [b, i, s]: may query i of text b attend to key s? Ask in this "
                 "order: is s padding? Which number has token s in its text, and is that within the prefix? If not, is "
                 "s after i?",
             },

@@ -12,7 +12,7 @@ def corrupt(tokens, noise, sentinels):
     """Take the noise out of a text.
 
     Args:
-        tokens: integers (T,), none of them a sentinel.
+        tokens: integers (T,), at least one, none of them a sentinel.
         noise: booleans (T,), True at what is taken out; all, some or no tokens.
         sentinels: integers (K,), more of them than there are spans. The first stands for the first span.
 
@@ -163,6 +163,9 @@ def _text(t, flags):
     ids = t.random.sample(range(1, 1000), 60)
     text = ids[12 : 12 + len(flags)]
     text[len(text) // 2], text[1] = 0, text[-1]  # 0 is an id like any other, and a token may come again
+    for first, after in spans:
+        if after > first + 1:
+            text[first + 1] = text[first]  # at once, too
     sentinels = ids[: len(spans) + 1 if len(text) == 5 else 12]  # to some texts just as many as they take
     inputs, targets, end = [], [], 0
     for number, (first, after) in enumerate(spans):
@@ -245,8 +248,8 @@ MUTANTS = [
     Mutant("behind", behind_and_not_closed, "each sentinel stands behind its span: in the target it comes first, so "
         "that the model says which gap it fills"),
     Mutant("noise-stays", noise_stays, "the noise is still in the input, behind its sentinel"),
-    Mutant("wrapped", before_the_first_comes_the_last, "a span at the very beginning gets no sentinel if the text also "
-        "ends with noise: in front of the first token there is none, and `noise[-1]` is the last"),
+    Mutant("wrapped", before_the_first_comes_the_last, "a span at the very beginning gets no sentinel: in front of the "
+        "first token nothing is noise (and `noise[-1]` is the last one)"),
     Mutant("id-0", ("inputs).append(token)", "inputs).extend([token] * (token > 0))"), "the token with the id 0 is "
         "lost: it is a token like any other, so mark what is to go in another way"),
     Mutant("looked-up", ("    for token, hidden in zip(tokens.tolist(), noise.tolist(), strict=True):\n",
@@ -276,7 +279,7 @@ PART = Code(
     advice={
         "values": "Count: the input has the tokens that are left and one sentinel a span; the target has the "
         "noise, one sentinel a span, and last the first sentinel that was not used, not an end token. "
-        "Neighbouring tokens of noise are one span."
+        "Neighbouring tokens of noise are one span, and the same token may come twice."
     },
     explanation="""
 Both together are little longer than the text: with 15 % of noise in spans of three tokens, a text of 512 tokens becomes

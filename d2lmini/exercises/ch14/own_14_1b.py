@@ -15,7 +15,7 @@ def restore(inputs, targets, sentinels):
         sentinels: integers (K,), the ids that are sentinels, in any order.
 
     Returns:
-        Integers (T,), the text.
+        Integers (T,), the text; it has at least one token.
     """
     ### BEGIN SOLUTION
     marks = set(sentinels.tolist())
@@ -206,7 +206,8 @@ MUTANTS = [
         "stands: it ends at the next one of the target, whichever that is"),
     Mutant("in-front", span_in_front_of_its_sentinel, "the tokens in *front* of a sentinel are taken for its span: "
         "they come after it"),
-    Mutant("last-lost", last_span_lost, "the last span is lost if no sentinel closes the target"),
+    Mutant("last-lost", last_span_lost, "spans at the end of the target are lost: the last one "
+        "needs no sentinel behind it, and one that nobody asked for may stand before it"),
     Mutant("at-the-end", spans_at_the_end, "all spans stand at the end: each belongs where its sentinel stands"),
     Mutant("unasked", unasked_at_the_end, "a span that nobody asked for stands at the end of the text: the input has "
         "no gap for it, so leave it out"),
@@ -233,7 +234,8 @@ PART = Code(
         "raised": "The last span of a target may have no sentinel behind it, and a target may hold one that "
         "the input has not.",
         "values": "The text has the ordinary tokens of the input, and those of the target that follow a "
-        "sentinel of the input, each up to the next sentinel; and no sentinel at all.",
+        "sentinel of the input, each up to the next sentinel; and no sentinel at all. The list alone says what is a "
+        "sentinel: its ids are in no order, and others may lie between them.",
     },
     explanation="""
 That there is a way back shows that nothing of the text is lost, and it is the best test of the way there: whatever the

@@ -20,7 +20,7 @@ import d2lmini as d2l
 from d2lmini.exercises.engine import Choice, Code, Count, Exercise, Mutant, Option
 
 # (h, f, N, tokens, capacity factor): everything differs; and one expert, which is an ordinary network with a router
-CONFIGURATIONS = [(6, 20, 5, 35, 1.25), (9, 14, 3, 40, 1.0), (16, 40, 8, 25, 2.0), (7, 30, 1, 10, 0.75)]
+CONFIGURATIONS = [(6, 20, 5, 38, 3.0), (9, 14, 3, 37, 1.25), (16, 40, 8, 20, 2.0), (7, 30, 1, 10, 0.75)]
 
 
 def expert_counts(num_hiddens, ffn_num_hiddens, num_experts, num_tokens, capacity_factor):
@@ -103,7 +103,7 @@ def balance_loss(scores, real):
     """How unevenly a router deals its tokens out.
 
     Args:
-        scores: (n, N), of n tokens for N experts.
+        scores: (n, N), of n tokens for N experts; finite numbers of any size, at padding, too.
         real: booleans (n,), True at tokens, False at padding, which counts nowhere; at least one is True.
 
     Returns:
@@ -232,7 +232,7 @@ def verify_balance(t, answer):
             real[torch.tensor(t.random.sample(range(n), n // 3), device=t.device)] = False
             scores[~real, t.random.randrange(N)] += 4  # padding is alike, and all of it goes to one expert
         if "one expert" in name:
-            scores[:, t.random.randrange(N)] += 12
+            scores[:, t.random.randrange(N - 1)] += 200  # the last one gets none
         wide = scores.cpu().double().requires_grad_()
         rows = [row.softmax(0) for row, kept in zip(wide, real.tolist(), strict=True) if kept]
         counts = [0] * N
@@ -248,8 +248,8 @@ def verify_balance(t, answer):
 MUTANTS_A = [
     Mutant("one-expert", ('"parameters": N * (matrices + biases)', '"parameters": (matrices + biases)'),
         "this is one expert with the router: there are N"),
-    Mutant("no-router", ("N * (matrices + biases) + router", "N * (matrices + biases)"), "the router is missing: a "
-        "matrix (N, h)"),
+    Mutant("no-router", ("N * (matrices + biases) + router", "N * (matrices + biases)"), "N h are missing: as many "
+        "as the router has, a matrix (N, h), and as the second biases of all experts"),
     Mutant("router-biases", ("router = N * h", "router = N * h + N"), "the router has no biases here"),
     Mutant("no-biases", ("biases = f + h", "biases = 0"), "both layers of an expert have biases"),
     Mutant("h-biases", ("biases = f + h", "biases = 2 * h"), "a linear layer has as many biases as outputs: the first "
@@ -288,6 +288,11 @@ MUTANTS_A = [
     Mutant("rounded-early", ("math.ceil(capacity_factor * num_tokens / N)",
         "math.ceil(capacity_factor * math.ceil(num_tokens / N))"), "n / N is rounded before it is multiplied: round "
         "once, at the end"),
+    Mutant("rounded-early", ("math.ceil(capacity_factor * num_tokens / N)",
+        "math.ceil(capacity_factor * (num_tokens // N))"), "n / N is rounded before it is multiplied: round once, at "
+        "the end"),
+    Mutant("one-more", ("math.ceil(capacity_factor * num_tokens / N)", "int(capacity_factor * num_tokens / N) + 1"),
+        "the capacity is one too large where c n / N is a whole number: round up, and add nothing"),
     Mutant("no-factor", ("math.ceil(capacity_factor * num_tokens / N)", "math.ceil(num_tokens / N)"),
         "the capacity factor is not used"),
     Mutant("one-expert-for-all", ("capacity_factor * num_tokens / N", "capacity_factor * num_tokens"), "the tokens are "
@@ -307,12 +312,10 @@ MUTANTS_B = [
     Mutant("padding-probabilities", padding_in_the_probabilities, "padding counts in the mean probabilities P"),
     Mutant("no-N", ("return N * (share", "return (share"), "N is missing, or the mean over the experts stands for "
         "their sum: with N and the sum it is 1 for an even router"),
-    Mutant("no-N", ("probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0)).mean()"), "N is missing, or the "
-        "mean over the experts stands for their sum: with N and the sum it is 1 for an even router"),
+    Mutant("no-N", ("probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0)).mean()")),
     Mutant("sums", ("probabilities.mean(dim=0)", "probabilities.sum(dim=0)"), "one of q and P is a sum over the "
         "tokens: both are means"),
-    Mutant("sums", ("chosen.to(scores.dtype).mean(dim=0)", "chosen.to(scores.dtype).sum(dim=0)"), "one of q and P is a "
-        "sum over the tokens: both are means"),
+    Mutant("sums", ("chosen.to(scores.dtype).mean(dim=0)", "chosen.to(scores.dtype).sum(dim=0)")),
     Mutant("q-squared", shares_squared, "this is N times the sum of q * q, which says the same, but has no gradient"),
     Mutant("P-squared", probabilities_squared, "this is N times the sum of P * P: one of the two is the share of the "
         "tokens that go there"),
@@ -361,7 +364,8 @@ EXERCISE = Exercise(
             advice={
                 "values": "Make the `d2l.SwitchFFN` of the configuration that is named and print name and shape of "
                 "each of its parameters. Which do you count too often or not at all? For operations take one token "
-                "and write down its products.",
+                "and write down its products: an entry of a matrix counts two, a bias nothing. The capacity is c n / N "
+                "rounded up, also for c below 1.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -393,11 +397,12 @@ to the loss, with $q_i$ the share of the tokens that go to expert i, and $P_i$ t
             alternatives=[by_counting, by_expert],
             min_checks=9,
             advice={
-                "nonfinite": "A row of minus infinity alone has no softmax: take the rows of padding out.",
-                "grad": "The shares are counts and have no gradient. It comes through the probabilities alone, and "
-                "must not be cut off there.",
+                "nonfinite": "exp overflows where scores are large, which `torch.softmax` takes care of; and a row of "
+                "minus infinity alone has no softmax: take the rows of padding out.",
+                "grad": "It comes through the probabilities alone, and must not be cut off there.",
                 "values": "Three tests: scores that are all but equal give about 1, scores that are sure of one and "
-                "the same expert give N, and rows of padding, whatever they hold, change nothing.",
+                "the same expert give N, also if others get no token, and rows of padding change nothing. A gradient "
+                "of 0 comes of a P that was cut off.",
             },
             mutants=MUTANTS_B,
             explanation=r"""

@@ -17,7 +17,7 @@ def last_features(features, real):
     """Pick what a causal model makes of the last token of each text.
 
     Args:
-        features: (B, T, h).
+        features: (B, T, h), finite numbers, at padding, too.
         real: (B, T), booleans; True at tokens, False at padding. Each row has at least one token, and its tokens stand
             side by side.
 
@@ -151,10 +151,11 @@ def _masks(t, B, T):
 def verify(t, answer):
     B, h = t.sizes(2, 2, 6)
     T = t.random.randrange(9, 13)
-    for name, real in _masks(t, B, T):
-        features, weights = t.randn(B, T, h), t.randn(B, h)
-        want, slope = [], torch.zeros(B, T, h, dtype=torch.float64)
-        for b in range(B):
+    masks = dict(_masks(t, B, T))
+    for name, real in {**masks, "on both sides, in a batch of one": masks["on both sides"][:1]}.items():
+        features, weights = t.randn(len(real), T, h), t.randn(len(real), h)
+        want, slope = [], torch.zeros(len(real), T, h, dtype=torch.float64)
+        for b in range(len(real)):
             last = max(i for i in range(T) if real[b, i])
             want.append(features[b, last].cpu().double())
             slope[b, last] = weights[b].cpu().double()
@@ -217,6 +218,7 @@ MUTANTS = [
     Mutant("one-after", one_after, "this is the place after the last token: off by one"),
     Mutant("first-text", of_the_first_text, "all rows are taken from the first text"),
     Mutant("shape", all_pairs),
+    Mutant("shape", ("features[rows, last]", "features[rows, last].squeeze()")),  # wrong for a batch of one
     Mutant("shape", as_a_sequence),
     Mutant("mutates", emptied),
 ]  # fmt: skip
@@ -284,7 +286,7 @@ On the right causal attention hides it from all real tokens.)
             alternatives=[from_the_end, where_no_token_follows, row_by_row],
             advice={
                 "mutates": "Who passes the features may need them again.",
-                "values": "The first wrong entry names the row, [b, ...]: print `real[b]`. At which place stands its "
+                "values": "Take a row b that is wrong and print `real[b]`. At which place stands its "
                 "last True, and which place have you taken?",
             },
             min_checks=10,

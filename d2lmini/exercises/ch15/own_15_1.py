@@ -139,7 +139,8 @@ MUTANTS = [
         "the hidden layer of the feed-forward network has 4 h units"),
     Mutant("one-block", ("num_blks * block + norm", "block + norm"), "these are the parameters of one block: there are "
         "L"),
-    Mutant("keys-only", ("2 * num_blks * h * itemsize", "num_blks * h * itemsize"), "keys *and* values are kept"),
+    Mutant("keys-only", ("2 * num_blks * h * itemsize", "num_blks * h * itemsize"), "this is the half: keys *and* "
+        "values are kept, and a number takes `itemsize` bytes, not always two"),
     Mutant("numbers", ("2 * num_blks * h * itemsize", "2 * num_blks * h"), "these are numbers, not bytes"),
     Mutant("type", ("hidden = num_hiddens, 4 * num_hiddens", "hidden = num_hiddens, 4.0 * num_hiddens")),  # floats
     Mutant("four-bytes", ("2 * num_blks * h * itemsize", "2 * num_blks * h * 4"), "a number takes `itemsize` bytes, "
@@ -203,7 +204,7 @@ EXERCISE = Exercise(
             advice={
                 "values": "Make the `d2l.GPT` of the first configuration and print name and shape of each parameter: "
                 "which do you count too often or not at all? For `flops` write down the products of one token, "
-                "matrix by matrix, and then attention's two.",
+                "matrix by matrix, and then attention's two; a bias is added, and counts nothing.",
                 "type": "`//` divides integers, and 4 h is `4 * h`: no number here has a fraction.",
             },
             mutants=MUTANTS,
