@@ -54,11 +54,6 @@ def soft_with_bare_root(queries, keys, radius, temperature):
     return F.logsigmoid((radius - distances) / temperature).softmax(-1)
 
 
-def soft_with_more_under_the_root(queries, keys, radius, temperature):
-    distances = ((queries.unsqueeze(-2) - keys.unsqueeze(-3)).square().sum(-1) + 1e-6).sqrt()
-    return F.logsigmoid((radius - distances) / temperature).softmax(-1)
-
-
 def verify_soft(t, answer):
     queries, keys = places(t)
     queries.requires_grad_()
@@ -173,8 +168,9 @@ MUTANTS = [
         "all keys weigh the same. Is there a small number inside a logarithm, or a bound on what goes into the "
         "sigmoid? It drowns degrees that are smaller still"),
     Mutant("cusp", soft_with_bare_root),
-    Mutant("under-the-root", soft_with_more_under_the_root, "close keys look farther than they are: is something added "
-        "under the root, or a small distance raised to a bound? torch.cdist needs no such help"),
+    Mutant("under-the-root", ("torch.cdist(queries, keys)",
+        "((queries[:, :, None] - keys[:, None]).square().sum(-1) + 1e-6).sqrt()"), "close keys look farther than they "
+        "are: is something added under the root, or a bound set under distances? torch.cdist needs no such help"),
     Mutant("dtype", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores.float(), dim=-1)")),  # always float32
     Mutant("no-radius", ("room = radius -", "room = -"), "the radius is not used"),
     Mutant("over-batch", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)"), "normalised along the "
@@ -210,7 +206,8 @@ be finite even for a query that sits exactly on a key.
     alternatives=[soft_by_exponentials],
     advice={
         "values": "The degree is sigmoid((radius - distance) / temperature), with the Euclidean distance; the weights "
-        "are the degrees over their sum along the keys, at any temperature and distance",
+        "are the degrees over their sum along the keys, at any temperature and distance: nothing added "
+        "under a root, and no bounds",
         "nonfinite": "A sigmoid of -200 is zero in float32, and zero divided by a sum of zeros "
         "is NaN: what is the softmax of log g?",
         "grad": "A comparison has no gradient, and .detach() or .item() cut it off",
