@@ -70,6 +70,18 @@ def chosen(scores, k, dim=-1):
     return (order < k).double() / k
 
 
+INEXACT = (
+    "some keys do not match themselves: their distance has come out a little above 0, or another's below. Subtract the "
+    "vectors first and square then; a square that is multiplied out is rounded"
+)
+
+
+def finds_itself(weights, S):
+    """Whether each of S queries that are the keys has weight on itself; a check of values sees to other shapes."""
+    right = isinstance(weights, torch.Tensor) and weights.shape[1:] == (S, S)
+    return not right or bool(weights.diagonal(0, 1, 2).all())
+
+
 def verify_nearest(t, answer):
     queries, keys = places(t)
     S = keys.shape[1]
@@ -79,9 +91,13 @@ def verify_nearest(t, answer):
     name = "the weight matrix for k = 1 and one sequence whose keys are the queries (a dictionary), in float64"
     records = keys[:1].double()
     t.same(t.call(answer, records, records, 1), torch.eye(S, dtype=torch.float64)[None], name)
+    records = records + 1e9  # so far from the origin that squares of 1e18 hide distances of one
+    t.that(finds_itself(t.call(answer, records, records, 1), S), "inexact", f"with keys around 1e9, {INEXACT}")
 
 
 MUTANTS = [
+    Mutant("inexact", ("torch.cdist(queries, keys)",
+        "queries.square().sum(-1)[..., None] - 2 * queries @ keys.mT + keys.square().sum(-1)[:, None]")),
     Mutant("farthest", ("largest=False", "largest=True"), "these are the farthest keys: a small distance is a good "
         "match"),
     Mutant("dot", ("torch.cdist(queries, keys)", "-(queries @ keys.mT)"), "these keys have the largest dot products, "

@@ -29,7 +29,7 @@ def slope_and_covariance(query, keys):
 
     Args:
         query: (D,); D may be 1.
-        keys: (S, D); they are the values, too.
+        keys: (S, D); they are the values, too. No score is too large for `exp` in float64.
 
     Returns:
         (left, right), each (D, D). left: row a, column b holds the derivative of output a in query entry b.

@@ -16,7 +16,8 @@ def search(queries, documents, temperature):
 
     Args:
         queries: (T, D).
-        documents: (N, D). The cosine with a row of zeros, here or among the queries, counts as 0.
+        documents: (N, D). The cosine with a row of zeros, here or among the queries, counts as 0; all other rows are
+            longer than 1e-5.
         temperature: positive number.
 
     Returns:
@@ -93,7 +94,7 @@ def verify_search(t, answer):
     t.same(slopes, slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
 
     blank, nothing = documents.clone(), queries.detach().clone()
-    blank[0] *= 3e-3 / blank[0].norm()  # nearly empty, and yet it has a direction
+    blank[0] *= 2e-5 / blank[0].norm()  # nearly empty, and yet it has a direction
     blank[1], nothing[2] = 0, 0
     cosines[:, 1], cosines[2] = 0, 0
     want = torch.softmax(cosines / 0.5, -1)
@@ -201,7 +202,8 @@ PART = Code(
         "nonfinite": "A document of zeros has length 0: 0 / 0 is NaN. Its cosine counts as 0. And an "
         "exponential of a cosine over a small temperature overflows: torch.softmax subtracts the largest first",
         "values": "A score is the dot product over both lengths (Euclidean ones) and over the temperature, and "
-        "nothing else; the weights of a query are the softmax of its scores",
+        "nothing else; the weights of a query are the softmax of its scores. A row of zeros has cosine 0 with every "
+        "other, and the shortest row has a direction: add nothing to its length, and set no high bound under it",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -125,7 +125,7 @@ def verify_widths(t, answer):
             left_out_loss <= VALLEY * least or trained[left_out] > least / 4,
             "left-out-collapsed",
             "the width under 'left_out' has shrunk until every example just repeats its own value: does the "
-            "loss that you minimise really leave the example out?",
+            "loss that you minimise really leave the example out, and does its own descent begin at the start?",
         )
         t.that(
             left_out_loss <= VALLEY * least,
@@ -139,8 +139,8 @@ def verify_widths(t, answer):
             trained[direct] <= 0.4 * least,
             "direct-unfinished",
             "the width under 'direct' is not where the direct loss takes it: that loss can be made far "
-            "smaller. More steps, or another learning rate? And does every example count in its own "
-            "prediction?",
+            "smaller. More steps, or another learning rate? Is the width kept above a bound? And does every example "
+            "count in its own prediction?",
         )
         for width, error, name in zip((direct, left_out), reported, names[2:], strict=True):
             right = _error(stored, new, width)

@@ -26,7 +26,7 @@ def width_exponent(datasets, height, widths):
         datasets: a list of pairs (keys, values), keys (R, N, D) and values (R, N): R independent data sets
             of N examples each. N grows along the list.
         height: the true value at the query, a number. The query is the origin.
-        widths: the widths to choose from, a list of numbers.
+        widths: the widths to choose from, a list of numbers; none is so narrow that all exponentials are 0.
 
     Returns:
         A dict: ``"widths"``, the list of the best widths, one for each entry of ``datasets``; ``"exponent"``,
@@ -107,8 +107,19 @@ def verify(t, answer):
     )
 
     # other numbers, unevenly spaced; on a steep hill without noise the narrowest is best, on a plain the widest
-    steep, hill, plain = _hill(t, 6, 50, 2, 1.0, 9.0, 0.0), _hill(t, 40, 80, 2, 1.0), _hill(t, 90, 700, 2, 1.0, 0.0)
-    _exponent(t, answer, [steep, hill, plain, _hill(t, 90, 900, 2, 1.0)], 1.0, WIDTHS[5:26:2])
+    offers = WIDTHS[5:26:2]
+    steep, plain = _hill(t, 6, 50, 2, 1.0, 9.0, 0.0), _hill(t, 90, 700, 2, 1.0, 0.0)
+    _exponent(t, answer, [steep, _uneven(t, offers), plain, _hill(t, 90, 900, 2, 1.0)], 1.0, offers)
+
+
+def _uneven(t, offers):
+    """Return few data sets, whose error has a valley before the deepest one."""
+    while True:
+        datasets = _hill(t, 4, 80, 2, 1.0)
+        errors = _errors(*(x.cpu() for x in datasets), 1.0, offers)
+        rises = [a for a, b in pairwise(errors[: errors.index(min(errors))]) if a < b]
+        if rises and min(errors) < 0.9 * min(rises):
+            return datasets
 
 
 def _hill(t, R, N, D, height, curvature=2.0, noise=1.0):
@@ -307,7 +318,9 @@ for D in (1, 2, 3):
             ],
             advice={
                 "values": "Look at the Gaussian, exp(-distance^2 / (2 w^2)), and at the error: the mean over all R "
-                "data sets of the squared difference between prediction and height.",
+                "data sets of the squared difference between prediction and height. And try every width: the error may "
+                "have several valleys. In the slope N is `keys.shape[1]` of each entry.",
+                "raised": "Is it a division by zero? N differs from entry to entry, R need not: keys are (R, N, D).",
             },
             answer=width_exponent,
             verify=verify,

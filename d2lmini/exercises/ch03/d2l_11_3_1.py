@@ -97,9 +97,10 @@ def verify(t, answer):
     spread, picked = spread.double(), t.randn(1, 5, 3, dtype=torch.float64)
     t.same(t.call(answer, spread, spread, picked), picked.cpu(), "the result for keys far apart, in float64")
 
-    # a query so far from all keys that every exponential is zero; what the keys differ in is at right angles to that
+    # a query so far from all keys that every exponential is zero, the half norms of the keys cancelled or not; what the
+    # keys differ in is at right angles to that
     far, keys, values = t.randn(1, 1, 4), t.randn(1, 6, 4, scale=0.7), t.randn(1, 6, 3)
-    far[..., 0], keys[..., 0] = 18.0, 0.0
+    far[..., 0], keys[..., 0] = -1.0, 18.0
     weights = torch.softmax(-(far - keys).cpu().double().square().sum(-1) / 2, dim=-1)  # (1, 6)
     want = weights[:, None] @ values.cpu().double()
     name = "the result for a query far from all keys"

@@ -107,6 +107,8 @@ MUTANTS = [
     Mutant("no-output", ("S * E + T * E)", "S * E)"), "the output is written too"),
     Mutant("values-D", ("S * E + T * E)", "S * D + T * D)"), "values and output are counted with D features: they have "
         "E"),
+    Mutant("V-with-D", ("S * E + T * E)", "S * D + T * E)"), "the values are counted with D features: they have E"),
+    Mutant("output-D", ("S * E + T * E)", "S * E + T * D)"), "the output is counted with D features: it has E"),
     Mutant("bytes-no-batch", ("itemsize * (ends + middle)", "itemsize * (ends + middle) // B"), "this is the traffic "
         "for one sequence of the batch"),
     Mutant("upside-down", ('"intensity": flops / moved', '"intensity": moved / flops'), "this is bytes per operation: "
@@ -165,7 +167,8 @@ EXERCISE = Exercise(
             min_checks=20,
             advice={
                 "values": "FLOPs: two a term, T S D terms in one product and T S E in the other. Bytes: for each step "
-                "what it reads and what it writes. All of it B times",
+                "what it reads and what it writes. All of it B times, all keys for each query, and nothing for the "
+                "operations of the softmax",
             },
             mutants=MUTANTS,
             explanation=r"""

@@ -127,7 +127,8 @@ MUTANTS = [
         "and nowhere else"),
     Mutant("clamped", clamped, "scores beyond a limit are made equal: subtract the largest score, which changes no "
         "weight"),
-    Mutant("nan-to-zero", without_nan, "an overflow is not zero: subtract the largest score first"),
+    Mutant("nan-to-zero", without_nan, "zeros, but two huge scores that are close share the weight. An overflow is not "
+        "zero, and no score is so large that it wins for certain: subtract the largest first"),
     Mutant("nonfinite", less_the_largest_size),
     Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
         "torch.eye(len(weights)).to(scores) - weights[:, None]"), "these are the derivatives of logarithms of weights, "

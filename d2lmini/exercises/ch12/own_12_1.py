@@ -8,8 +8,9 @@ and what stands before that piece is the best cut of fewer letters. So with $b_0
 $$b_k = \max_{j < k}\ \bigl(b_j + \log \Pr(\text{letters } j+1 \text{ to } k)\bigr),$$
 
 the maximum being over all $j$ for which these letters are a piece. That takes about $n^2/2$ steps (Viterbi's
-algorithm). Write `likeliest_cut(word, log_probs)`, for words of any length and probabilities of any size. The check
-ends with a word of 60 letters whose best cut has a probability too small for a floating-point number.
+algorithm). Write `likeliest_cut(word, log_probs)`, for words of up to 100 letters and probabilities of any
+size up to 1. The check ends with a word of 60 letters whose best cut has a probability too small for a floating-point
+number.
 """
 
 import functools
@@ -135,13 +136,16 @@ def letters(word, log_probs):
 
 def verify(t, answer):
     log_probs, wanted, scores = _vocabulary(t), [], []
-    for number in range(1, 21):
-        word = "".join(t.random.choice("abcd") for _ in range(1 if number == 5 else t.random.randint(7, 11)))
+    for number in range(1, 22):
+        length = {5: 1, 21: 3}.get(number) or t.random.randint(7, 11)
+        word = "".join(t.random.choice("abcd") for _ in range(length))
+        if number == 21:  # the word is a piece that is certain
+            log_probs = log_probs | {word: 0.0}
         wanted.append(sum(log_probs[piece] for piece in by_trying(word, log_probs)))
         scores.append(_score(t, t.call(answer, word, log_probs), word, log_probs))
     # together: of a single word two different mistakes may make the same
     want, got = (torch.tensor(values, dtype=torch.float64) for values in (wanted, scores))
-    t.same(got, want, "the list of log-probabilities of the cuts of twenty words", dtype=torch.float64)
+    t.same(got, want, "the list of log-probabilities of the cuts of twenty-one words", dtype=torch.float64)
     word, log_probs, best = _unlikely(t)
     score = _score(t, t.call(answer, word, Counted(log_probs)), word, log_probs)
     t.number(score, best, f"the log-probability of the cut of a word of {LETTERS} letters")
@@ -253,6 +257,9 @@ MUTANTS = [
         "log-probability is weighted with the length of its piece; a piece counts once, however long it is"),
     Mutant("per-letter", ("word[begin:end], -math.inf)", "word[begin:end], -math.inf) / (end - begin)"), "each "
         "log-probability is divided by the length of its piece; a piece counts once, however long it is"),
+    Mutant("never-whole", ("if score > best[end]:", "if score > best[end] and end - begin < max(len(word), 2):"),
+        "a word that is itself a piece is cut all the same: is the whole word tried? And is a piece of log-probability "
+        "0, the surest there is, taken for missing?"),
     Mutant("bounded", ("score = best[begin] +", "score = max(best[begin], -100) +"), "the best so far is not let below "
         "a bound: beyond it all cuts look alike"),
 ]  # fmt: skip
@@ -277,9 +284,10 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[recursive, from_the_end],
             advice={
-                "values": "b[k] is the largest of b[j] + log_probs[word[j:k]] over all j < k; going back follows the j "
-                "that won",
-                "raised": "A KeyError? Not all letters are a piece: ask with `in`, or with `.get(piece, -math.inf)`.",
+                "values": "b[k] is the largest of b[j] + log_probs[word[j:k]] over all j < k, however long the piece "
+                "is; going back follows the j that won",
+                "raised": "If it is a KeyError: not all letters are a piece. Ask with `in`, or with `.get(piece, "
+                "-math.inf)`.",
                 "not-the-word": "Going back, the last piece comes first: turn the list around. And the first and the "
                 "last letter count, too.",
             },

@@ -213,7 +213,7 @@ def verify_learning(t, answer):
             len(got) == len(want),
             "shape",
             f"{name}: {len(got)} merges came back; as many are expected as were asked for ({number}), or all "
-            "that there are, if those are fewer",
+            "that there are, if those are fewer (a pair that a merge has taken apart is gone)",
         )
         t.same(_codes(got), _codes(want), f"the list of merges of {name}", dtype=torch.int64)
 
@@ -239,8 +239,8 @@ MUTANTS = [
     Mutant("over-words", over_words, "merges reach over the ends of words: count the pairs inside of each word"),
     Mutant("spaces", without_spaces, "the words have lost their spaces: a space is a character of its word like any "
         "other"),
-    Mutant("overlaps", overlaps_once, "in aaa the pair of two a stands twice: count both, though only one can be "
-        "merged"),
+    Mutant("overlaps", overlaps_once, "in aaa the pair of two a stands twice, as a b in abab: count both, though in "
+        "aaa only one can be merged"),
     Mutant("never-applied", never_applied, "these are the most frequent pairs of characters; after each merge the "
         "words consist of other tokens, and the pairs must be counted anew"),
     Mutant("old-counts", only_new_pairs, "a merge also changes the counts of pairs that it does not make: where s e "

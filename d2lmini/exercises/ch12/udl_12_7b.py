@@ -86,6 +86,7 @@ def verify_applying(t, answer):
     words = ["".join(t.random.choice("ab") for _ in range(length)) for length in (12, 9, 14, 17)]
     cases = [
         *(("abcd", crossed), ("aabcdab", crossed), ("aaaaaaab", repeated), ("baaabaa", repeated)),
+        *(("", rhyme), ("Abc.c", [(".", "c"), ("b", "c")])),
         *((f"{word} ", drawn) for word in words),
         *((word, rhyme) for word in ("seesaw ", "toes ", "x", "bottomless ")),
     ]
