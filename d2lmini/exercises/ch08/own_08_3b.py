@@ -188,7 +188,8 @@ PART = Code(
     min_checks=24,
     advice={
         "values": "Try a single gradient, 1e-3, then 1e30 and 1e-36: double or halve the scale until `.half()` is just "
-        "about finite. Compute in float64, for which no such scale is too large or too small.",
+        "about finite. Compute in float64, for which no such scale is too large or too small. "
+        "What is lost may have either sign.",
     },
     mutants=MUTANTS,
     explanation=r"""
