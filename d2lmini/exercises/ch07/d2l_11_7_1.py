@@ -344,6 +344,10 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[step_by_step],
             seconds=60.0,
+            advice={
+                "values": "Write down all readings of the clock for one model: which two belong to a step, and which "
+                "of the steps is the median? The accuracy is the number of right tokens over that of all 256 x T.",
+            },
             mutants=MUTANTS,
             explanation=r"""
 Time grows as $a + bL$: each of the L blocks does the same work, forward and backward, and $a$ is what is outside of

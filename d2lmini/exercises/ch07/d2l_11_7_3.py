@@ -173,7 +173,8 @@ def verify(t, answer):
                 not bool(moved[:, :place].any()),
                 f"leak-{mode}",
                 f"in {mode} mode, other words from position {place} on change the logits before it: the model sees the "
-                "future. The same mask belongs into every block, in training and in evaluation",
+                "future. The same mask belongs into every block, in training and in evaluation; and nothing beside "
+                "it may mix positions, as a mean over them or a batch norm does",
             )
             t.that(
                 bool(moved[:, place].all()),
@@ -230,14 +231,16 @@ def verify(t, answer):
         "no softmax is computed on the way: where are the attention weights?",
     )
     text = t.random.randrange(V) + torch.arange(16, device=t.device)[:, None]
-    text = (text + torch.arange(6, device=t.device)) % V  # (16, 6), all different in a row: one of them may move little
-    swapped = text[:, [1, 0, 2, 3, 4, 5]]
-    t.that(
-        bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].any()),
-        "no-positions",
-        "with one block, the last logits do not depend on the order of the words before: add positions to the "
-        "embeddings",
-    )
+    text = (text + torch.arange(34, device=t.device)) % V  # (16, 34): one of them may move little
+    for place in (1, 32):  # 32 words on, other words stand in all texts, as V is from 17 to 23
+        swapped = text.clone()
+        swapped[:, [0, place]] = text[:, [place, 0]]
+        t.that(
+            bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].any()),
+            "no-positions",
+            f"with one block, the last logits stay as they are when the words 0 and {place} change places: add to the "
+            "embeddings positions that are all different",
+        )
     heads, wide = _make(t, answer, V, h, ffn, 6 - H, 1), _make(t, answer, V, h, 2 * ffn, H, 1)
     message = "with the same weights, 2 heads and 4 give the same logits: is `num_heads` used?"
     fits = t.look(_share, heads, single)
@@ -400,7 +403,7 @@ is to do it: a recurrence or a convolution is a language model, too, but not the
             ],
             advice={
                 "raised": "The blocks live in an `nn.ModuleList`; each takes (B, T, h) and `mask=` and returns (B, T, "
-                "h).",
+                "h). And texts have up to 64 words: learned positions must be as many.",
             },
             answer=LanguageModel,
             verify=verify,

@@ -172,6 +172,10 @@ three on tensors.
             alternatives=[per_head],
             min_checks=16,
             seconds=30.0,
+            advice={
+                "values": "Write down the shape of each tensor that is kept, or held at once, and add up their "
+                "numbers. All are of one dtype: each number takes `itemsize` bytes.",
+            },
             mutants=MUTANTS,
             explanation="""
 Plain attention keeps $3BTh + BHT^2$ numbers, the fused kernel $4BTh + BHT$. Set the two parts of the first in

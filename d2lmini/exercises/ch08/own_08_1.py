@@ -214,8 +214,8 @@ MUTANTS_A = [
         "neither running mean is corrected: divide them by 1 - beta^t"),
     Mutant("v-uncorrected", ("v / (1 - beta1**t)", "v"), "v is not corrected: the first steps are too short. Divide it "
         "by 1 - beta_1^t"),
-    Mutant("s-uncorrected", ("s / (1 - beta2**t)", "s"), "s is not corrected: the first steps are too long. Divide it "
-        "by 1 - beta_2^t"),
+    Mutant("s-uncorrected", ("s / (1 - beta2**t)", "s"), "s is not corrected: divide it by 1 - beta_2^t, at "
+        "every step. Without that the first steps are too long"),
     Mutant("corrected-once", ("(1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
         "(1 - beta1)\n    s_hat = s / (1 - beta2)"), "the corrections are those of the first step: 1 - beta^t changes "
         "with t"),
@@ -345,7 +345,9 @@ EXERCISE = Exercise(
             advice={
                 "nonfinite": "At the first step 1 - beta^0 would be 0: t counts this step, and is 1. Later on, look at "
                 "what is under the root.",
-                "mutates": "The state is an argument, too: return a new dict, and leave its tensors alone.",
+                "mutates": "Parameter and state are arguments: return a new tensor, and a new dict of new tensors.",
+                "values": "Compute v, s, both corrections and the step by hand, for one number and two steps. A "
+                "gradient of 0 is one like any other: the means shrink, and the decay goes on.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -375,6 +377,10 @@ parameter before a single activation is kept.
             verify=verify_again,
             alternatives=[step_by_step],
             min_checks=24,
+            advice={
+                "values": "Take one number and one step: v is (1 - beta_1) g, and corrected it is g; s likewise. eps "
+                "is added to the root, before anything is divided by it.",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 With $g_t = g$ for all t, induction gives $v_t = (1 - \beta_1^t)\, g$: it holds for $v_0 = 0$, and $\beta_1 (1 -

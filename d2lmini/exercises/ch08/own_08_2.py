@@ -361,6 +361,8 @@ EXERCISE = Exercise(
                 "grad": "`alphas` are learned, and the stream must carry gradients from its end to x_0: no detach, no "
                 "item, no no_grad.",
                 "mutates": "`X += ...` writes into the tensor that you were given: `X = X + ...`.",
+                "values": "Which state of the stream is the first that is wrong? Compute it by itself, from the one "
+                "before. And `X += ...` writes into a state that is in the list already.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -390,6 +392,10 @@ learn from the first step on, and the branches as soon as their alphas have move
             verify=verify_after,
             alternatives=[block_by_block],
             min_checks=24,
+            advice={
+                "values": "Put in one block, then two: which parts does the stream have, and what is the variance of "
+                "each? That of x_0 is `variance`, and a norm divides all parts alike.",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 With pre-norm the stream grows like $\sqrt l$, and block l changes it by about $1/\sqrt l$ of its size: late blocks have

@@ -181,6 +181,10 @@ dict of four numbers for **one** picture:
     alternatives=[by_shapes],
     min_checks=20,
     seconds=30.0,
+    advice={
+        "values": "Write down all products as (rows, inner, columns), for N patches and T = N + 1 tokens: each costs "
+        "twice the three numbers multiplied. Which of them belong here, and how often?",
+    },
     mutants=MUTANTS,
     explanation="""
 With N patches, a block costs $8Th^2 + 4Thm + 4T^2h$ operations, T = N + 1. The first two terms grow with the number of

@@ -84,7 +84,7 @@ class _Bench:
 
     def __init__(self, h, m, L):
         self.sizes = h, m, 2, L, 0.0, 0.0
-        self.made, self.calls, self.read, self.measuring, self.made_inside = [], [], [], False, False
+        self.made, self.calls, self.read, self.measuring, self.made_inside, self.passes = [], [], [], False, False, 0
         self.learning, self.differing, self.needless, self.drawn_inside = True, True, False, False
 
     def make(self, img_size):
@@ -96,6 +96,7 @@ class _Bench:
 
     def hear(self, model, args):
         self.read.append(tuple(args[0].shape))
+        self.passes += self.measuring
         self.learning &= model.training and all(p.requires_grad for p in model.parameters())
         self.needless |= args[0].requires_grad
         self.differing &= len(args[0]) < 2 or not torch.equal(args[0][0], args[0][1])
@@ -110,7 +111,7 @@ class _Bench:
 
 def _seen(given):
     bench = given[0].__self__
-    inside = bench.made_inside, bench.drawn_inside
+    inside = bench.made_inside, bench.drawn_inside, bench.passes
     return bench.made, inside, bench.calls, bench.read, bench.learning, bench.differing, bench.needless
 
 
@@ -124,7 +125,7 @@ def verify_growth(t, answer):
         bench = _Bench(*sizes)
         got = t.call(answer, bench.make, list(SIDES), bench.measure)
         cost, exponent = t.fields(got, "cost", "exponent")
-        made, (made_inside, drawn_inside), calls, read, learning, differing, needless = t.look(_seen)
+        made, (made_inside, drawn_inside, passes), calls, read, learning, differing, needless = t.look(_seen)
         t.that(not made_inside, "made-inside", "a model is made inside of what is measured: measure the step alone")
         t.that(
             not drawn_inside, "drawn-inside", "pictures are drawn inside of what is measured: measure the step alone"
@@ -133,6 +134,8 @@ def verify_growth(t, answer):
         t.that(
             len(calls) == len(SIDES), "calls", f"measure must be called once for each size, it was {len(calls)} times"
         )
+        message = f"{passes} forward passes are measured for {len(SIDES)} sizes: measure one step for each"
+        t.that(passes <= len(SIDES), "steps", message)
         shapes = [tuple(shape) for shape in read]
         t.that(
             {shape[0] for shape in shapes} == {2},
@@ -186,8 +189,7 @@ MUTANTS = [
         "called, so measure each step before you make the next model, or bind it (`lambda m=model: ...`)"),
     Mutant("three-forward", (_MEASURE, "cost.append(3 * measure(lambda m=model, x=pictures: m(x)))"),
         "this is three times the forward pass, which is near but not it: measure the step"),
-    Mutant("two-forward", ("m(x).logsumexp", "(m(x), m(x))[1].logsumexp"), "the model reads the pictures twice: a step "
-        "is one forward pass and one backward"),
+    Mutant("steps", ("m(x).logsumexp", "(m(x), m(x))[1].logsumexp")),  # two forward passes
     Mutant("of-pictures", ("torch.rand(2, 1, img_size, img_size)",
         "torch.rand(2, 1, img_size, img_size, requires_grad=True)")),  # gradients of the pictures
     Mutant("not-neighbours", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
@@ -232,10 +234,10 @@ PART = Experiment(
     key="d2l-11.8.1b",
     prompt="""
 Now by experiment. Write `cost_growth(make_model, img_sizes, measure)`. For each size it makes a model and measures one
-training step, forward and backward, on a batch of **two** different random pictures, with the model in training mode;
-`measure(f)` calls `f()` and returns what it has cost. Only the step belongs into `f`, and `measure` is called once for
-each size. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring sizes s and s' with costs k
-and k', the slope in a plot with two logarithmic axes,
+training step, forward and backward, on a batch of **two** different random pictures, with the model in training mode,
+as `make_model` gives it; `measure(f)` calls `f()` and returns what it has cost. Only one step belongs into `f`, and
+`measure` is called once for each size. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring
+sizes s and s' with costs k and k', the slope in a plot with two logarithmic axes,
 
 $$\\frac{\\log k' - \\log k}{\\log s' - \\log s}.$$
 
@@ -263,6 +265,10 @@ print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
     alternatives=[with_labels],
     min_checks=20,
     seconds=30.0,
+    advice={
+        "values": "`cost` holds what `measure` returned, for a forward and a backward pass; the exponents follow from "
+        "it by the formula, one for each two neighbours.",
+    },
     mutants=MUTANTS,
     explanation="""
 The exponent starts near two, where projections and networks dominate and each pixel costs the same, and climbs towards

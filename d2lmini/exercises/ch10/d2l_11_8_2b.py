@@ -357,11 +357,11 @@ PART = Experiment(
     key="d2l-11.8.2b",
     prompt="""
 Does it matter? Write `compare_poolings(make_model, images, labels, test_images, test_labels, seeds, num_steps)`. For
-each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it, in training mode, for `num_steps`
-steps on batches of 64 of `images` as they are, with an optimiser of your choice (AdamW at 0.005 does well). It is the
-same for all models, with the same learning rate. Each model reads the test pictures once, after its last step and in
-evaluation mode. Return the accuracies on them, and what they say: the mean and the standard deviation of the
-*differences*, seed by seed.
+each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it, in training mode, as `make_model`
+gives it, for `num_steps` steps on batches of 64 of `images` as they are, with an optimiser of your choice (AdamW at
+0.005 does well). It is the same for all models, with the same learning rate. Each model reads the test pictures once,
+after its last step and in evaluation mode. Return the accuracies on them, and what they say: the mean and the standard
+deviation of the *differences*, seed by seed.
 
 **Predict:** will the difference be larger than its spread?
 """,
@@ -375,6 +375,10 @@ evaluation mode. Return the accuracies on them, and what they say: the mean and 
     alternatives=[one_pooling_after_the_other],
     min_checks=12,
     seconds=90.0,  # six small trainings, and machines are busy
+    advice={
+        "values": "Subtract seed by seed, mean minus class. `difference` and `spread` are of these numbers and "
+        "no others.",
+    },
     mutants=MUTANTS,
     explanation="""
 With models and budgets as small as these, the difference is well within its spread, now one pooling ahead and now the

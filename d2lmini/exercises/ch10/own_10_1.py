@@ -198,6 +198,10 @@ EXERCISE = Exercise(
             verify=verify_shuffle,
             alternatives=[by_unfold, patch_by_patch],
             min_checks=6,
+            advice={
+                "values": "Try a picture of 2 x 3 patches of which all pixels are the number of their patch, in all "
+                "channels: patch `order[i]` must come to place i, in every picture.",
+            },
             mutants=MUTANTS_A,
             explanation="""
 Cutting an axis in two with `unflatten` and joining two with `flatten` never moves a number; `permute` says what stands
@@ -220,6 +224,10 @@ scores that it gave to the original. Nothing else of the model may change.
             verify=verify_positions,
             alternatives=[with_an_index],
             min_checks=9,
+            advice={
+                "values": "Try positions that are their own number, 0 for the class token: number 1 + order[i] must "
+                "come to place 1 + i, read from the positions as they were given.",
+            },
             mutants=MUTANTS_B,
             explanation="""
 Each patch carries its position with it, and everything that comes after treats tokens as a set. So there is a

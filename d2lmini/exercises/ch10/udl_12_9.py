@@ -386,6 +386,10 @@ about one window a layer. Swin merges patches from stage to stage, so that windo
             verify=verify_costs,
             alternatives=[in_windows],
             min_checks=16,
+            advice={
+                "values": "For 4 x 6 patches and windows of 2, count by hand the patches that one of them attends to. "
+                "Then there are N patches, two products and h features, and nothing else counts.",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 All is $2hN$ times the patches that each one attends to. For a picture of twice the side, N is four times as large: the

@@ -336,6 +336,8 @@ EXERCISE = Exercise(
             advice={
                 "raised": "Windows are cut with `unflatten(2, (-1, window)).unflatten(1, (-1, window))` and then "
                 "`transpose(2, 3)`: (B, rows / window, columns / window, window, window, h).",
+                "values": "Make the experiments, first without a shift, then with one, which may be any; also where a "
+                "window is as long as the picture: its parts, too, attend to themselves alone then.",
             },
             answer=shifted_windows,
             verify=verify,

@@ -203,6 +203,10 @@ EXERCISE = Exercise(
             verify=verify_cost,
             alternatives=[group_by_group],
             min_checks=20,
+            advice={
+                "values": "Write down the shapes of both factors of each product: (n, m) and (m, k) cost n m k. "
+                "Nothing but products counts, and nothing is rounded.",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 Among patches $2N^2C$, among channels $2NC^2/G$: the ratio is $C/(GN)$. A grid of 16 x 16 has N = 256; with 512 channels
@@ -225,6 +229,10 @@ are the larger part of attention among patches as long as $N < 2C$.
             verify=verify_turn,
             alternatives=[by_trying],
             min_checks=5,
+            advice={
+                "values": "Go through squares of 1, 4, 9, ... patches with your formulas for the two products, without "
+                "the projections: at which do the patches cost more for the first time?",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 It turns at $N = C/G$: where there are as many patches as channels in a group. That is early. DaViT takes 32 channels a
