@@ -330,7 +330,8 @@ MUTANTS_B = [
     Mutant("expected", ("return torch.stack(columns, dim=1)", "return torch.ones(num_tokens, "
         "num_tokens).tril().bool()"), "this is the table that a causal layer should have: find the one that this "
         "layer has"),
-    Mutant("all-features", ("moved.any(dim=-1)", "moved.float().mean(-1) > 0.5")),
+    Mutant("all-features", ("moved.any(dim=-1)", "moved.float().mean(-1) > 0.5"), "an output depends on a token where "
+        "*any* of its features moves; this asks that most of them do"),
 ]  # fmt: skip
 
 
