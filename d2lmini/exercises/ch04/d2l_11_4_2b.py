@@ -215,8 +215,8 @@ def verify_compare(t, answer):
         seconds, fewer = float(report[f"{slow}_seconds"]), float(report[f"{other}_seconds"])
         message = (
             f"in this run the model {slow!r} was held up in each {waits} pass on `long`, and {other!r} only in the "
-            "first and the fifth, but for longer. Your times do not show it: are they measured in this run, forward and "
-            "backward, is each the median of its model, and under its own name?"
+            "first and the fifth, but for longer. Your times do not show it: are they measured in this run, forward "
+            "and backward, is each the median of its model, and under its own name?"
         )
         t.that(seconds >= DELAY and seconds > fewer, "not-measured", message)
         message = "your times are too long for the runs on `long` that were seen: are they in seconds, each of one run?"
