@@ -296,8 +296,8 @@ Write `compare(make, train, valid, long, seed)`. Train both models on one budget
 rate 0.03 will do) and report their losses on `valid`. Then time both, forward and backward on `long`, in turns, and
 report medians. The toy corpus has sentences of three tokens, to be written backwards, each token raised by one;
 `long` has sources of forty. (The check holds the models up, to see that your times are measured: try them on
-batches of your own, too. It can tell neither CPU time from that on the wall, nor medians from means or
-least values of a few times.)
+batches of your own, too. It can tell neither CPU time from that on the wall, nor medians from means, sums
+or least values of a few times.)
 
 Predict first: how many parameters does the additive score have with vectors of h numbers? At h = 256? And which
 model takes longer?
