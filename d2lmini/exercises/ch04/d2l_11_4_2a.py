@@ -106,9 +106,9 @@ def verify_decode(t, answer):
     t.same(got_logits, logits.detach(), "the logits with other numbers in the padding")
     t.same(got_weights, weights.detach(), "the weights with other numbers in the padding")
 
-    # a batch of one, with scores of about -30 for all that counts, and of 0 in the padding
+    # a batch of one, with scores of about -120 for all that counts, whose exponentials are 0, and of 0 in the padding
     query = hidden[-1, :1]  # (1, h)
-    far = -30 * math.sqrt(h) * query / query.square().sum() * t.rand(1, S, 1, low=0.99, high=1.01)
+    far = -120 * math.sqrt(h) * query / query.square().sum() * t.rand(1, S, 1, low=0.998, high=1.002)
     far = far.masked_fill(padding[:1, :, None], 0.0)
     inputs = X[:1, :1], far, hidden[:, :1], valid_lens[:1]
     logits, weights = _reference(exact, inputs[0], far.double(), inputs[2].double(), inputs[3])
@@ -120,6 +120,10 @@ def verify_decode(t, answer):
 MUTANTS = [
     Mutant("mask-low", ("-torch.inf", "-20.0"), "a score of minus twenty is low but a score: where all others are "
         "lower, padding gets the weight"),
+    Mutant("mask-low", ("-torch.inf", "-10.0"), "a score of minus ten is low but a score: padding gets weight, and "
+        "minus infinity says no"),
+    Mutant("one-less", (">= valid_lens[:, None]", ">= (valid_lens[:, None] - 1).clamp(min=1)"), "one key too few gets "
+        "weight: with valid length n, the keys 0 to n - 1 count"),
     Mutant("late-query", ("        query = hidden[-1]  # (B, h)", "        ahead = torch.cat([x, "
         "torch.zeros_like(hidden[-1])], dim=-1)[None]\n        query = decoder.rnn(ahead, hidden)[0][0]"),
         "the query has already read the token of its step: it is the state from before"),
@@ -204,7 +208,8 @@ want to look at them.
         "order, into the GRU with the state from before; its output into `dense`. Weights: softmax of q.k / "
         "sqrt(h) over the valid keys",
         "nonfinite": "A softmax over nothing but minus infinities is NaN: is it taken over the keys, and does "
-        "the mask leave some? And it is the weights that are asked for, not the scores.",
+        "the mask leave some? One by hand needs the largest score subtracted first. And it is the weights that are "
+        "asked for, not the scores.",
         "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
         "one that you mean.",
     },

@@ -109,9 +109,9 @@ FAULTS = {  # code, and what is told
 class _Maker:
     """Makes one model, and notes how it begins and what it is run on.
 
-    ``order`` is one list for all: a word for every run on long sources. In such a run the model waits, ``forward`` or
-    ``backward``: a ``slow`` one each time, another one the first time and for long. No times but those of this run are
-    then right.
+    ``order`` is one list for all: a word for every run on long sources. In such a run the model is held up, ``forward``
+    or ``backward``: a ``slow`` one each time, another one the first and the fifth time and for long. No times but those
+    of this run are then right.
     """
 
     SIZES = 8, 16, 16, 1
@@ -120,12 +120,14 @@ class _Maker:
         self.kind, self.src, self.model, self.start, self.slow, self.waits = kind, src, None, None, slow, waits
         self.order = [] if order is None else order
         self.sentences, self.foreign, self.long, self.timed, self.faults = 0, 0, 0, None, set()
+        self.begun, self.elapsed = None, 0.0  # seconds from when it is made to its last run on long sources
 
     def __call__(self):
         attention = d2l.DotProductAttention() if self.kind == "dot" else None
         decoder = d2l.Seq2SeqAttentionDecoder(*self.SIZES, attention=attention)
         self.model = d2l.Seq2Seq(d2l.Seq2SeqEncoder(*self.SIZES), decoder, 0, 0.02)
         self.model.register_forward_hook(self.watch)
+        self.begun = time.process_time(), time.perf_counter()
         self.start = {name: value.clone() for name, value in self.model.state_dict().items()}
         return self.model
 
@@ -147,11 +149,14 @@ class _Maker:
             self.faults.add("stepped")
         self.long, self.timed = self.long + 1, now
         self.wait("backward")
+        self.elapsed = max(time.process_time() - self.begun[0], time.perf_counter() - self.begun[1])
 
     def wait(self, where):
-        seconds = DELAY if self.slow else 6 * DELAY * (self.order.count(self.kind) == 1)
+        if where != self.waits:
+            return
+        seconds = DELAY if self.slow else DELAY * {1: 6, 5: 6}.get(self.order.count(self.kind), 0)
         begun = time.process_time(), time.perf_counter()
-        while where == self.waits and min(time.process_time() - begun[0], time.perf_counter() - begun[1]) < seconds:
+        while min(time.process_time() - begun[0], time.perf_counter() - begun[1]) < seconds:
             pass
 
     def note(self, src):
@@ -170,7 +175,8 @@ def _state(given):
     made = {kind: maker for kind, maker in given[0].items() if maker.model is not None}
     states = {kind: (maker.start, dict(maker.model.state_dict())) for kind, maker in made.items()}
     runs = {kind: (maker.sentences, maker.foreign, maker.long) for kind, maker in made.items()}
-    return states, runs, sorted(set().union(*(maker.faults for maker in made.values()))), given[0]["dot"].order
+    elapsed = max((maker.elapsed for maker in made.values()), default=0.0)
+    return states, runs, sorted(set().union(*(maker.faults for maker in made.values()))), given[0]["dot"].order, elapsed
 
 
 def verify_compare(t, answer):
@@ -189,7 +195,7 @@ def verify_compare(t, answer):
             value = report[name]
             number = isinstance(value, (int, float)) or (isinstance(value, torch.Tensor) and value.numel() == 1)
             t.that(number, "type", f"{name!r} is a {type(value).__name__}, expected a number")
-        states, runs, faults, order = t.look(_state)
+        states, runs, faults, order, elapsed = t.look(_state)
         t.that(set(states) == {"additive", "dot"}, "not-made", "both models must be made with the functions in `make`")
         negative = {"fewer": (-more, "it is the additive model that has more: turn the difference around")}
         t.number(report["more_parameters"], more, "'more_parameters'", mistakes=negative)
@@ -208,11 +214,13 @@ def verify_compare(t, answer):
         other = "dot" if slow == "additive" else "additive"
         seconds, fewer = float(report[f"{slow}_seconds"]), float(report[f"{other}_seconds"])
         message = (
-            f"in this run the model {slow!r} was held up in each {waits} pass on `long`, and {other!r} only once, the "
-            "first time, but for longer. Your times do not show it: are they measured in this run, forward and "
-            "backward, is each the median of its model, and under its own name?"
+            f"in this run the model {slow!r} was held up in each {waits} pass on `long`, and {other!r} only in the "
+            "first and the fifth, but for longer. Your times do not show it: are they measured in this run, forward "
+            "and backward, is each the median of its model, and under its own name?"
         )
         t.that(seconds >= DELAY and seconds > fewer, "not-measured", message)
+        message = "your times are too long for the runs on `long` that were seen: are they in seconds, each of one run?"
+        t.that(seconds <= 2 * elapsed / dot_long, "too-long", message)  # half of all times are no shorter than a median
         losses = {}
         for kind, (begun, state) in states.items():
             torch.manual_seed(seed)
@@ -248,7 +256,6 @@ MUTANTS = [
     Mutant("budget", ("range(16)", "range(16 if kind == 'dot' else 19)")),  # more steps for one
     Mutant("unseeded", ("torch.manual_seed(seed)", "pass")),  # never seeded
     Mutant("partly-trained", ("Adam(model.parameters()", "Adam(model.decoder.parameters()")),  # decoder alone
-    # part of the batch
     Mutant("part-of-batch", ("loss = model.loss(model(*train[:-1]), train[-1])",
         "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])")),
     Mutant("not-trained", ("loss = model.loss(model(*train[:-1]), train[-1])",
@@ -266,9 +273,9 @@ MUTANTS = [
         "loss = model.loss(model(*valid[:-1]), valid[-1])")),
     Mutant("fewer", ('count["additive"] - count["dot"]', 'count["dot"] - count["additive"]')),  # difference turned
     Mutant("train-loss", ("model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]")),  # training loss
-    # names swapped
     Mutant("swapped", ("return result", 'return {**result, "dot": result["additive"], "additive": result["dot"]}')),
     Mutant("not-timed", ("for _ in range(4):", "for _ in range(2):")),  # timed once
+    Mutant("too-long", ("median().item()", "median().item() * 1000")),  # milliseconds
     # invented
     Mutant("not-measured", ("torch.tensor(seconds[1:]).median().item()", "{'additive': 2.0, 'dot': 1.0}[kind]")),
     Mutant("not-measured", ("torch.tensor(seconds[1:]).median()", "torch.tensor(seconds).mean()")),  # of all, a mean
@@ -288,8 +295,9 @@ PART = Experiment(
 Write `compare(make, train, valid, long, seed)`. Train both models on one budget (16 steps of Adam with learning
 rate 0.03 will do) and report their losses on `valid`. Then time both, forward and backward on `long`, in turns, and
 report medians. The toy corpus has sentences of three tokens, to be written backwards, each token raised by one;
-`long` has sources of forty. (The check holds one of the models up, to see that your times are measured: try them on
-batches of your own, too. It cannot tell medians from means or least values of all times but the first.)
+`long` has sources of forty. (The check holds the models up, to see that your times are measured: try them on
+batches of your own, too. It can tell neither CPU time from that on the wall, nor medians from means, sums
+or least values of a few times.)
 
 Predict first: how many parameters does the additive score have with vectors of h numbers? At h = 256? And which
 model takes longer?
@@ -303,6 +311,7 @@ model takes longer?
     verify=verify_compare,
     alternatives=[with_another_optimizer],
     seconds=60.0,
+    advice={"values": "Losses: on all of `valid`, after the last step. Parameters: of one model less the other"},
     mutants=MUTANTS,
     explanation="""
 The additive score has $2 h^2 + h$ parameters: 131,328 at $h = 256$. For each pair of query and key it computes h

@@ -101,6 +101,8 @@ def verify(t, answer):
     for form in ("one length an example", "a length for each query", "a batch of one"):
         B, T, S, query_size, key_size = t.sizes(5, 3)
         B = 1 if form == "a batch of one" else B
+        if form == "a length for each query":  # sizes tell nothing here: nothing is causal, or turned
+            B = S = T
         H, d = t.random.choice([(2, 3), (3, 2), (4, 3), (3, 4)])
         layer = d2l.MultiHeadAttention(H * d, H, bias=True, query_size=query_size, key_size=key_size)
         for parameter in layer.parameters():  # large enough that heads, bias and scale show, and no weight is one
@@ -215,6 +217,11 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_capture, head_by_head],
             min_checks=6,
+            advice={
+                "values": "Keys from the length on get no weight: that of the example, or of the query where each has "
+                "its own. Nothing else hides keys. The blocks of h / H features make heads, from both projections",
+                "nonfinite": "A row in which every key is hidden needs care, and so do exponentials of large scores",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The package shows the same maps without any of this: `with d2l.capture_attention(layer) as record: layer(...)`, then

@@ -149,9 +149,6 @@ def by_zeroing_a_copy(layer, X, target):
     return {"whole": loss(layer), "without": without, "order": order}
 
 
-# wrong answers
-
-
 def growing_list(layer, X, target):
     mask, without = torch.ones(layer.num_heads, device=X.device), []
     whole = ((layer(X, X, X) - target) ** 2).mean().item()
@@ -266,7 +263,7 @@ def verify_ranking(t, answer):
         t.that(
             order == right or order != by_size,
             "absolute",
-            "a head without which the loss gets *smaller* does harm and should go first: take no absolute values",
+            "a head without which the loss gets *smaller* does harm and should go first: sort the losses as they are",
         )
         t.that(
             not harmful or order[:2] == planted,
@@ -410,6 +407,7 @@ $$
             verify=verify_gradient,
             alternatives=[example_by_example, by_contributions],
             min_checks=6,
+            advice={"values": "Sum the squared errors of an example, and take its derivative's size; then the mean"},
             mutants=MUTANTS_A,
             explanation=r"""
 The gradient is the slope of the loss at full strength, and the question is what happens at strength zero. For a small
@@ -435,6 +433,7 @@ weights are large, and in some layers one that does harm.
             verify=verify_ranking,
             alternatives=[all_at_once, by_zeroing_a_copy],
             min_checks=20,
+            advice={"values": "A loss is the mean of all squared errors, not rounded; entry i has head i off alone"},
             mutants=MUTANTS_B,
             explanation=r"""
 Ablation asks the question itself, and needs a pass over the data for each head. It has limits of its own. Heads that

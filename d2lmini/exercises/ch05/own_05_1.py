@@ -141,7 +141,7 @@ def dependence(layer, num_tokens, num_hiddens):
     """Find out which outputs of a layer depend on which inputs, by calling it.
 
     Args:
-        layer: a function from (B, T, h) to (B, T, h), for any B.
+        layer: a function from (B, T, h) to (B, T, h), for any B; no example has a part in the output of another.
         num_tokens: T. num_hiddens: h.
 
     Returns:
@@ -199,12 +199,16 @@ def draw_layers(t, T, h, H):
         x = t.randn(1, T, h, dtype=torch.float64).cpu()
         slopes = torch.autograd.functional.jacobian(layer, x)[0, :, :, 0]  # (T, h, T, h)
         layers[name] = layer, slopes.abs().amax((1, 3)) > 1e-9
-    weak = torch.where(torch.eye(T) > 0, 1.0, 0.001) * pattern
+    weak = torch.where(torch.eye(T) > 0, 1.0, 0.0003) * pattern
     mixed = t.randn(h, h, scale=h**-0.5).cpu()
     mixed = mixed - mixed.mean(1, keepdim=True)  # features of an output sum to zero
     layers["a layer with weak links"] = (lambda X: weak.to(X) @ X @ mixed.to(X), pattern > 0)
-    gated = (pattern > 0) | torch.diag(pattern.any(1))  # a token is multiplied with those that it is linked to
-    layers["a layer that multiplies tokens with each other"] = (lambda X: X * (pattern.to(X) @ X), gated)
+    near = torch.eye(T) + torch.eye(T).roll(-1, 1)  # a token less the one before is multiplied with those linked to it
+    gated = (pattern > 0) | ((near > 0) & pattern.any(1, keepdim=True))
+    layers["a layer that multiplies tokens with each other"] = (
+        lambda X: (X - X.roll(1, 1)) * (pattern.to(X) @ X),
+        gated,
+    )
     linked = "a layer whose links lead from one feature of a token to one feature of another"
     layers[linked] = (lambda X: torch.einsum("tosf,bsf->bto", narrow.to(X), X)), pattern > 0
     return layers
@@ -314,6 +318,8 @@ MUTANTS_B = [
         "larger or the tolerance smaller"),
     Mutant("from-zeros", ("torch.randn(1, num_tokens, num_hiddens)", "torch.zeros(1, num_tokens, num_hiddens)"),
         "all other tokens are zero here, and a product with zero does not move: start from random tokens"),
+    Mutant("one-token", ("torch.randn(1, num_tokens, num_hiddens)", "torch.randn(1, 1, num_hiddens).repeat(1, "
+        "num_tokens, 1)"), "all tokens are alike at the start, so that differences are zero: start from random ones"),
     Mutant("summed", ("moved = ~torch.isclose(layer(changed)[0], before, atol=1e-6)",
         "moved = ~torch.isclose(layer(changed)[0].sum(-1, True), before.sum(-1, True), atol=1e-5)"),
         "the features of an output are summed before they are compared, and their changes may cancel"),
@@ -324,7 +330,8 @@ MUTANTS_B = [
     Mutant("expected", ("return torch.stack(columns, dim=1)", "return torch.ones(num_tokens, "
         "num_tokens).tril().bool()"), "this is the table that a causal layer should have: find the one that this "
         "layer has"),
-    Mutant("all-features", ("moved.any(dim=-1)", "moved.float().mean(-1) > 0.5")),
+    Mutant("all-features", ("moved.any(dim=-1)", "moved.float().mean(-1) > 0.5"), "an output depends on a token where "
+        "*any* of its features moves; this asks that most of them do"),
 ]  # fmt: skip
 
 
@@ -345,6 +352,11 @@ EXERCISE = Exercise(
             verify=verify_fix,
             alternatives=[by_a_loop, by_permute],
             min_checks=6,
+            advice={
+                "values": "For each example and head by itself: its block of columns, its scores over the root of h "
+                "/ H, minus infinity for later tokens, a softmax over the keys; then the heads side by side, times W_o",
+                "nonfinite": "Scores may be large: by hand, subtract the largest of a row before the exponential",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 `view` reads the numbers in the order in which they lie in memory: token after token. Cut into H pieces, an example
@@ -374,10 +386,9 @@ drawn at random: some of these are weak, and one layer multiplies tokens with ea
             alternatives=[by_gradient, in_one_batch],
             min_checks=10,
             advice={
-                "values": "Where a dependence is missed, the change is too small, the tolerance too large, or "
-                "something "
-                "cancels; where one is seen that is not there, more than one token changes, or the tolerance is too "
-                "small"
+                "values": "Where a dependence is missed, the change is too small, the tolerance too large, the tokens "
+                "are zero or alike, or something cancels; where one is seen that is not there, more than one token "
+                "changes, or the tolerance is too small"
             },
             mutants=MUTANTS_B,
             explanation=r"""

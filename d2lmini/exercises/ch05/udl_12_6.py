@@ -165,6 +165,10 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[head_after_head],
             min_checks=20,
+            advice={
+                "values": "Begin with one head: three matrices (D, d), N tokens through each, one map, two products. "
+                "Then all H, and the last matrix; an (m, n) by (n, p) product is 2 m n p operations"
+            },
             seconds=60.0,  # torch's counter of operations loads much at its first use
             mutants=MUTANTS,
             explanation=r"""

@@ -101,6 +101,20 @@ def _numbers(t, value, name, count):
     return numbers
 
 
+def _one(t, answer, tokens, positions, layers):
+    """Compare both lists for one stack, and return them."""
+    states, names = [(tokens + positions).cpu()], ("alike", "position")
+    with torch.no_grad():
+        for layer in layers:
+            states.append(layer(states[-1]))
+    want = torch.tensor([_measure(X.double()) for X in states], dtype=torch.float64)
+    lists = t.fields(t.call(answer, tokens, positions, [layer.to(t.device) for layer in layers]), *names)
+    alike, position = (_numbers(t, value, name, len(states)) for value, name in zip(lists, names, strict=True))
+    t.same(alike, want[:, 0], "alike", dtype=torch.float64, tolerance=(1e-3, 1e-4))
+    t.same(position, want[:, 1], "position", dtype=torch.float64, tolerance=(1e-3, 1e-4))
+    return alike, position
+
+
 def verify(t, answer):
     D, ends = 16, {}
     for residual in (False, True):
@@ -109,20 +123,9 @@ def verify(t, answer):
             depth, R, N = 4 + seed // 2, 12 - seed, 7 + seed  # the last stack has five layers
             layers = [Layer(D, residual) for _ in range(depth)]
             tokens, positions = t.randn(R, N, D), 2 * d2l.sinusoidal(N, D).to(t.device)
-            states = [(tokens + positions).cpu()]
-            with torch.no_grad():
-                for layer in layers:
-                    states.append(layer(states[-1]))
-            want = torch.tensor([_measure(X.double()) for X in states], dtype=torch.float64)
-            layers = [layer.to(t.device) for layer in layers]
-
-            lists = t.fields(t.call(answer, tokens, positions, layers), "alike", "position")
-            alike, position = (
-                _numbers(t, value, name, depth + 1) for value, name in zip(lists, ("alike", "position"), strict=True)
-            )
-            t.same(alike, want[:, 0], "alike", dtype=torch.float64, tolerance=(1e-3, 1e-4))
-            t.same(position, want[:, 1], "position", dtype=torch.float64, tolerance=(1e-3, 1e-4))
-            ends.setdefault(residual, []).append((alike, position))
+            ends.setdefault(residual, []).append(_one(t, answer, tokens, positions, layers))
+    away = t.randn(3, 1, D)  # two tokens that point away from each other: a cosine may be negative
+    _one(t, answer, torch.cat([away, -away], 1) + t.randn(3, 2, D, scale=0.3), t.randn(2, D, scale=0.1), [nn.Tanh()])
     plain = ends[False]
     t.below(
         [a[0] for a, _ in plain], [a[-1] for a, _ in plain], 0.3, "not-alike", "tokens should grow alike with depth"
@@ -275,6 +278,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_functions],
             min_checks=20,
+            advice={"values": "Number 0 is of tokens with positions, number i of layer i's output. Cosines have signs"},
             mutants=MUTANTS,
             explanation=r"""
 Without residual connections a few layers are enough: the cosine is close to one, and the position explains next to

@@ -185,8 +185,8 @@ def verify(t, answer):
     t.that(
         len(tables) == 1,
         "one-parameter",
-        f"the module has {len(tables)} parameters, expected one table: is it an nn.Parameter, so that an "
-        "optimiser finds it?",
+        f"the module has {len(tables)} parameters, expected one table"
+        + ("" if tables else ": is it an nn.Parameter, so that an optimiser finds it?"),
     )
     ((shape, dtype),) = tables
     t.that(
@@ -235,11 +235,10 @@ def verify(t, answer):
             continue
         numbers = [int(n) for n in re.findall(r"\d+", text)]
         there, asked = {max_len, max_len - 1}, {T, start, start + T, start + T - 1}
-        t.that(
-            len(numbers) > 1 and not there.isdisjoint(numbers) and not asked.isdisjoint(numbers),
-            "unclear-error",
-            "the message of the ValueError should say in numbers what was asked for and how many positions there are",
-        )
+        message = "the ValueError should say in numbers what was asked for and how many positions there are"
+        missing = [word for word, known in (("the first", asked), ("the second", there)) if known.isdisjoint(numbers)]
+        missing = " and ".join(missing) or ("one of the two" if len(numbers) < 2 else "")
+        t.that(not missing, "unclear-error", f"{message}; missing: {missing}")
 
 
 MUTANTS = [
@@ -312,7 +311,11 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[WithEmbedding, WithBatchDimension, AxesTurned],
             min_checks=12,
-            advice={"raised": "If this is your own ValueError: all positions that are asked for here exist"},
+            advice={
+                "values": "The result is X with rows `offset` to `offset + T - 1` of the table added to each example, "
+                "and nothing else, whatever was called before",
+                "raised": "If this is your own ValueError: all positions that are asked for here exist",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The gradient in a row is the sum of what arrives at that position, over the batch. So a row that no sequence reaches

@@ -186,7 +186,12 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[without_the_large_tensor, pair_by_pair],
             min_checks=12,
-            advice={"raised": "Is every row number between 0 and 2k?"},
+            advice={
+                "values": "A query at i + S - T and a key at s, whatever T, S and k are: row s - (i + S - T), clipped "
+                "to [-k, k], plus k; its vector is added to the key, then the dot product, then the root of D",
+                "nonfinite": "Nothing is masked here: every query scores every key",
+                "raised": "Is every row number between 0 and 2k?",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The table has $(2k+1)D$ parameters, whatever the length. A score depends on the two words and on the clipped offset,

@@ -118,6 +118,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_building_them],
             min_checks=16,
+            advice={"values": "A layer from a to b numbers has a b weights and b biases: which are its a and b?"},
             mutants=MUTANTS,
             explanation=r"""
 Each of the three layers has $D^2$ weights and $D$ biases, so $3(D^2 + D)$ parameters, whatever the length. There are
