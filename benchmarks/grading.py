@@ -13,7 +13,6 @@ import inspect
 import itertools
 import json
 import multiprocessing
-import os
 import tempfile
 import time
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from pathlib import Path
 from benchmarks._common import main
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Experiment
-from d2lmini.exercises.grading.folder import grade
+from d2lmini.exercises.grading.folder import grade, processors
 
 RIGHT, WRONG, EMPTY = "passed", "wrong", "not attempted"
 
@@ -97,7 +96,7 @@ def _loop():
 def busy_machine():
     """Within, every processor has something else to do."""
     context = multiprocessing.get_context("spawn")
-    loops = [context.Process(target=_loop, daemon=True) for _ in range(os.cpu_count())]
+    loops = [context.Process(target=_loop, daemon=True) for _ in range(processors())]
     for loop in loops:
         loop.start()
     try:
@@ -113,7 +112,7 @@ def measure(sizes):
     quiet = {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}
     with busy_machine():
         loaded = {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}
-    return {"jobs": os.cpu_count(), "classes": quiet, "loaded": loaded}
+    return {"jobs": processors(), "classes": quiet, "loaded": loaded}
 
 
 if __name__ == "__main__":

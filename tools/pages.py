@@ -75,7 +75,8 @@ def grading_table():
         "| chapter | notebooks | answers | machine | time | verdicts other than they should be |",
         "|---|---|---|---|---|---|",
     ]
-    machines = {"nothing else to do": record["classes"], "every processor busy with something else": record["loaded"]}
+    busy = "every processor busy with something else"
+    machines = {"nothing else to do": record["classes"], busy: record.get("loaded", {})}
     for machine, classes in machines.items():
         for chapter, graded in classes.items():
             minutes, others = graded["seconds"] / 60, len(graded["other_than_wanted"])

@@ -74,7 +74,7 @@ def grade(
     journal = Journal(csv_path, rules)
     try:
         named = {str(path.relative_to(folder)): path for path in paths}
-        rows = _grade(named, rules, jobs or os.cpu_count(), journal)
+        rows = _grade(named, rules, jobs or processors(), journal)
         write_csv(csv_path, rows)
     finally:
         journal.close()
@@ -86,6 +86,11 @@ def grade(
     if not any(r["verdict"] == NOT_JUDGED and r["code"] == "broken" for r in rows):
         journal.done()
     return rows
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_file(path, *, seconds=None) -> list[str]:
