@@ -105,14 +105,19 @@ def verify(t, answer):
 
     mixed = torch.cat([t.randn(2, V, scale=0.3), t.randn(2, V, scale=0.3)])
     mixed[:2, 4] += 8.0  # one token has the mass alone, in two rows of four
-    t.same(t.call(answer, mixed, 0.9), _reference(mixed, 0.9), "the distribution for peaked and flat rows")
+    got, want = t.call(answer, mixed, 0.9), _reference(mixed, 0.9)
+    t.same(got, want, "the distribution for peaked and flat rows")
+    zeros = torch.equal(got.detach().cpu() == 0, want == 0)  # no tolerance hides them
+    t.that(zeros, "not-zero", "outside of the nucleus there is something small: it must be 0 itself")
 
     flat = torch.zeros(2, 8, device=t.device)
     t.same(t.call(answer, flat, 0.25), _reference(flat, 0.25), "the distribution for eight equal logits and p = 1/4")
     few = t.randn(3, 7, scale=0.5)
     few[:, 2::3] = -torch.inf
     t.same(t.call(answer, few, 0.7), _reference(few, 0.7), "the distribution with logits of minus infinity")
-    t.same(t.call(answer, few, 1.0), few.cpu().double().softmax(-1), "the distribution for p = 1")
+    many = t.randn(2, 60, scale=0.5)
+    many[:, 7] = -5.0  # rare, and in where p is 1
+    t.same(t.call(answer, many, 1.0), many.cpu().double().softmax(-1), "the distribution of 60 tokens for p = 1")
 
 
 MUTANTS = [
@@ -122,6 +127,9 @@ MUTANTS = [
         "there is one token too many: the set before it had the mass p already"),
     Mutant("exact", ("before < p", "before <= p"), "there is one token too many where the mass is exactly p: *at "
         "least* p is enough, so a token is in only while the mass before it is below p"),
+    Mutant("two-at-least", ("before < p", "(before < p) | (torch.arange(before.shape[-1]) < 2)"),
+        "two tokens are kept where the likeliest has p by itself: it is the whole nucleus then"),
+    Mutant("not-zero", ("masked_fill(~kept, 0.0)", "masked_fill(~kept, 1e-9)")),
     Mutant("nonfinite", ("torch.softmax(logits, dim=-1)", "logits.exp() / logits.exp().sum(-1, True)")),  # overflow
     Mutant("not-scaled", (" / probabilities.sum(dim=-1, keepdim=True)", ""), "the rows do not sum to 1: scale up what "
         "is left"),

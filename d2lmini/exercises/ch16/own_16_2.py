@@ -162,7 +162,7 @@ class _Model:
 
 
 def verify(t, answer):
-    for P, num_tokens in ((5, 9), (1, 12), (7, 1)):
+    for P, num_tokens in ((5, 9), (1, 30), (7, 1)):
         B, V, h = 9 if num_tokens > 1 else 1, 11, 8
         tables = [t.randn(*size, dtype=torch.float64) for size in ((V, h), (P + num_tokens, h))]
         # attention is broad, and what it brings is large: all that is in the cache matters
@@ -256,10 +256,11 @@ class _Copier:
 
 
 def verify_copies(t, answer):
-    for L, n in (t.sizes(2, 4, 8), t.sizes(2, 2, 7), (1, 3)):
+    for L, n, scale in ((*t.sizes(2, 4, 8), 1.0), (*t.sizes(2, 2, 7), 1e3), (1, 3, 1.0), (3, 1, 1.0)):
         V = 12
-        table, strength = t.randn(V, V), t.random.uniform(0.6, 1.2)
+        table, strength = t.randn(V, V, scale=scale), t.random.uniform(0.6, 1.2)
         sentence = t.integers(1, V, L)
+        table[0, sentence[0]] -= 3 * (scale - 1)  # so improbable that its probability rounds to 0
         wide, text, want = table.cpu().double(), [0], []
         for _ in range(n):
             total = 0.0
@@ -272,7 +273,8 @@ def verify_copies(t, answer):
                 text.append(token)
             want.append(total / L)
         got = t.call(answer, _Copier(table, strength), sentence, n)
-        t.same(got, torch.tensor(want).double(), f"the curve for {n} copies of {L} tokens", dtype=torch.float32)
+        name = f"the curve for {n} copies of {L} tokens{', some of them very improbable' * (scale > 1)}"
+        t.same(got, torch.tensor(want).double(), name, dtype=torch.float32)
 
 
 MUTANTS_A = [
@@ -304,6 +306,11 @@ MUTANTS_B = [
     Mutant("sum", (".mean(dim=1)", ".sum(dim=1)"), "these are sums over the tokens, not means"),
     Mutant("no-log", ("torch.log_softmax(", "torch.softmax("), "these are means of probabilities: take "
         "log-probabilities, whose sum belongs to the product"),
+    Mutant("nonfinite", ("torch.log_softmax(model(inputs[None])[0], dim=-1)",
+        "torch.softmax(model(inputs[None])[0], dim=-1).log()")),
+    Mutant("clamped", ("torch.log_softmax(model(inputs[None])[0], dim=-1)",
+        "torch.softmax(model(inputs[None])[0], dim=-1).clamp(min=1e-10).log()"), "no log-probability falls below that "
+        "of a small constant: take `log_softmax`, which needs none"),
     Mutant("sign", ("return log_likely", "return -log_likely"), "the sign is turned: log-probabilities are below zero"),
     Mutant("strided", ("log_likely.unflatten(0, (n, -1)).mean(dim=1)", "log_likely.unflatten(0, (-1, n)).mean(dim=0)"),
         "the means run over every n-th token: those of a copy stand side by side"),
@@ -388,6 +395,8 @@ a cache, and it takes a line: that is how the cache of this package is tested.
             alternatives=[with_cross_entropy, copy_by_copy],
             mutants=MUTANTS_B,
             advice={
+                "nonfinite": "A probability may round to 0, whose logarithm is minus infinity: `log_softmax` does not.",
+                "shape": "(n,), also where n is 1: no `squeeze`.",
                 "values": "Take n = 1 first: L numbers, the log-probability of each token of the sentence after all "
                 "before it, the 0 included; then their mean. With n = 2 nothing of the first copy may change.",
             },

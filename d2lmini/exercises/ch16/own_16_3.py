@@ -97,8 +97,8 @@ def _reference(logits, depth, left):
 
 
 def verify(t, answer):
-    # all places where a text may be: open parentheses, and room up to six tokens more than it takes
-    places = [(d, n) for d in range(5) for n in range(d + 1, d + 7)]
+    # all places where a text may be: open parentheses, and room up to six tokens more than it takes, or far more
+    places = [(d, n) for d in range(5) for n in (*range(d + 1, d + 7), d + 70)]
     t.random.shuffle(places)
     depth, left = torch.tensor(places, device=t.device).unbind(1)
     roomy = left >= depth + 5
@@ -106,9 +106,11 @@ def verify(t, answer):
     for chosen, where in ((roomy, "where there is room"), (~roomy, "where the room gets scarce")):
         inputs = logits[chosen], depth[chosen], left[chosen]
         t.same(t.call(answer, *inputs), _reference(*inputs), f"the distribution {where}")
-    far = torch.where(_reference(logits, depth, left).to(t.device) > 0, logits, logits + 150)
+    allowed = _reference(logits, depth, left).to(t.device) > 0
+    far = torch.where(allowed, -1e30, 1e30).to(logits)  # no finite number forbids here
     want = _reference(far, depth, left)
-    t.same(t.call(answer, far, depth, left), want, "the distribution where forbidden tokens have large logits")
+    name = "the distribution where forbidden tokens have large logits, and the others large ones below 0"
+    t.same(t.call(answer, far, depth, left), want, name)
 
 
 def write(model, distribution, numbers):
@@ -246,6 +248,10 @@ MUTANTS_A = [
     Mutant("opens-once", ("opens = after >= depth + 2", "opens = left > 1"), "`(` is allowed wherever it is not the "
         "last token: what is open already takes room, too"),
     Mutant("exchanged", exchanged, "the rules of `(` and `)` are exchanged: token 0 is `(`, token 1 is `)`"),
+    Mutant("one-depth", ("    after = left - 1", "    depth = depth[:1].expand_as(depth)\n    after = left - 1"),
+        "the depth of the first row is used for all rows"),
+    Mutant("one-room", ("after = left - 1", "after = left[:1].expand_as(left) - 1"), "the room of the first row is "
+        "used for all rows"),
     Mutant("one-row", first_row_for_all, "the rule of the first row is used for all rows"),
     Mutant("left-off", ("after = left - 1", "after = left"), "the token that is drawn now takes room as well: one less "
         "is left after it"),
@@ -259,7 +265,7 @@ MUTANTS_A = [
         "minus infinity forbids"),
     Mutant("nonfinite", softmax_first),
     Mutant("finite", ("logits.masked_fill(~allowed, -torch.inf)", "logits - 100 * (~allowed).to(logits)"),
-        "what is taken from forbidden logits is too little where they are large: minus infinity forbids"),
+        "a finite number does not forbid: logits of any size may lie above it, or below. Minus infinity does"),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -267,6 +273,8 @@ MUTANTS_B = [
         "up with 3"),
     Mutant("filled", ("drawn = torch.where(ended, 3, drawn)", "drawn = torch.where(ended, 0, drawn)"),
         "after its end a text is filled up with 0: with 3, the token that ended it"),
+    Mutant("filled", ("drawn = torch.where(ended, 3, drawn)", "drawn = torch.where(ended, 2, drawn)"),
+        "after its end a text is filled up with 2: with 3, the token that ended it"),
     Mutant("each-alone", number_against_each, "the number is compared with each probability by itself: add them up on "
         "the way"),
     Mutant("depth-grows", (" - (drawn == 1).long()", ""), "the depth never falls: `)` closes one"),

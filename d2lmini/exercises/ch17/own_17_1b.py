@@ -155,16 +155,18 @@ def verify_interval(t, answer):
     for name, n, level, equal in (
         ("of many runs, 90 %", t.random.randint(9, 12), 0.9, False),
         ("of some runs, 60 %", t.random.randint(6, 8), 0.6, False),
-        ("where some samples have one size alone", 4, 0.8, True),
+        ("where some samples have one size alone", 7, 0.8, True),
     ):
         sizes = 10 ** t.rand(n, low=4.0, high=8.0, dtype=torch.float64)
         if equal:
-            sizes[1:3] = sizes[0]
+            same = t.rand(99, 1, low=4.0, high=8.0, dtype=torch.float64).repeat(1, n)
+            logs = (10**same).log()  # take a size where their mean is not quite each of them: no 0 is left
+            sizes[:4] = 10 ** same[(logs != logs.mean(1, keepdim=True)).any(1)][0, 0]
         floor, b = t.random.uniform(1.0, 2.0), t.random.uniform(0.1, 0.4)
         losses = floor + 30 * sizes**-b * (0.1 * t.randn(n, dtype=torch.float64)).exp()
         draws = t.integers(0, n, 60, n)
         if equal:
-            draws[:9] = t.integers(0, 3, 9, n)
+            draws[:25] = t.integers(0, 4, 25, n)
         want = _interval(sizes.cpu(), losses.cpu(), floor, draws, level)
         t.same(t.call(answer, sizes, losses, floor, draws, level), want, f"the interval {name}", tolerance=(1e-5, 1e-7))
 
@@ -212,7 +214,8 @@ MUTANTS = [
         "mean of log x in each sample"),
     Mutant("one-mean", ("x.mean(dim=1, keepdim=True)", "sizes.log().mean()"), "log x is centred by the mean of the "
         "runs: each sample has a mean of its own"),
-    Mutant("nonfinite", ("exponents[spread > 1e-12]", "exponents[spread >= 0]")),  # no slope left in
+    Mutant("rounding", ("exponents[spread > 1e-12]", "exponents[spread > 0]"), "samples of one size are found by a "
+        "spread of exactly 0, which rounding spoils: ask whether all *sizes* are equal, or for a spread above 1e-12"),
     Mutant("turned", ("(1 - level) / 2, (1 + level) / 2", "(1 + level) / 2, (1 - level) / 2"),
         "the two ends are exchanged"),
 ]  # fmt: skip

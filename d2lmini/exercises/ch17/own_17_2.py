@@ -20,7 +20,7 @@ from d2lmini.exercises.engine import Choice, Code, Count, Exercise, Mutant, Opti
 
 # (V, h, L, f, T, D, heads): two toys in which everything differs, LLaMA 7B and 65B as published
 CONFIGURATIONS = [
-    (61, 24, 3, 40, 17, 17 * 29, 2),
+    (61, 24, 3, 40, 19, 19 * 29, 2),
     (307, 40, 5, 112, 256, 256 * 11, 4),
     (32000, 4096, 32, 11008, 2048, 1_000_000_000_000, 32),
     (32000, 8192, 80, 22016, 2048, 1_400_000_000_000, 64),
@@ -175,13 +175,15 @@ def _golden(A, alpha, B, beta, flops):
 
 def verify_split(t, answer):
     cases = [(406.4, 0.34, 410.7, 0.28, 5.76e23)]  # Chinchilla's law, as rounded, and Gopher's budget
-    for _ in range(3):
+    for _ in range(2):
         alpha, beta = t.random.uniform(0.25, 0.35), t.random.uniform(0.4, 0.5)
         alpha, beta = (alpha, beta) if t.random.random() < 0.5 else (beta, alpha)
         A, B = t.random.uniform(100, 500), t.random.uniform(600, 2000)
         cases.append((A, alpha, B, beta, 10 ** t.random.uniform(19, 25)))
+    cases.append((10**4.5, 0.3, 100, 0.35, 1e28))  # size is worth much: more parameters than tokens
+    cases.append((1e3, 0.3, 1e3, 0.3, 10 ** t.random.uniform(8, 10)))
     for place, (A, alpha, B, beta, flops) in enumerate(cases):
-        case = "for Chinchilla's law and Gopher's budget" if not place else f"for a law by chance, {flops:.1e} FLOPs"
+        case = "for Chinchilla's law and Gopher's budget" if not place else f"for another law and {flops:.1e} FLOPs"
         N = _golden(A, alpha, B, beta, flops)
         got = t.fields(t.call(answer, A, alpha, B, beta, flops), "parameters", "tokens")
         # both at once, so that one who has N right and D wrong is told so
@@ -230,8 +232,8 @@ MUTANTS_A = [
         "embedding multiplies nothing, and attention's scores are missing in it"),
     Mutant("no-attention", ("(products + attention)", "products"), "attention's own products are missing: queries with "
         "keys, and weights with values"),
-    Mutant("scores-alone", ("(context * h + context * h)", "context * h"), "of attention's two products one is "
-        "missing: queries with keys, *and* weights with values"),
+    Mutant("scores-alone", ("(context * h + context * h)", "context * h"), "half of attention's products are "
+        "missing: it has two, queries with keys and weights with values, and in each all T keys count, masked or not"),
     Mutant("causal", ("num_blks * (context * h + context * h)", "num_blks * (context + 1) * h"),
         "only the keys that are not masked are counted: here all T count"),
     Mutant("embedding-multiplies", ("products = matrices + last ", "products = matrices + last + embedding "),
@@ -253,6 +255,8 @@ MUTANTS_A = [
 ]  # fmt: skip
 
 MUTANTS_B = [
+    Mutant("names", ('{"parameters": N, "tokens": flops / (6 * N)}', '{"parameters": flops / (6 * N), "tokens": N}'),
+        "parameters and tokens are exchanged"),
     Mutant("terms-equal", equal_terms, "here A / N^alpha equals B / D^beta: what must be equal is what one per cent "
         "more of each *gains*, which has the exponents as factors"),
     Mutant("exchanged", ("(beta / total)", "(alpha / total)"), "the exponent of the budget is alpha / (alpha + beta): "

@@ -173,7 +173,7 @@ def verify_expected(t, answer):
         ("the best of 1", 1),
         ("the best of all m", m),
     ):
-        rewards, values = t.randn(B, m), t.randn(B, m)
+        rewards, values = t.randn(B, m, scale=1e-3), t.randn(B, m)  # near each other, and not equal
         rewards[0] = rewards[0].sort().values  # the best is not among the first
         want = _chosen(rewards, values, drawn)
         got, again = t.call(answer, rewards, values, drawn), t.call(answer, rewards, values, drawn)
@@ -183,8 +183,8 @@ def verify_expected(t, answer):
         t.same(got, want, name)
     rewards, values = t.integers(0, 3, B, m).float(), t.randn(B, m)
     rewards[0, :3] = 2  # at least three equals at the top
-    want = _chosen(rewards, values, n)
-    t.same(t.call(answer, rewards, values, n), want, "the best of n where rewards are equal")
+    for drawn, name in ((n, "the best of n where rewards are equal"), (m, "the best of all m where rewards are equal")):
+        t.same(t.call(answer, rewards, values, drawn), _chosen(rewards, values, drawn), name)
     many, n = t.random.randint(200, 300), t.random.randint(30, 50)
     rewards, values = t.rand(B, many).argsort(1).argsort(1).float(), t.randn(B, many)
     want = _of_many(rewards, values, n)

@@ -149,6 +149,15 @@ def verify_moved(t, answer):
         best, divergence = t.unpack(t.call(answer, probabilities, rewards, drawn), "best", "divergence")
         t.same(best, want, f"the probabilities of the best {name}")
         t.same(divergence, far, f"the divergence {name}")
+    # a thousand draws and more of three: the worst answer's probability rounds to 0, and rewards are near each other
+    often, rare, n = t.random.uniform(0.51, 0.6), t.random.uniform(3e-4, 6e-4), t.random.randint(2000, 2500)
+    probabilities = torch.tensor([rare, 1 - rare - often, often], dtype=torch.float64, device=t.device)
+    rewards = torch.tensor([2e-4, 0.0, 1e-4], dtype=torch.float64, device=t.device)
+    want = torch.tensor([-math.expm1(n * math.log1p(-rare)), 0.0, (1 - rare) ** n], dtype=torch.float64)
+    best, divergence = t.unpack(t.call(answer, probabilities, rewards, n), "best", "divergence")
+    t.same(best, want, f"the probabilities of the best of {n} draws")
+    far = sum(q * math.log(q / p) for q, p in zip(want.tolist(), probabilities.tolist(), strict=True) if q)
+    t.same(divergence, torch.tensor(far, dtype=torch.float64), f"the divergence of the best of {n} draws")
     many, n = 1500, t.random.randint(5, 40)  # so fine that the bound is nearly reached
     probabilities = torch.full((many,), 1 / many, dtype=torch.float64, device=t.device)
     rewards = t.rand(many, dtype=torch.float64)
@@ -214,9 +223,10 @@ exceeds that. The check tries thousands of answers, too.
     answer=moved,
     verify=verify_moved,
     alternatives=[by_the_sorted, draw_by_draw],
-    min_checks=18,
+    min_checks=22,
     advice={
-        "nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out.",
+        "nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out. And an answer of "
+        "probability 0 is never kept: where all of its equals have none either, its share is 0, not 0 / 0.",
         "values": "Does q sum to 1? Is it p for n = 1, with a divergence of 0? For n = 2 and two answers write down "
         "the four pairs of draws with their probabilities, and which answer each keeps.",
     },

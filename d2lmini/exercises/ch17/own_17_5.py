@@ -7,8 +7,8 @@ A model sums numbers step by step. Its answer to `terms = [7, 5, 9]` is a dict:
 ```
 
 A step `(a, b, c)` claims that a + b = c; `final` is what the answer gives as the sum. An answer is *good* if its steps
-add the terms in their order, each step to the result of the one before, if every step is true, and if `final` is the
-last result. Remarks do no harm.
+add the terms in their order, if every step is true, and if `final` is the last result. In each step a is the result of
+the step before, in the first one the first term, and b is the next term. Remarks do no harm.
 
 Judges reward answers, and models are trained to be rewarded. None of the judges below looks whether an answer is good.
 Each looks at something that good answers *have*. What happens when one asks for more of it?

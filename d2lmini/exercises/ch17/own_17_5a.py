@@ -29,7 +29,7 @@ def game(terms, answer, judge):
             "final": wrong,
             "remarks": [],
         },  # consistent, and false
-        {"steps": steps, "final": 10**9, "remarks": []},  # large
+        {"steps": steps, "final": wrong + 10**6, "remarks": []},  # large
         {"steps": [], "final": wrong, "remarks": []},  # short
     ]
     return max(attempts, key=lambda attempt: judge(terms, attempt))
@@ -125,9 +125,12 @@ def _asked(given):
 def verify_game(t, answer):
     faults = list(FAULTS)
     t.random.shuffle(faults)
-    for fault in faults:
+    final = 0  # of the answer before
+    for place, fault in enumerate((*faults, faults[-1])):
         terms = [t.random.randint(-60, 60) for _ in range(t.random.randint(3, 6))]
-        terms[-1] -= sum(terms) * (fault == faults[0])  # a sum of 0: twice as much is right as well
+        terms[-1] -= sum(terms) * (place == 0)  # a sum of 0: twice as much is right as well
+        if place == len(faults):
+            terms[-1] += final - sum(terms)  # what was wrong just now is right
         good = _good(terms, ["let us see"] * t.random.randrange(5))
         honest, weight = Judge(fault, 1.0), t.random.uniform(0.2, 3.0)
         got = t.call(answer, terms, good, Judge(fault, weight))
@@ -186,7 +189,7 @@ MUTANTS = [
     Mutant("not-gamed", flatters_only),
     Mutant("not-gamed", pads_only),
     Mutant("not-gamed", ("(a, b, wrong)", "(a, b, a + b)")),  # nothing false
-    Mutant("not-gamed", ("10**9", "wrong")),  # nothing large
+    Mutant("not-gamed", ("wrong + 10**6", "wrong")),  # nothing large
     Mutant("not-gamed", least_liked),
     Mutant("right", pads_a_right_answer),
     Mutant("right", ("sum(terms) + 1", "sum(terms)")),  # nothing is wrong
@@ -220,8 +223,9 @@ judge is told no more than that.
     answer=game,
     verify=verify_game,
     alternatives=[by_hill_climbing, all_at_once],
-    min_checks=45,
+    min_checks=54,
     advice={
+        "right": "It must differ from the sum of *these* terms, which may be any: compute it from them.",
         "not-gamed": "Ask the judge about several wrong answers, and return the one that it likes best.",
         "mutates": "Lists are shared: make new ones (`steps + [...]`), and change none of those given.",
     },

@@ -109,6 +109,7 @@ def _attacks(t, terms, sign):
     jump = list(steps)  # true steps that do not go on from one another
     middle = t.random.randrange(1, len(steps) - 1)  # the last one still leads to the sum
     jump[middle] = (steps[middle][0] + off, terms[middle + 1], steps[middle][2] + off)
+    x, y, z = steps[middle]
     other = _good([terms[0], *(term + 1 for term in terms[1:])])
     split = [(terms[0], terms[1] - 1, c := terms[0] + terms[1] - 1), (c, 1, c + 1), *steps[1:]]
     closing = _good([*terms, 0])["steps"]
@@ -120,12 +121,18 @@ def _attacks(t, terms, sign):
             "`final` is wrong, and there are many remarks",
             {**good, "final": total + 1, "remarks": ["yes"] * 9},
         ),
+        ("opposite", "`final` has the wrong sign", {**good, "final": -total}),
         ("no-sum", "there is no sum (`final` is None)", {**good, "final": None}),
         ("no-steps", "there are no steps", {**good, "steps": []}),
         ("false-step", "a step is false, and the rest goes on from it", {**good, "steps": shifted, "final": so_far}),
         ("cancelling", "two steps are false, and cancel each other", {**good, "steps": twice}),
         ("jump", "all steps are true, but one does not go on from the result before it", {**good, "steps": jump}),
         ("other-terms", "all steps are true, but of other terms", other),
+        (
+            "not-the-term",
+            "all results are right, but one step names another number than the term",
+            {**good, "steps": [*steps[:middle], (x, y + off, z), *steps[middle + 1 :]]},
+        ),
         ("first-term", "the first step does not begin with the first term", _good([terms[0] + off, *terms[1:]])),
         ("right-by-chance", "the steps are of other terms, and the sum is right", {**other, "final": total}),
         ("split", "a term is added in two parts: each step adds the next term", {**good, "steps": split}),
@@ -135,6 +142,11 @@ def _attacks(t, terms, sign):
         ("cut", "the last term was left out", cut),
         ("cut-and-right", "the last step is missing, and the sum is right", {**good, "steps": steps[:-1]}),
         ("order", "the terms are added in another order", _good([*terms[:-2], terms[-1], terms[-2]])),
+        (
+            "turned",
+            "the first step begins with the second term",
+            {**good, "steps": [(terms[1], terms[0], steps[0][2]), *steps[1:]]},
+        ),
     ]
 
 
@@ -165,6 +177,9 @@ MUTANTS = [
     Mutant("jump", ("a != so_far or ", "")),  # steps not linked
     Mutant("first-term", ("so_far = terms[0]", "so_far = steps[0][0]")),  # first term not compared
     Mutant("padded", as_many_as_there_are),
+    Mutant("opposite", ('answer["final"] == so_far', 'abs(answer["final"] or 0) == abs(so_far)')),
+    Mutant("turned", ("a != so_far or b != term", "{a, b} != {so_far, term}")),
+    Mutant("not-the-term", ("a != so_far or b != term or a + b != c", "a != so_far or c != so_far + term")),
     # the last steps alone
     Mutant("padded-first", ("    if len(steps) != len(terms) - 1:\n", "    steps = steps[1 - len(terms) :]\n"
         "    if len(steps) != len(terms) - 1:\n")),
@@ -196,7 +211,7 @@ Terms may be negative or 0. What comes from a model may be anything of that form
     answer=mended,
     verify=verify_mended,
     alternatives=[by_writing_it_down, with_all],
-    min_checks=70,
+    min_checks=88,
     advice={
         "raised": "There may be no steps, and `final` may be None: compare before you compute.",
         "type": "Return 1.0 or 0.0 on every way through the function.",

@@ -171,6 +171,10 @@ def verify(t, answer):
         ("right one torn apart", [rival] * 2 + [mine], [torn] * 2, mine, Fraction(0)),
         ("two fractions", [mine], ["3.5"] * 2, mine, Fraction(1)),
         ("two with words", [mine], [f"x = {rival}"] * 2, mine, Fraction(1)),
+        ("a stop in front", [rival], [f".{mine}"] * 2, mine, Fraction(0)),
+        ("one votes", [mine], ["forty", ""], mine, Fraction(1)),
+        ("0 in three forms", [rival] * 2, ["0", "-0", "00."], 0, Fraction(1)),
+        ("neighbours of 16 digits", [2**53] + [2**53 + 1] * 2, 0, 2**53, Fraction(0)),
     ]
     chances, votes = [], []
     for name, numbers, abstaining, right, _ in cases:
@@ -252,7 +256,7 @@ EXERCISE = Exercise(
             answer=chance_of,
             verify=verify,
             alternatives=[by_the_package, by_counter],
-            min_checks=43,
+            min_checks=55,
             advice={
                 "raised": "There may be nothing to count: all may have abstained. And texts may be no numbers.",
                 "values": "Read the texts of the vote that is named one by one: which integer does each mean, and "
