@@ -95,6 +95,12 @@ def test_few_values_are_told_with_doubt_and_no_number_but_a_named_one():
     assert "128" not in explained(128 * REAL, REAL, (128,))[1]
 
 
+def test_rows_of_one_and_zeros_do_sum_to_one():
+    one_hot = torch.zeros_like(SHARES).scatter(-1, SHARES.argmax(-1, keepdim=True), 1.0)
+    relation = explain(Compared("x", one_hot, None, SHARES))
+    assert relation is None or relation[0] != "sums"
+
+
 def test_right_values_and_noise_are_related_to_nothing():
     assert explained(REAL, REAL) is None
     for seed in range(300):
