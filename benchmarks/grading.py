@@ -3,14 +3,16 @@
     python -m benchmarks.grading
 
 Each notebook of the class answers every part of a chapter with the model solution, one of the wrong answers that the
-exercise knows, or nothing at all, in turns.
+exercise knows, or nothing at all, in turns. The class is graded on the machine as it is, and beside as many endless
+loops as it has processors.
 """
 
 import collections
+import contextlib
 import inspect
 import itertools
 import json
-import os
+import multiprocessing
 import tempfile
 import time
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from pathlib import Path
 from benchmarks._common import main
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Experiment
-from d2lmini.exercises.grading.folder import grade
+from d2lmini.exercises.grading.folder import grade, processors
 
 RIGHT, WRONG, EMPTY = "passed", "wrong", "not attempted"
 
@@ -85,9 +87,32 @@ def one_class(chapter, sizes):
     }
 
 
+def _loop():
+    while True:
+        pass
+
+
+@contextlib.contextmanager
+def busy_machine():
+    """Within, every processor has something else to do."""
+    context = multiprocessing.get_context("spawn")
+    loops = [context.Process(target=_loop, daemon=True) for _ in range(processors())]
+    for loop in loops:
+        loop.start()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.join()
+
+
 def measure(sizes):
     """Returns: what goes into the record."""
-    return {"jobs": os.cpu_count(), "classes": {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}}
+    quiet = {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}
+    with busy_machine():
+        loaded = {chapter: one_class(chapter, sizes) for chapter in sizes.chapters}
+    return {"jobs": processors(), "classes": quiet, "loaded": loaded}
 
 
 if __name__ == "__main__":

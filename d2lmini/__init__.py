@@ -20,7 +20,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _MODULES = {
-    "exercises": ["check", "hint", "review"],
+    "exercises": ["check", "hint", "progress", "reset", "review"],
     "run_times": ["run_time"],
     "masks": [
         "as_mask",

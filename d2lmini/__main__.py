@@ -67,10 +67,15 @@ def _run(args):
 def _grade(args):
     from .exercises import grade
     from .exercises.engine.judge import fresh_seed
-    from .exercises.grading.folder import totals
+    from .exercises.grading.journal import kept_seed
+    from .exercises.grading.table import totals
 
-    seed = fresh_seed() if args.seed is None else args.seed
-    rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, gradescope=args.gradescope, unsafe=args.unsafe)
+    seed = args.seed
+    if seed is None and (seed := kept_seed(args.csv)) is not None:
+        print(f"going on with what was judged for {args.csv} before")
+    seed = fresh_seed() if seed is None else seed
+    outputs = {"gradescope": args.gradescope, "reports": args.reports}
+    rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, unsafe=args.unsafe, **outputs)
     print(totals(rows))
     print(f"written: {args.csv}; the same inputs again with --seed {seed}")
     return 0
@@ -112,8 +117,9 @@ def main(argv=None):
     grade.add_argument("folder")
     grade.add_argument("--csv", required=True, help="where to write the table of verdicts")
     grade.add_argument("--gradescope", metavar="FOLDER", help="also write a results.json for each notebook there")
+    grade.add_argument("--reports", metavar="FOLDER", help="also write a page for each student there, in HTML")
     grade.add_argument("--seed", type=int, help="of the inputs, the same for all; default: a fresh one")
-    grade.add_argument("--jobs", type=int, help="answers judged at once; default: as many as there are processors")
+    grade.add_argument("--jobs", type=int, help="notebooks judged at once; default: as many as there are processors")
     grade.add_argument("--unsafe", action="store_true", help="without a sandbox: answers can do whatever you can")
     grade.set_defaults(run=_grade)
 

@@ -27,7 +27,7 @@ from tools.chapters import METADATA
 CHAPTERS = {name[:2]: (name, title) for name, title in site.chapters()}
 COMMAND = "python -m tools.exercise_notebooks"
 CELL_TIMEOUT = 120  # seconds
-IMPORTS = source.PRELUDE.rstrip() + "\nfrom d2lmini import check, hint, review"
+IMPORTS = source.PRELUDE.rstrip() + "\nfrom d2lmini import check, hint, progress, reset, review"
 
 
 def unsolved(chapter):
@@ -42,8 +42,8 @@ They belong to [the chapter](../chapters/{name}.ipynb); worked solutions stand i
 Each exercise has a cell for your answer and one that checks it. Write your code where the answer cell says
 so, run it, then run the check: it tries your code on fresh random inputs and prints one verdict. Leave the
 first line of an answer cell as it is (`# exercise: ...`), and let every answer cell stand alone: it may use
-the imports of the setup cell and nothing from other cells. `hint("...")` prints one hint more at each call. Your
-progress stays on this machine, in one file: `python -m d2lmini progress` shows it."""
+the imports of the setup cell and nothing from other cells. `hint("...")` prints one hint more at each call,
+`reset("...")` gives you an empty cell again. Your progress stays on this machine, in one file."""
     return _notebook(chapter, intro, solved=False)
 
 
@@ -64,6 +64,8 @@ def _notebook(chapter, intro, solved):
         _markdown("intro", intro),
         _code("setup", setup_cell.source(IMPORTS), *setup_cell.TAGS),
     ]
+    if not solved:
+        cells.append(_code("progress", f'progress("{chapter}")'))
     for exercise in registry.exercises(chapter):
         cells.append(_markdown(f"{exercise.key}-statement", _statement(exercise)))
         for part in exercise.parts:
@@ -100,11 +102,11 @@ def _part(part, exercise, solved):
     text += [_details(f"Hint {number}", hint) for number, hint in enumerate(part.hints, start=1)]
     cells = [_markdown(f"{part.key}-task", "\n\n".join(text))] if text else []
 
-    answer = _solution(part) if solved else _stub(part)
+    answer = _solution(part) if solved else source.unanswered(part)
     call = f'check("{part.key}", {part.name}{", record=False" if solved else ""})'
     if isinstance(part, Identity):
         call += f'\n# after you compared your proof with the model proof:\n# review("{part.key}", "agrees")'
-    cells.append(_code(f"{part.key}-answer", f"# exercise: {part.key}\n{answer}", *(["hide-input"] if solved else [])))
+    cells.append(_code(f"{part.key}-answer", source.answer_cell(part, answer), *(["hide-input"] if solved else [])))
     # the verdict on a choice names the letter: folded, or the page could not be answered
     folded = ["hide-cell"] if solved and isinstance(part, Choice) else []
     cells.append(_code(f"{part.key}-check", call, *folded))
@@ -114,18 +116,9 @@ def _part(part, exercise, solved):
     return cells
 
 
-def _stub(part):
-    if isinstance(part, Coded):
-        return source.stub(part).rstrip()
-    if isinstance(part, Choice):
-        *most, last = (f'"{letter}"' for letter in part.lettered)
-        return f"answer = ...  # {', '.join(most)} or {last}"
-    return "answer = ...  # your text, in triple quotes"
-
-
 def _solution(part):
     if isinstance(part, Coded):
-        return source.solution(part).rstrip()
+        return source.solution(part)
     if isinstance(part, Choice):
         return f'answer = "{next(x for x, option in part.lettered.items() if option.right)}"'
     return 'answer = "The model answer stands below."'

@@ -1,10 +1,12 @@
 """Exercises of both books, each checked at once.
 
-    from d2lmini import check, hint, review
+    from d2lmini import check, hint, progress, reset, review
 
     check("d2l-11.3.1", distance_attention)   # one verdict, on fresh random inputs
     hint("d2l-11.3.1")                        # one hint more at each call
     review("d2l-11.1.2", "agrees")            # you compared your proof with the model proof
+    progress("03")                            # which exercises of a chapter are solved
+    reset("d2l-11.3.1")                       # once more, from an empty cell
 
 An exercise is one file in the folder of its chapter, ``ch03``; "I want to add an exercise" in CONTRIBUTING.md
 explains its form.
@@ -18,10 +20,10 @@ faults.py  wrong answers made of any right one, for the audit
 
 from importlib import import_module
 
-from .reader.check import check, hint, review
-from .reader.progress import progress_report
+from .reader.check import check, hint, reset, review
+from .reader.report import progress, progress_report
 
-__all__ = ["check", "check_file", "grade", "hint", "progress_report", "review"]
+__all__ = ["check", "check_file", "grade", "hint", "progress", "progress_report", "reset", "review"]
 
 
 def __getattr__(name):

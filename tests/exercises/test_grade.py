@@ -11,13 +11,15 @@ import pytest
 
 from d2lmini.exercises import check_file, grade
 from d2lmini.exercises.engine import registry, source
+from d2lmini.exercises.grading import answer as answer_module
 from d2lmini.exercises.grading import folder as grading
 from d2lmini.exercises.grading import sandbox
 from d2lmini.exercises.grading.answer_cells import answers, cells, imports
-from d2lmini.exercises.grading.folder import COLUMNS, gradescope_results, totals
+from d2lmini.exercises.grading.table import COLUMNS, gradescope_results, totals
 
 pytestmark = pytest.mark.slow
-RIGHT = "# exercise: udl-12.5b\nanswer = 'B'"
+LETTER = next(x for x, option in registry.find("udl-12.5b")[1].lettered.items() if option.right)
+RIGHT = f"# exercise: udl-12.5b\nanswer = '{LETTER}'"
 SOLUTION = "# exercise: d2l-11.3.2\n" + source.solution(registry.find("d2l-11.3.2")[1])
 IMPORTS = "%matplotlib inline\n!pip list\nimport math\nimport torch\nimport no_such_module_at_all"
 
@@ -64,6 +66,12 @@ CLASS = {
         "# exercise: udl-12.5b\nx = 1",
         SOLUTION,
     ),
+    "asleep.ipynb": notebook(
+        "# exercise: udl-12.5b\nanswer = 'Z'",
+        RIGHT,
+        answer("d2l-11.3.1", "import time; time.sleep(600)"),
+        SOLUTION,
+    ),
     "no_answers.ipynb": notebook("x = 1"),
     "empty.ipynb": "",
     "text.ipynb": "This is no notebook.",
@@ -81,7 +89,8 @@ def graded(tmp_path_factory):
     (folder / "binary.ipynb").write_bytes(b"\xff\xfe\x00\x01")
     table = folder / "out.csv"
     unsafe = bool(sandbox.why_not())
-    rows = grade(folder, table, seconds=1.0, memory=2**30, seed=1, gradescope=folder / "json", unsafe=unsafe)
+    outputs = {"gradescope": folder / "json", "reports": folder / "pages"}
+    rows = grade(folder, table, seconds=1.0, memory=2**30, seed=1, **outputs, unsafe=unsafe)
     with open(table, newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     return rows, written, folder / "json"
@@ -104,7 +113,7 @@ def test_every_notebook_has_rows_and_the_table_is_written(graded):
         ("group/dangerous.ipynb", "d2l-11.3.2", "wrong", "raised", "alloc"),
         ("group/dangerous.ipynb", "d2l-11.3.3", "timeout", "timeout", "endless loop"),
         ("group/dangerous.ipynb", "udl-12.5a", "timeout", "timeout", "endless loop"),
-        ("group/dangerous.ipynb", "udl-12.5b", "passed", "ok", "B is right"),
+        ("group/dangerous.ipynb", "udl-12.5b", "passed", "ok", f"{LETTER} is right"),
         ("mistaken.ipynb", "d2l-11.3.1", "crashed", "crashed", "no result"),
         ("mistaken.ipynb", "d2l-11.3.2", "passed", "ok", "checks hold"),
         ("mistaken.ipynb", "d2l-11.3.3", "wrong", "syntax", "line 2"),
@@ -132,6 +141,78 @@ def test_each_answer_costs_itself_alone(graded, name, key, verdict, code, fragme
 def test_bad_file_gets_one_row_that_says_so(graded, name, verdict, fragment):
     (row,) = verdicts(graded, name).values()
     assert row["verdict"] == verdict and fragment in row["message"]
+
+
+def test_an_answer_that_sleeps_costs_its_limit_once(graded):
+    rows = verdicts(graded, "asleep.ipynb")
+    assert (rows["d2l-11.3.1"]["verdict"], rows["d2l-11.3.1"]["code"]) == ("timeout", "asleep")
+    assert "did nothing for 1 s" in rows["d2l-11.3.1"]["message"]
+    assert (rows["d2l-11.3.2"]["verdict"], rows["d2l-11.3.2"]["code"]) == ("not judged", "left")
+    assert "since d2l-11.3.1 before it slept" in rows["d2l-11.3.2"]["message"]
+
+
+def test_of_two_cells_with_one_key_the_last_counts_and_both_are_told(graded):
+    message = verdicts(graded, "asleep.ipynb")["udl-12.5b"]["message"]
+    assert message.startswith(f"{LETTER} is right") and "several cells of this notebook answer it" in message
+    assert "several cells" not in verdicts(graded, "group/dangerous.ipynb")["udl-12.5b"]["message"]
+
+
+def test_a_student_can_be_sent_a_page(graded):
+    page = (graded[2].parent / "pages" / "mistaken.html").read_text()
+    assert "<th scope='row'>d2l-11.3.2</th><td>passed</td>" in page and "not yet" not in page
+    assert "1 of " in page and "ZeroDivisionError" in page and "<script" not in page and "http" not in page
+
+
+def test_a_bad_place_for_results_costs_nothing(tmp_path, monkeypatch):
+    (tmp_path / "one.ipynb").write_text(notebook(RIGHT))
+    (tmp_path / "file").write_text("")
+    judged = []
+    monkeypatch.setattr(grading, "_grade", lambda *args: judged.append(args))
+    places = [
+        (tmp_path / "absent" / "out.csv", {}),
+        (tmp_path, {}),
+        (tmp_path / "out.csv", {"gradescope": tmp_path / "file"}),
+        (tmp_path / "out.csv", {"reports": tmp_path / "file" / "pages"}),
+    ]
+    for table, more in places:
+        with pytest.raises(OSError):
+            grade(tmp_path, table, unsafe=True, **more)
+    assert not judged
+
+
+def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.ipynb").write_text(notebook(RIGHT))
+    table, kept = tmp_path / "out.csv", tmp_path / "out.csv.partial"
+    judged = []
+
+    class Pool(ThreadPoolExecutor):  # in this process, so that it can be killed at the second notebook
+        def __init__(self, workers, context):
+            super().__init__(1)
+
+    def judge(notebook, rules):
+        judged.append(rules.seed)
+        if len(judged) == 2:
+            raise KeyboardInterrupt
+        return {key: ("passed", "ok", "told once") for key in notebook["answers"]}
+
+    monkeypatch.setattr(grading, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(grading, "as_completed", list)
+    monkeypatch.setattr(grading, "judge_notebook", judge)
+    with pytest.raises(KeyboardInterrupt):
+        grade(tmp_path, table, unsafe=True)
+    seed = judged[0]
+    assert not table.exists() and len(kept.read_text().splitlines()) == 2
+    with open(kept, "a") as file:
+        file.write('{"hash": "cut off by the ki')
+    (tmp_path / "c.ipynb").write_text(notebook(RIGHT, "x = 1"))
+    before = len(judged)
+    rows = grade(tmp_path, table, unsafe=True)
+    assert {r["notebook"] for r in rows} == {"a.ipynb", "b.ipynb", "c.ipynb"} and not kept.exists()
+    assert judged[before:] == [seed, seed]  # a was kept, and the inputs are those of before
+    judged += [0, 0]
+    grade(tmp_path, table, unsafe=True, seed=3)
+    assert judged[-3:] == [3, 3, 3]
 
 
 def test_spreadsheet_gets_no_formula(graded):
@@ -215,7 +296,7 @@ def test_a_judge_that_fails_costs_no_other_verdict(tmp_path, monkeypatch):
         return "passed", "ok", "fine"
 
     monkeypatch.setattr(grading, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(grading, "judge_cell", judge_cell)
+    monkeypatch.setattr(answer_module, "judge_cell", judge_cell)
     (tmp_path / "one.ipynb").write_text(notebook(SOLUTION, RIGHT))
     rows = {row["exercise"]: row for row in grade(tmp_path, tmp_path / "out.csv", unsafe=True)}
     assert rows["udl-12.5b"]["verdict"] == "passed"

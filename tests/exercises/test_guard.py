@@ -62,7 +62,7 @@ def test_prints_are_let_through_up_to_a_bound(capsys):
     ("place", "name"),
     [
         (trial, "compare_tensor"),
-        (compare, "_differ"),
+        (compare, "differ"),
         (trial.Trial, "same"),
         (judging, "call_limited"),
         (judging, "restored_state"),

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -31,7 +32,8 @@ def verdict_of(answer, **options):
         (lambda x: 2 * x.unsqueeze(0), "wrong", "shape", "has shape (1, "),
         (lambda x: torch.zeros(()), "wrong", "shape", "has shape ()"),
         (lambda x: x / 0, "wrong", "nonfinite", "NaN or infinite"),
-        (lambda x: 2.5 * x, "wrong", "values", "entries are wrong, the first at [0, 0]"),
+        (lambda x: 2.5 * x + x**2, "wrong", "values", "entries are wrong, the first at [0, 0]"),
+        (lambda x: 4 * x, "wrong", "factor", "the result: every entry is 2 times what it should be"),
         (lambda x: -2 * x, "wrong", "sign", "the sign is wrong"),
         (lambda x: x.data.mul_(2), "wrong", "mutates", "argument number 1 in place"),
         (lambda x, y: x, "wrong", "raised", "TypeError"),
@@ -41,6 +43,45 @@ def test_verdicts_name_the_first_fault(answer, status, code, fragment):
     verdict = verdict_of(answer)
     assert (verdict.status, verdict.code) == (status, code)
     assert fragment in verdict.message
+
+
+def few(t, answer):
+    x = t.randn(3)
+    for n in (2, 3):
+        t.same(t.call(answer, x[:n]), 2 * x[:n].double())
+    t.number(t.call(answer, 7.0), 14.0, "the number")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "message"),
+    [
+        (lambda x: 3.0 * x, "triple", "the result: it looks as if: this is three times x"),
+        (lambda x: x.square() if type(x) is not float else 2.0 * x, "values", "2 of 2 entries are wrong"),
+        (lambda x: 4.0 * x, "factor", "the result: it looks as if every entry is 2 times what it should be"),
+        (
+            lambda x: x + 8 if type(x) is float else 2.0 * x,
+            "off-by-one",
+            "number: it looks as if it is one too large",
+        ),
+    ],
+)
+def test_what_few_entries_bear_out_is_said_with_doubt(answer, code, message):
+    def checked(t, answer):
+        few(t, lambda x: len(x) and answer(x) if isinstance(x, torch.Tensor) else answer(x))
+
+    verdict = judge(replace(PART, verify=checked), answer, seed=0)
+    assert verdict.code == code and message in verdict.message
+
+
+def test_what_many_entries_bear_out_is_said_without():
+    assert verdict_of(lambda x: 3.0 * x).message == "the result: this is three times x"
+
+
+def test_advice_of_a_relation_is_its_own_or_that_of_values():
+    part = replace(PART, mutants=(), advice={"values": "look there", "sign": "look here"})
+    assert judge(part, lambda x: 3 * x).message.endswith("factor\n  look there")
+    assert judge(part, lambda x: -2 * x).message.endswith("sign\n  look here")
+    assert judge(part, lambda x: x**2 + 5).message.endswith("\n  look there")
 
 
 def test_exception_shows_the_learners_own_line():

@@ -14,13 +14,18 @@ from conftest import ROOT
 from toy_exercise import DISCUSSION, PART, TOY
 
 from d2lmini.__main__ import main
-from d2lmini.exercises import check, hint, progress_report, review
+from d2lmini.exercises import check, hint, progress_report, reset, review
+from d2lmini.exercises import progress as show_progress
 from d2lmini.exercises.engine import registry
 from d2lmini.exercises.engine.judge import Verdict
 from d2lmini.exercises.engine.model import Discussion, Exercise
 from d2lmini.exercises.reader import check as check_module
 from d2lmini.exercises.reader import progress
 from tools import site
+
+CHOICE = registry.find("udl-12.5b")[1]
+RIGHT = next(letter for letter, option in CHOICE.lettered.items() if option.right)
+WRONG = "A" if RIGHT != "A" else "B"
 
 
 @pytest.fixture(autouse=True)
@@ -37,15 +42,15 @@ def test_check_prints_one_verdict_and_returns_none(capsys):
     check("udl-12.5a", lambda scores: scores, seed=4)
     out = capsys.readouterr().out
     assert out.startswith("WRONG udl-12.5a: ") and "seed=4" in out and 'hint("udl-12.5a")' in out
-    check("udl-12.5b", "a")
-    assert "not A. Sure is not right" in capsys.readouterr().out
+    check("udl-12.5b", WRONG.lower())
+    assert f"not {WRONG}. {CHOICE.lettered[WRONG].why[:10]}" in capsys.readouterr().out
 
 
 def test_strict_raises(monkeypatch, capsys):
     monkeypatch.setenv("D2LMINI_STRICT", "1")
     with pytest.raises(AssertionError, match=r"NOT ATTEMPTED udl-12\.5a"):
         check("udl-12.5a", ...)
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
 
 
 @pytest.fixture
@@ -90,9 +95,9 @@ def test_a_part_without_hints(monkeypatch, capsys):
 
 
 def test_a_pass_tells_what_comes_next_and_where_the_solution_stands(capsys):
-    check("udl-12.5b", "A")
+    check("udl-12.5b", WRONG)
     assert "next" not in capsys.readouterr().out
-    check("12.5B ", "b")
+    check("12.5B ", RIGHT.lower())
     verdict, now = capsys.readouterr().out.splitlines()
     assert verdict.startswith("PASSED udl-12.5b: ")
     assert now == (  # it is the last of its chapter, but not the last to be solved
@@ -129,10 +134,10 @@ def test_next_is_what_is_not_solved_yet():
 def test_the_next_chapter_and_the_end_are_told(capsys):
     parts = [p.key for e in registry.exercises() for p in e.parts]
     solve(*(key for key in parts if key not in ("udl-12.5b", "d2l-11.4.1b")))
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     assert "\nnext in chapter 04: d2l-11.4.1b (" in capsys.readouterr().out
     solve("d2l-11.4.1b")
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     assert "\nthis was the last: every exercise is solved; worked solution: " in capsys.readouterr().out
 
 
@@ -148,14 +153,22 @@ def test_a_discussion_is_done_when_it_was_reviewed(monkeypatch):
 def test_the_solution_is_a_link_in_a_notebook(notebook, monkeypatch, tmp_path, capsys):
     path = "solutions/03_attention_scoring.ipynb"
     monkeypatch.chdir(tmp_path)
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     (tmp_path / "solutions").mkdir()
     (tmp_path / path).write_text("")
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     far, near = notebook
     assert f"[exercises/{path}](https://colab.research.google.com/github/" in far and f"/exercises/{path})" in far
     assert f"[exercises/{path}]({path}), heading udl-12.5b" in near
     assert "solutions/" not in capsys.readouterr().out
+
+
+def test_the_bar_does_not_count_what_is_imported_first(monkeypatch):
+    order = []
+    monkeypatch.setattr(check_module, "prepare", lambda part, answer: order.append("imports"))
+    monkeypatch.setattr(check_module, "waiting", lambda *args, **kwargs: nullcontext(order.append("bar")))
+    check("udl-12.5a", lambda scores: scores)
+    assert order == ["imports", "bar"]
 
 
 @pytest.mark.parametrize("how", ["strict", "unrecorded"])
@@ -168,7 +181,7 @@ def test_a_solved_notebook_shows_the_verdict_alone(how, monkeypatch, notebook, c
         return nullcontext()
 
     monkeypatch.setattr(check_module, "waiting", waiting)
-    check("udl-12.5b", "B", record=how == "strict")
+    check("udl-12.5b", RIGHT, record=how == "strict")
     assert capsys.readouterr().out.count("\n") == 1 and notebook == [] and bars == [(10.0, True)]
 
 
@@ -183,19 +196,20 @@ def test_every_chapter_has_its_notebooks():
 def test_a_formula_of_a_verdict_is_plain_text(monkeypatch, capsys):
     verdict = Verdict("udl-12.5b", "wrong", "values", "it is $w^2$")
     monkeypatch.setattr(check_module, "judge", lambda *args, **kwargs: verdict)
-    check("udl-12.5b", "B")
-    check("udl-12.5b", "B", record=False)
-    assert capsys.readouterr().out.splitlines() == ["WRONG udl-12.5b: it is w²", "WRONG udl-12.5b: it is $w^2$"]
+    check("udl-12.5b", RIGHT)
+    check("udl-12.5b", RIGHT, record=False)
+    seen = ["WRONG udl-12.5b: it is w² (your first try)", "WRONG udl-12.5b: it is $w^2$"]
+    assert capsys.readouterr().out.splitlines() == seen
 
 
 def test_an_answer_that_uses_another_cell_is_told(notebook, monkeypatch, capsys):
     monkeypatch.setattr(check_module, "note", lambda answer: f"note: your answer {answer!r} uses `helper`")
-    check("udl-12.5b", "A")
-    assert capsys.readouterr().out.splitlines()[1] == "note: your answer 'A' uses `helper`"
+    check("udl-12.5b", WRONG)
+    assert capsys.readouterr().out.splitlines()[1] == f"note: your answer {WRONG!r} uses `helper`"
     check("udl-12.5b", ...)
     assert "note" not in capsys.readouterr().out
     monkeypatch.delitem(sys.modules, "IPython")
-    check("udl-12.5b", "A")
+    check("udl-12.5b", WRONG)
     assert "note" not in capsys.readouterr().out
 
 
@@ -205,32 +219,117 @@ def test_review_is_for_what_no_check_verifies():
 
 
 def test_review_keeps_the_full_key(own_progress, capsys):
+    progress.record(Verdict("d2l-11.1.2", "wrong", "values", ""))
     review(" D2L-11.1.2", "partly")
     assert capsys.readouterr().out.startswith("REVIEWED d2l-11.1.2: partly")
     assert list(json.loads(own_progress.read_text())["parts"]) == ["d2l-11.1.2"]
 
 
+def test_review_counts_nothing_that_was_never_attempted(own_progress, capsys):
+    review("d2l-11.1.2", "agrees")
+    assert 'not attempted yet, so nothing is counted: call check("d2l-11.1.2", ' in capsys.readouterr().out
+    assert not own_progress.exists()
+
+
+def test_the_tries_of_a_choice_stand_beside_its_verdict(capsys):
+    for letter in (WRONG, RIGHT):
+        check("udl-12.5b", letter)
+    first, second, _ = capsys.readouterr().out.splitlines()
+    assert first.endswith("(your first try)") and second.endswith("(your try number 2)")
+
+
+@pytest.mark.parametrize("call", [check, hint, lambda key: review(key, "agrees")])
+def test_an_exercise_with_parts_names_them_in_a_sentence(call, capsys, own_progress):
+    call("own-09.3")
+    said = capsys.readouterr().out
+    assert said.startswith("own-09.3 has 2 parts, one to a call: ")
+    assert '("own-09.3a"' in said and '("own-09.3b"' in said
+    assert not own_progress.exists()
+
+
+def test_reset_forgets_a_part_or_an_exercise_and_keeps_a_copy(own_progress, capsys):
+    solve("udl-12.5a", "udl-12.5b", "d2l-11.3.1")
+    before = own_progress.read_text()
+    reset("udl-12.5b")
+    assert capsys.readouterr().out == "RESET udl-12.5b\n"
+    assert set(progress.load_progress()) == {"udl-12.5a", "d2l-11.3.1"}
+    assert own_progress.with_name("progress.json.before-reset").read_text() == before
+    reset("udl-12.5")
+    assert set(progress.load_progress()) == {"d2l-11.3.1"}
+    with pytest.raises(KeyError, match="there is no exercise"):
+        reset("own-99.9")
+
+
+@pytest.mark.parametrize(("typed", "left"), [("yes", 0), (" Yes ", 0), ("y", 2), ("", 2), (EOFError, 2)])
+def test_reset_of_all_asks_first(typed, left, monkeypatch, capsys):
+    solve("udl-12.5a", "d2l-11.3.1")
+
+    def typing(question):
+        assert question == "Forget what you did of 2 parts? Type yes: "
+        if typed is EOFError:
+            raise EOFError
+        return typed
+
+    monkeypatch.setattr("builtins.input", typing)
+    reset()
+    assert len(progress.load_progress()) == left
+    assert ("RESET all 2" if not left else "nothing was forgotten") in capsys.readouterr().out
+
+
+def test_reset_of_nothing_asks_nothing(own_progress, capsys):
+    reset()
+    assert not own_progress.exists() and "RESET all 0" in capsys.readouterr().out
+
+
+def test_reset_in_a_notebook_puts_an_empty_cell_below(notebook, monkeypatch):
+    cells = []
+    sys.modules["IPython"].get_ipython().set_next_input = cells.append
+    reset("udl-12.5b")
+    reset("d2l-11.3.1")
+    assert cells[0].startswith("# exercise: udl-12.5b\nanswer = ...  # ")
+    assert cells[1].startswith("# exercise: d2l-11.3.1\ndef ") and "raise NotImplementedError" in cells[1]
+
+
+def test_progress_is_squares_in_a_notebook_and_a_table_elsewhere(monkeypatch, capsys):
+    solve("udl-12.5a")
+    check("udl-12.5b", WRONG)
+    capsys.readouterr()
+    show_progress("03")
+    assert capsys.readouterr().out == progress_report("03") + "\n"
+    shown = []
+    display = SimpleNamespace(display=lambda data, raw: shown.append(data["text/html"]))
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    show_progress(3)
+    [html] = shown
+    assert html.count("<tr>") == 1 and "1 of 5" in html and html.count("<span title=") == 5
+    assert "udl-12.5a, " in html and ": solved, 1 try" in html and ": begun, 1 try" in html
+    show_progress()
+    assert shown[1].count("<tr>") == len(registry.NOTEBOOKS)
+
+
 def test_not_attempted_is_no_try(own_progress):
     check("udl-12.5a", ...)
     assert not own_progress.exists()
-    check("12.5B", "A")
+    check("12.5B", WRONG)
     check("udl-12.5b", ...)
     parts = json.loads(own_progress.read_text())["parts"]
     assert parts == {"udl-12.5b": {"tries": 1, "passed": False, "last": "wrong", "review": ""}}
 
 
 def test_tries_stand_beside_each_part():
-    check("udl-12.5b", "A")
+    check("udl-12.5b", WRONG)
     assert "not yet (wrong), 1 try\n" in progress_report()
-    check("udl-12.5b", "A")
+    check("udl-12.5b", WRONG)
     assert "not yet (wrong), 2 tries\n" in progress_report()
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     report = progress_report()
     assert "verified, 3 tries\n" in report and report.count(" tries") == 1 and " 0 tr" not in report
 
 
 def test_progress_of_one_chapter(capsys):
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     report = progress_report("03")
     assert "Verified by checks:  1 of 5" in report and "Chapter 03" in report and "Chapter 04" not in report
     assert [k for k in ("d2l-11.3.1", "udl-12.5b", "d2l-11.4.1a") if k in report] == ["d2l-11.3.1", "udl-12.5b"]
@@ -245,9 +344,9 @@ def test_progress_of_one_chapter(capsys):
 
 
 def test_progress_is_private_and_counts_apart(own_progress):
-    check("udl-12.5b", "A")
-    check("udl-12.5b", "B")
-    check("udl-12.5b", "C")
+    check("udl-12.5b", WRONG)
+    check("udl-12.5b", RIGHT)
+    check("udl-12.5b", WRONG)
     check("udl-12.5a", ..., record=False)
     progress.record_review("own-99.1", "agrees")
     if os.name == "posix":
@@ -264,7 +363,7 @@ def test_progress_is_private_and_counts_apart(own_progress):
 def test_damaged_progress_is_set_aside(own_progress, capsys, damage):
     damage = "[" * 100_000 if damage == "deep" else damage
     own_progress.write_text(damage)
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     assert "is damaged: kept as progress.json.damaged-1" in capsys.readouterr().out
     assert own_progress.with_name("progress.json.damaged-1").read_text() == damage
     assert json.loads(own_progress.read_text())["parts"]["udl-12.5b"]["passed"]
@@ -276,7 +375,7 @@ def test_progress_with_an_entry_that_is_damaged_is_set_aside(own_progress, capsy
     own_progress.write_text(f'{{"parts": {{"{key}": {{"tries": {tries}}}}}}}')
     progress_report()
     assert "is damaged: kept as progress.json.damaged-1" in capsys.readouterr().out
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     assert json.loads(own_progress.read_text())["parts"]["udl-12.5b"]["tries"] == 1
 
 
@@ -294,7 +393,7 @@ def test_progress_of_before_is_still_found(monkeypatch, tmp_path):
     before = tmp_path / "Library/Application Support/d2lmini/progress.json"
     before.parent.mkdir(parents=True)
     before.write_text('{"version": 1, "parts": {"udl-12.5b": {"tries": 2, "passed": true}}}')
-    check("udl-12.5b", "A")
+    check("udl-12.5b", WRONG)
     assert json.loads(before.read_text())["parts"]["udl-12.5b"]["tries"] == 3
     before.unlink()
     assert progress.progress_path() == tmp_path / "data/d2lmini/progress.json"
@@ -305,14 +404,14 @@ def test_unwritable_progress_warns_once(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("D2LMINI_PROGRESS", str(tmp_path / "file" / "progress.json"))
     monkeypatch.setattr(progress, "_warned", set())
     with pytest.warns(UserWarning, match="going on without it") as caught:
-        check("udl-12.5b", "B")
-        check("udl-12.5b", "B")
+        check("udl-12.5b", RIGHT)
+        check("udl-12.5b", RIGHT)
     assert len({str(w.message) for w in caught}) == len(caught) <= 2
     assert capsys.readouterr().out.count("PASSED") == 2
 
 
 def test_interrupted_write_leaves_the_old_file(own_progress, monkeypatch):
-    check("udl-12.5b", "B")
+    check("udl-12.5b", RIGHT)
     before = own_progress.read_bytes()
 
     def fails(*args):
@@ -321,7 +420,7 @@ def test_interrupted_write_leaves_the_old_file(own_progress, monkeypatch):
     monkeypatch.setattr(progress.os, "replace", fails)
     monkeypatch.setattr(progress, "_warned", set())
     with pytest.warns(UserWarning, match="No space left"):
-        check("udl-12.5b", "A")
+        check("udl-12.5b", WRONG)
     assert own_progress.read_bytes() == before
     assert len(list(own_progress.parent.iterdir())) == 1
 

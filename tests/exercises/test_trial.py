@@ -54,6 +54,12 @@ def test_tuples_dicts_and_directions():
         assert caught.value.code == code
 
 
+def test_a_key_that_nobody_asked_for_is_told_where_one_is_lacking():
+    with pytest.raises(Rejected, match=r"lacks \['loss'\] and has \['lost'\], which nobody asked for") as caught:
+        Trial(0).fields({"lost": 1, "seed": 2, 3: 4}, "loss", "seed")
+    assert caught.value.code == "shape"
+
+
 def test_lists_and_modules_are_given_as_copies():
     t = Trial(0)
     for value, change in [

@@ -70,18 +70,34 @@ def chosen(scores, k, dim=-1):
     return (order < k).double() / k
 
 
+INEXACT = (
+    "some keys do not match themselves: their distance has come out a little above 0, or another's below. Subtract the "
+    "vectors first and square then; a square that is multiplied out is rounded"
+)
+
+
+def finds_itself(weights, S):
+    """Whether each of S queries that are the keys has weight on itself; a check of values sees to other shapes."""
+    right = isinstance(weights, torch.Tensor) and weights.shape[1:] == (S, S)
+    return not right or bool(weights.diagonal(0, 1, 2).all())
+
+
 def verify_nearest(t, answer):
     queries, keys = places(t)
     S = keys.shape[1]
     for k in (t.random.randint(3, S - 2), 1, S):
         want = chosen(-away(queries, keys), k)
         t.same(t.call(answer, queries, keys, k), want, f"the weight matrix for k = {k} of S = {S} keys")
-    exact = torch.eye(S, dtype=torch.float64).expand(keys.shape[0], S, S)
-    name = "the weight matrix for k = 1 and the keys as queries (a dictionary), in float64"
-    t.same(t.call(answer, keys.double(), keys.double(), 1), exact, name)
+    name = "the weight matrix for k = 1 and one sequence whose keys are the queries (a dictionary), in float64"
+    records = keys[:1].double()
+    t.same(t.call(answer, records, records, 1), torch.eye(S, dtype=torch.float64)[None], name)
+    records = records + 1e9  # so far from the origin that squares of 1e18 hide distances of one
+    t.that(finds_itself(t.call(answer, records, records, 1), S), "inexact", f"with keys around 1e9, {INEXACT}")
 
 
 MUTANTS = [
+    Mutant("inexact", ("torch.cdist(queries, keys)",
+        "queries.square().sum(-1)[..., None] - 2 * queries @ keys.mT + keys.square().sum(-1)[:, None]")),
     Mutant("farthest", ("largest=False", "largest=True"), "these are the farthest keys: a small distance is a good "
         "match"),
     Mutant("dot", ("torch.cdist(queries, keys)", "-(queries @ keys.mT)"), "these keys have the largest dot products, "
@@ -132,9 +148,19 @@ MUTANTS = [
         "difference, not the difference of the lengths"),
     Mutant("first-of-batch", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys[:1].expand_as(keys))"),
         "the keys of the first batch entry are used for all"),
+    Mutant("shape", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).squeeze()")),  # a batch of one squeezed
     Mutant("dtype", ("return torch.zeros_like(distances)", "return matches; (distances)")),  # positions
     Mutant("dtype", (".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0")),  # a mask
     Mutant("dtype", ("torch.zeros_like(distances)", "torch.zeros(distances.shape)")),  # always float32
+    Mutant("soft-all", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "return torch.softmax(-distances, dim=-1)"), "these are softmax weights of all keys; a database gives 1/k to k "
+        "of them, and nothing to the rest"),
+    Mutant("one-list", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "weights = torch.zeros_like(distances)\n    weights[..., matches] = 1 / k\n    return weights"), "the matches "
+        "of all queries are filled in for each of them: `weights[..., positions] =` takes the positions as one list, "
+        "`scatter` takes each row's own"),
+    Mutant("first-keys", ("largest=False).indices", "largest=False).indices.argsort(-1)"), "the first k keys are "
+        "taken: the places among the k nearest are no positions among the keys"),
 ]  # fmt: skip
 
 
@@ -152,7 +178,11 @@ PART = Code(
     answer=nearest,
     verify=verify_nearest,
     alternatives=[nearest_by_rank, nearest_by_radius],
-    advice={"raised": "The axis of the keys is the last one of the distances, (B, T, S)"},
+    advice={
+        "values": "Euclidean distances of every query to every key; in each row the positions of the k smallest; 1/k "
+        "there and 0 elsewhere",
+        "raised": "The axis of the keys is the last one of the distances, (B, T, S)",
+    },
     mutants=MUTANTS,
     explanation=r"""
 Compare, normalise, mix: the comparison is a distance, and "normalise" is a rule instead of a softmax. The

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from d2lmini.exercises.ch01.d2l_11_1_1a import away, places
+from d2lmini.exercises.ch01.d2l_11_1_1a import INEXACT, away, finds_itself, places
 from d2lmini.exercises.engine import Code, Mutant
 
 
@@ -20,8 +20,8 @@ def within(queries, keys, radius):
     """
     ### BEGIN SOLUTION
     matches = (torch.cdist(queries, keys) <= radius).to(keys.dtype)  # (B, T, S): one or zero
-    found = matches.sum(dim=-1, keepdim=True)  # (B, T, 1)
-    return matches / found.clamp(min=1)  # nothing found: 0 / 1, not 0 / 0
+    counts = matches.sum(dim=-1, keepdim=True)  # (B, T, 1)
+    return matches / counts.clamp(min=1)  # no match: 0 / 1, not 0 / 0
     ### END SOLUTION
 
 
@@ -80,13 +80,7 @@ def verify_within(t, answer):
     exact = torch.eye(20, dtype=torch.float64).expand(4, -1, -1)
     records = t.randn(4, 20, 48)  # long, so that a product of two and a sum of squares are rounded differently
     got = t.call(answer, records, records, 0.0)
-    found = not isinstance(got, torch.Tensor) or got.shape != exact.shape or bool(got.diagonal(0, 1, 2).all())
-    t.that(
-        found,
-        "inexact",
-        "with radius 0 and the keys as queries, some keys do not match themselves: their distance has come out a "
-        "little above 0. Subtract the vectors first and square then; a square that is multiplied out is rounded",
-    )
+    t.that(finds_itself(got, 20), "inexact", f"with radius 0 and the keys as queries, {INEXACT}")
     t.same(got, exact, "the weight matrix for radius 0 and the keys as queries (a dictionary)")
 
 
@@ -97,23 +91,24 @@ MUTANTS = [
     Mutant("outside", ("<= radius", "> radius"), "these are the keys outside the radius: turn the comparison"),
     Mutant("squared", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"), "the squared distance is "
         "compared with the radius: square both or neither"),
-    Mutant("not-normalised", (" / found.clamp(min=1)", ""), "each match weighs 1: divide by the number of matches to "
+    Mutant("not-normalised", (" / counts.clamp(min=1)", ""), "each match weighs 1: divide by the number of matches to "
         "get their mean"),
-    Mutant("by-S", ("found.clamp(min=1)", "keys.shape[1]"), "divide by the number of matches, not by the number of "
+    Mutant("by-S", ("counts.clamp(min=1)", "keys.shape[1]"), "divide by the number of matches, not by the number of "
         "keys"),
     Mutant("over-queries", ("dim=-1", "dim=-2"), "the columns sum to one: count the matches of each query, along the "
         "keys"),
-    Mutant("softmax-of-ones", ("matches / found.clamp(min=1)", "matches.softmax(-1)"), "a softmax of ones and zeros "
+    Mutant("softmax-of-ones", ("matches / counts.clamp(min=1)", "matches.softmax(-1)"), "a softmax of ones and zeros "
         "leaves weight on what does not match (exp(0) is 1): the scores of those must be minus infinity"),
-    Mutant("soft", ("matches / found.clamp(min=1)",
+    Mutant("soft", ("matches / counts.clamp(min=1)",
         "(-torch.cdist(queries, keys)).masked_fill(matches == 0, -torch.inf).softmax(-1)"), "the right keys, but the "
         "nearer ones weigh more: a database treats all matches alike"),
-    Mutant("uniform", ("matches / found.clamp(min=1)", "(matches / found).nan_to_num(1 / keys.shape[1])"),
+    Mutant("uniform", ("matches / counts.clamp(min=1)", "(matches / counts).nan_to_num(1 / keys.shape[1])"),
         "a query that matches nothing gets the average of everything; it should get zeros"),
     Mutant("fallback", within_or_nearest, "a query that matches nothing gets its nearest key; this part asks for "
         "zeros"),
-    Mutant("soft-cut", ("matches / found.clamp(min=1)", "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)"),
-        "these are softmax weights with the rest cut off: a database treats all matches alike"),
+    Mutant("soft-cut", ("matches / counts.clamp(min=1)",
+        "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)"), "these are softmax weights with the rest cut "
+        "off: a database treats all matches alike"),
     Mutant("manhattan", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=1)"), "the absolute differences "
         "are summed; the distance is Euclidean"),
     Mutant("dot", ("torch.cdist(queries, keys) <= radius", "queries @ keys.mT >= radius"), "dot products are compared "
@@ -125,11 +120,20 @@ MUTANTS = [
         "the largest difference of an entry is compared with the radius; the distance is Euclidean"),
     Mutant("over-batch", ("dim=-1", "dim=(0, -1)"), "the matches are counted over the whole batch; every query has its "
         "own"),
-    Mutant("all-or-none", ("return matches / found.clamp(min=1)",
-        "return matches / found if (found > 0).all() else 0 * matches"), "one query without a match makes all rows "
+    Mutant("all-or-none", ("return matches / counts.clamp(min=1)",
+        "return matches / counts if (counts > 0).all() else 0 * matches"), "one query without a match makes all rows "
         "zero: guard each row by itself"),
-    Mutant("dtype", ("return matches / found.clamp(min=1)", "return matches > 0")),  # booleans
+    Mutant("dtype", ("return matches / counts.clamp(min=1)", "return matches > 0")),  # booleans
     Mutant("dtype", (".to(keys.dtype)", ".float()")),  # always float32
+    Mutant("radius-squared", ("<= radius", "<= radius**2"), "the radius is squared and the distance is not: square "
+        "both or neither"),
+    Mutant("one-more", ("counts.clamp(min=1)", "(counts + 1)"), "something is added to each count, so no row sums to "
+        "one: only a count of zero needs help"),
+    Mutant("over-everything", ("counts.clamp(min=1)", "matches.sum()"), "the matches of all queries are counted "
+        "together; every row has its own count"),
+    Mutant("distances", ("matches / counts.clamp(min=1)",
+        "F.normalize(matches * torch.cdist(queries, keys), p=1, dim=-1)"), "the right keys, but the farther ones weigh "
+        "more: all matches weigh the same"),
 ]  # fmt: skip
 
 
@@ -147,6 +151,8 @@ PART = Code(
     verify=verify_within,
     alternatives=[within_by_masking],
     advice={
+        "values": "Which keys lie at most `radius` away from a query, in Euclidean distance? How many are they? Each "
+        "weighs one over that number",
         "nonfinite": "A query may have no match at all; a row of zeros divided by its sum is 0 / "
         "0, and a softmax over nothing but minus infinity is the same in disguise",
         "dtype": "A comparison gives booleans: turn them into numbers with .to(keys.dtype)",

@@ -58,16 +58,17 @@ def verify_soft(t, answer):
     queries, keys = places(t)
     queries.requires_grad_()
     d = away(queries, keys)
-    of_its_own = d.sort(-1).values[:, :, 1:2] + 0.1  # a radius for each query
-    for radius, temperature, dtype in (
-        (1.3, 0.7, torch.float32),
-        (of_its_own, 0.4, torch.float32),
-        (0.8, 3.0, torch.float64),
+    T, S = d.shape[1:]
+    of_its_own = d.sort(-1).values[:, :S, 1:2] + 0.1  # a radius for each of as many queries as there are keys
+    for radius, temperature, dtype, asked in (
+        (1.3, 0.7, torch.float32, T),
+        (of_its_own, 0.4, torch.float32, S),
+        (0.8, 3.0, torch.float64, T),
     ):
         shown = radius.float().to(t.device) if isinstance(radius, torch.Tensor) else radius
-        degrees = torch.sigmoid((radius - d) / temperature)
+        degrees = torch.sigmoid((radius - d[:, :asked]) / temperature)
         want = degrees / degrees.sum(-1, keepdim=True)
-        got = t.call(answer, queries.to(dtype), keys.to(dtype), shown, temperature)
+        got = t.call(answer, queries[:, :asked].to(dtype), keys.to(dtype), shown, temperature)
         name = f"the weight matrix at temperature {temperature}, in {str(dtype)[6:]}"
         t.same(got, want, name, tolerance=(1e-4, 1e-5))
 
@@ -103,6 +104,12 @@ def verify_soft(t, answer):
     want = torch.softmax(F.logsigmoid((0.5 - away(lost, keys)) / 0.25), -1)
     name = "the weight matrix of queries far from all keys, at temperature 0.25"
     t.same(t.call(answer, lost, keys, 0.5, 0.25), want, name, tolerance=(1e-2, 1e-3))
+
+    # a query on a key, and another key so near that little may be added to the square of its distance
+    twins, same_key = torch.cat([keys[:1], keys[:1] + 5e-4], dim=1), keys[:1, :2]
+    want = torch.softmax(F.logsigmoid(-away(same_key, twins) / 5e-4), -1)
+    got = t.call(answer, same_key, twins, 0.0, 5e-4)
+    t.same(got, want, "the weight matrix of a query on a key, with another close by", tolerance=(1e-2, 1e-3))
 
     on_key = keys[:, :2].clone().requires_grad_()
     others = torch.ones(len(keys), 2, keys.shape[1], device=t.device)
@@ -147,6 +154,9 @@ MUTANTS = [
         "the degrees are divided by the largest of a row; divide by their sum"),
     Mutant("one-radius", ("room = radius -", "room = torch.as_tensor(radius).flatten()[0] -"), "all queries use the "
         "radius of the first one; the radius may be a tensor with one for each"),
+    Mutant("turned-radius", ("room = radius -",
+        "room = (radius.mT if isinstance(radius, torch.Tensor) and radius.shape[1] == keys.shape[1] else radius) -"),
+        "each key gets a radius here; a tensor has one for each query, (B, T, 1)"),
     Mutant("one-radius", ("room = radius -", "room = torch.as_tensor(radius).mean() -"), "all queries use the mean "
         "radius; the radius may be a tensor with one for each"),
     Mutant("nonfinite", soft_by_division),
@@ -155,10 +165,18 @@ MUTANTS = [
     Mutant("vanishes", soft_by_safe_division, "all zero. Every degree is too small for float32, but their ratios are "
         "not: work with the logarithms of the degrees"),
     Mutant("even", ("F.logsigmoid(room / temperature)", "torch.log(torch.sigmoid(room / temperature) + 1e-9)"),
-        "all keys weigh the same. Is there a small number inside a logarithm? It drowns degrees that are smaller "
-        "still"),
+        "all keys weigh the same. Is there a small number inside a logarithm, or a bound on what goes into the "
+        "sigmoid? It drowns degrees that are smaller still"),
     Mutant("cusp", soft_with_bare_root),
+    Mutant("under-the-root", ("torch.cdist(queries, keys)",
+        "((queries[:, :, None] - keys[:, None]).square().sum(-1) + 1e-6).sqrt()"), "close keys look farther than they "
+        "are: is something added under the root, or a bound set under distances? torch.cdist needs no such help"),
     Mutant("dtype", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores.float(), dim=-1)")),  # always float32
+    Mutant("no-radius", ("room = radius -", "room = -"), "the radius is not used"),
+    Mutant("over-batch", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)"), "normalised along the "
+        "batch; normalise along the keys, the last axis"),
+    Mutant("room-squared", ("room / temperature", "room.square() / temperature"), "(radius - distance) is squared, so "
+        "that keys outside count like keys inside"),
 ]  # fmt: skip
 
 
@@ -187,6 +205,9 @@ be finite even for a query that sits exactly on a key.
     verify=verify_soft,
     alternatives=[soft_by_exponentials],
     advice={
+        "values": "The degree is sigmoid((radius - distance) / temperature), with the Euclidean distance; the weights "
+        "are the degrees over their sum along the keys, at any temperature and distance: nothing added "
+        "under a root, and no bounds",
         "nonfinite": "A sigmoid of -200 is zero in float32, and zero divided by a sum of zeros "
         "is NaN: what is the softmax of log g?",
         "grad": "A comparison has no gradient, and .detach() or .item() cut it off",

@@ -29,7 +29,7 @@ def slope_and_covariance(query, keys):
 
     Args:
         query: (D,); D may be 1.
-        keys: (S, D); they are the values, too.
+        keys: (S, D); they are the values, too. No score is too large for `exp` in float64.
 
     Returns:
         (left, right), each (D, D). left: row a, column b holds the derivative of output a in query entry b.
@@ -161,6 +161,15 @@ MUTANTS = [
     Mutant("not-differentiated", ("return left, right",
         "return keys.mT @ (torch.diag(weights) - torch.outer(weights, weights)) @ keys, right")),  # left by hand
     Mutant("dtype", ("return left, right", "return left.float(), right.float()")),  # in single
+    Mutant("means-only", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "torch.outer(weights @ keys, weights @ keys)"), "this is the product of the means; a covariance is the mean of "
+        "products of what is centred"),
+    Mutant("plus", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
+        "keys.mT @ (weights.unsqueeze(-1) * keys) + torch.outer(weights @ keys, weights @ keys)"), "the product of the "
+        "means is added to the second moment: take it off"),
+    Mutant("weights-scaled", ("weights = torch.softmax(keys @ query, dim=-1)",
+        "weights = torch.softmax(keys @ query / len(query) ** 0.5, dim=-1)"), "the scores are divided by sqrt(D); here "
+        "they are plain dot products"),
 ]  # fmt: skip
 
 
@@ -185,6 +194,8 @@ EXERCISE = Exercise(
             alternatives=[by_moments, by_weighted_cov],
             seconds=30.0,  # the first use of torch.func loads much of torch
             advice={
+                "values": "Left: the derivative of the output, a mean of the keys, in the query. Right: keys less their"
+                " weighted mean, and of their products the weighted mean",
                 "dtype": "The inputs are float64 here, so that the two sides can be compared to ten digits",
                 "shape": "Both sides are (D, D): features by features. Over keys by keys there is nothing to compare. "
                 "And `torch.cov` drops both axes where D = 1: reshape what it gives",

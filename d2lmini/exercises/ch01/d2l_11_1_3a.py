@@ -16,7 +16,8 @@ def search(queries, documents, temperature):
 
     Args:
         queries: (T, D).
-        documents: (N, D). The cosine with a row of zeros, here or among the queries, counts as 0.
+        documents: (N, D). The cosine with a row of zeros, here or among the queries, counts as 0; all other rows are
+            longer than 1e-5.
         temperature: positive number.
 
     Returns:
@@ -78,9 +79,10 @@ def verify_search(t, answer):
     q, d = queries.detach().cpu().double(), documents.cpu().double()
     unit_q, unit_d = q / q.square().sum(-1, keepdim=True).sqrt(), d / d.square().sum(-1, keepdim=True).sqrt()
     cosines = torch.einsum("td,nd->tn", unit_q, unit_d)
-    for temperature in (0.5, 2.0):
-        want = torch.softmax(cosines / temperature, -1)
-        t.same(t.call(answer, queries, documents, temperature), want, f"the weight matrix at temperature {temperature}")
+    for temperature, asked, name in ((0.5, T, ""), (2.0, 1, " for a single query")):
+        want = torch.softmax(cosines[:asked] / temperature, -1)
+        got = t.call(answer, queries[:asked], documents, temperature)
+        t.same(got, want, f"the weight matrix at temperature {temperature}{name}")
 
     coefficients = t.randn(T, N)
     exact = q.clone().requires_grad_()
@@ -92,7 +94,7 @@ def verify_search(t, answer):
     t.same(slopes, slope, "the gradient in the queries", tolerance=(1e-3, 1e-4))
 
     blank, nothing = documents.clone(), queries.detach().clone()
-    blank[0] *= 3e-3 / blank[0].norm()  # nearly empty, and yet it has a direction
+    blank[0] *= 2e-5 / blank[0].norm()  # nearly empty, and yet it has a direction
     blank[1], nothing[2] = 0, 0
     cosines[:, 1], cosines[2] = 0, 0
     want = torch.softmax(cosines / 0.5, -1)
@@ -164,7 +166,21 @@ MUTANTS = [
         "no weights; its cosines count as 0, so all documents weigh the same"),
     # bare division
     Mutant("nonfinite", ("F.normalize(documents, dim=-1)", "documents / documents.norm(dim=-1, keepdim=True)")),
+    Mutant("shape", ("queries @ documents.mT", "(queries @ documents.mT).squeeze()")),  # one query squeezed
     Mutant("dtype", ("temperature, dim=-1)", "temperature, dim=-1).argsort(-1, True)")),  # positions
+    Mutant("distance-of-cosines", ("cosines / temperature", "(1 - cosines) / temperature"), "one minus the cosine is a "
+        "distance: what is alike gets the small weights"),
+    Mutant("correlation", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "(F.normalize(x - x.mean(-1, True), dim=-1) for x in (queries, documents))"), "the mean of each row is taken "
+        "off first: that is a correlation, not a cosine"),
+    Mutant("one-length", ("F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)",
+        "queries / queries.norm(), documents / documents.norm()"), "all rows are divided by one number, the length of "
+        "the whole matrix: give the norm a dim"),
+    Mutant("sigmoid", ("torch.softmax(cosines / temperature, dim=-1)", "torch.sigmoid(cosines / temperature)"), "each "
+        "document gets a sigmoid of its own: weights that sum to one come from a softmax over all"),
+    Mutant("no-exponential", ("torch.softmax(cosines / temperature, dim=-1)",
+        "cosines / cosines.sum(dim=-1, keepdim=True)"), "the cosines are divided by their sum: where are the "
+        "exponential and the temperature?"),
 ]  # fmt: skip
 
 
@@ -186,7 +202,8 @@ PART = Code(
         "nonfinite": "A document of zeros has length 0: 0 / 0 is NaN. Its cosine counts as 0. And an "
         "exponential of a cosine over a small temperature overflows: torch.softmax subtracts the largest first",
         "values": "A score is the dot product over both lengths (Euclidean ones) and over the temperature, and "
-        "nothing else; the weights of a query are the softmax of its scores",
+        "nothing else; the weights of a query are the softmax of its scores. A row of zeros has cosine 0 with every "
+        "other, and the shortest row has a direction: add nothing to its length, and set no high bound under it",
     },
     mutants=MUTANTS,
     explanation=r"""

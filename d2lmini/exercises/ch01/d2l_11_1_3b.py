@@ -157,6 +157,16 @@ MUTANTS = [
     Mutant("query-length", ("F.cosine_similarity(moved, documents, dim=-1)",
         "F.normalize(documents, dim=-1) @ (moved / query.norm())"), "the cosine divides by the length of the query, "
         "and that changes with the query too: this part of the derivative is missing"),
+    Mutant("all-wanted", ("log_weights[wanted]", "log_weights.mean()"), "this raises the logarithms of all weights: "
+        "only that of `wanted` is to grow"),
+    Mutant("plain-cosine", ("log_weights[wanted]", "cosines[wanted]"), "this is the gradient of the wanted cosine "
+        "alone, without the temperature and without the softmax"),
+    Mutant("signs", ("query + step * slope", "query + step * slope.sign()"), "only the signs of the gradient are used: "
+        "step times the gradient itself"),
+    Mutant("blend", ("query + step * slope", "(1 - step) * query + step * slope"), "query and gradient are blended: "
+        "the whole query, plus step times the gradient"),
+    Mutant("distances", ("F.cosine_similarity(moved, documents, dim=-1)", "-(documents - moved).norm(dim=-1)"), "the "
+        "scores are distances; they are cosines"),
 ]  # fmt: skip
 
 
@@ -180,6 +190,8 @@ zero in float32.
     alternatives=[refine_by_hand],
     seconds=30.0,  # the first optimiser of a process loads much of torch
     advice={
+        "values": "The query plus step times d(log w[wanted])/d(query), where w is the softmax of cosines over the "
+        "temperature, and the derivative is taken at the query as it came",
         "nonfinite": "The weight of the wanted document can be 0 in float32, and log 0 is minus "
         "infinity: use log_softmax",
         "raised": "Does the query that you differentiate in require a gradient? The one you get does not",

@@ -63,10 +63,10 @@ def learn_with_means(start, documents, classes, queries, query_classes, shown):
 
 def learn_from_both(start, documents, classes, queries, query_classes, shown):
     every, kinds = torch.cat([documents, queries]), torch.cat([classes, query_classes])
-    found = learn(start, every, kinds, queries, query_classes, shown)
+    learned = learn(start, every, kinds, queries, query_classes, shown)
     before, _ = retrieved(queries, documents, query_classes, classes, shown)
-    after, _ = retrieved(queries @ found["matrix"], documents @ found["matrix"], query_classes, classes, shown)
-    return found | {"before": before, "after": after}
+    after, _ = retrieved(queries @ learned["matrix"], documents @ learned["matrix"], query_classes, classes, shown)
+    return learned | {"before": before, "after": after}
 
 
 def learn_finding_itself(start, documents, classes, queries, query_classes, shown):
@@ -151,6 +151,12 @@ def measured(t, answer, start, documents, classes, queries, kinds, shown):
     return matrix
 
 
+def shown_of(classes, queries, documents):
+    """Return how many documents of each class are shown for each query, (T, C)."""
+    best = (F.normalize(queries, dim=-1) @ F.normalize(documents, dim=-1).mT).topk(SHOWN, dim=-1).indices
+    return F.one_hot(classes[best]).sum(-2)
+
+
 def verify_learn(t, answer):
     befores, afters = [], []
     for _ in range(3):
@@ -171,22 +177,33 @@ def verify_learn(t, answer):
         "find itself, so that there is nothing to learn? Leave it out of its own search",
     )
     shuffled = kinds[torch.randperm(len(kinds), generator=t.generator)]
-    got = t.call(answer, start, documents, classes, queries, shuffled, SHOWN)
-    matrix, *_ = t.fields(got, "matrix", "before", "after")
-    t.that(isinstance(matrix, torch.Tensor) and matrix.shape == start.shape, "shape", "matrix has not the shape (D, P)")
-    matrix = matrix.detach()
-    misled, _ = retrieved(fresh @ matrix, documents @ matrix, fresh_kinds, classes, SHOWN)
-    t.that(
-        misled > fresh_after - 0.06,
-        "learns-from-queries",
-        "where the classes of the queries are shuffled, your code learns a worse matrix. The queries are there to "
-        "measure with: learn from the documents alone",
-    )
+    # for each query the class that is shown less and less while one learns: by these it is best to learn nothing
+    lost = [shown_of(classes, queries @ map, documents @ map) for map in (start, matrix)]
+    for misleading in (shuffled, (lost[0] - lost[1]).argmax(-1).to(kinds.dtype)):
+        got = t.call(answer, start, documents, classes, queries, misleading, SHOWN)
+        matrix, *_ = t.fields(got, "matrix", "before", "after")
+        fits = isinstance(matrix, torch.Tensor) and matrix.shape == start.shape
+        t.that(fits, "shape", "matrix has not the shape (D, P)")
+        matrix = matrix.detach()
+        misled, _ = retrieved(fresh @ matrix, documents @ matrix, fresh_kinds, classes, SHOWN)
+        t.that(
+            misled > fresh_after - 0.06,
+            "learns-from-queries",
+            "with other classes of the queries your code learns a worse matrix. The queries are there to measure with: "
+            "learn from the documents alone, and let no recall of the queries choose among your steps",
+        )
 
     # some kinds are rarer than others, and of some more is relevant than is shown
     rare = torch.tensor(t.random.sample(sorted(set(classes.tolist())), 5), device=t.device)
     kept = ~torch.isin(classes, rare) | (torch.arange(len(classes), device=t.device) % 2 == 0)
-    measured(t, answer, start, documents[kept], classes[kept], queries, kinds, PER_CLASS - 8)
+    start = torch.cat([start[:, 1:], 0 * start[:, :1]], dim=1)
+    matrix = measured(t, answer, start, documents[kept], classes[kept], queries, kinds, PER_CLASS - 8)
+    t.that(
+        not matrix[:, -1].any(),
+        "not-from-start",
+        "the last column of this `start` is zero. A feature that is zero for all documents changes no cosine, so no "
+        "gradient moves it away from zero; in your matrix it is not zero. Begin at `start` itself",
+    )
 
 
 MUTANTS = [
@@ -205,6 +222,8 @@ MUTANTS = [
     Mutant("exchanged", ('"before": before, "after": after', '"before": after, "after": before')),
     # through the start
     Mutant("start", ("recall(queries, documents), recall", "recall(queries @ start, documents @ start), recall")),
+    # from a matrix of one's own
+    Mutant("not-from-start", ("start.clone()", "(torch.randn_like(start) / len(start) ** 0.5)")),
     Mutant("nonfinite", ("matrix = matrix.detach()", "matrix = matrix.detach() / 0")),  # diverged
 ]  # fmt: skip
 
@@ -221,11 +240,12 @@ $$\log \sum_{i \text{ relevant}} w_i .$$
 
 Write `learn(start, documents, classes, queries, query_classes, shown)`. Begin at the random matrix `start`, use
 `documents` and `classes` alone to learn from, and measure on `queries` (the check also measures, on queries that it
-keeps to itself; and it shuffles `query_classes` once, which your matrix must not notice): recall is the share of all
-relevant documents that are among the `shown` best, averaged over the queries (not all kinds need be equally frequent).
-Return a dict with `matrix`, `before` (recall by plain cosine, without a matrix) and `after` (with yours), the last two
-as numbers. About 30 full-batch steps of Adam at a learning rate of 0.01 and a temperature of 0.1 are enough, in well
-under a second; on new queries recall must rise by at least 0.04.
+keeps to itself; and twice it gives other `query_classes`, which must not change your matrix): recall is the share of
+all relevant documents that are among the `shown` best, averaged over the queries (not all kinds need be equally
+frequent). Return a dict with `matrix`, `before` (recall by plain cosine, without a matrix) and `after` (with yours),
+the last two as numbers. The check looks at recall and not at how you learn: another objective or optimiser will do, if
+it begins at `start` and its gradient goes through the cosines. About 30 full-batch steps of Adam at a learning rate of
+0.01 and a temperature of 0.1 are enough, in well under a second; on new queries recall must rise by at least 0.04.
 """,
     hints=[
         "Write a small function for the scores and use it three times: before, while learning, after.",
@@ -237,6 +257,10 @@ under a second; on new queries recall must rise by at least 0.04.
     answer=learn,
     verify=verify_learn,
     alternatives=[learn_with_means],
+    advice={
+        "values": "Both are mean recalls of `queries` among `documents`: the hits among the `shown` documents of the "
+        "largest cosines, over all relevant ones. For `after` both sides go through your matrix",
+    },
     seconds=60.0,  # the first optimiser of a process loads much of torch
     mutants=MUTANTS,
     explanation=r"""

@@ -197,6 +197,18 @@ MUTANTS = [
     Mutant("shape", gates_alone),
     Mutant("shape", (".view(images.shape)", "")),  # output flat
     Mutant("raised", ("reduce.mT", "reduce")),  # not transposed
+    Mutant("tanh", ("torch.sigmoid(hidden @ expand.mT)", "torch.tanh(hidden @ expand.mT)"), "the gates come from a "
+        "tanh and may be negative: the block has a sigmoid"),
+    Mutant("gates-twice", ("(weights @ values).view", "(weights @ (weights @ values)).view"), "the gates are applied "
+        "twice"),
+    Mutant("by-channels", ("values.mean(dim=-1)", "values.sum(dim=-1) / values.shape[1]"), "the sum over the pixels is "
+        "divided by the number of channels; divide by that of the pixels"),
+    Mutant("one-axis", ("values.mean(dim=-1)", "images.mean(dim=-1)[..., 0]"), "the mean runs over one row of pixels "
+        "alone; it runs over height and width"),
+    Mutant("squares", ("values.mean(dim=-1)", "values.square().mean(dim=-1)"), "the squeeze takes the mean of the "
+        "squares; it is that of the values"),
+    Mutant("leaky", ("torch.relu(squeezed @ reduce.mT)", "F.leaky_relu(squeezed @ reduce.mT)"), "negative hidden units "
+        "pass a little: a ReLU makes them zero"),
 ]  # fmt: skip
 
 
@@ -225,6 +237,8 @@ values $\mathbf v_c$ too; that leaves just one matrix.
             verify=verify,
             alternatives=[by_broadcasting, by_convolutions],
             advice={
+                "values": "Step by step: the mean of each channel over its pixels, W_1, ReLU, W_2, sigmoid; one gate a "
+                "channel, which multiplies that channel and nothing else",
                 "raised": "Write down the shape after every step: (B, C), (B, R), (B, C), then the scaling",
                 "shape": "output is (B, C, height, width), weights (B, C, C), for a batch of one as well",
             },
@@ -243,15 +257,15 @@ another.
             "over the C channels. Which property of softmax weights do the gates lack?",
             hints=[
                 "Go through the properties one by one, and look for gates that break them.",
-                "What do the numbers below add up to if every channel is useful? If none is?",
+                "What do the gates add up to if every channel is useful? If none is?",
             ],
             options=[
                 Option(
-                    "They are never negative.",
+                    "They are never negative, whatever the input.",
                     "A sigmoid lies between 0 and 1, so the gates have this property.",
                 ),
                 Option(
-                    "They sum to one.",
+                    "Over the C channels they always sum to one.",
                     "Each gate has a sigmoid of its own: all of them can be near 1, or all near 0. So "
                     "the channels do not compete, and the sum of s_c times the values is no average of "
                     "them. (They could be restored to weights that sum to one: a sigmoid of a is a "
@@ -260,18 +274,18 @@ another.
                     right=True,
                 ),
                 Option(
-                    "They are computed from the input, so that they are new for every image.",
+                    "They are computed anew from each input image.",
                     "The gates are, too: they come from the means of this very image. What is fixed "
                     "after training is the two matrices, as the projections are in attention.",
                 ),
                 Option(
-                    "The weight of one channel depends on all channels.",
+                    "Each of them depends on all of the channels.",
                     "It does here as well: the two matrices mix the means of all channels before the "
                     "sigmoid. (In a softmax the denominator adds a coupling of its own, which is the one "
                     "that makes weights compete.)",
                 ),
                 Option(
-                    "They have a gradient, so that what makes them can be learned.",
+                    "They have a gradient, so they can be learned.",
                     "A sigmoid has a slope everywhere, and part a checks that a gradient reaches both matrices.",
                 ),
             ],

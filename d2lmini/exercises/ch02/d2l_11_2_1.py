@@ -27,10 +27,9 @@ labels (N,) the stored examples; everything is float64. `kernel(queries, keys)` 
 tensor (T, N). The check brings several kernels, for one of which $k(\mathbf x, \mathbf x')$ is not
 $k(\mathbf x', \mathbf x)$. Every query has an example near enough for $\hat p(\mathbf x) > 0$.
 
-Compute each side from its own ingredients: the left tells the classes by the *sign* of a label, the right takes the
-labels themselves as values. So with some labels of +2 and -2 the two sides differ, by right. The check brings such
-labels at the end: there the left must still be the difference of the two probabilities, and the right the mean of
-the labels.
+Compute each side from its own ingredients: the left from the two classes, the right from the labels as values. To see
+that, the check brings some labels of +2 and -2 at the end, with which the two sides differ: there the right must be the
+mean of the labels, and the left anything else (to which class such an example belongs is yours to say).
 """
 
 import torch
@@ -44,8 +43,7 @@ def both_sides(queries, keys, labels, kernel):
     Args:
         queries: (T, D), float64.
         keys: (N, D), float64.
-        labels: (N,), float64, each -1.0 or 1.0, perhaps all the same; the sign is the class, in labels of
-            another size, too.
+        labels: (N,), float64, each -1.0 or 1.0, perhaps all the same.
         kernel: kernel(queries, keys) is a tensor (T, N) of numbers that are not negative.
 
     Returns:
@@ -70,6 +68,18 @@ def with_masks(queries, keys, labels, kernel):
     densities = torch.stack([(heaps * (labels.sign() == c)).mean(-1) for c in (1, -1)])
     chances = densities / densities.sum(0)
     return chances[0] - chances[1], torch.softmax(heaps.log(), -1) @ labels
+
+
+def with_classes_by_value(queries, keys, labels, kernel):
+    heaps = kernel(queries, keys)
+    chance = (heaps * (labels == 1)).sum(-1) / heaps.sum(-1)
+    return 2 * chance - 1, torch.einsum("tn,n->t", heaps, labels) / heaps.sum(-1)
+
+
+def with_densities_by_weighting(queries, keys, labels, kernel):
+    heaps = kernel(queries, keys)
+    positive, negative = ((heaps * (sign * labels).clamp(min=0)).mean(-1) for sign in (1, -1))
+    return (positive - negative) / (positive + negative), (heaps / heaps.sum(-1, keepdim=True)) @ labels
 
 
 def query_by_query(queries, keys, labels, kernel):
@@ -108,15 +118,32 @@ def verify(t, answer):
     reach = float(torch.cdist(queries, keys).amin(dim=1).max())
     trials = [(f"kernel: {name}", kernel, labels) for name, kernel in kernels(t, reach, D).items()]
     sized = labels.clone()
-    sized[labels.argsort()[::2]] *= 2  # with these the sides differ, so that neither can stand for the other
+    sized[labels.argsort()[::2]] *= 2
     trials += [("some labels are +2 and -2", trials[0][1], sized), ("all labels are -1", trials[0][1], 0 * labels - 1)]
     for name, kernel, labels in trials:
         heaps, y = kernel(queries, keys).cpu(), labels.cpu()
         total = torch.tensor([sum(row) for row in heaps.tolist()], dtype=torch.float64)
         plus = torch.stack([heaps[:, i] * (y[i] > 0) for i in range(N)]).sum(0)
         left, right = t.unpack(t.call(answer, queries, keys, labels, kernel), "left", "right")
+        mean = (heaps * y).sum(-1) / total
+        if labels is sized:  # the sides differ, so that neither can stand for the other
+            t.same(right, mean, f"right ({name})")
+            t.that(_differs(left, mean), "votes-for-densities", f"left ({name}): {VOTES_FOR_DENSITIES}")
+            continue
         t.same(left, 2 * plus / total - 1, f"left ({name})")
-        t.same(right, (heaps * y).sum(-1) / total, f"right ({name})")
+        t.same(right, mean, f"right ({name})")
+
+
+def _differs(left, mean):
+    """Whether the left side is another number than the mean of the labels."""
+    alike = isinstance(left, torch.Tensor) and left.shape == mean.shape
+    return not (alike and torch.allclose(left.detach().cpu().double(), mean, rtol=1e-6))
+
+
+VOTES_FOR_DENSITIES = (
+    "equal to the right side, where the two must differ. The left side adds up the kernel values of each class: does "
+    "it use the labels as numbers, is the right side returned twice, or have the two changed places?"
+)
 
 
 MUTANTS = [
@@ -158,22 +185,7 @@ MUTANTS = [
     Mutant("labels-not-values", ("return left, right", "return left, left"), "equal to the left side, where the two "
         "must differ. The right side is the mean of the labels as they are: are they not its values, is the left side "
         "returned twice, or have the two changed places?"),
-    Mutant("votes-for-densities", ("return left, right", "return right, right"), "equal to the right side, where the "
-        "two must differ. The left side adds up the kernel values of each class: does it use the labels as numbers, is "
-        "the right side returned twice, or have the two changed places?"),
-    Mutant("class-by-value", ("heaps[:, labels > 0]", "heaps[:, labels == 1]"), "only labels of exactly 1 count as the "
-        "class +1: tell the classes by the sign"),
-    Mutant("class-by-value", ("positive = heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n    negative "
-        "= heaps[:, labels < 0].sum(dim=-1) / N",
-        "positive, negative = (heaps[:, labels == c].sum(dim=-1) / N for c in (1, -1))"), "only labels of exactly 1 "
-        "and -1 belong to a class: tell the classes by the sign"),
-    Mutant("class-by-value", ("(positive - negative) / (positive + negative)",
-        "2 * heaps[:, labels == 1].sum(dim=-1) / heaps.sum(dim=-1) - 1"), "only labels of exactly 1 count as the class "
-        "+1: tell the classes by the sign"),
-    Mutant("label-sizes", ("heaps[:, labels > 0].sum(dim=-1) / N  # (T,): joint densities\n    negative = heaps[:, "
-        "labels < 0].sum(dim=-1) / N", "(heaps * labels.clamp(min=0)).sum(dim=-1) / N\n    negative = (heaps * "
-        "(-labels).clamp(min=0)).sum(dim=-1) / N"), "the labels multiply the kernel values; here a label says the "
-        "class by its sign, and no more"),
+    Mutant("votes-for-densities", ("return left, right", "return right, right")),
     Mutant("sized-denominator", ("weights @ labels", "heaps @ labels / (heaps @ labels.abs())"), "the denominator has "
         "the sizes of the labels; the weights are divided by the sum of the kernel values alone"),
     Mutant("added", ("/ (positive + negative)", "/ (positive + negative + 1e-12)"), "something is added to the "
@@ -184,6 +196,10 @@ MUTANTS = [
         "heaps[:, labels > 0].mean(dim=-1) * (labels > 0).sum() / N")),  # means and shares
     Mutant("raised", ("= kernel(queries, keys)", "= kernel(keys, queries)")),  # kernel turned
     Mutant("dtype", ("return left, right", "return left.float(), right.float()")),  # in single
+    Mutant("kernel-exponential", ("heaps = kernel(queries, keys)", "heaps = torch.exp(kernel(queries, keys))"), "an "
+        "exponential (or a softmax) is taken of the kernel values: they are what adds up, as they come"),
+    Mutant("size-only", ("(positive - negative) /", "(positive - negative).abs() /"), "the sign is lost: the class -1 "
+        "counts negative"),
 ]  # fmt: skip
 
 
@@ -215,7 +231,7 @@ EXERCISE = Exercise(
             },
             answer=both_sides,
             verify=verify,
-            alternatives=[with_masks, query_by_query],
+            alternatives=[with_masks, query_by_query, with_classes_by_value, with_densities_by_weighting],
             mutants=MUTANTS,
             explanation=r"""
 Write $k_i$ for $k(\mathbf x, \mathbf x_i)$. By Bayes' rule $\hat P(c \mid \mathbf x) = \hat p(\mathbf x, c) /

@@ -77,6 +77,7 @@ def verify_loss(t, answer):
     N = t.random.randrange(9, 16)
     D = t.random.randrange(2, 6)
     keys, values = t.randn(N, D), t.randn(N)
+    values[-1], keys[-1] = values[0], keys[0] + 0.3  # neighbours of one value: neither is the other
     width = torch.tensor(t.random.uniform(0.6, 0.9), device=t.device).requires_grad_()
     k, y, w = keys.cpu().double(), values.cpu().double(), width.detach().cpu().double().requires_grad_()
     squared = (k[:, None, :] - k[None, :, :]).square().sum(-1)
@@ -92,8 +93,9 @@ def verify_loss(t, answer):
         gradient = t.gradient(got, 2, name)
         t.same(gradient, slope, f"the gradient of {name} in the width", tolerance=(2e-3, 1e-4))
 
-    # a width far below all distances: each point stands on a line, farther from the next than from the last
-    steps = torch.tensor([0.6 + 0.2 * i for i in range(N)])
+    # a width below all distances: each point stands on a line, farther from the next than from the last; the first
+    # two are so close that a width of 0.1 would not do, the others so far away that a score of -1e6 is none
+    steps = torch.tensor([0.0, 0.15, *(24.0 + 8 * i for i in range(N - 2))])
     keys = torch.zeros(N, D, device=t.device)
     keys[:, 0] = steps.cumsum(0).to(t.device)
     narrow = torch.tensor(0.01, device=t.device).requires_grad_()
@@ -110,7 +112,13 @@ MUTANTS = [
         "from itself is 0 already. A score of 0 is therefore no way to remove it: exp(0) is the largest weight of "
         "all)"),
     Mutant("always-left-out", ("if leave_one_out:", "if True:"), "with leave_one_out=False the example counts in its "
-        "own prediction, here it does not"),
+        "own prediction, here it does not (does it with True? Then the flag is the wrong way round)"),
+    Mutant("width-bounded", ("width**2)", "width.clamp(min=0.1) ** 2)"), "the width is not let below a bound: take it "
+        "as it comes"),
+    Mutant("near-left-out", ("torch.eye(len(keys), dtype=torch.bool, device=keys.device)",
+        "torch.cdist(keys, keys) < 0.5"), "near neighbours are left out as well; only the example itself is"),
+    Mutant("equal-left-out", ("torch.eye(len(keys), dtype=torch.bool, device=keys.device)",
+        "values[:, None] == values"), "examples of the same value are left out as well; only the example itself is"),
     Mutant("finite-mask", ("-math.inf", "-1e3"), "the loss is 0: every example finds itself again, or those without a "
         "near neighbour are left out of the mean. A finite number in place of minus infinity is not low enough when "
         "the kernel is narrow"),

@@ -30,7 +30,7 @@ def learn_widths(keys, values, new_keys, new_values):
             scores = scores.masked_fill(hidden, -math.inf)
         return (torch.softmax(scores, dim=-1) @ values - wanted).square().mean()
 
-    found = {}
+    learned = {}
     for name, hidden in (("direct", None), ("left_out", own)):
         log_width = torch.zeros((), dtype=keys.dtype, device=keys.device, requires_grad=True)  # width 1
         optimizer = torch.optim.Adam([log_width], lr=0.1)
@@ -40,9 +40,9 @@ def learn_widths(keys, values, new_keys, new_values):
             loss.backward()
             optimizer.step()
         width = log_width.detach().exp()
-        found[name] = width.item()
-        found[name + "_error"] = error(new_keys, new_values, width).item()
-    return found
+        learned[name] = width.item()
+        learned[name + "_error"] = error(new_keys, new_values, width).item()
+    return learned
     ### END SOLUTION
 
 
@@ -55,7 +55,7 @@ def by_plain_descent(keys, values, new_keys, new_values):
             scores = scores - torch.diag(torch.full((len(keys),), math.inf, dtype=keys.dtype))
         return torch.softmax(scores, dim=-1) @ values
 
-    found = {}
+    learned = {}
     for name, leave in (("direct", False), ("left_out", True)):
         log_width = torch.zeros((), dtype=keys.dtype, requires_grad=True)
         for _ in range(1200):
@@ -64,29 +64,29 @@ def by_plain_descent(keys, values, new_keys, new_values):
             log_width = (log_width - 0.3 * slope).detach().requires_grad_()
         width = log_width.exp().item()
         new = torch.nn.functional.mse_loss(predict(new_keys, width, False), new_values)
-        found |= {name: width, name + "_error": float(new)}
-    return found
+        learned |= {name: width, name + "_error": float(new)}
+    return learned
 
 
 def learning_from_the_new(keys, values, new_keys, new_values):
-    found = learn_widths(keys, values, new_keys, new_values)
+    learned = learn_widths(keys, values, new_keys, new_values)
     widths = [0.01 * 1.05**i for i in range(100)]
-    found["left_out"] = min(widths, key=lambda w: _error((keys, values), (new_keys, new_values), w))
-    found["left_out_error"] = _error((keys, values), (new_keys, new_values), found["left_out"])
-    return found
+    learned["left_out"] = min(widths, key=lambda w: _error((keys, values), (new_keys, new_values), w))
+    learned["left_out_error"] = _error((keys, values), (new_keys, new_values), learned["left_out"])
+    return learned
 
 
 def with_the_other_gaussian(keys, values, new_keys, new_values):
     """The Gaussian divides by w^2, so that the widths are larger."""
-    found = learn_widths(keys, values, new_keys, new_values)
-    return found | {name: 2**0.5 * found[name] for name in ("direct", "left_out")}
+    learned = learn_widths(keys, values, new_keys, new_values)
+    return learned | {name: 2**0.5 * learned[name] for name in ("direct", "left_out")}
 
 
 def with_widths_known_beforehand(keys, values, new_keys, new_values):
-    found = {"direct": 0.003, "left_out": 0.17}
-    for name, width in list(found.items()):
-        found[name + "_error"] = _error((keys, values), (new_keys, new_values), width)
-    return found
+    learned = {"direct": 0.003, "left_out": 0.17}
+    for name, width in list(learned.items()):
+        learned[name + "_error"] = _error((keys, values), (new_keys, new_values), width)
+    return learned
 
 
 STRETCHES = 1 / 3, 1, 3  # of the axis on which the keys lie: no width suits all, so it must be learned
@@ -125,7 +125,7 @@ def verify_widths(t, answer):
             left_out_loss <= VALLEY * least or trained[left_out] > least / 4,
             "left-out-collapsed",
             "the width under 'left_out' has shrunk until every example just repeats its own value: does the "
-            "loss that you minimise really leave the example out?",
+            "loss that you minimise really leave the example out, and does its own descent begin at the start?",
         )
         t.that(
             left_out_loss <= VALLEY * least,
@@ -139,8 +139,8 @@ def verify_widths(t, answer):
             trained[direct] <= 0.4 * least,
             "direct-unfinished",
             "the width under 'direct' is not where the direct loss takes it: that loss can be made far "
-            "smaller. More steps, or another learning rate? And does every example count in its own "
-            "prediction?",
+            "smaller. More steps, or another learning rate? Is the width kept above a bound? And does every example "
+            "count in its own prediction?",
         )
         for width, error, name in zip((direct, left_out), reported, names[2:], strict=True):
             right = _error(stored, new, width)
@@ -246,7 +246,7 @@ MUTANTS = [
     Mutant("error-on-stored", ("error(new_keys, new_values, width)", "error(keys, values, width)")),
     Mutant("error-root", ("new_values, width).item()", "new_values, width).sqrt().item()")),  # root
     Mutant("error-sum", ("new_values, width).item()", "new_values, width).item() * len(new_keys)")),  # sum
-    Mutant("type", ("return found", "return list(found.values())")),  # a list
+    Mutant("type", ("return learned", "return list(learned.values())")),  # a list
     Mutant("shape", ('(("direct", None), ("left_out", own))', '[("direct", None)]')),  # one fit only
 ]  # fmt: skip
 
@@ -257,7 +257,8 @@ PART = Experiment(
 Now learn. Write `learn_widths(keys, values, new_keys, new_values)`, which finds the width by gradient
 descent, once with each loss, from a start of $w = 1$ in both cases. Descend on $\log w$ rather than on $w$,
 so that no step makes it negative. Take enough steps that the loss hardly changes any more: a few hundred
-steps of Adam with learning rate 0.1 will do. It returns a dict with four numbers:
+steps of Adam with learning rate 0.1 will do. (The check looks at where the widths are, not at how they came there.)
+It returns a dict with four numbers:
 
 - `"direct"` and `"left_out"`, the widths that the two losses lead to;
 - `"direct_error"` and `"left_out_error"`, the mean squared error that predictions with this width make on the

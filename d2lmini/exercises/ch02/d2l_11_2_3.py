@@ -16,7 +16,7 @@ k_j)}\, \mathbf v_i .$$
 Find the scale as a function of $w$, prove that $\ell = r$, and show it: write `both_sides(queries, keys,
 values, width)`, which returns the pair `(left, right)`, both of shape (B, T, E): $\ell$ computed from
 distances, and $r$ computed from dot products with your scale. Queries have shape (B, T, D), keys (B, S, D),
-values (B, S, E), all float64; `width` is a positive number.
+values (B, S, E), all float64; `width` is a number between 0.5 and 1.
 
 Compute each side by its own formula for whatever vectors come in, and do not normalise them yourself. On unit
 vectors the two must agree. The check also brings vectors of *other* lengths: there they do not agree, and
@@ -37,7 +37,7 @@ def both_sides(queries, keys, values, width):
         queries: (B, T, D), float64.
         keys: (B, S, D), float64.
         values: (B, S, E), float64.
-        width: of the Gaussian, a positive number.
+        width: of the Gaussian, a number between 0.5 and 1.
 
     Returns:
         (left, right), each (B, T, E): by distances, and by dot products.
@@ -134,9 +134,9 @@ MUTANTS = [
     Mutant("queries-normalised", ("dots = queries @ keys", "dots = F.normalize(queries, dim=-1) @ keys"),
         "your code normalises the queries; leave the vectors as they come"),
     Mutant("distances-twice", ("return left, right", "return left, left"), "this is computed from distances. Equal on "
-        "unit vectors, yes, but that is what is to be shown: use dot products"),
+        "unit vectors, yes, but that is what is to be shown: use dot products alone, without any lengths"),
     Mutant("dots-twice", ("return left, right", "return right, right"), "this is computed from dot products, not from "
-        "distances (2 - 2 q.k is a squared distance for unit vectors alone)"),
+        "distances (2 - 2 q.k is a squared distance for unit vectors alone). Or are the two exchanged?"),
     Mutant("type", ("return left, right", "return torch.stack([left, right])")),  # stacked
 ]  # fmt: skip
 

@@ -26,7 +26,7 @@ def width_exponent(datasets, height, widths):
         datasets: a list of pairs (keys, values), keys (R, N, D) and values (R, N): R independent data sets
             of N examples each. N grows along the list.
         height: the true value at the query, a number. The query is the origin.
-        widths: the widths to choose from, a list of numbers.
+        widths: the widths to choose from, a list of numbers; none is so narrow that all exponentials are 0.
 
     Returns:
         A dict: ``"widths"``, the list of the best widths, one for each entry of ``datasets``; ``"exponent"``,
@@ -55,8 +55,8 @@ def with_least_squares(datasets, height, widths):
     for keys, values in datasets:
         distances, candidates = keys.norm(dim=-1), torch.tensor(widths)
         heaps = [torch.exp(-((distances / w) ** 2) / 2) for w in widths]
-        found = torch.stack([(h * values).sum(-1) / h.sum(-1) for h in heaps])  # (W, R)
-        best.append(candidates[((found - height) ** 2).mean(-1).argmin()])
+        heights = torch.stack([(h * values).sum(-1) / h.sum(-1) for h in heaps])  # (W, R)
+        best.append(candidates[((heights - height) ** 2).mean(-1).argmin()])
         sizes.append(keys.shape[-2])
     table = torch.stack([torch.tensor(sizes).float().log(), torch.ones(len(sizes))], dim=1)
     line = torch.linalg.lstsq(table, torch.stack(best).log()[:, None]).solution
@@ -79,9 +79,9 @@ def without_the_widest(datasets, height, widths):
 
 def of_the_ends(datasets, height, widths):
     """Fit a line through the first and the last point alone."""
-    found = width_exponent(datasets, height, widths)["widths"]
+    best = width_exponent(datasets, height, widths)["widths"]
     (first, _), (last, _) = datasets[0], datasets[-1]
-    return {"widths": found, "exponent": math.log(found[-1] / found[0]) / math.log(last.shape[1] / first.shape[1])}
+    return {"widths": best, "exponent": math.log(best[-1] / best[0]) / math.log(last.shape[1] / first.shape[1])}
 
 
 def verify(t, answer):
@@ -91,8 +91,8 @@ def verify(t, answer):
             height = t.random.uniform(2, 4)
             datasets = [_hill(t, SETS, N, D, height) for N in SIZES]
             exponents[D].append(_exponent(t, answer, datasets, height, WIDTHS))
-    for D, found in exponents.items():
-        middle = sorted(found)[len(found) // 2]
+    for D, measured in exponents.items():
+        middle = sorted(measured)[len(measured) // 2]
         t.that(
             abs(middle + 1 / (D + 4)) <= MARGIN,
             "exponent",
@@ -107,8 +107,19 @@ def verify(t, answer):
     )
 
     # other numbers, unevenly spaced; on a steep hill without noise the narrowest is best, on a plain the widest
-    steep, hill, plain = _hill(t, 6, 50, 2, 1.0, 9.0, 0.0), _hill(t, 40, 80, 2, 1.0), _hill(t, 90, 700, 2, 1.0, 0.0)
-    _exponent(t, answer, [steep, hill, plain], 1.0, WIDTHS[5:26:2])
+    offers = WIDTHS[5:26:2]
+    steep, plain = _hill(t, 6, 50, 2, 1.0, 9.0, 0.0), _hill(t, 90, 700, 2, 1.0, 0.0)
+    _exponent(t, answer, [steep, _uneven(t, offers), plain, _hill(t, 90, 900, 2, 1.0)], 1.0, offers)
+
+
+def _uneven(t, offers):
+    """Return few data sets, whose error has a valley before the deepest one."""
+    while True:
+        datasets = _hill(t, 4, 80, 2, 1.0)
+        errors = _errors(*(x.cpu() for x in datasets), 1.0, offers)
+        rises = [a for a, b in pairwise(errors[: errors.index(min(errors))]) if a < b]
+        if rises and min(errors) < 0.9 * min(rises):
+            return datasets
 
 
 def _hill(t, R, N, D, height, curvature=2.0, noise=1.0):
@@ -149,7 +160,6 @@ def _exponent(t, answer, datasets, height, offers):
             "this is the mean of the slopes between neighbours; fit one line to all points, by least squares",
         ),
         "total": (_slope(totals, y), "N is the number of examples in one data set, not in all R"),
-        "fixed-N": (_slope([math.log(N) for N in SIZES], y), "N is the size of the data sets that are given"),
     }
     t.number(
         exponent,
@@ -177,11 +187,11 @@ def _judge(t, widths, datasets, height, offers):
 
 def _errors(keys, values, height, widths):
     """Return the mean squared error for each width, the weights made by hand."""
-    squared, found = keys.square().sum(-1), []
+    squared, errors = keys.square().sum(-1), []
     for width in widths:
         heaps = torch.exp(squared * (-0.5 / width**2))
-        found.append(((heaps * values).sum(-1) / heaps.sum(-1) - height).double().square().mean().item())
-    return found
+        errors.append(((heaps * values).sum(-1) / heaps.sum(-1) - height).double().square().mean().item())
+    return errors
 
 
 def _widths(t, widths, count, offers):
@@ -244,7 +254,7 @@ MUTANTS = [
     Mutant("no-log-of-N", ("for keys, _ in datasets]).double().log()", "for keys, _ in datasets]).double()")),
     Mutant("nonfinite", ("keys.shape[1]", "keys.shape[0]")),  # number of sets
     Mutant("total", ("keys.shape[1]", "keys.shape[0] * keys.shape[1]")),  # all data sets together
-    Mutant("fixed-N", ("[keys.shape[1] for keys, _ in datasets]", "[100, 400, 1600]")),  # numbers of the example
+    Mutant("raised", ("[keys.shape[1] for keys, _ in datasets]", "[100, 400, 1600]")),  # numbers of the example
     Mutant("places", ("torch.tensor([keys.shape[1] for keys, _ in datasets]).double().log()",
         "torch.arange(len(datasets)).double()")),  # places in the list
     Mutant("origin", ("x, y = x - x.mean(), y - y.mean()", "pass")),  # through the origin
@@ -256,6 +266,7 @@ MUTANTS = [
     Mutant("shape", ('"widths": best', '"widths": best[:1]')),  # one width only
     # positions
     Mutant("not-offered", ("best.append(widths[errors.index(min(errors))])", "best.append(errors.index(min(errors)))")),
+    Mutant("raised", ("for keys, values in datasets:", "for keys, values in datasets[:3]:")),  # three entries, always
     Mutant("type", ('"widths": best', '"widths": None')),  # no widths
 ]  # fmt: skip
 
@@ -285,8 +296,8 @@ best widths in the order of `datasets`, and `"exponent"`, the slope.
 
 The check draws R = 400 data sets of 100, 400 and 1600 examples, for $D = 1$ and $D = 3$, three times each.
 The median of the three exponents must lie within 0.05 of the theory, which is the second part's question,
-and for $D = 3$ it must be nearer to zero, by 0.01 or more. At the end come data sets of other numbers R and N,
-and other widths. See it for yourself, and try other dimensions:
+and for $D = 3$ it must be nearer to zero, by 0.01 or more. At the end come four entries, of other numbers R
+and N, and other widths. See it for yourself, and try other dimensions:
 
 ```python
 def draw(R, N, D, height=3.0):
@@ -307,7 +318,9 @@ for D in (1, 2, 3):
             ],
             advice={
                 "values": "Look at the Gaussian, exp(-distance^2 / (2 w^2)), and at the error: the mean over all R "
-                "data sets of the squared difference between prediction and height.",
+                "data sets of the squared difference between prediction and height. And try every width: the error may "
+                "have several valleys. In the slope N is `keys.shape[1]` of each entry.",
+                "raised": "Is it a division by zero? N differs from entry to entry, R need not: keys are (R, N, D).",
             },
             answer=width_exponent,
             verify=verify,
@@ -328,9 +341,8 @@ second part do not apply.
         ),
         Choice(
             key="d2l-11.2.4b",
-            prompt="Measured exponents are noisy, so take the rule from theory. For a smooth curve in $D$ "
-            "dimensions, how should the width depend on the number $N$ of examples, so that the error falls "
-            "as fast as it can?",
+            prompt="Measured exponents are noisy, so take the rule from theory. For a smooth curve in $D$ dimensions, "
+            "how should the width $w$ depend on the number $N$ of examples, so that the error falls as fast as it can?",
             hints=[
                 "How many examples lie within a width of the query? How does the variance of their mean "
                 "depend on that number?",
@@ -340,31 +352,34 @@ second part do not apply.
             ],
             options=[
                 Option(
-                    "Not at all: the best width depends on how wiggly the curve is, not on the number of examples.",
+                    r"It does not depend on $N$, only on the curve.",
                     "With a fixed width the noise averages out, but the curve stays smeared: the error "
                     "stops falling at the squared bias, however many examples there are.",
                 ),
                 Option(
-                    r"As $N^{-1/D}$, so that the same number of examples stays within a width.",
+                    r"It falls as $N^{-1/D}$, so that $N w^D$ stays.",
                     "The same number of examples means the same noise: the variance never falls, however "
                     "many there are. The width must shrink more slowly than that, so that more and more "
                     "examples take part.",
                 ),
                 Option(
-                    r"As $N^{-1/2}$ in every dimension, like the standard error of a mean.",
-                    r"The number of examples within a width goes like $N w^D$. With this rule it stays the "
+                    r"It falls as $N^{-1/2}$ in all dimensions alike.",
+                    r"So falls the standard error of a mean of $N$ numbers; but only about $N w^D$ lie within a "
+                    r"width. With this rule it stays the "
                     r"same in two dimensions and falls to zero in more. In one dimension it does grow, but "
                     r"the kernel is narrower than it need be.",
                 ),
                 Option(
-                    r"As $N^{-1/(D+4)}$: ever more slowly in higher dimensions.",
+                    r"It falls as $N^{-1/(D+4)}$ in $D$ dimensions.",
                     r"The squared bias goes like $w^4$, the variance like $1/(N w^D)$. Where their sum is "
-                    r"least, $4 w^3$ equals (up to constants) $D / (N w^{D+1})$, so $w^{D+4} \propto 1/N$.",
+                    r"least, $4 w^3$ equals (up to constants) $D / (N w^{D+1})$, so $w^{D+4} \propto 1/N$: the more "
+                    r"dimensions, the more slowly.",
                     right=True,
                 ),
                 Option(
-                    r"As $N^{-1/4}$ in every dimension, because the squared bias goes like $w^4$.",
-                    r"The bias has no dimension in it, but the variance has: only a share $w^D$ of the cube "
+                    r"It falls as $N^{-1/4}$ in all dimensions alike.",
+                    r"The squared bias goes like $w^4$ and has no dimension in it, but the variance has: only a "
+                    r"share $w^D$ of the cube "
                     r"lies within a width, so in higher dimensions fewer examples share in the mean.",
                 ),
             ],

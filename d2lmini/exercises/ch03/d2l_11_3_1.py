@@ -94,12 +94,13 @@ def verify(t, answer):
 
     # a key at the query itself and all others far away: its value comes back
     spread = 30 * torch.eye(7, 5, device=t.device).unsqueeze(0)[:, :5]
-    picked = t.randn(1, 5, 3)
-    t.same(t.call(answer, spread, spread, picked), picked.cpu().double(), "the result for keys far apart")
+    spread, picked = spread.double(), t.randn(1, 5, 3, dtype=torch.float64)
+    t.same(t.call(answer, spread, spread, picked), picked.cpu(), "the result for keys far apart, in float64")
 
-    # a query so far from all keys that every exponential is zero; what the keys differ in is at right angles to that
+    # a query so far from all keys that every exponential is zero, the half norms of the keys cancelled or not; what the
+    # keys differ in is at right angles to that
     far, keys, values = t.randn(1, 1, 4), t.randn(1, 6, 4, scale=0.7), t.randn(1, 6, 3)
-    far[..., 0], keys[..., 0] = 18.0, 0.0
+    far[..., 0], keys[..., 0] = -1.0, 18.0
     weights = torch.softmax(-(far - keys).cpu().double().square().sum(-1) / 2, dim=-1)  # (1, 6)
     want = weights[:, None] @ values.cpu().double()
     name = "the result for a query far from all keys"
@@ -143,9 +144,19 @@ MUTANTS = [
         "over the keys: give it dim=-1"),
     Mutant("norm-detached", ("keys.square()", "keys.detach().square()"), "the norm of the keys is detached: they get a "
         "part of their gradient only"),
+    Mutant("dtype", ("return weights @ values", "return weights.float() @ values.float()")),  # always float32
     Mutant("nonfinite", by_hand),
     Mutant("underflow", by_hand_with_a_small_number, "every exponential is zero here, and a small number in the "
         "denominator does not bring the weights back: use torch.softmax"),
+    Mutant("product-twice", ("scores = queries @", "scores = 2 * queries @"), "the product of query and key counts "
+        "twice: with the 1/2 before the squared distance its factor is 1"),
+    Mutant("cosines", ("scores = queries @ keys.transpose(-2, -1)",
+        "scores = nn.functional.normalize(queries, dim=-1) @ nn.functional.normalize(keys, dim=-1).mT"), "queries and "
+        "keys are divided by their lengths; the distance is between the vectors as they are"),
+    Mutant("square-of-sum", ("keys.square().sum(dim=-1)", "keys.sum(dim=-1).square()"), "the sum of a key's entries is "
+        "squared; its squared norm is the sum of their squares"),
+    Mutant("sigmoid", ("torch.softmax(scores, dim=-1)", "torch.sigmoid(scores)"), "each key gets a sigmoid of its own: "
+        "the weights of a query sum to one, by a softmax"),
 ]  # fmt: skip
 
 
@@ -167,7 +178,9 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_cdist, with_one_feature_more],
             advice={
-                "nonfinite": "exp gives 0 or infinity where the scores are far from 0; torch.softmax does not mind"
+                "values": "The score of a key is q.k - |k|^2/2, the weights of a query are the softmax of its scores "
+                "over the keys, the result is weights @ values",
+                "nonfinite": "exp gives 0 or infinity where the scores are far from 0; torch.softmax does not mind",
             },
             mutants=MUTANTS,
             explanation=r"""

@@ -76,11 +76,11 @@ def verify(t, answer):
             t.same(t.gradient(got, i), slopes[i], f"the gradient in the {kind}", tolerance=(1e-3, 1e-4))
 
     # scores of some hundreds, of whole numbers: nothing is rounded
-    queries, keys, matrix = (t.integers(-9, 10, *shape).float() for shape in ((2, 3, 5), (2, 7, 4), (5, 4)))
-    values = t.randn(2, 7, 3)
+    queries, keys, matrix = (t.integers(-9, 10, *shape).double() for shape in ((2, 3, 5), (2, 7, 4), (5, 4)))
+    values = t.randn(2, 7, 3, dtype=torch.float64)
     q, k, v, m = (x.cpu().double() for x in (queries, keys, values, matrix))
     want = torch.softmax(torch.einsum("btp,pd,bsd->bts", q, m, k) / 2, dim=-1) @ v
-    t.same(t.call(answer, queries, keys, values, matrix), want, "the result for large scores", tolerance=(1e-3, 1e-3))
+    t.same(t.call(answer, queries, keys, values, matrix), want, "the result for large scores, in float64")
 
 
 MUTANTS = [
@@ -108,7 +108,16 @@ MUTANTS = [
         "sqrt(E); it is the length D of the keys that counts"),
     Mutant("scaled-late", scaled_after_the_softmax, "the weights are divided by sqrt(D), and do not sum to one: divide "
         "the scores"),
+    Mutant("dtype", ("return weights @ values", "return (weights @ values).float()")),  # always float32
     Mutant("nonfinite", by_hand),
+    Mutant("sigmoid", ("torch.softmax(scores, dim=-1)", "torch.sigmoid(scores)"), "each key gets a sigmoid of its own: "
+        "the weights of a query sum to one, by a softmax"),
+    Mutant("nearness-turned", ("torch.softmax(scores, dim=-1)", "torch.softmax(-scores, dim=-1)"), "large scores get "
+        "small weights: check the sign"),
+    Mutant("matrix-bent", ("queries @ matrix", "torch.relu(queries @ matrix)"), "a nonlinear function stands between "
+        "the matrix and the keys: the score is bilinear"),
+    Mutant("by-batch", ("math.sqrt(keys.shape[-1])", "math.sqrt(len(keys))"), "the scores are divided by the root of "
+        "the batch size; it is the length D of the keys that counts"),
 ]  # fmt: skip
 
 
@@ -125,6 +134,8 @@ EXERCISE = Exercise(
                 "The dot product then runs over D terms, so its standard deviation grows with the root of D.",
             ],
             advice={
+                "values": "The score is (q M) . k over sqrt(D), the weights of a query are the softmax of its scores "
+                "over the keys, the result is weights @ values",
                 "raised": "Write down the shape of every product: (P, D) fits queries from the right, not keys",
                 "grad": "Do not wrap the computation in no_grad and do not copy an argument with .detach() or .data",
                 "nonfinite": "The exponential of a large score overflows; torch.softmax does not mind",

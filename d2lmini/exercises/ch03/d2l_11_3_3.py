@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from d2lmini.exercises.engine import Count, Exercise, Mutant, Traffic
 
-# short and wide, long and narrow, one query against a long memory (decoding), and no two sizes alike
+# and random ones: short and wide, long and narrow, one query against a long memory (decoding), no two sizes alike
 CONFIGURATIONS = [
     (3, 7, 11, 64, 40, 4),
     (2, 128, 160, 16, 24, 4),
@@ -67,7 +67,7 @@ def step_by_step(B, T, S, D, E, itemsize):
 
 
 def verify(t, answer):
-    for B, T, S, D, E, itemsize in CONFIGURATIONS:
+    for B, T, S, D, E, itemsize in (*CONFIGURATIONS, (*t.sizes(5, 3, 70), 4)):
         queries, keys, values = (
             torch.randn(shape, dtype=DTYPES[itemsize]) for shape in ((B, T, D), (B, S, D), (B, S, E))
         )
@@ -107,6 +107,8 @@ MUTANTS = [
     Mutant("no-output", ("S * E + T * E)", "S * E)"), "the output is written too"),
     Mutant("values-D", ("S * E + T * E)", "S * D + T * D)"), "values and output are counted with D features: they have "
         "E"),
+    Mutant("V-with-D", ("S * E + T * E)", "S * D + T * E)"), "the values are counted with D features: they have E"),
+    Mutant("output-D", ("S * E + T * E)", "S * E + T * D)"), "the output is counted with D features: it has E"),
     Mutant("bytes-no-batch", ("itemsize * (ends + middle)", "itemsize * (ends + middle) // B"), "this is the traffic "
         "for one sequence of the batch"),
     Mutant("upside-down", ('"intensity": flops / moved', '"intensity": moved / flops'), "this is bytes per operation: "
@@ -134,6 +136,15 @@ MUTANTS = [
         "the fused kernel keeps the scores on the chip: no (T, S) numbers are moved"),
     Mutant("fused-traffic", ("flops / (itemsize * ends)", "itemsize * ends"), "this is the fused kernel's traffic: "
         "divide the FLOPs by it"),
+    Mutant("once", ("middle = 4 *", "middle = 1 *"), "(T, S) numbers move four times: scores written and read, weights "
+        "written and read"),
+    Mutant("ends-no-batch", ("ends = B * (", "ends = ("), "Q, K, V and output are counted for one sequence of the "
+        "batch"),
+    Mutant("middle-no-batch", ("4 * B * T * S", "4 * T * S"), "scores and weights are counted for one sequence of the "
+        "batch"),
+    Mutant("middle-T-for-S", ("4 * B * T * S", "4 * B * T * T"), "scores and weights are (T, S) matrices, not (T, T)"),
+    Mutant("sizes-for-work", ("2 * B * T * S * (D + E)", "2 * B * (T * D + S * E)"), "these are sizes of matrices: "
+        "each of the T S scores takes D multiplications and D additions"),
 ]  # fmt: skip
 
 
@@ -154,6 +165,11 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[step_by_step],
             min_checks=20,
+            advice={
+                "values": "FLOPs: two a term, T S D terms in one product and T S E in the other. Bytes: for each step "
+                "what it reads and what it writes. All of it B times, all keys for each query, and nothing for the "
+                "operations of the softmax",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The work is $2BTS(D+E)$: it grows with the product of both lengths. So does the traffic of the plain form,

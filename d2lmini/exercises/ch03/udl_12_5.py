@@ -75,15 +75,16 @@ def verify(t, answer):
     pairs = {
         "the Jacobian with two huge scores": [-2, 0.5, 90, 89, -1],
         "the Jacobian with scores near -900": [-901, -900, -903],
+        "the Jacobian of a single score": [7],
     }
     for name, scores in pairs.items():
         y = torch.softmax(torch.tensor(scores, dtype=torch.float64), 0)
         got = t.call(answer, torch.tensor(scores, dtype=torch.float32, device=t.device))
         t.same(got, torch.diag(y) - torch.outer(y, y), name)
-    cooled = huge.cpu().double() / 60
-    y = torch.softmax(cooled, 0)
+    cooled = huge.double() / 60
+    y = torch.softmax(cooled.cpu(), 0)
     want = torch.diag(y) - torch.outer(y, y)
-    t.same(t.call(answer, huge / 60), want, "the Jacobian after dividing the huge scores by 60")
+    t.same(t.call(answer, cooled), want, "the Jacobian after dividing the huge scores by 60, in float64")
 
 
 MUTANTS = [
@@ -111,6 +112,9 @@ MUTANTS = [
         "torch.diag(torch.sigmoid(scores) * torch.sigmoid(-scores))"), "these are derivatives of a sigmoid, which "
         "looks at one score alone"),
     Mutant("shape", only_for_five),
+    Mutant("shape", ("torch.diag(weights) - torch.outer(weights, weights)",
+        "(torch.diag(weights) - torch.outer(weights, weights)).squeeze()")),  # a single score
+    Mutant("dtype", ("torch.exp(scores - scores.max())", "torch.exp(scores - scores.max()).float()")),
     Mutant("shape", ("torch.diag(weights) - torch.outer(weights, weights)", "weights * (1 - weights)")),  # a vector
     Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
         "torch.eye(len(weights)).to(scores) - weights"), "these are the derivatives of log y_i: multiply row i by y_i"),
@@ -123,11 +127,20 @@ MUTANTS = [
         "and nowhere else"),
     Mutant("clamped", clamped, "scores beyond a limit are made equal: subtract the largest score, which changes no "
         "weight"),
-    Mutant("nan-to-zero", without_nan, "an overflow is not zero: subtract the largest score first"),
+    Mutant("nan-to-zero", without_nan, "zeros, but two huge scores that are close share the weight. An overflow is not "
+        "zero, and no score is so large that it wins for certain: subtract the largest first"),
     Mutant("nonfinite", less_the_largest_size),
     Mutant("log", ("torch.diag(weights) - torch.outer(weights, weights)",
         "torch.eye(len(weights)).to(scores) - weights[:, None]"), "these are the derivatives of logarithms of weights, "
         "with rows and columns exchanged: multiply by the weight"),
+    Mutant("unnormalised", ("exponentials / exponentials.sum()", "exponentials"), "the exponentials are not divided by "
+        "their sum, so these are no weights of a softmax"),
+    Mutant("divided", ("scores - scores.max()", "scores / scores.abs().max()"), "the scores are divided by the "
+        "largest: subtract it, which changes no weight"),
+    Mutant("diagonal-twice", ("torch.diag(weights) -", "torch.diag(weights * (1 - weights)) -"), "the diagonal is "
+        "taken off twice: y_i (1 - y_i) is there already, and y_i y_j is subtracted everywhere"),
+    Mutant("row-off", ("torch.diag(weights) - torch.outer(weights, weights)", "torch.diag(weights) - weights"), "y_j "
+        "is subtracted in place of y_i y_j"),
 ]  # fmt: skip
 
 
@@ -146,8 +159,10 @@ EXERCISE = Exercise(
                 "The exponential of a large score overflows; subtracting the largest score changes no weight.",
             ],
             advice={
+                "values": "Entry i, j is y_i (1 - y_i) on the diagonal and -y_i y_j elsewhere, with y the softmax of "
+                "the scores as they are",
                 "nonfinite": "exp(90) is larger than any float32, and exp(-900) is zero: subtract the largest score "
-                "first"
+                "first",
             },
             answer=softmax_jacobian,
             verify=verify,
@@ -165,25 +180,24 @@ one, and $\delta_{ij} - y_j$ in the row that is left.
             hints=["Follow the chain rule from the loss back to the weights that made the scores."],
             options=[
                 Option(
-                    "Learning is fast, for the network is already sure of its choice.",
+                    "The network learns fast, being sure of its choice already.",
                     "Sure is not right. If the chosen key is the wrong one, the loss is large and still no "
                     "gradient comes back to say so.",
                 ),
                 Option(
-                    "No gradient passes through this softmax to queries and keys. Dividing the scores by "
-                    "their typical size keeps the softmax where its derivatives are not zero.",
+                    "Queries and keys learn nothing through this softmax.",
                     "Every path from the loss to the scores is multiplied by one of the 25 derivatives. "
-                    "Scores that are dot products of D terms have a typical size of the root of D: hence "
-                    "the scaling in attention.",
+                    "Scores that are dot products of D terms have a typical size of the root of D; divided by it "
+                    "they keep the softmax where its derivatives are not zero.",
                     right=True,
                 ),
                 Option(
-                    "No gradient passes through, but a larger learning rate makes up for it.",
+                    "It learns as before if the learning rate is made larger.",
                     "Zero times any learning rate is zero. In float32 the derivatives here are exactly zero "
                     "or far below what an optimiser can tell from rounding.",
                 ),
                 Option(
-                    "The values get no gradient either, so the whole layer stops learning.",
+                    "Queries, keys and values alike learn nothing any more.",
                     "The output is linear in the values, with the weights as coefficients: the chosen value "
                     "gets the full gradient. What stops learning is where to look, not what is found there.",
                 ),

@@ -90,16 +90,16 @@ def _reference(decoder, X, memory, state, valid_lens):
 def verify_decode(t, answer):
     B, S, T, h, embed, V = t.sizes(6, 3, 10)
     torch.manual_seed(t.seed)
-    decoder = _Decoder(V, embed, h, num_layers=2)
+    decoder = _Decoder(V, embed, h, num_layers=3)
     with torch.no_grad():
         for name, parameter in decoder.named_parameters():  # large enough that every fault shows
             parameter.copy_(t.randn(*parameter.shape, scale=1.0 if "attention" in name else 0.5))
     X, memory = t.integers(0, V, B, T), t.randn(B, S, h)
-    state = t.randn(2, B, h), t.randn(2, B, h)
+    state = t.randn(3, B, h), t.randn(3, B, h)
     valid_lens = t.integers(1, S, B)  # all of them leave some padding
     memory.requires_grad_()
 
-    exact = _Decoder(V, embed, h, num_layers=2).double()
+    exact = _Decoder(V, embed, h, num_layers=3).double()
     exact.load_state_dict(decoder.state_dict())
     inputs = X, memory.detach().double().requires_grad_(), tuple(part.double() for part in state), valid_lens
     logits, hidden, cell = _reference(exact, *inputs)
@@ -112,15 +112,15 @@ def verify_decode(t, answer):
     t.same(got_cell, cell.detach(), "the cell")
     t.same(t.gradient(got_logits, 2, "the logits"), slope, "the gradient in the memory", tolerance=(1e-3, 1e-4))
 
-    one = tuple(part[:, :1] for part in state)
-    got, _ = t.unpack(t.call(answer, decoder, X[:1], memory[:1], one, valid_lens[:1]), "logits", "(hidden, cell)")
+    single = tuple(part[:, :1] for part in state)
+    got, _ = t.unpack(t.call(answer, decoder, X[:1], memory[:1], single, valid_lens[:1]), "logits", "(hidden, cell)")
     t.same(got, logits[:1].detach(), "with a batch of one, the logits")
 
     # two calls of one token each must be one call of two: the state holds all that is needed
     both, _ = t.unpack(t.call(answer, decoder, X[:, :2], memory, state, valid_lens), "logits", "(hidden, cell)")
-    one, kept = t.unpack(t.call(answer, decoder, X[:, :1], memory, state, valid_lens), "logits", "(hidden, cell)")
-    two, _ = t.unpack(t.call(answer, decoder, X[:, 1:2], memory, kept, valid_lens), "logits", "(hidden, cell)")
-    t.same(torch.cat([one, two], 1), both.detach().double(), "token by token from the returned pair, the logits")
+    first, kept = t.unpack(t.call(answer, decoder, X[:, :1], memory, state, valid_lens), "logits", "(hidden, cell)")
+    second, _ = t.unpack(t.call(answer, decoder, X[:, 1:2], memory, kept, valid_lens), "logits", "(hidden, cell)")
+    t.same(torch.cat([first, second], 1), both.detach().double(), "token by token from the returned pair, the logits")
 
 
 MUTANTS = [
@@ -144,6 +144,8 @@ MUTANTS = [
         "*hidden* state, and that is what may ask"),
     Mutant("query-layer", ("hidden[-1].unsqueeze", "hidden[0].unsqueeze"), "the query is the state of the first layer, "
         "not of the last"),
+    Mutant("second-layer", ("hidden[-1].unsqueeze", "hidden[1].unsqueeze"), "the query is the state of the second "
+        "layer; there may be more, and the top one is the last: hidden[-1]"),
     Mutant("stale-query", ("hidden[-1].unsqueeze", "state[0][-1].unsqueeze"), "the query is the same at every step: "
         "take the state that the last step left"),
     Mutant("unmasked", ("memory, memory, valid_lens", "memory, memory"), "the decoder attends to padding: where are "
@@ -166,6 +168,20 @@ MUTANTS = [
         "after the last step"),
     Mutant("shape", ("torch.stack(outputs, dim=1)", "torch.stack(outputs)")),  # time first
     Mutant("raised", ("unsqueeze(0), (hidden, cell)", "unsqueeze(0), hidden")),  # a GRU's call
+    Mutant("query-mean", ("hidden[-1].unsqueeze", "hidden.mean(dim=0).unsqueeze"), "the query is the mean over the "
+        "layers; the top layer asks"),
+    Mutant("no-context", ("[x, context.squeeze(1)]", "[x, query.squeeze(1)]"), "the LSTM reads the query in place of "
+        "the context"),
+    Mutant("plain-mean", ("[x, context.squeeze(1)]", "[x, memory.mean(dim=1)]"), "the LSTM reads the plain mean of the "
+        "memory: the context is its mean under the attention weights"),
+    Mutant("first-out", ("decoder.dense(output.squeeze(0))", "decoder.dense(hidden[0])"), "the logits are made of the "
+        "first layer's state; the top layer is shown"),
+    Mutant("cell-out", ("decoder.dense(output.squeeze(0))", "decoder.dense(cell[-1])"), "the logits are made of the "
+        "cell; the LSTM shows its hidden state"),
+    Mutant("softmax", ("torch.stack(outputs, dim=1)", "torch.stack(outputs, dim=1).softmax(dim=-1)"), "these are "
+        "probabilities; logits come straight from the last layer"),
+    Mutant("one-less", ("memory, memory, valid_lens", "memory, memory, (valid_lens - 1).clamp(min=1)"), "one key too "
+        "few gets weight: with valid length n, the keys 0 to n - 1 count"),
 ]  # fmt: skip
 
 
@@ -187,6 +203,8 @@ LSTM reads.
     verify=verify_decode,
     alternatives=[by_the_gates],
     advice={
+        "values": "A step: the query is the top layer's state from before; its context; embedding and context, in this "
+        "order, into the LSTM with the pair from before; its output into `dense`",
         "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
         "one that you mean.",
     },

@@ -79,16 +79,16 @@ def _reference(decoder, X, memory, hidden, valid_lens):
 def verify_decode(t, answer):
     B, S, T, h, embed, V = t.sizes(6, 3, 10)
     torch.manual_seed(t.seed)
-    decoder = _Decoder(V, embed, h, num_layers=2)
+    decoder = _Decoder(V, embed, h, num_layers=3)
     with torch.no_grad():
         for parameter in decoder.parameters():  # large enough that every fault shows
             parameter.copy_(t.randn(*parameter.shape, scale=0.6))
-    X, memory, hidden = t.integers(0, V, B, T), t.randn(B, S, h), t.randn(2, B, h)
+    X, memory, hidden = t.integers(0, V, B, T), t.randn(B, S, h), t.randn(3, B, h)
     valid_lens = t.integers(1, S, B)  # all of them leave some padding
     valid_lens[0] = 2
     memory.requires_grad_()
 
-    exact = _Decoder(V, embed, h, num_layers=2).double()
+    exact = _Decoder(V, embed, h, num_layers=3).double()
     exact.load_state_dict(decoder.state_dict())
     inputs = X, memory.detach().double().requires_grad_(), hidden.double(), valid_lens
     logits, weights = _reference(exact, *inputs)
@@ -106,9 +106,9 @@ def verify_decode(t, answer):
     t.same(got_logits, logits.detach(), "the logits with other numbers in the padding")
     t.same(got_weights, weights.detach(), "the weights with other numbers in the padding")
 
-    # a batch of one, with scores of about -30 for all that counts, and of 0 in the padding
+    # a batch of one, with scores of about -120 for all that counts, whose exponentials are 0, and of 0 in the padding
     query = hidden[-1, :1]  # (1, h)
-    far = -30 * math.sqrt(h) * query / query.square().sum() * t.rand(1, S, 1, low=0.99, high=1.01)
+    far = -120 * math.sqrt(h) * query / query.square().sum() * t.rand(1, S, 1, low=0.998, high=1.002)
     far = far.masked_fill(padding[:1, :, None], 0.0)
     inputs = X[:1, :1], far, hidden[:, :1], valid_lens[:1]
     logits, weights = _reference(exact, inputs[0], far.double(), inputs[2].double(), inputs[3])
@@ -120,6 +120,10 @@ def verify_decode(t, answer):
 MUTANTS = [
     Mutant("mask-low", ("-torch.inf", "-20.0"), "a score of minus twenty is low but a score: where all others are "
         "lower, padding gets the weight"),
+    Mutant("mask-low", ("-torch.inf", "-10.0"), "a score of minus ten is low but a score: padding gets weight, and "
+        "minus infinity says no"),
+    Mutant("one-less", (">= valid_lens[:, None]", ">= (valid_lens[:, None] - 1).clamp(min=1)"), "one key too few gets "
+        "weight: with valid length n, the keys 0 to n - 1 count"),
     Mutant("late-query", ("        query = hidden[-1]  # (B, h)", "        ahead = torch.cat([x, "
         "torch.zeros_like(hidden[-1])], dim=-1)[None]\n        query = decoder.rnn(ahead, hidden)[0][0]"),
         "the query has already read the token of its step: it is the state from before"),
@@ -151,6 +155,8 @@ MUTANTS = [
         "weights of a short sentence do not sum to one"),
     Mutant("query-layer", ("query = hidden[-1]", "query = hidden[0]"), "the query is the state of the first layer, not "
         "of the last"),
+    Mutant("second-layer", ("query = hidden[-1]", "query = hidden[1]"), "the query is the state of the second layer; "
+        "there may be more, and the top one is the last: hidden[-1]"),
     Mutant("stale-query", ("logits, weights = [], []\n    for x in decoder.embedding(X.t()):  # (B, embed_size)\n"
         "        query = hidden[-1]  # (B, h)",
         "logits, weights, query = [], [], hidden[-1]\n    for x in decoder.embedding(X.t()):"), "the query is the same "
@@ -162,6 +168,21 @@ MUTANTS = [
     Mutant("nonfinite", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)")),  # over the batch
     Mutant("nonfinite", ("weights.append(row)", "weights.append(scores)")),  # scores for weights
     Mutant("shape", ("torch.stack(weights, dim=1)", "torch.stack(weights)")),  # weights time first
+    Mutant("query-mean", ("query = hidden[-1]", "query = hidden.mean(dim=0)"), "the query is the mean over the layers; "
+        "the top layer asks"),
+    Mutant("no-context", ("[x, context]", "[x, query]"), "the GRU reads the query in place of the context"),
+    Mutant("plain-mean", ("(row[:, :, None] * memory).sum(dim=1)", "memory.mean(dim=1)"), "the context is the plain "
+        "mean of the memory: the weights are not used"),
+    Mutant("mean-for-sum", ("(row[:, :, None] * memory).sum(dim=1)", "(row[:, :, None] * memory).mean(dim=1)"), "the "
+        "weighted outputs are averaged: the weights sum to one already, so add"),
+    Mutant("first-out", ("decoder.dense(output[0])", "decoder.dense(hidden[0])"), "the logits are made of the first "
+        "layer's state; the top layer is shown"),
+    Mutant("softmax", ("torch.stack(logits, dim=1)", "torch.stack(logits, dim=1).softmax(dim=-1)"), "these are "
+        "probabilities; logits come straight from the last layer"),
+    Mutant("sigmoid", ("torch.softmax(scores, dim=-1)", "torch.sigmoid(scores)"), "each key gets a sigmoid of its own: "
+        "the weights of a query sum to one, by a softmax"),
+    Mutant("by-embedding", ("math.sqrt(h)", "math.sqrt(x.shape[-1])"), "the scores are divided by the root of the "
+        "embedding's size; query and keys have h features"),
 ]  # fmt: skip
 
 
@@ -183,8 +204,12 @@ want to look at them.
     verify=verify_decode,
     alternatives=[with_the_package],
     advice={
+        "values": "A step: the query is the top layer's state from before; its context; embedding and context, in this "
+        "order, into the GRU with the state from before; its output into `dense`. Weights: softmax of q.k / "
+        "sqrt(h) over the valid keys",
         "nonfinite": "A softmax over nothing but minus infinities is NaN: is it taken over the keys, and does "
-        "the mask leave some? And it is the weights that are asked for, not the scores.",
+        "the mask leave some? One by hand needs the largest score subtracted first. And it is the weights that are "
+        "asked for, not the scores.",
         "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
         "one that you mean.",
     },

@@ -1,6 +1,7 @@
 """Part b of d2l-11.4.2, "Scaled dot products in Bahdanau's decoder": `compare`."""
 
 import math
+import statistics
 import time
 from itertools import pairwise
 
@@ -60,7 +61,7 @@ def compare(make, train, valid, long, seed):
 
 
 def with_another_optimizer(make, train, valid, long, seed):
-    found, seconds, models = {"more_parameters": 0}, {}, {}
+    report, seconds, models = {}, {}, {}
     for kind, build in make.items():
         torch.manual_seed(seed)
         model = models[kind] = build().train()
@@ -69,13 +70,13 @@ def with_another_optimizer(make, train, valid, long, seed):
             optimizer.zero_grad()
             model.loss(model(*train[:-1]), train[-1]).backward()
             optimizer.step()
-        found[kind] = model.eval().loss(model(*valid[:-1]), valid[-1]).item()
-    found["more_parameters"] = sum(p.numel() for p in models["additive"].decoder.attention.parameters())
+        report[kind] = model.eval().loss(model(*valid[:-1]), valid[-1]).item()
+    report["more_parameters"] = sum(p.numel() for p in models["additive"].decoder.attention.parameters())
     for kind in [*models] * 4:
         start = time.process_time()
         models[kind].loss(models[kind](*long[:-1]), long[-1]).backward()
         seconds.setdefault(kind, []).append(time.process_time() - start)
-    return {**found, **{f"{kind}_seconds": min(values) for kind, values in seconds.items()}}
+    return {**report, **{f"{kind}_seconds": statistics.median(values) for kind, values in seconds.items()}}
 
 
 def _toy(t, B, S=3, T=3, V=8):
@@ -86,6 +87,7 @@ def _toy(t, B, S=3, T=3, V=8):
     return src, tgt_in, torch.full((B,), S), tgt
 
 
+DELAY = 0.06  # seconds: more than the two scores differ by
 VALID = 40  # sentences to judge by: as many as in no other batch
 
 
@@ -107,21 +109,25 @@ FAULTS = {  # code, and what is told
 class _Maker:
     """Makes one model, and notes how it begins and what it is run on.
 
-    ``order`` is one list for all: a letter for every run on long sources.
+    ``order`` is one list for all: a word for every run on long sources. In such a run the model is held up, ``forward``
+    or ``backward``: a ``slow`` one each time, another one the first and the fifth time and for long. No times but those
+    of this run are then right.
     """
 
     SIZES = 8, 16, 16, 1
 
-    def __init__(self, kind, src=None, order=None):
-        self.kind, self.src, self.model, self.start = kind, src, None, None
+    def __init__(self, kind, src=None, order=None, slow=False, waits=None):
+        self.kind, self.src, self.model, self.start, self.slow, self.waits = kind, src, None, None, slow, waits
         self.order = [] if order is None else order
         self.sentences, self.foreign, self.long, self.timed, self.faults = 0, 0, 0, None, set()
+        self.begun, self.elapsed = None, 0.0  # seconds from when it is made to its last run on long sources
 
     def __call__(self):
         attention = d2l.DotProductAttention() if self.kind == "dot" else None
         decoder = d2l.Seq2SeqAttentionDecoder(*self.SIZES, attention=attention)
         self.model = d2l.Seq2Seq(d2l.Seq2SeqEncoder(*self.SIZES), decoder, 0, 0.02)
         self.model.register_forward_hook(self.watch)
+        self.begun = time.process_time(), time.perf_counter()
         self.start = {name: value.clone() for name, value in self.model.state_dict().items()}
         return self.model
 
@@ -130,6 +136,7 @@ class _Maker:
             self.faults.add("judged")
         if args[0].shape[1] > 20:
             self.order.append(self.kind)
+            self.wait("forward")
             if logits.requires_grad:
                 logits.register_hook(lambda grad: self.time())
         elif logits.requires_grad:
@@ -141,6 +148,16 @@ class _Maker:
         if self.timed and self.timed[0] == now[0] and not all(map(torch.equal, self.timed[1], now[1])):
             self.faults.add("stepped")
         self.long, self.timed = self.long + 1, now
+        self.wait("backward")
+        self.elapsed = max(time.process_time() - self.begun[0], time.perf_counter() - self.begun[1])
+
+    def wait(self, where):
+        if where != self.waits:
+            return
+        seconds = DELAY if self.slow else DELAY * {1: 6, 5: 6}.get(self.order.count(self.kind), 0)
+        begun = time.process_time(), time.perf_counter()
+        while min(time.process_time() - begun[0], time.perf_counter() - begun[1]) < seconds:
+            pass
 
     def note(self, src):
         known = (src[:, None] == self.src).all(-1).any(-1)  # (B,): is it a sentence of `train`?
@@ -150,7 +167,7 @@ class _Maker:
             "evaluation": not self.model.training,
             "uncleared": all(p.grad is not None and bool(p.grad.any()) for p in self.model.parameters()),
         }
-        self.faults |= {name for name, found in faults.items() if found}
+        self.faults |= {name for name, made in faults.items() if made}
 
 
 def _state(given):
@@ -158,7 +175,8 @@ def _state(given):
     made = {kind: maker for kind, maker in given[0].items() if maker.model is not None}
     states = {kind: (maker.start, dict(maker.model.state_dict())) for kind, maker in made.items()}
     runs = {kind: (maker.sentences, maker.foreign, maker.long) for kind, maker in made.items()}
-    return states, runs, sorted(set().union(*(maker.faults for maker in made.values()))), given[0]["dot"].order
+    elapsed = max((maker.elapsed for maker in made.values()), default=0.0)
+    return states, runs, sorted(set().union(*(maker.faults for maker in made.values()))), given[0]["dot"].order, elapsed
 
 
 def verify_compare(t, answer):
@@ -166,17 +184,18 @@ def verify_compare(t, answer):
     more = 2 * size**2 + size
     names = "additive", "dot", "additive_seconds", "dot_seconds", "more_parameters"
     reports = []
-    for seed in (t.seed % 1000, t.seed % 1000 + 1):
+    kinds = t.random.sample(("additive", "dot"), 2)
+    for seed, slow, waits in zip((t.seed % 1000, t.seed % 1000 + 1), kinds, ("forward", "backward"), strict=True):
         train, valid, long = _toy(t, 64), _toy(t, VALID), _toy(t, 24, 40, 6)
         order = []
-        makers = {kind: _Maker(kind, train[0], order) for kind in ("additive", "dot")}
+        makers = {kind: _Maker(kind, train[0], order, kind == slow, waits) for kind in ("additive", "dot")}
         got = t.call(answer, makers, train, valid, long, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
-        for name in ("additive_seconds", "dot_seconds"):  # shown and not judged: a clock tells what else is running
+        for name in ("additive_seconds", "dot_seconds"):
             value = report[name]
             number = isinstance(value, (int, float)) or (isinstance(value, torch.Tensor) and value.numel() == 1)
             t.that(number, "type", f"{name!r} is a {type(value).__name__}, expected a number")
-        states, runs, faults, order = t.look(_state)
+        states, runs, faults, order, elapsed = t.look(_state)
         t.that(set(states) == {"additive", "dot"}, "not-made", "both models must be made with the functions in `make`")
         negative = {"fewer": (-more, "it is the additive model that has more: turn the difference around")}
         t.number(report["more_parameters"], more, "'more_parameters'", mistakes=negative)
@@ -192,6 +211,16 @@ def verify_compare(t, answer):
         changes = sum(a != b for a, b in pairwise(order))
         message = "the two models must be timed in turns: whatever slows the machine down then slows both"
         t.that(changes >= 3, "no-turns", message)
+        other = "dot" if slow == "additive" else "additive"
+        seconds, fewer = float(report[f"{slow}_seconds"]), float(report[f"{other}_seconds"])
+        message = (
+            f"in this run the model {slow!r} was held up in each {waits} pass on `long`, and {other!r} only in the "
+            "first and the fifth, but for longer. Your times do not show it: are they measured in this run, forward "
+            "and backward, is each the median of its model, and under its own name?"
+        )
+        t.that(seconds >= DELAY and seconds > fewer, "not-measured", message)
+        message = "your times are too long for the runs on `long` that were seen: are they in seconds, each of one run?"
+        t.that(seconds <= 2 * elapsed / dot_long, "too-long", message)  # half of all times are no shorter than a median
         losses = {}
         for kind, (begun, state) in states.items():
             torch.manual_seed(seed)
@@ -227,7 +256,6 @@ MUTANTS = [
     Mutant("budget", ("range(16)", "range(16 if kind == 'dot' else 19)")),  # more steps for one
     Mutant("unseeded", ("torch.manual_seed(seed)", "pass")),  # never seeded
     Mutant("partly-trained", ("Adam(model.parameters()", "Adam(model.decoder.parameters()")),  # decoder alone
-    # part of the batch
     Mutant("part-of-batch", ("loss = model.loss(model(*train[:-1]), train[-1])",
         "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])")),
     Mutant("not-trained", ("loss = model.loss(model(*train[:-1]), train[-1])",
@@ -245,9 +273,18 @@ MUTANTS = [
         "loss = model.loss(model(*valid[:-1]), valid[-1])")),
     Mutant("fewer", ('count["additive"] - count["dot"]', 'count["dot"] - count["additive"]')),  # difference turned
     Mutant("train-loss", ("model(*valid[:-1]), valid[-1]", "model(*train[:-1]), train[-1]")),  # training loss
-    # names swapped
     Mutant("swapped", ("return result", 'return {**result, "dot": result["additive"], "additive": result["dot"]}')),
     Mutant("not-timed", ("for _ in range(4):", "for _ in range(2):")),  # timed once
+    Mutant("too-long", ("median().item()", "median().item() * 1000")),  # milliseconds
+    # invented
+    Mutant("not-measured", ("torch.tensor(seconds[1:]).median().item()", "{'additive': 2.0, 'dot': 1.0}[kind]")),
+    Mutant("not-measured", ("torch.tensor(seconds[1:]).median()", "torch.tensor(seconds).mean()")),  # of all, a mean
+    # names of the times swapped
+    Mutant("not-measured", ('[kind + "_seconds"]', '[{"dot": "additive", "additive": "dot"}[kind] + "_seconds"]')),
+    # the backward pass alone
+    Mutant("not-measured", ("start = time.process_time()\n            model.loss(model(*long[:-1]), long[-1])."
+        "backward()", "loss = model.loss(model(*long[:-1]), long[-1])\n            start = time.process_time()\n"
+        "            loss.backward()")),
     Mutant("type", ("return result", "return list(result.values())")),  # a list
 ]  # fmt: skip
 
@@ -258,7 +295,9 @@ PART = Experiment(
 Write `compare(make, train, valid, long, seed)`. Train both models on one budget (16 steps of Adam with learning
 rate 0.03 will do) and report their losses on `valid`. Then time both, forward and backward on `long`, in turns, and
 report medians. The toy corpus has sentences of three tokens, to be written backwards, each token raised by one;
-`long` has sources of forty.
+`long` has sources of forty. (The check holds the models up, to see that your times are measured: try them on
+batches of your own, too. It can tell neither CPU time from that on the wall, nor medians from means, sums
+or least values of a few times.)
 
 Predict first: how many parameters does the additive score have with vectors of h numbers? At h = 256? And which
 model takes longer?
@@ -272,6 +311,7 @@ model takes longer?
     verify=verify_compare,
     alternatives=[with_another_optimizer],
     seconds=60.0,
+    advice={"values": "Losses: on all of `valid`, after the last step. Parameters: of one model less the other"},
     mutants=MUTANTS,
     explanation="""
 The additive score has $2 h^2 + h$ parameters: 131,328 at $h = 256$. For each pair of query and key it computes h

@@ -101,6 +101,8 @@ def verify(t, answer):
     for form in ("one length an example", "a length for each query", "a batch of one"):
         B, T, S, query_size, key_size = t.sizes(5, 3)
         B = 1 if form == "a batch of one" else B
+        if form == "a length for each query":  # sizes tell nothing here: nothing is causal, or turned
+            B = S = T
         H, d = t.random.choice([(2, 3), (3, 2), (4, 3), (3, 4)])
         layer = d2l.MultiHeadAttention(H * d, H, bias=True, query_size=query_size, key_size=key_size)
         for parameter in layer.parameters():  # large enough that heads, bias and scale show, and no weight is one
@@ -109,8 +111,7 @@ def verify(t, answer):
         queries, keys = t.randn(B, T, query_size), t.randn(B, S, key_size)
         lens = t.integers(1, S + 1, *((B,) if form.startswith("one") else (B, T)))
         lens.view(-1)[0], lens.view(-1)[1] = S - 1, S  # one that hides something, one that does not
-        if lens.dim() == 2:
-            lens[-1, -1] = 0  # may attend to nothing
+        lens.view(-1)[-1] = 0  # may attend to nothing
         if B == 1:  # all scores of some query are 300 lower, which changes no weight, but -100 hides nothing there
             lens = lens.clamp(max=S - 1)
             q = layer.W_q(queries[0, :-1]).detach().unflatten(-1, (H, d)).transpose(0, 1)  # (H, T - 1, d)
@@ -173,6 +174,29 @@ MUTANTS = [
         "nothing attends to the first key: its row should be zero"),
     Mutant("scale-H", ("math.sqrt(q.shape[-1])", "math.sqrt(heads)"), "the scores are divided by sqrt(H), not by "
         "sqrt(h / H)"),
+    Mutant("one-more", ("return d2l.masked_softmax(scores, valid_lens)", "return d2l.masked_softmax(scores, "
+        "(valid_lens + 1).clamp(max=scores.shape[-1]))"), "one key too many counts: with a length of 2 it is keys "
+        "0 and 1, so `<`, not `<=`"),
+    Mutant("not-normalised", ("return d2l.masked_softmax(scores, valid_lens)", "return torch.exp(scores) * "
+        "(d2l.masked_softmax(scores, valid_lens) > 0)"), "these are exponentials that are not divided by their "
+        "sum: each row should sum to one"),
+    Mutant("sigmoid", ("return d2l.masked_softmax(scores, valid_lens)", "return torch.sigmoid(scores) * "
+        "(d2l.masked_softmax(scores, valid_lens) > 0)"), "each score goes through a sigmoid by itself: the softmax "
+        "over the keys makes rows that sum to one"),
+    Mutant("over-heads", ("return d2l.masked_softmax(scores, valid_lens)", "return torch.softmax(scores, 1) * "
+        "(d2l.masked_softmax(scores, valid_lens) > 0)"), "the softmax runs over the heads; it runs over the keys, "
+        "the last axis"),
+    Mutant("scores", ("return d2l.masked_softmax(scores, valid_lens)", "return scores"), "these are the scores: "
+        "the masked softmax is still to come"),
+    Mutant("causal", ("return d2l.masked_softmax(scores, valid_lens)", "return d2l.masked_softmax(scores + "
+        "torch.full_like(scores, -torch.inf).triu(1), valid_lens)"), "a causal mask is laid on as well: here only "
+        "`valid_lens` hides keys"),
+    Mutant("queries-hidden", ("return d2l.masked_softmax(scores, valid_lens)", "maps = d2l.masked_softmax(scores, "
+        "valid_lens)\n    lens = valid_lens if valid_lens.dim() == 1 else valid_lens.amax(1)\n    return maps * "
+        "(torch.arange(maps.shape[2]) < lens[:, None])[:, None, :, None]"), "rows of queries are set to zero, too: "
+        "`valid_lens` counts keys, and hides columns"),
+    Mutant("at-least-one", ("return d2l.masked_softmax(scores, valid_lens)", "return d2l.masked_softmax(scores, "
+        "valid_lens if valid_lens.dim() > 1 else valid_lens.clamp(min=1))")),
 ]  # fmt: skip
 
 
@@ -193,6 +217,11 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_capture, head_by_head],
             min_checks=6,
+            advice={
+                "values": "Keys from the length on get no weight: that of the example, or of the query where each has "
+                "its own. Nothing else hides keys. The blocks of h / H features make heads, from both projections",
+                "nonfinite": "A row in which every key is hidden needs care, and so do exponentials of large scores",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The package shows the same maps without any of this: `with d2l.capture_attention(layer) as record: layer(...)`, then

@@ -89,6 +89,7 @@ def by_switching_off(layer, X, target):
 def verify_gradient(t, answer):
     for H, d in ((2, 5), (4, 3), (3, 2)):
         B, T = t.sizes(2, 3, 8)
+        B = 1 if H == 3 else B
         layer, X = draw_layer(t, H, d), t.randn(B, T, H * d)
         parts, rest = contributions(layer, X)
         # every example wants more of the first head; of the second the first example wants less, the others more
@@ -146,9 +147,6 @@ def by_zeroing_a_copy(layer, X, target):
         without.append(loss(pruned))
     order = [head for _, head in sorted((value, head) for head, value in enumerate(without))]
     return {"whole": loss(layer), "without": without, "order": order}
-
-
-# wrong answers
 
 
 def growing_list(layer, X, target):
@@ -250,11 +248,10 @@ def verify_ranking(t, answer):
         right = want.argsort().tolist()
         order = _numbers(t, order, "order", H)
         t.that(
-            sorted(order) == list(range(H)),
+            sorted(order) == list(range(H)) and all(type(head) is int for head in order),
             "heads",
-            f"`order` should have each of the {H} heads once, counted from 0: it is {order}",
+            f"`order` should have each of the {H} heads once, integers from 0 on: it is {order}",
         )
-        order = [int(head) for head in order]
         t.that(order != right[::-1], "reversed", "`order` begins with the head that matters most: it should go last")
         ranks = [right.index(head) for head in range(H)]
         t.that(
@@ -266,7 +263,7 @@ def verify_ranking(t, answer):
         t.that(
             order == right or order != by_size,
             "absolute",
-            "a head without which the loss gets *smaller* does harm and should go first: take no absolute values",
+            "a head without which the loss gets *smaller* does harm and should go first: sort the losses as they are",
         )
         t.that(
             not harmful or order[:2] == planted,
@@ -318,6 +315,20 @@ MUTANTS_A = [
         "this is the root of the mean square of the derivatives, not their mean absolute value"),
     Mutant("switched-off", by_switching_off, "this is by how much the loss changes without the head (part b); here its "
         "derivative at m = 1 is asked for"),
+    Mutant("shape", ("gradients.abs()", "gradients.squeeze().abs()")),
+    Mutant("maximum", ("gradients.abs().mean(dim=0)", "gradients.abs().amax(dim=0)"), "this is the largest of the "
+        "examples' derivatives, not their mean"),
+    Mutant("one-sided", ("gradients.abs()", "gradients.clamp(min=0)"), "negative derivatives are set to zero: "
+        "importance counts them by their size"),
+    Mutant("one-sided", ("gradients.abs()", "gradients.neg().clamp(min=0)"), "positive derivatives are set to "
+        "zero: importance counts them by their size"),
+    Mutant("root-error", ("losses.sum()", "losses.sqrt().sum()"), "the loss of an example is the root of the sum "
+        "of its squared errors here: take the sum itself"),
+    Mutant("softmax", ("return gradients.abs().mean(dim=0)", "return gradients.abs().mean(dim=0).softmax(0)"),
+        "a softmax is taken at the end: the importance is the mean itself"),
+    Mutant("half-on", ("torch.ones(len(X), layer.num_heads, device=X.device, requires_grad=True)",
+        "torch.full((len(X), layer.num_heads), 0.5, requires_grad=True)"), "these are derivatives at m = 1/2: at "
+        "full strength all factors are one"),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -348,6 +359,25 @@ MUTANTS_B = [
     Mutant("rows-of-output", rows_of_the_output, "rows of W_o are zero here, which are features of the output; what a "
         "head brings goes through h / H of its columns: or use head_mask"),
     Mutant("bias-left", bias_left, "the rows of W_v are zero here, but the bias of the values is left: use head_mask"),
+    Mutant("heads", ('"order": order', '"order": [float(head) for head in order]')),
+    Mutant("none-on", ('"whole": loss(on)', '"whole": loss(0 * on)'), "this is the loss with all heads *off*"),
+    Mutant("best", ('"whole": loss(on)', '"whole": min(without)'), "this is the smallest of the losses without a "
+        "head: `whole` has all heads on"),
+    Mutant("no-target", ("mask), target)", "mask), layer(X, X, X))"), "this is the distance from the layer's own "
+        "output: the loss compares with `target`"),
+    Mutant("summed-features", ("F.mse_loss(layer(X, X, X, head_mask=mask), target).item()", "(layer(X, X, X, "
+        "head_mask=mask) - target).square().sum(-1).mean().item()"), "the squared errors are summed over the "
+        "features; the loss is their mean over all entries"),
+    Mutant("first-example", ("layer(X, X, X, head_mask=mask), target)", "layer(X, X, X, head_mask=mask)[:1], "
+        "target[:1])"), "this is the loss of the first example alone"),
+    Mutant("sorted", ('"without": without', '"without": sorted(without)'), "these losses are sorted: number i "
+        "should be the loss without head i; `order` is what sorts"),
+    Mutant("ratio", ('"without": without', '"without": [x / loss(on) for x in without]'), "this is divided by the "
+        "loss with all heads; `without` is the loss itself"),
+    Mutant("neighbour", ("torch.tensor([head], device", "torch.tensor([head - 1], device"), "another head is off "
+        "than the entry says: number i should be the loss without head i, counted from 0"),
+    Mutant("turned-round", ("device=X.device), 0))", "device=X.device), -1))"), "the head's output is turned "
+        "round, not switched off: its factor should be zero"),
 ]  # fmt: skip
 
 
@@ -377,6 +407,7 @@ $$
             verify=verify_gradient,
             alternatives=[example_by_example, by_contributions],
             min_checks=6,
+            advice={"values": "Sum the squared errors of an example, and take its derivative's size; then the mean"},
             mutants=MUTANTS_A,
             explanation=r"""
 The gradient is the slope of the loss at full strength, and the question is what happens at strength zero. For a small
@@ -402,6 +433,7 @@ weights are large, and in some layers one that does harm.
             verify=verify_ranking,
             alternatives=[all_at_once, by_zeroing_a_copy],
             min_checks=20,
+            advice={"values": "A loss is the mean of all squared errors, not rounded; entry i has head i off alone"},
             mutants=MUTANTS_B,
             explanation=r"""
 Ablation asks the question itself, and needs a pass over the data for each head. It has limits of its own. Heads that

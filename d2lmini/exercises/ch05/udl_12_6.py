@@ -27,7 +27,7 @@ def head_costs(N, D, H, d):
         N: tokens. D: features of a token. H: heads. d: features of a query, a key and a value of one head.
 
     Returns:
-        dict of four integers: ``qkv_weights``, the parameters that make queries, keys and values; ``weights``, all
+        dict of four numbers: ``qkv_weights``, the parameters that make queries, keys and values; ``weights``, all
         parameters; ``maps``, how many attention weights there are; ``flops``, the operations of all matrix products
         (a multiplication and an addition are two).
     """
@@ -124,6 +124,25 @@ MUTANTS = [
         "= D / H only: it should depend on d"),
     Mutant("qkv-all", ('"qkv_weights": qkv_weights', '"qkv_weights": qkv_weights + output_weights'),
         "the matrix that projects the outputs makes no queries, keys or values"),
+    Mutant("output-biases", ("output_weights = (H * d) * D", "output_weights = (H * d) * D + D"), "there are no "
+        "biases here"),
+    Mutant("pairs-once", ('"maps": H * N * N', '"maps": H * N * (N + 1) // 2'), "nothing is masked: every token "
+        "attends to all N"),
+    Mutant("map-d", ('"maps": H * N * N', '"maps": H * N * d'), "a map has N weights for each of the N queries, "
+        "whatever d is"),
+    Mutant("features-squared", ("products = 2 * H * N * N * d  # scores", "products = 2 * H * N * d * d"),
+        "scores are products of (N, d) and (d, N): 2 N N d operations a head"),
+    Mutant("features-squared", ("2 * H * N * N * d  # weights", "2 * H * N * d * d  # weights"), "the weights (N, "
+        "N) meet the values (N, d): 2 N N d operations a head"),
+    Mutant("softmax-too", ("projections + products,", "projections + products + H * N * N,"), "only matrix "
+        "products count: leave softmax and scaling out"),
+    Mutant("heads-twice", ('"weights": qkv_weights + output_weights', '"weights": H * (qkv_weights + '
+        'output_weights)'), "H is in it twice: these are the weights of all heads already"),
+    Mutant("two-of-three", ("3 * D * (H * d)", "2 * D * (H * d)"), "queries, keys and values are three"),
+    Mutant("both-sides", ("3 * D * (H * d)", "3 * (H * d) * (H * d)"), "a matrix of queries goes from D features "
+        "to H d, not from H d to H d"),
+    Mutant("one-operation", ("projections = 2 * N", "projections = N"), "a multiplication and an addition are two "
+        "operations, in the projections, too"),
 ]  # fmt: skip
 
 
@@ -146,6 +165,10 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[head_after_head],
             min_checks=20,
+            advice={
+                "values": "Begin with one head: three matrices (D, d), N tokens through each, one map, two products. "
+                "Then all H, and the last matrix; an (m, n) by (n, p) product is 2 m n p operations"
+            },
             seconds=60.0,  # torch's counter of operations loads much at its first use
             mutants=MUTANTS,
             explanation=r"""
@@ -160,22 +183,21 @@ about d: there are $HN^2$ attention weights either way.
             hints=["Put d = D / H into each of your four counts, and see where H is left."],
             options=[
                 Option(
-                    "It makes the attention maps H times smaller.",
+                    "The attention maps of all heads together become H times smaller, and maps are what fills memory.",
                     "A map has one weight for each pair of tokens. There are H maps of N x N for heads of any size.",
                 ),
                 Option(
-                    "It keeps parameters and matrix products at the cost of one head of size D, for any H. Several "
-                    "maps come at (almost) no cost; each is made from fewer features.",
+                    "Parameters and matrix products cost what one head of size D does, and there are H maps for it.",
                     "In every matrix H and d stand as the product H d = D. What is paid instead: H softmaxes, and "
                     "scores of rank at most D / H in each head.",
                     right=True,
                 ),
                 Option(
-                    "Without it the outputs of the heads could not be joined and projected back to D features.",
+                    "The outputs of the heads could not be joined and projected back to D features for any other d.",
                     "They can: the last matrix is then H d by D. Any d works, and costs more where H d is above D.",
                 ),
                 Option(
-                    "It makes each head more expressive, since small heads are easier to train.",
+                    "Each head becomes more expressive, because matrices with fewer columns are easier to train well.",
                     "A smaller head can do less: its scores are a product of matrices with d columns, so their rank is "
                     "at most d. The gain is in having several heads, not in their being small.",
                 ),

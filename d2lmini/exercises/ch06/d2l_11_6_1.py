@@ -94,36 +94,38 @@ def _measure(X):
 
 def _numbers(t, value, name, count):
     try:
-        found = torch.tensor([float(x) for x in value], dtype=torch.float64, device=t.device)
+        numbers = torch.tensor([float(x) for x in value], dtype=torch.float64, device=t.device)
     except (TypeError, ValueError):
         t.that(False, "type", f"{name} is not a list of numbers")
-    t.that(len(found) == count, "shape", f"{name} has {len(found)} numbers, expected {count}: one more than layers")
-    return found
+    t.that(len(numbers) == count, "shape", f"{name} has {len(numbers)} numbers, expected {count}: one more than layers")
+    return numbers
+
+
+def _one(t, answer, tokens, positions, layers):
+    """Compare both lists for one stack, and return them."""
+    states, names = [(tokens + positions).cpu()], ("alike", "position")
+    with torch.no_grad():
+        for layer in layers:
+            states.append(layer(states[-1]))
+    want = torch.tensor([_measure(X.double()) for X in states], dtype=torch.float64)
+    lists = t.fields(t.call(answer, tokens, positions, [layer.to(t.device) for layer in layers]), *names)
+    alike, position = (_numbers(t, value, name, len(states)) for value, name in zip(lists, names, strict=True))
+    t.same(alike, want[:, 0], "alike", dtype=torch.float64, tolerance=(1e-3, 1e-4))
+    t.same(position, want[:, 1], "position", dtype=torch.float64, tolerance=(1e-3, 1e-4))
+    return alike, position
 
 
 def verify(t, answer):
-    R, N, D = 12, 7, 16
-    ends = {}
+    D, ends = 16, {}
     for residual in (False, True):
         for seed in range(3):
             torch.manual_seed(1000 * t.seed + seed)
-            depth = 4 + seed // 2  # the last stack has five layers
+            depth, R, N = 4 + seed // 2, 12 - seed, 7 + seed  # the last stack has five layers
             layers = [Layer(D, residual) for _ in range(depth)]
             tokens, positions = t.randn(R, N, D), 2 * d2l.sinusoidal(N, D).to(t.device)
-            states = [(tokens + positions).cpu()]
-            with torch.no_grad():
-                for layer in layers:
-                    states.append(layer(states[-1]))
-            want = torch.tensor([_measure(X.double()) for X in states], dtype=torch.float64)
-            layers = [layer.to(t.device) for layer in layers]
-
-            found = t.fields(t.call(answer, tokens, positions, layers), "alike", "position")
-            alike, position = (
-                _numbers(t, value, name, depth + 1) for value, name in zip(found, ("alike", "position"), strict=True)
-            )
-            t.same(alike, want[:, 0], "alike", dtype=torch.float64, tolerance=(1e-3, 1e-4))
-            t.same(position, want[:, 1], "position", dtype=torch.float64, tolerance=(1e-3, 1e-4))
-            ends.setdefault(residual, []).append((alike, position))
+            ends.setdefault(residual, []).append(_one(t, answer, tokens, positions, layers))
+    away = t.randn(3, 1, D)  # two tokens that point away from each other: a cosine may be negative
+    _one(t, answer, torch.cat([away, -away], 1) + t.randn(3, 2, D, scale=0.3), t.randn(2, D, scale=0.1), [nn.Tanh()])
     plain = ends[False]
     t.below(
         [a[0] for a, _ in plain], [a[-1] for a, _ in plain], 0.3, "not-alike", "tokens should grow alike with depth"
@@ -197,6 +199,23 @@ MUTANTS = [
         "the mean of all tokens is not subtracted"),
     Mutant("scalar-mean", ("overall = X.mean(dim=(0, 1))", "overall = X.mean()"), "the mean of all is a vector (D,), "
         "each feature has its own"),
+    Mutant("mean-first", ("cosines = unit @ unit.mT", "cosines = (unit.mean(0) @ unit.mean(0).mT).expand(len(X), "
+        "-1, -1)"), "the sequences are averaged before the cosine: take the cosines of each sequence, then their "
+        "mean"),
+    Mutant("over-tokens", ("X.norm(dim=-1, keepdim=True)", "X.norm(dim=1, keepdim=True)"), "the length runs over "
+        "the tokens: a token's own length is over its features, the last axis"),
+    Mutant("distances", ("cosines = unit @ unit.mT", "cosines = torch.cdist(unit, unit)"), "these are distances; a "
+        "cosine is the dot product of unit vectors"),
+    Mutant("absolute-deviations", ("(of_position - overall).square().sum()", "(of_position - overall).abs().sum()"),
+        "what is summed above are absolute deviations: square them, as below"),
+    Mutant("of-each-sequence", ("overall = X.mean(dim=(0, 1))", "overall = X.mean(dim=1, keepdim=True)"),
+        "the mean is that of each sequence: take the mean of all tokens of all sequences"),
+    Mutant("by-N", ("len(X) * (of", "N * (of"), "each mean stands for R tokens, one a sequence: the factor is R, "
+        "not N"),
+    Mutant("one-late", ("depth > 0:", "depth > 1:"), "the input is measured twice: the second number belongs to "
+        "the output of the first layer"),
+    Mutant("embeddings-scaled", ("X = tokens + positions", "X = tokens * tokens.shape[-1] ** 0.5 + positions"),
+        "the embeddings are multiplied by something: positions are added to them as they are"),
 ]  # fmt: skip
 
 
@@ -216,32 +235,30 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "The layers are equivariant, so the order is lost however positions are added.",
+                    "Layers are equivariant, so the order is lost at the first of them, however positions are added.",
                     "Once positions are in the tokens, two orders of the words are two different sets of tokens, and "
                     "an "
                     "equivariant layer tells them apart. The order is there at the bottom; the question is what is "
                     "left of it above.",
                 ),
                 Option(
-                    "Distant tokens cannot influence each other unless the stack is very deep.",
+                    "Distant tokens cannot influence each other unless the stack has about as many layers as tokens.",
                     "One layer is enough for that: every token attends to every other.",
                 ),
                 Option(
-                    "Tokens grow alike from layer to layer, and the position, put in once, fades. And all along, "
-                    "lengths beyond those of training are positions that no layer has seen.",
+                    "Tokens grow alike from layer to layer, and the position, put in once, fades along with the rest.",
                     "Averages of averages lose what differs between tokens, their positions too. Residual connections "
                     "keep a path on which nothing is averaged; relative encodings put the position into every layer "
-                    "anew.",
+                    "anew. (Texts longer than those of training are another trouble: positions no layer has seen.)",
                     right=True,
                 ),
                 Option(
-                    "The positions grow from layer to layer until the words are drowned.",
-                    "They are put in once. Without a residual connection they are averaged away together with "
-                    "everything "
-                    "else that differs between tokens.",
+                    "The positions, put in once, grow from layer to layer until the words are drowned in them at last.",
+                    "Nothing adds to them above the bottom. Without a residual connection they are averaged away "
+                    "together with everything else that differs between tokens.",
                 ),
                 Option(
-                    "None: the softmax keeps every row of weights summing to one, so nothing is lost.",
+                    "None: the softmax keeps the weights of each row summing to one, so that no layer loses anything.",
                     "That rows sum to one makes each output an *average*, which is exactly how differences are lost.",
                 ),
             ],
@@ -261,6 +278,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_functions],
             min_checks=20,
+            advice={"values": "Number 0 is of tokens with positions, number i of layer i's output. Cosines have signs"},
             mutants=MUTANTS,
             explanation=r"""
 Without residual connections a few layers are enough: the cosine is close to one, and the position explains next to

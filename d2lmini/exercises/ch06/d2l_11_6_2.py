@@ -6,16 +6,20 @@ parameter like any other, added to the embeddings.
 Write the class `LearnedPositions(num_hiddens, max_len)`, an `nn.Module` with a single parameter: a table with an axis
 of `max_len` and one of `num_hiddens`, in either order. Its `forward(X, offset=0)` takes embeddings (B, T, h) at the
 positions `offset`, `offset + 1`, ... and returns them with the vectors of these positions added, (B, T, h). Where a
-position is asked for that was never made, it raises `ValueError` with a message that says in numbers what was asked for
-and how many positions there are. (Write it with torch alone, without the package's class.)
+position is asked for that was never made, beyond the last or below 0, it raises `ValueError`; where it is beyond the
+last, with a message that says in numbers what was asked for and how many positions there are. Write it with torch
+alone, without the package's class.
 """
 
 import re
+from functools import partial
 
 import torch
 from torch import nn
 
+import d2lmini as d2l
 from d2lmini.exercises.engine import Code, Exercise, Mutant
+from d2lmini.exercises.engine.provenance import Calls
 
 
 class LearnedPositions(nn.Module):
@@ -118,6 +122,12 @@ class AxesTurned(nn.Module):
         return X + self.columns[:, offset:asked].T
 
 
+class Borrowed(nn.Module):
+    def __init__(self, num_hiddens, max_len):
+        super().__init__()
+        self.ready = d2l.LearnedPositionalEncoding(num_hiddens, max_len=max_len)
+
+
 class SaysNothing(WithBatchDimension):
     def forward(self, X, offset=0):
         try:
@@ -167,14 +177,16 @@ def verify(t, answer):
     max_len = t.random.randint(12, 16)
     extra = max_len - T
     offset = t.random.randint(1, extra - 1)
-    module = t.call(answer, h, max_len)
+    with t.watching(partial(Calls, "d2lmini.position."), "names") as calls:
+        module = t.call(answer, h, max_len)
+    t.that(not calls.names, "ready", "this is made of the package's own class of positions: write it with torch alone")
     tables = t.look(_tables, module)
     t.that(tables is not None, "type", "LearnedPositions(...) is not an nn.Module: inherit from it")
     t.that(
         len(tables) == 1,
         "one-parameter",
-        f"the module has {len(tables)} parameters, expected one table: is it an nn.Parameter, so that an "
-        "optimiser finds it?",
+        f"the module has {len(tables)} parameters, expected one table"
+        + ("" if tables else ": is it an nn.Parameter, so that an optimiser finds it?"),
     )
     ((shape, dtype),) = tables
     t.that(
@@ -223,11 +235,10 @@ def verify(t, answer):
             continue
         numbers = [int(n) for n in re.findall(r"\d+", text)]
         there, asked = {max_len, max_len - 1}, {T, start, start + T, start + T - 1}
-        t.that(
-            len(numbers) > 1 and not there.isdisjoint(numbers) and not asked.isdisjoint(numbers),
-            "unclear-error",
-            "the message of the ValueError should say in numbers what was asked for and how many positions there are",
-        )
+        message = "the ValueError should say in numbers what was asked for and how many positions there are"
+        missing = [word for word, known in (("the first", asked), ("the second", there)) if known.isdisjoint(numbers)]
+        missing = " and ".join(missing) or ("one of the two" if len(numbers) < 2 else "")
+        t.that(not missing, "unclear-error", f"{message}; missing: {missing}")
 
 
 MUTANTS = [
@@ -258,6 +269,7 @@ MUTANTS = [
     Mutant("raised", ("end > len(self.P)", "end >= len(self.P)")),  # raises too early
     Mutant("unclear-error", ("positions {offset} to {end - 1} are asked for, but there", "there")),  # one length
     Mutant("unclear-error", SaysNothing),
+    Mutant("ready", Borrowed),
     Mutant("other-error", ("offset < 0 or end", "end")),  # negative offset
     Mutant("grad", ("return X + self.P", "return X.detach() + self.P")),  # embeddings detached
     # batch of one lost
@@ -272,6 +284,11 @@ MUTANTS = [
         "something is dropped: nothing but the positions is asked for"),
     # frozen
     Mutant("grad", ("torch.randn(max_len, num_hiddens))", "torch.randn(max_len, num_hiddens), requires_grad=False)")),
+    Mutant("normed", ("X + self.P[offset:end]", "nn.functional.layer_norm(X + self.P[offset:end], X.shape[-1:])"),
+        "the sum is normalised: nothing but the addition is asked for"),
+    Mutant("subtracted", ("X + self.P", "X - self.P"), "the positions are subtracted; add them"),
+    Mutant("position-scaled", ("X + self.P[offset:end]", "X + self.P[offset:end] * X.shape[-1] ** 0.5"),
+        "the positions are multiplied by the root of h: add them as they stand in the table"),
 ]  # fmt: skip
 
 
@@ -294,7 +311,11 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[WithEmbedding, WithBatchDimension, AxesTurned],
             min_checks=12,
-            advice={"raised": "If this is your own ValueError: all positions that are asked for here exist"},
+            advice={
+                "values": "The result is X with rows `offset` to `offset + T - 1` of the table added to each example, "
+                "and nothing else, whatever was called before",
+                "raised": "If this is your own ValueError: all positions that are asked for here exist",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The gradient in a row is the sum of what arrives at that position, over the batch. So a row that no sequence reaches

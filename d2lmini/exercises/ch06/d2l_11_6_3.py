@@ -148,6 +148,23 @@ MUTANTS = [
     Mutant("softmax", ("return (content + position) / math.sqrt(D)",
         "return torch.softmax((content + position) / math.sqrt(D), -1)"), "these are weights; the scores are asked "
         "for, before any softmax"),
+    Mutant("root-S", ("math.sqrt(D)", "math.sqrt(S)"), "the scores are divided by the root of S; it is that of D, "
+        "the features"),
+    Mutant("rows", ("math.sqrt(D)", "math.sqrt(len(table))"), "the scores are divided by the root of the number of "
+        "vectors; it is that of D"),
+    Mutant("keys-early", ("key_positions = torch.arange(S, device=keys.device)", "key_positions = torch.arange(T - "
+        "S, T, device=keys.device)"), "keys are counted from T - S here: they stand at 0 to S - 1, and the queries "
+        "at the last T of these"),
+    Mutant("no-query", ('"btd,tsd->bts", queries, vectors', '"btd,tsd->bts", torch.ones_like(queries), vectors'),
+        "the vectors are only summed up: each meets its query in a dot product"),
+    Mutant("first-query", ('"btd,tsd->bts", queries, vectors', '"bd,tsd->bts", queries[:, 0], vectors'),
+        "all vectors meet the first query: each row of them belongs to its own"),
+    Mutant("first-example", ('"btd,tsd->bts", queries, vectors', '"td,tsd->ts", queries[0], vectors'),
+        "the vectors meet the queries of the first example alone"),
+    Mutant("causal", ("return (content + position) / math.sqrt(D)", "return ((content + position) / "
+        "math.sqrt(D)).tril(S - T)"), "scores of keys after the query are set to zero: nothing is masked here"),
+    Mutant("row-early", ("clamp(-limit, limit) + limit]", "clamp(-limit, limit) + limit - 1]"), "all rows are one "
+        "too early: row o + k belongs to offset o, and rows are counted from 0"),
 ]  # fmt: skip
 
 
@@ -169,7 +186,12 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[without_the_large_tensor, pair_by_pair],
             min_checks=12,
-            advice={"raised": "Is every row number between 0 and 2k?"},
+            advice={
+                "values": "A query at i + S - T and a key at s, whatever T, S and k are: row s - (i + S - T), clipped "
+                "to [-k, k], plus k; its vector is added to the key, then the dot product, then the root of D",
+                "nonfinite": "Nothing is masked here: every query scores every key",
+                "raised": "Is every row number between 0 and 2k?",
+            },
             mutants=MUTANTS,
             explanation=r"""
 The table has $(2k+1)D$ parameters, whatever the length. A score depends on the two words and on the clipped offset,

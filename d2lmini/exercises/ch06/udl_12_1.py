@@ -30,9 +30,9 @@ def self_attention_counts(N, D):
         dict with ``parameters``, ``attentions`` and ``full``.
     """
     ### BEGIN SOLUTION
-    one = D * D + D  # a matrix and its biases
+    each = D * D + D  # a matrix and its biases
     return {
-        "parameters": 3 * one,
+        "parameters": 3 * each,
         "attentions": N * N,
         "full": (D * N) * (D * N + 1),
     }
@@ -70,15 +70,15 @@ def verify(t, answer):
 
 
 MUTANTS = [
-    Mutant("one-of-three", ("3 * one", "one"), "this is one matrix with its biases: there are three"),
+    Mutant("one-of-three", ("3 * each", "each"), "this is one matrix with its biases: there are three"),
     Mutant("no-biases", ("D * D + D  #", "D * D  #"), "the biases are missing"),
-    Mutant("per-token", ("3 * one", "3 * N * one"), "all tokens share the same matrices: N does not count"),
-    Mutant("one-bias", ("3 * one", "3 * D * D + D"), "queries, keys and values have biases of their own"),
+    Mutant("per-token", ("3 * each", "3 * N * each"), "all tokens share the same matrices: N does not count"),
+    Mutant("one-bias", ("3 * each", "3 * D * D + D"), "queries, keys and values have biases of their own"),
     Mutant("full-one-token", ("(D * N) * (D * N + 1)", "D * (D * N + 1)"), "all outputs of all tokens count, not those "
         "of one token"),
     Mutant("full-bias-per-feature", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + D"), "there is a bias for every output "
         "number: each of the N tokens has D of them"),
-    Mutant("output-matrix", ("3 * one", "4 * one"), "this layer has no matrix after the mixing"),
+    Mutant("output-matrix", ("3 * each", "4 * each"), "this layer has no matrix after the mixing"),
     Mutant("bias-a-weight", ("D * D + D  #", "D * D + 1  #"), "there is a bias for each of the D outputs, not one for "
         "all"),
     Mutant("pairs-once", ("N * N,", "N * (N + 1) // 2,"), "token 1 attending to 2 is not 2 attending to 1: count both"),
@@ -86,10 +86,19 @@ MUTANTS = [
     Mutant("one-query", ("N * N,", "N,"), "this is the number for one query"),
     Mutant("times-features", ("N * N,", "N * N * D,"), "an attention is one number for a pair, whatever D is"),
     Mutant("full-no-biases", ("(D * N + 1)", "(D * N)"), "the biases are missing"),
-    Mutant("full-shared", ("(D * N) * (D * N + 1)", "one"), "this layer treats every token alike; the full one does "
+    Mutant("full-shared", ("(D * N) * (D * N + 1)", "each"), "this layer treats every token alike; the full one does "
         "not"),
     Mutant("full-bias-per-token", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + N"), "there is a bias for every output "
         "number, not for every token"),
+    Mutant("two-of-three", ("3 * each", "2 * each"), "queries, keys and values are three"),
+    Mutant("features-pairs", ("N * N,", "D * D,"), "weights belong to pairs of tokens, not of features"),
+    Mutant("of-three", ("N * N,", "3 * N * N,"), "queries and keys together make one weight for each pair"),
+    Mutant("full-no-mixing", ("(D * N) * (D * N + 1)", "N * (D * D + D)"), "this layer treats each token for "
+        "itself: every output is to meet every input of all tokens"),
+    Mutant("full-one-bias", ("(D * N) * (D * N + 1)", "(D * N) ** 2 + 1"), "each of the D N outputs has a bias of "
+        "its own"),
+    Mutant("both-biases", ("D * D + D  #", "D * D + 2 * D  #"), "a linear layer has one bias for each output, and "
+        "none for its inputs"),
 ]  # fmt: skip
 
 
@@ -109,6 +118,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_building_them],
             min_checks=16,
+            advice={"values": "A layer from a to b numbers has a b weights and b biases: which are its a and b?"},
             mutants=MUTANTS,
             explanation=r"""
 Each of the three layers has $D^2$ weights and $D$ biases, so $3(D^2 + D)$ parameters, whatever the length. There are

@@ -14,36 +14,37 @@ EXERCISE = Exercise(
     parts=[
         Choice(
             key="udl-12.2",
-            prompt="Why do we want the output of a self-attention layer to have the size of its input?",
+            prompt="Somebody builds a Transformer as usual, but each self-attention layer returns vectors of E = 2 D "
+            "numbers. Which sentence is true of it?",
             hints=[
                 "Think of what stands around the layer in a Transformer, not of what is in it.",
                 "What does a residual connection need?",
             ],
             options=[
                 Option(
-                    "Otherwise the dot product of a query with a key is not defined.",
+                    "The dot product of a query with a key is no longer defined, since the two have different lengths.",
                     "Queries must be as long as *keys*. That says nothing about the values, which alone decide the "
                     "length of the output.",
                 ),
                 Option(
-                    "So that the attention weights sum to one.",
+                    "The attention weights of a row no longer sum to one, as the values have twice as many numbers.",
                     "The softmax sees to that, for values of any length: the weights are made before the values come "
                     "in.",
                 ),
                 Option(
-                    "So that layers can be stacked alike and the input can be added to the output: a residual "
-                    "connection is a sum of two tensors of one shape.",
-                    "A deep stack passes one stream of N vectors of length D from layer to layer, and each layer adds "
-                    "to it. Were the sizes different, every residual connection would need a matrix of its own, and "
-                    "no two layers would be alike.",
+                    "The sum of the layer's input and its output, which a residual connection takes, is not defined.",
+                    "One is (N, D), the other (N, 2 D). A deep stack passes one stream of N vectors of length D from "
+                    "layer to layer, and each layer adds to it. Were the sizes different, every residual connection "
+                    "would need a matrix of its own, and no two layers would be alike.",
                     right=True,
                 ),
                 Option(
-                    "Because a layer with E different from D would no longer be equivariant under permutations.",
-                    "It would be. Shuffling the rows of X shuffles queries, keys and values alike, of whatever length.",
+                    "Shuffling the tokens no longer shuffles the outputs in the same way: equivariance has been lost.",
+                    "The layer is as equivariant as before: shuffling the rows of X shuffles queries, keys and values "
+                    "alike, of whatever length.",
                 ),
                 Option(
-                    "Because otherwise the number of parameters would depend on the length of the sequence.",
+                    "The number of parameters begins to depend on the length of the sequence that is to be read.",
                     "The parameters are those of three matrices, D by something. The length N occurs in none of them.",
                 ),
             ],

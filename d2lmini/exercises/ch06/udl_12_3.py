@@ -34,7 +34,7 @@ def gradients(X, parameters, G):
 
     Args:
         X: (N, D).
-        parameters: dict with W_q, W_k, W_v, (D, D) each, and b_q, b_k, b_v, (D,) each.
+        parameters: dict with W_q, W_k, W_v, (D, D) each, and b_q, b_k, b_v, (D,) each; no gradient stays in them.
         G: (N, D), the gradient of the loss in the output.
 
     Returns:
@@ -87,19 +87,24 @@ def by_autograd_alone(X, parameters, G):
 
 
 def verify(t, answer):
-    for N, D in (t.sizes(2, 3, 7), t.sizes(2, 3, 7)):
+    for large in (False, True):
+        N, D = t.sizes(2, 3, 7)
         X, G = t.randn(N, D, dtype=torch.float64), t.randn(N, D, dtype=torch.float64)
         parameters = {}
         for part in "qkv":
             parameters[f"W_{part}"] = t.randn(D, D, scale=0.7 * D**-0.5, dtype=torch.float64)
             parameters[f"b_{part}"] = t.randn(D, scale=0.5, dtype=torch.float64)
+        if large:  # scores of 1000, whose exponentials are infinite
+            query = X[0] @ parameters["W_q"] + parameters["b_q"]
+            parameters["b_k"] = 1000 * query / query.square().sum()
         x, g = X.cpu(), G.cpu()
         p = {name: value.cpu() for name, value in parameters.items()}
 
         def loss(p, x=x.to(torch.complex128), g=g):
             p = {name: value.to(torch.complex128) for name, value in p.items()}
             q, k, v = (torch.einsum("na,ab->nb", x, p[f"W_{c}"]) + p[f"b_{c}"] for c in "qkv")
-            powers = torch.exp(torch.einsum("ta,sa->ts", q, k))
+            scores = torch.einsum("ta,sa->ts", q, k)
+            powers = torch.exp(scores - scores.real.amax(1, keepdim=True))
             return (torch.einsum("ts,sa->ta", powers / powers.sum(1, keepdim=True), v) * g).sum()
 
         want = {}
@@ -108,13 +113,16 @@ def verify(t, answer):
             slopes = [loss({**p, name: p[name] + step}).imag / 1e-30 for step in steps]
             want[name] = torch.stack(slopes).view(p[name].shape)
         sides = t.unpack(t.call(answer, X, parameters, G), "left", "right")
+        kept = t.look(lambda given: [name for name, value in given[1].items() if value.grad is not None])
+        message = f"a gradient is left in {', '.join(kept)}, and the next one would be added: differentiate with copies"
+        t.that(not kept, "kept", message)
         with t.watching(DoubledSlopes, "runs"):
             again = t.unpack(t.call(answer, X, parameters, G), "left", "right")
-        for side, found, doubled in zip(("left", "right"), sides, again, strict=True):
-            found, doubled = t.fields(found, *NAMES), t.fields(doubled, *NAMES)
-            for name, value in zip(NAMES, found, strict=True):
+        for side, gradient, doubled in zip(("left", "right"), sides, again, strict=True):
+            values, doubled = t.fields(gradient, *NAMES), t.fields(doubled, *NAMES)
+            for name, value in zip(NAMES, values, strict=True):
                 t.same(value, want[name], f"{side}, {name}, for N={N}, D={D}")
-            pairs = zip(NAMES, found, doubled, strict=True)
+            pairs = zip(NAMES, values, doubled, strict=True)
             # the gradient in b_k is zero, and twice zero tells nothing
             by_torch = [name for name, *pair in pairs if name != "b_k" and differentiated(*pair)]
             if side == "left":
@@ -159,6 +167,8 @@ MUTANTS = [
     Mutant("over-queries", ("Q @ K.mT, dim=-1) @ V", "Q @ K.mT, dim=0) @ V"), "the softmax runs over the queries; it "
         "runs over each row, the keys of a query"),
     Mutant("differentiated", by_autograd_alone),
+    Mutant("kept", ("return left, right", "for name in left:\n        parameters[name].grad = left[name]\n"
+        "    return left, right")),
     Mutant("not-differentiated", ("return left, right", "return right, right")),  # right twice
     Mutant("whole-matrix", ("(A * dA).sum(dim=-1, keepdim=True)", "(A * dA).sum()"), "the sum in the softmax's "
         "derivative runs along one row, not over the whole matrix"),
@@ -171,6 +181,22 @@ MUTANTS = [
         "changed places"),
     Mutant("no-biases", ('(X @ parameters[f"W_{part}"] + parameters[f"b_{part}"] for part in "qkv")',
         '(X @ parameters[f"W_{part}"] for part in "qkv")'), "queries, keys and values are made without their biases"),
+    Mutant("keys-transposed", ("dK = dS.mT @ Q", "dK = dS @ Q"), "rows and columns of the scores' gradient are "
+        "swapped for the keys: these are its columns"),
+    Mutant("own-queries", ("dQ = dS @ K", "dQ = dS @ Q"), "the gradient in the queries meets the keys, not the "
+        "queries: S = Q K^T"),
+    Mutant("not-the-values", ("dA = G @ V.mT", "dA = G @ X.mT"), "the weights mix the values V, not X: look at "
+        "what A is multiplied with"),
+    Mutant("over-queries", ("A = torch.softmax(Q @ K.mT, dim=-1)", "A = torch.softmax(Q @ K.mT, dim=0)"),
+        "the softmax runs over the queries; it runs over each row, the keys of a query"),
+    Mutant("no-upstream", ("dV = A.mT @ G", "dV = A.mT @ torch.ones_like(G)"), "G is left out: this is the "
+        "gradient of the sum of Y"),
+    Mutant("no-chain", ('right[f"b_{part}"] = d.sum(dim=0)', 'right[f"b_{part}"] = G.sum(dim=0)'), "this is the "
+        "sum of G for every bias: it is so for the values alone, whose weights sum to one"),
+    Mutant("no-own-weight", ("dS = A * (dA - (A * dA)", "dS = (dA - (A * dA)"), "the factor A in front is missing: "
+        "a weight that is zero cannot change"),
+    Mutant("inputs", ("X.mT @ d  #", "Q.mT @ d  #"), "the matrix gets X^T times the gradient of what it makes: Q = "
+        "X W_q"),
 ]  # fmt: skip
 
 
@@ -196,7 +222,12 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[token_by_token],
             min_checks=24,
-            advice={"shape": "Each gradient has the shape of its parameter"},
+            advice={
+                "shape": "Each gradient has the shape of its parameter",
+                "values": "Go back product by product: for C = A B, G_A = G_C B^T and G_B = A^T G_C, with Q, K and V "
+                "as they are, biases included. Which is wrong first: that of V, of the scores, of Q and K?",
+                "nonfinite": "Scores may be large: by hand, subtract the largest of a row before the exponential",
+            },
             mutants=MUTANTS,
             explanation=r"""
 Write $\mathbf A$ for the weights and $\mathbf S$ for the scores. Backwards through $\mathbf Y = \mathbf A \mathbf V$:

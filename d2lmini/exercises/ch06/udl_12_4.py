@@ -63,18 +63,20 @@ def verify(t, answer):
             t.random.shuffle(order)
         if kind.startswith("two"):  # here the identity does not hold, so that no side can stand for the other
             order[0] = order[1]
-        _one(t, answer, N, D, order, f"for N={N}, D={D}, {kind}")
+        _one(t, answer, N, D, order, f"for N={N}, D={D}, {kind}", large=kind.startswith("another"))
 
 
-def _one(t, answer, N, D, order, case):
+def _one(t, answer, N, D, order, case, large):
     X, E = t.randn(N, D, dtype=torch.float64), t.randn(N, D, dtype=torch.float64)
     matrices = [t.randn(D, D, scale=D**-0.5, dtype=torch.float64) for _ in range(3)]
+    if large:  # all scores are 800 higher, which changes no weight, but their exponentials are infinite
+        X[:, 0], E[:, 0], matrices[1][:, 0] = 1, 0, 0
+        matrices[0][0, 0], matrices[1][0, 0] = 800 * D**0.5, 1
     x, e, w_q, w_k, w_v = (y.cpu() for y in (X, E, *matrices))
 
     def attend(tokens):
-        powers = torch.exp(torch.einsum("ia,ab,sc,cb->is", tokens, w_q, tokens, w_k) / D**0.5)
-        weights = powers / powers.sum(1, keepdim=True)
-        return torch.einsum("is,sa,ab->ib", weights, tokens, w_v)
+        scores = torch.einsum("ia,ab,sc,cb->is", tokens, w_q, tokens, w_k) / D**0.5
+        return torch.einsum("is,sa,ab->ib", torch.softmax(scores, 1), tokens, w_v)
 
     left, right = attend(x[order]), attend(x)[order]
     gap = attend(x[order] + e) - attend(x + e)[order]
@@ -123,6 +125,15 @@ MUTANTS = [
         "absolute value"),
     Mutant("gap-left", ("attend(P @ X + E) - P @ attend(X + E)", "attend(P @ X + E)"), "this is the left side alone: "
         "subtract the right one"),
+    Mutant("places-moved", ("attend(X + E)", "attend(X + P @ E)"), "on the right side E is shuffled: places keep "
+        "their encoding on both sides"),
+    Mutant("squared", ("return left, right, gap", "return left, right, gap.square()"), "the gap is squared: it is "
+        "the plain difference"),
+    Mutant("no-keys", ("tokens @ W_k", "tokens"), "the tokens themselves are the keys: where is W_k?"),
+    Mutant("no-queries", ("tokens @ W_q", "tokens"), "the tokens themselves are the queries: where is W_q?"),
+    Mutant("scaled-by-D", ("math.sqrt(X.shape[-1])", "X.shape[-1]"), "the scores are divided by D, not by its root"),
+    Mutant("gap-back", ("- P @ attend(X + E)", "- P.mT @ attend(X + E)"), "the outputs that are subtracted go back "
+        "by the inverse: is P transposed?"),
 ]  # fmt: skip
 
 
@@ -149,6 +160,11 @@ compare with the model proof, and call `review("udl-12.4a", "agrees")`.
             answer=shuffled,
             verify=verify,
             alternatives=[by_indexing],
+            advice={
+                "values": "left: P before the layer. right: P after it. gap: the same two with E added to what enters "
+                "the layer, so that queries, keys and values all have it. Here P need not have an inverse",
+                "nonfinite": "Scores may be large: by hand, subtract the largest of a row before the exponential",
+            },
             mutants=MUTANTS,
             explanation=r"""
 Let $\mathbf S = \mathbf Q \mathbf K^\top/\sqrt D$ be the scores of $\mathbf X$. For $\mathbf P\mathbf X$ queries,
@@ -177,12 +193,12 @@ change: one token is there twice and counts twice, while another is lost.
             ],
             options=[
                 Option(
-                    "Nothing: self-attention is invariant under permutations.",
+                    "Nothing more: self-attention is invariant under permutations.",
                     "It is equivariant: shuffled tokens give shuffled outputs, not the same ones. A linear layer over "
                     "all outputs laid end to end would notice.",
                 ),
                 Option(
-                    "The mean of the outputs over the tokens, and a linear layer on it.",
+                    "The mean of the outputs over the tokens, and a linear layer.",
                     "The outputs are the same vectors in another order, and a mean does not see the order. Equivariant "
                     "layers followed by something symmetric give an invariant function.",
                     right=True,

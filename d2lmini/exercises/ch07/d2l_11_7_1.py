@@ -16,7 +16,8 @@ Write `compare_depths(make_model, make_batch, depths, num_steps, clock)`. For ea
 it for `num_steps` steps with cross-entropy and an optimiser of your choice (Adam with learning rate 0.01 does well),
 each step on a new batch of 64 sequences. It returns a dict of two lists, with one number for each depth:
 
-- `"seconds"`: the **median** time of a whole training step, from before the forward pass to after the optimiser;
+- `"seconds"`: the **median** time of all training steps (the first may be left out), from before the forward pass to
+  after the optimiser;
 - `"accuracy"`: the share of right tokens on a new batch of 256 sequences, in evaluation mode, after training.
 
 The check does not judge by a real clock, since that would tell what else your machine is doing. Its `clock` goes on by
@@ -49,7 +50,6 @@ print(compare_depths(Pointers, make_batch, [1, 2, 3], 120, time.perf_counter))
 ```
 """
 
-from itertools import pairwise
 from statistics import mean, median
 
 import torch
@@ -96,30 +96,31 @@ def compare_depths(make_model, make_batch, depths, num_steps, clock):
 
 
 def step_by_step(make_model, make_batch, depths, num_steps, clock):
-    """AdamW, and one reading of the clock a step."""
+    """AdamW, and the median of all steps but the first."""
     result = {"seconds": [], "accuracy": []}
     for depth in depths:
         model = make_model(depth).train()
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.001)
-        readings = [clock()]
+        gaps = []
         for _ in range(num_steps):
             tokens, targets = make_batch(64)
+            begin = clock()
             optimizer.zero_grad()
             F.cross_entropy(model(tokens).mT, targets).backward()
             optimizer.step()
-            readings.append(clock())
-        gaps = [b - a for a, b in pairwise(readings)]
+            gaps.append(clock() - begin)
         tokens, targets = make_batch(256)
         hits = model.eval()(tokens).argmax(-1) == targets
-        result["seconds"].append(median(gaps))
+        result["seconds"].append(median(gaps[1:]))
         result["accuracy"].append(hits.sum() / hits.numel())
     return result
 
 
 V = 6
 FORWARD, BACKWARD, UPDATE = 1.0, 2.0, 0.5  # how long each takes, in proportion
-# of eleven steps: the first, a fast one, the middle one, one during which something else ran, and the last
-DISTURBED = {0: 6.0, 2: 0.5, 5: 3.0, 7: 30.0, 10: 9.0}
+BATCHING = 0.004  # time of making a batch, which is no part of a step
+# of eleven steps: the first two and the last, fast ones, the middle one among them, and one beside something else
+DISTURBED = {0: 6.0, 1: 4.0, 2: 0.5, 5: 0.6, 7: 30.0, 9: 0.7, 10: 9.0}
 
 
 def _time(num_blks, share=FORWARD + BACKWARD + UPDATE):
@@ -148,7 +149,8 @@ class _Pointers(nn.Module):
             logits.register_hook(lambda grad: self.note(tokens))
         self.step = len(self.batches)
         self.spend(FORWARD)
-        self.last = tokens, logits.detach().argmax(-1), self.training, len(self.batches)
+        new = tokens.tolist() == self.bench.made.get(len(tokens))
+        self.last = tokens, logits.detach().argmax(-1), self.training, len(self.batches) if new else None
         return logits
 
     def note(self, tokens):
@@ -173,14 +175,17 @@ class _Bench:
     """What the answer gets: models, batches and a clock, with a record of what it does with them."""
 
     def __init__(self, device):
-        self.device, self.models, self.time = device, [], 1.0
+        self.device, self.models, self.time, self.made = device, [], 1.0, {}  # made: the last batch of each size
 
     def make_model(self, num_blks):
         self.models.append(_Pointers(num_blks, self).to(self.device))
         return self.models[-1]
 
     def make_batch(self, B):
+        self.clock()  # what an optimiser has done belongs to the step before
+        self.time += BATCHING
         tokens = torch.randint(V, (B, V), device=self.device)
+        self.made[B] = tokens.tolist()
         return tokens, tokens.gather(1, tokens.gather(1, tokens))
 
     def clock(self):
@@ -191,6 +196,7 @@ class _Bench:
 
 def _record(given):
     """What was done with the models: plain data, by depth."""
+    given[0].__self__.clock()  # notices the last step
     return [
         (m.num_blks, len(m.batches), len({b for b in m.batches if len(b) == 64 * V}), m.updates, m.uncleared, m.last)
         for m in given[0].__self__.models
@@ -237,10 +243,11 @@ def _run(t, answer, depths, num_steps):
         t.that(
             uncleared == 0, "uncleared", f"{model} gets new gradients on top of those of the step before: clear them"
         )
-        t.that(updates > 0, "no-update", f"the parameters of {model} never change: is the optimiser's step called?")
+        message = f"{model} changes after {updates} of {num_steps} steps: is the optimiser's step called in each?"
+        t.that(updates == num_steps, "no-update", message)
         tokens, chosen, training, after = last
         t.that(training is False, "not-eval", f"{model} is judged in training mode: call eval() before")
-        message = f"{model} must be run on a batch of 256 new sequences at the end, after all steps"
+        message = f"{model} must be run on 256 new sequences of `make_batch` at the end, after all steps"
         t.that(len(tokens) == 256 and after == num_steps, "no-evaluation", message)
         hits = chosen == tokens.gather(1, tokens.gather(1, tokens))
         share = hits.double().mean().item()
@@ -263,6 +270,7 @@ def _run(t, answer, depths, num_steps):
                 whole * mean(factors[1:]),
                 "this is the mean without the first step, which another disturbed one spoils: take the median",
             ),
+            "slow-start": (whole * median(factors[:3]), "this is the median of the first few steps: take that of all"),
             "last": (whole * factors[-1], "this is the last step: take the median of all"),
             "unsorted": (
                 whole * factors[num_steps // 2],
@@ -274,6 +282,7 @@ def _run(t, answer, depths, num_steps):
                 _time(depth, FORWARD),
                 "only the forward pass is timed; backward and optimiser belong to it",
             ),
+            "with-batch": (whole + BATCHING, "making the batch is timed, too: read the clock after it"),
             "no-optimiser": (_time(depth, FORWARD + BACKWARD), "the optimiser's step is not timed"),
             "no-forward": (_time(depth, BACKWARD + UPDATE), "the forward pass is not timed"),
             "turned": (_time(other), "this is the time of another depth: keep the order of `depths`"),
@@ -295,6 +304,12 @@ MUTANTS = [
     Mutant("no-optimiser", ("            optimizer.step()\n            times.append(clock() - start)\n",
         "            times.append(clock() - start)\n            optimizer.step()\n")),  # optimiser not timed
     Mutant("no-update", ("optimizer.step()", "pass")),  # no step of the optimiser
+    Mutant("no-update", ("optimizer.step()", "len(times) % 2 and optimizer.step()")),  # every other time
+    Mutant("with-batch", ("            tokens, targets = make_batch(64)\n            start = clock()\n",
+        "            start = clock()\n            tokens, targets = make_batch(64)\n")),
+    Mutant("slow-start", (".median().item()", "[:3].median().item()")),  # three steps
+    Mutant("no-evaluation", ("tokens, targets = make_batch(256)", "tokens = tokens.repeat(4, 1)\n            targets = "
+        "targets.repeat(4, 1)")),  # judged on what it has learned
     Mutant("uncleared", ("optimizer.zero_grad()", "pass")),  # gradients not cleared
     Mutant("untrained", ("lr=0.01", "lr=1e-6")),  # tiny learning rate
     Mutant("same-batch", ("tokens, targets = make_batch(64)",
@@ -329,6 +344,10 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[step_by_step],
             seconds=60.0,
+            advice={
+                "values": "Write down all readings of the clock for one model: which two belong to a step, and which "
+                "of the steps is the median? The accuracy is the number of right tokens over that of all 256 x T.",
+            },
             mutants=MUTANTS,
             explanation=r"""
 Time grows as $a + bL$: each of the L blocks does the same work, forward and backward, and $a$ is what is outside of

@@ -173,7 +173,8 @@ def verify(t, answer):
                 not bool(moved[:, :place].any()),
                 f"leak-{mode}",
                 f"in {mode} mode, other words from position {place} on change the logits before it: the model sees the "
-                "future. The same mask belongs into every block, in training and in evaluation",
+                "future. The same mask belongs into every block, in training and in evaluation; and nothing beside "
+                "it may mix positions, as a mean over them or a batch norm does",
             )
             t.that(
                 bool(moved[:, place].all()),
@@ -230,14 +231,16 @@ def verify(t, answer):
         "no softmax is computed on the way: where are the attention weights?",
     )
     text = t.random.randrange(V) + torch.arange(16, device=t.device)[:, None]
-    text = (text + torch.arange(6, device=t.device)) % V  # (16, 6), all different in a row: one of them may move little
-    swapped = text[:, [1, 0, 2, 3, 4, 5]]
-    t.that(
-        bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].any()),
-        "no-positions",
-        "with one block, the last logits do not depend on the order of the words before: add positions to the "
-        "embeddings",
-    )
+    text = (text + torch.arange(34, device=t.device)) % V  # (16, 34): one of them may move little
+    for place in (1, 32):  # 32 words on, other words stand in all texts, as V is from 17 to 23
+        swapped = text.clone()
+        swapped[:, [0, place]] = text[:, [place, 0]]
+        t.that(
+            bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].any()),
+            "no-positions",
+            f"with one block, the last logits stay as they are when the words 0 and {place} change places: add to the "
+            "embeddings positions that are all different",
+        )
     heads, wide = _make(t, answer, V, h, ffn, 6 - H, 1), _make(t, answer, V, h, 2 * ffn, H, 1)
     message = "with the same weights, 2 heads and 4 give the same logits: is `num_heads` used?"
     fits = t.look(_share, heads, single)
@@ -245,7 +248,7 @@ def verify(t, answer):
     message = "twice `ffn_num_hiddens` does not bring more parameters: is it used?"
     t.that(t.look(_size, wide) > t.look(_size, single), "ffn", message)
     deep = _make(t, answer, V, h, ffn, H, 3)
-    sizes = [t.look(_size, one) for one in (single, model, deep)]
+    sizes = [t.look(_size, stack) for stack in (single, model, deep)]
     t.that(
         sizes[2] - sizes[1] == sizes[1] - sizes[0] > h * h,
         "blocks",
@@ -357,28 +360,28 @@ EXERCISE = Exercise(
             hints=["What may position t see? And what is there for cross-attention to look at?"],
             options=[
                 Option(
-                    "The encoder as it is: every position sees the whole text, so it knows most.",
+                    "The encoder as it is: every position sees the whole text, so it knows most about the next word.",
                     "It would see the very token that it should predict, learn to copy it, and have nothing to copy "
                     "when "
                     "it writes. (BERT uses an encoder, but hides the words that it asks for; that gives no probability "
                     "of a next word.)",
                 ),
                 Option(
-                    "The decoder without its cross-attention, which is the encoder's block with a causal mask.",
+                    "The decoder without cross-attention, which is to say the encoder's block with a causal mask.",
                     "Position t may use x_1 ... x_t and no more: that is the causal mask. There is no other text, so "
                     "nothing for cross-attention to attend to, and it goes. All positions train at once, and the same "
                     "weights write word by word.",
                     right=True,
                 ),
                 Option(
-                    "Both: the encoder reads the text so far, the decoder writes the next word.",
+                    "Both halves: the encoder reads the text so far, and the decoder writes the next word of it.",
                     "It can be done, with a text cut into a given part and a part to write (T5 does so). But training "
                     "then uses the predictions of the second part only, and the parameters are split between two "
                     "stacks. "
                     "Nothing in the task asks for a second text.",
                 ),
                 Option(
-                    "Neither: without a source text one needs a recurrent network.",
+                    "Neither of them: without a source text to attend to, one needs a recurrent network instead.",
                     "The text so far is what the model is conditioned on, and masked self-attention reads it.",
                 ),
             ],
@@ -387,11 +390,11 @@ EXERCISE = Exercise(
             key="d2l-11.7.3b",
             prompt=r"""
 Build it: a class `LanguageModel(vocab_size, num_hiddens, ffn_num_hiddens, num_heads, num_blks)`, an `nn.Module` whose
-`forward(tokens)` takes integers (B, T) to logits (B, T, V). Use `d2l.TransformerEncoderBlock`, which takes a `mask`,
-and no dropout. Texts have at most 64 words. The check looks at no names and no weights. It changes words and looks
-which logits move: no word may move the logits before it, in training *and* in evaluation; every word must move those at
-its place and at all later ones, however far; and the order of words must matter. Self-attention is to do it: a
-recurrence or a convolution is a language model, too, but not the one that is asked for.
+`forward(tokens)` takes integers (B, T) to logits (B, T, V). `d2l.TransformerEncoderBlock` takes a `mask`; blocks of
+your own will do as well. No dropout. Texts have at most 64 words. The check looks at no names and no weights. It
+changes words and looks which logits move: no word may move the logits before it, in training *and* in evaluation; every
+word must move those at its place and at all later ones, however far; and the order of words must matter. Self-attention
+is to do it: a recurrence or a convolution is a language model, too, but not the one that is asked for.
 """,
             hints=[
                 "Embedding, positions, blocks, and a linear layer to V numbers at the end.",
@@ -400,7 +403,7 @@ recurrence or a convolution is a language model, too, but not the one that is as
             ],
             advice={
                 "raised": "The blocks live in an `nn.ModuleList`; each takes (B, T, h) and `mask=` and returns (B, T, "
-                "h).",
+                "h). And texts have up to 64 words: learned positions must be as many.",
             },
             answer=LanguageModel,
             verify=verify,

@@ -81,8 +81,8 @@ def kept(attend, inputs):
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         output = attend(*(x.requires_grad_() for x in inputs))
     # scalars, as random states, are not counted
-    found = sum(x.untyped_storage().nbytes() for x in seen.values() if x.dim())
-    return found, output.detach()
+    kept_bytes = sum(x.untyped_storage().nbytes() for x in seen.values() if x.dim())
+    return kept_bytes, output.detach()
 
 
 @cache
@@ -90,8 +90,8 @@ def measured(B, T, h, H, itemsize):
     """Bytes kept by the plain and by the fused form, and the peak of the plain one, measured on the CPU."""
     inputs = [torch.randn(B, H, T, h // H, dtype=DTYPES[itemsize]) / (h // H) ** 0.25 for _ in range(3)]
     peak = peak_bytes(lambda: plain(*inputs), torch.device("cpu"))
-    (kept_plain, one), (kept_fused, other) = kept(plain, inputs), kept(fused, inputs)
-    torch.testing.assert_close(one, other)
+    (kept_plain, output), (kept_fused, same) = kept(plain, inputs), kept(fused, inputs)
+    torch.testing.assert_close(output, same)
     return kept_plain, kept_fused, peak
 
 
@@ -100,8 +100,8 @@ def verify(t, answer):
         wants = measured(B, T, h, H, itemsize)
         case = f"for B={B}, T={T}, h={h}, H={H}, itemsize={itemsize}"
         names = "kept_plain", "kept_fused", "peak_plain"
-        found = t.fields(t.call(answer, B, T, h, H, itemsize), *names)
-        for name, got, want in zip(names, found, wants, strict=True):
+        answers = t.fields(t.call(answer, B, T, h, H, itemsize), *names)
+        for name, got, want in zip(names, answers, wants, strict=True):
             t.number(got, want, f"{name} {case}", rtol=1e-3 if name == "peak_plain" else 1e-9)
 
 
@@ -137,6 +137,14 @@ MUTANTS = [
         "before, in the softmax, it is more"),
     Mutant("with-inputs", ("itemsize * 2 * square", "itemsize * (2 * square + 3 * ends)"), "queries, keys and values "
         "do not count here"),
+    Mutant("features-squared", ("square = B * H * T * T", "square = B * H * T * h"), "weights belong to pairs of "
+        "tokens: T for each of the T queries"),
+    Mutant("one-input", ("(3 * ends + square)", "(2 * ends + square)"), "queries, keys and values are three, and "
+        "each is a factor of a product"),
+    Mutant("inputs-alone", ("(4 * ends + B * H * T)", "3 * ends"), "output and logarithms are kept, too: the "
+        "weights are computed from them again"),
+    Mutant("one-example", ("square = B * H * T * T", "square = H * T * T"), "each of the B sequences has its own "
+        "weights"),
 ]  # fmt: skip
 
 
@@ -164,6 +172,10 @@ three on tensors.
             alternatives=[per_head],
             min_checks=16,
             seconds=30.0,
+            advice={
+                "values": "Write down the shape of each tensor that is kept, or held at once, and add up their "
+                "numbers. All are of one dtype: each number takes `itemsize` bytes.",
+            },
             mutants=MUTANTS,
             explanation="""
 Plain attention keeps $3BTh + BHT^2$ numbers, the fused kernel $4BTh + BHT$. Set the two parts of the first in
@@ -176,37 +188,36 @@ same weights, twice, and never keeps them.
         ),
         Choice(
             key="d2l-11.7.4b",
-            prompt="A Transformer with fused attention is to read texts of eight times the length it was trained on. "
-            "What "
-            "will give trouble?",
-            hints=["Memory and time need not grow alike. And are all positions known to the model?"],
+            prompt="In a Transformer with fused attention, scores and mixtures of values are a quarter of all "
+            "operations at the length of the training texts; projections and networks are the rest. What must one "
+            "expect of a text of eight times that length?",
+            hints=[
+                "Which part of the operations grows with the square of T, and which in proportion to it?",
+                "Memory and time need not grow alike. And are all positions known to the model?",
+            ],
             options=[
                 Option(
-                    "Nothing: the fused kernel made attention linear in the length.",
-                    "Its *memory* is linear in T. Its work is not: every query still meets every key, and the number "
-                    "of "
-                    "products grows with the square.",
+                    "8 times the operations: the fused kernel has made attention linear in the length of the text.",
+                    "Its *memory* is linear in T. Its work is not: every query still meets every key, so a quarter "
+                    "of the operations grows 64-fold and three quarters eightfold.",
                 ),
                 Option(
-                    "Memory alone: the weights of all heads no longer fit.",
-                    "That is the plain form. The fused kernel keeps no weights; what it keeps grows in proportion to "
-                    "T.",
+                    "22 times the operations, and 64 times the memory: the weights of all heads are kept.",
+                    "The operations are right, the memory is that of the plain form. The fused kernel keeps no "
+                    "weights; what it keeps grows in proportion to T.",
                 ),
                 Option(
-                    "The work of attention grows 64-fold, while the rest grows eightfold; and positions that were "
-                    "never "
-                    "seen in training may be read wrongly.",
-                    "Attention's products grow as T squared, projections and networks as T: for long texts attention "
-                    "takes most of the time, on any kernel. And whatever tells positions apart, sums of sines or "
-                    "learned "
-                    "vectors, was trained on the short texts only. Windows, sparse patterns, linear forms and relative "
-                    "positions are the answers of later chapters.",
+                    "22 times the operations, 16 of them attention's; and positions that no training has shown.",
+                    "Attention's products grow as T squared, 64 / 4 = 16, and the rest as T, 8 * 3 / 4 = 6: for long "
+                    "texts attention takes most of the time, on any kernel. And whatever tells positions apart, sines "
+                    "or learned vectors, the weights were trained on short texts only. Windows, sparse patterns, "
+                    "linear forms and relative positions are the answers of later chapters.",
                     right=True,
                 ),
                 Option(
-                    "Gradients vanish over the length, as in a recurrent network.",
-                    "Any two positions are one attention step apart, whatever lies between them. The number of steps "
-                    "grows with depth, not with length.",
+                    "22 times the operations; and gradients that vanish over the length, as in a recurrent network.",
+                    "The operations are right. But any two positions are one attention step apart, whatever lies "
+                    "between them: the number of steps grows with depth, not with length.",
                 ),
             ],
         ),

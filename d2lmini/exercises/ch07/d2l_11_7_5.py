@@ -129,7 +129,7 @@ class _Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func._schema.name
-        self.seen["borrowed"] |= "scaled_dot_product" in name
+        self.seen["borrowed"] |= "scaled_dot_product" in name or "_safe_softmax" in name  # without a kernel
         if ("exp" in name and "expand" not in name) or "softmax" in name:
             self.seen["whole"] |= self.S in getattr(args[0], "shape", ())
             self.seen["chunk"] |= self.chunk in getattr(args[0], "shape", ())
@@ -165,24 +165,26 @@ def verify(t, answer):
     got = t.call(answer, signs * queries, keys, v, 4)
     t.same(got, want, "the result for large scores, of some queries all negative", tolerance=(1e-3, 1e-3))
 
-    T, S, chunk = 33, 96, 8
+    T, S = 33, 96
     inputs = t.randn(2, T, 4), t.randn(2, S, 4), t.randn(2, S, 4)  # torch has its kernel for equal sizes
-    with (
-        t.watching(LargestTensor, "numel") as largest,
-        t.watching(partial(_Operations, S, chunk), "seen") as operations,
-        t.watching(partial(Calls, "d2lmini.efficient."), "names") as calls,
-    ):
-        t.call(answer, *inputs, chunk)
-    t.that(
-        not operations.seen["borrowed"],
-        "borrowed",
-        "this calls torch's own fused kernel; write the loop over the chunks yourself",
-    )
-    t.that(
-        not calls.names,
-        "ready",
-        "this calls the package's own attention in tiles, or its online softmax; write the three sums yourself",
-    )
+    for chunk in (S + 1, 8):  # the last is looked at below, too
+        with (
+            t.watching(LargestTensor, "numel") as largest,
+            t.watching(partial(_Operations, S, chunk), "seen") as operations,
+            t.watching(partial(Calls, "d2lmini.efficient.", "d2lmini.attention"), "names") as calls,
+        ):
+            t.call(answer, *inputs, chunk)
+        t.that(
+            not operations.seen["borrowed"],
+            "borrowed",
+            f"with S={S}, chunk={chunk} this calls torch's own attention; write the loop over the chunks yourself",
+        )
+        t.that(
+            not calls.names,
+            "ready",
+            f"with S={S}, chunk={chunk} this calls the package's own attention, or its online softmax; write the three "
+            "sums yourself",
+        )
     t.that(
         largest.numel < 2 * T * S,
         "memory",
@@ -253,6 +255,8 @@ MUTANTS = [
     Mutant("memory", chunks_of_softmax_kept),
     Mutant("all-keys", chunks_of_queries),
     Mutant("borrowed", borrowed),
+    Mutant("borrowed", ("    shape = queries.shape[:-1]  #", "    if chunk > keys.shape[1]:\n        return "
+        "F.scaled_dot_product_attention(queries, keys, values)\n    shape = queries.shape[:-1]  #")),  # one chunk
     Mutant("ready", borrowed_here),
     Mutant("ready", borrowed_sums),
 ]  # fmt: skip
@@ -277,6 +281,9 @@ EXERCISE = Exercise(
                 "exp(-300) is 0: it must be the maximum of each query's own scores, and of nothing else. And infinity "
                 "minus infinity is NaN: look at what happens before the first chunk",
                 "memory": "Do not collect the chunks' scores; keep the three running quantities",
+                "values": "After each chunk m, l and o must be those of all keys so far: compute these at once, and "
+                "compare. A mean of the chunks' outputs is not it, padding with zeros has scores, nothing is cut off, "
+                "and where the gradients alone are wrong, something is detached.",
             },
             answer=chunked_attention,
             verify=verify,

@@ -183,19 +183,23 @@ def verify(t, answer):
         ("in two pieces, in training mode", pieces),
     ):
         decoder.train("training" in name)
-        caches, found, past = start(), [], 0
+        caches, pieces_read, past = start(), [], 0
         for words in tokens.split(lengths, 1):
             logits, caches = run(words, caches, past)
-            found.append(logits)
+            pieces_read.append(logits)
             past += words.shape[1]
-        t.same(torch.cat(found, 1), want, f"the logits {name}", tolerance=(1e-3, 1e-4))
+        t.same(torch.cat(pieces_read, 1), want, f"the logits {name}", tolerance=(1e-3, 1e-4))
 
-    # 3. twice from one and the same state
+    # 3. twice from one and the same state, which may be the first
     _, middle = run(tokens[:, :3], start())
-    for words in (tokens[:, 3:4], (tokens[:, 3:4] + 1) % V):
-        run(words, middle, 3)
+    for state, past, words in (
+        (middle, 3, tokens[:, 3:4]),
+        (middle, 3, (tokens[:, 3:4] + 1) % V),
+        (start(), 0, tokens),
+    ):
+        run(words, state, past)
         t.that(
-            t.look(_intact, middle),
+            t.look(_lengths_given) == [past] * L,
             "state",
             "your code changes the list `caches` that it was given: a second hypothesis of a beam search that goes on "
             "from the same state would read the first one's word. Return a new list",
@@ -214,9 +218,9 @@ def _lengths(given, caches):
     return [keys.shape[2] for keys, _ in caches]
 
 
-def _intact(given, caches):
-    """Whether the list that the answer was given holds the same caches as before."""
-    return len(given[4]) == len(caches) and all(now is then for now, then in zip(given[4], caches, strict=True))
+def _lengths_given(given):
+    """How many positions the caches hold now that the answer was given."""
+    return _lengths(given, given[4])
 
 
 MUTANTS = [
@@ -226,6 +230,8 @@ MUTANTS = [
         "anew: how many are in the cache already?"),
     Mutant("position", repaired(mask=True)),
     Mutant("state", repaired(mask=True, position=True)),
+    Mutant("state", ("    return decoder.dense(X), grown", "    if not past:\n        caches[:] = grown\n    return "
+        "decoder.dense(X), grown")),  # the first list is filled
     Mutant("leak-training", ("cache, mask=mask", "cache")),  # no mask at all
     Mutant("position-ahead", ("offset=past)", "offset=past + 1 if past or num_new == 1 else 0)"), "every word gets the "
         "encoding of the position after its own"),
@@ -276,6 +282,8 @@ EXERCISE = Exercise(
             advice={
                 "leak-training": "The function as given is right here: what has changed?",
                 "leak-evaluation": "Look at where the mask is made.",
+                "values": "Which is the first position that is wrong, and which call gave it? Print the position, the "
+                "mask and the caches' lengths in that call. All else is right in the function as it was given.",
             },
             answer=decode,
             verify=verify,

@@ -93,10 +93,10 @@ def state_in_place(parameter, gradient, state, lr, betas, eps, weight_decay):
     return parameter, state
 
 
-CASES = (  # lr, betas, eps, weight_decay, steps before the first that is checked
-    (0.05, (0.85, 0.99), 0.05, 0.2, 40),  # first: at step 1 a corrected mean is like a sum
-    (0.03, (0.8, 0.95), 0.07, 0.3, 0),
-    (0.02, (0.9, 0.98), 0.02, 0.0, 0),
+CASES = (  # lr, betas, eps, weight_decay, steps before the first that is checked, how many axes, dtype
+    (0.05, (0.85, 0.99), 0.05, 0.2, 40, 2, torch.float64),  # first: at step 1 a corrected mean is like a sum
+    (0.03, (0.8, 0.95), 0.07, 0.3, 0, 3, torch.float64),
+    (0.02, (0.9, 0.98), 0.02, 0.0, 0, 1, torch.float32),
 )
 
 
@@ -114,12 +114,12 @@ def _by_torch(parameter, gradients, lr, betas, eps, weight_decay):
 
 
 def verify_step(t, answer):
-    shape = t.sizes(2, 3)
-    for lr, betas, eps, decay, before in CASES:
+    for lr, betas, eps, decay, before, axes, dtype in CASES:
+        shape = t.sizes(axes, 3)
         lr, decay = lr * t.random.uniform(0.8, 1.2), decay * t.random.uniform(0.8, 1.2)
-        parameter = t.randn(*shape, dtype=torch.float64)
-        sizes = 10 ** t.rand(*shape, low=-1.5, high=0.5, dtype=torch.float64)
-        gradients = [sizes * t.randn(*shape, dtype=torch.float64) for _ in range(before + 4)]
+        parameter = t.randn(*shape, dtype=dtype)
+        sizes = 10 ** t.rand(*shape, low=-1.5, high=0.5, dtype=dtype)
+        gradients = [sizes * t.randn(*shape, dtype=dtype) for _ in range(before + 4)]
         gradients[-2] = torch.zeros_like(gradients[-2])  # the means and the decay go on
         want = _by_torch(parameter, gradients, lr, betas, eps, decay)
         state = {"step": before, "v": torch.zeros_like(parameter), "s": torch.zeros_like(parameter)}
@@ -136,6 +136,7 @@ def verify_step(t, answer):
             t.same(s, want[number][2], f'state["s"] {where}')
             t.same(parameter, want[number][0], f"the parameter {where}")
             t.number(step, number + 1, f'state["step"] {where}')
+            t.that(isinstance(step, int), "type", f'state["step"] {where} is a {type(step).__name__}, not an integer')
             state = {"step": int(step), "v": v, "s": s}
 
 
@@ -213,8 +214,8 @@ MUTANTS_A = [
         "neither running mean is corrected: divide them by 1 - beta^t"),
     Mutant("v-uncorrected", ("v / (1 - beta1**t)", "v"), "v is not corrected: the first steps are too short. Divide it "
         "by 1 - beta_1^t"),
-    Mutant("s-uncorrected", ("s / (1 - beta2**t)", "s"), "s is not corrected: the first steps are too long. Divide it "
-        "by 1 - beta_2^t"),
+    Mutant("s-uncorrected", ("s / (1 - beta2**t)", "s"), "s is not corrected: divide it by 1 - beta_2^t, at "
+        "every step. Without that the first steps are too long"),
     Mutant("corrected-once", ("(1 - beta1**t)\n    s_hat = s / (1 - beta2**t)",
         "(1 - beta1)\n    s_hat = s / (1 - beta2)"), "the corrections are those of the first step: 1 - beta^t changes "
         "with t"),
@@ -268,11 +269,22 @@ MUTANTS_A = [
     Mutant("s-kept-corrected", ('"s": s}', '"s": s_hat}'), "what is kept is corrected: keep s itself, or it is "
         "corrected again and again"),
     Mutant("not-counted", ('"step": t,', '"step": state["step"],'), "the step is not counted in what you return"),
+    Mutant("type", ('"step": t,', '"step": torch.tensor(float(t)),')),  # as torch.optim keeps it
     Mutant("old-v", ('"v": v,', '"v": state["v"],'), "this is the old running mean: return the new one"),
     Mutant("old-s", ('"s": s}', '"s": state["s"]}'), "this is the old running mean of squares: return the new one"),
     Mutant("mutates", state_in_place),
     Mutant("borrowed", by_torch),
     Mutant("dtype", ("return parameter,", "return parameter.float(),")),  # in float32
+    Mutant("dtype", ("return parameter,", "return parameter.double(),")),  # in float64, right twice of three times
+    Mutant("raised", ("s = beta2", "rows, columns = gradient.shape\n    s = beta2")),  # matrices alone
+    Mutant("first-gradient", ('v = beta1 * state["v"] + (1 - beta1) * gradient',
+        'v = beta1 * state["v"] + (1 - beta1) * gradient if state["step"] else gradient'), "the first mean is the "
+        "gradient itself, and is then corrected as well: it begins at 0, and the correction makes up for that"),
+    Mutant("decay-corrected", ("update = v_hat / (s_hat.sqrt() + eps)",
+        "update = (v_hat + weight_decay * parameter) / (s_hat.sqrt() + eps)\n    weight_decay = 0"), "the decay is "
+        "divided by the root of s: it takes lr * weight_decay of the parameter, whatever its gradients were"),
+    Mutant("eps-squared", ("(s_hat.sqrt() + eps)", "(s_hat + eps**2).sqrt()"), "eps is squared under the root: it is "
+        "added to the root"),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -287,6 +299,19 @@ MUTANTS_B = [
         "v / (s.sqrt() + eps)"), "the running means are not corrected: divide them by 1 - beta^t"),
     Mutant("corrected-once", ("(v / (1 - beta1**steps)) / ((s / (1 - beta2**steps))",
         "(v / (1 - beta1)) / ((s / (1 - beta2))"), "the corrections are those of the first step: they change with t"),
+    Mutant("whole-way", ("left = -lr *", "left = -lr * steps *"), "this is the way of all steps together: asked for is "
+        "the change in the last one"),
+    Mutant("means-anew", ("v = beta1 * v + (1 - beta1) * gradient", "v = (1 - beta1) * gradient"), "v has the last "
+        "gradient alone: beta_1 times the old mean is missing"),
+    Mutant("one-beta", ("s / (1 - beta2**steps)", "s / (1 - beta1**steps)"), "s is corrected with beta_1: it has a "
+        "beta of its own"),
+    Mutant("one-early", ("left = -lr * (v / (1 - beta1**steps)) / ((s / (1 - beta2**steps)).sqrt() + eps)",
+        "left = -lr * (v / (1 - beta1 ** (steps + 1))) / ((s / (1 - beta2 ** (steps + 1))).sqrt() + eps)"), "the "
+        "corrections have t + 1: the last of the steps is number `steps`"),
+    Mutant("left-sgd", (" / ((s / (1 - beta2**steps)).sqrt() + eps)", ""), "the corrected mean is not divided by the "
+        "root of s plus eps"),
+    Mutant("left-eps-inside", ("(s / (1 - beta2**steps)).sqrt() + eps", "(s / (1 - beta2**steps) + eps).sqrt()"),
+        "eps is under the root: it is added to the root"),
     Mutant("whole-way", ("right = -lr * gradient /", "right = -lr * steps * gradient /"), "this is the way of all "
         "steps together: one step is asked for"),
     Mutant("not-recursive", ("return left, right", "return right, right.clone()")),  # the formula twice
@@ -304,7 +329,8 @@ EXERCISE = Exercise(
         Code(
             key="own-08.1a",
             prompt="Write `adamw_step(parameter, gradient, state, lr, betas, eps, weight_decay)`. The check makes "
-            "several steps in float64, hands you the state that you returned, and compares with `torch.optim.AdamW`.",
+            "several steps in float64 and in float32, hands you the state that you returned, and compares with "
+            "`torch.optim.AdamW`.",
             hints=[
                 'Three lines need the old state: t, v and s. Make new tensors: `v = ...`, not `state["v"] *= ...`.',
                 "The corrections divide by 1 - beta^t, where t counts this step, too: at the first step v is "
@@ -319,7 +345,9 @@ EXERCISE = Exercise(
             advice={
                 "nonfinite": "At the first step 1 - beta^0 would be 0: t counts this step, and is 1. Later on, look at "
                 "what is under the root.",
-                "mutates": "The state is an argument, too: return a new dict, and leave its tensors alone.",
+                "mutates": "Parameter and state are arguments: return a new tensor, and a new dict of new tensors.",
+                "values": "Compute v, s, both corrections and the step by hand, for one number and two steps. A "
+                "gradient of 0 is one like any other: the means shrink, and the decay goes on.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -349,6 +377,10 @@ parameter before a single activation is kept.
             verify=verify_again,
             alternatives=[step_by_step],
             min_checks=24,
+            advice={
+                "values": "Take one number and one step: v is (1 - beta_1) g, and corrected it is g; s likewise. eps "
+                "is added to the root, before anything is divided by it.",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 With $g_t = g$ for all t, induction gives $v_t = (1 - \beta_1^t)\, g$: it holds for $v_0 = 0$, and $\beta_1 (1 -
@@ -367,25 +399,27 @@ For $|g| \gg \epsilon$ that is $-\eta$ times the sign of g: the first step of Ad
             hints=["Put both sizes into $\\eta\\, |g| / (|g| + \\epsilon)$.", "How does each compare with eps?"],
             options=[
                 Option(
-                    "The second ones go a ten-thousandth of the way of the first ones, as their gradients say.",
-                    "So it would be with gradient descent, whose step is lr times g. Adam divides by the size of g.",
+                    "Those of the first go about 0.001, those of the second about 0.0000001.",
+                    "So it would be with gradient descent, whose steps differ as the gradients do. Adam divides by the "
+                    "size of the gradient.",
                 ),
                 Option(
-                    "Both go about 0.001, although a step of the second ones does so little for the loss, and although "
-                    "such a small gradient may be mostly noise.",
-                    "Both sizes are far above eps: the second ones go 0.00099. One batch decides the sign. A "
-                    "warm-up lets the first steps be short until the running means know more than one batch; a "
-                    "larger eps, $10^{-6}$ say, would halve the second matrix's step.",
+                    "Those of the first go about 0.001, those of the second nearly as far.",
+                    "Both sizes are far above eps: the second ones go 0.00099, although such a small gradient may be "
+                    "mostly noise: one batch decides its sign. A warm-up lets the first steps be short until the "
+                    "running means know more than one batch; a larger eps, $10^{-6}$ say, would halve the second "
+                    "matrix's step.",
                     right=True,
                 ),
                 Option(
-                    "The second ones stay where they are: such gradients are lost beside eps.",
-                    "They are a hundred times eps. At $10^{-10}$ they would be a hundredth of it, and the step about "
-                    "a hundredth of lr.",
+                    "Those of the first go about 0.001, those of the second stay where they are.",
+                    "Gradients of $10^{-6}$ are not lost beside eps: they are a hundred times as large. At $10^{-10}$ "
+                    "they would be a hundredth of it, and the step about a hundredth of lr.",
                 ),
                 Option(
-                    "The second ones go farther, for they are divided by something smaller.",
-                    "Divided by something smaller, but so is what is divided: g over |g| + eps is never more than 1.",
+                    "Those of the first go about 0.001, those of the second many times as far.",
+                    "They are divided by something smaller, but so small is what is divided: g over |g| + eps is never "
+                    "more than 1.",
                 ),
             ],
         ),

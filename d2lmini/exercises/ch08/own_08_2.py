@@ -137,19 +137,24 @@ def verify_stack(t, answer):
     for form, at_zero, name in CASES:
         branches = [_Branch(*(t.randn(*shape, scale=shape[0] ** -0.5) for shape in shapes)) for _ in range(L)]
         X, alphas = 1 + t.randn(B, T, h, scale=1.5), t.rand(L, low=0.3, high=1.5) * (0 if at_zero else 1)
+        X[0, 0] = t.randn(h, scale=3e-3)  # here the norm's eps shows
         inputs = X.requires_grad_(), alphas.requires_grad_()
         exact = [x.detach().cpu().double().requires_grad_() for x in inputs]
-        output, stream = _of_loops(exact[0], branches, form, exact[1])
-        weights = t.randn(B, T, h)
-        slopes = torch.autograd.grad(output, exact, weights.cpu().double(), allow_unused=True)
+        wants = _of_loops(exact[0], branches, form, exact[1])
         got = t.unpack(t.call(answer, X, branches, form, alphas), "output", "stream")
-        t.same(got[1], stream.detach(), f"the stream {name}")
-        t.same(got[0], output.detach(), f"the output {name}")
-        slope = t.gradient(got[0], 0, f"the output {name}", weights)
-        t.same(slope, slopes[0], f"the gradient in x_0 {name}", tolerance=SLOPES)
-        if form == "weighted":
-            slope = t.gradient(got[0], 3, f"the output {name}", weights)
-            t.same(slope, slopes[1], f"the gradient in the alphas {name}", tolerance=SLOPES)
+        results = [
+            (f"the {which} {name}", *pair) for which, *pair in zip(("output", "stream"), got, wants, strict=True)
+        ]
+        for result, value, want in results[::-1]:
+            t.same(value, want.detach(), result)
+        for result, value, want in results:
+            weights = t.randn(*want.shape)
+            wide = weights.cpu().double()
+            slopes = torch.autograd.grad(want, exact, wide, allow_unused=True, retain_graph=True)
+            for argument, slope, what in ((0, slopes[0], "x_0"), (3, slopes[1], "the alphas")):
+                if argument == 0 or form == "weighted":
+                    gradient = t.gradient(value, argument, result, weights)
+                    t.same(gradient, slope, f"the gradient of {result} in {what}", tolerance=SLOPES)
 
 
 def stream_after(blocks, variance, branch):
@@ -226,6 +231,8 @@ def verify_after(t, answer):
             t.number(value, want[name], f'"{name}" {case}', rtol=1e-7)
 
 
+EPS = "it is another norm where a position's numbers are nearly equal: its usual eps is 1e-5, added to the variance"
+
 MUTANTS_A = [
     Mutant("forms-swapped", ('if form == "post":\n            X = norm(X + f(X))\n        elif form == "pre":',
         'if form == "pre":\n            X = norm(X + f(X))\n        elif form == "post":'), "post-norm and pre-norm "
@@ -277,6 +284,18 @@ MUTANTS_A = [
         "1: layer norm divides it by h (`correction=0`)"),
     Mutant("shape", ("stream = [X]", "stream = []")),  # x_0 left out
     Mutant("grad", ("X + alpha * f(X)", "X + alpha.item() * f(X)")),  # alphas as numbers
+    Mutant("grad", ("torch.stack(stream)\n", "torch.stack(stream).detach()\n")),
+    Mutant("stream-cut", ("stream.append(X)", "stream.append(X.detach())"), "the states are detached as they are "
+        "collected: keep the tensors themselves"),
+    Mutant("eps", ("F.layer_norm(X, X.shape[-1:])", "F.layer_norm(X, X.shape[-1:], eps=0.0)"), EPS),
+    Mutant("eps", ("F.layer_norm(X, X.shape[-1:])", "F.layer_norm(X, X.shape[-1:], eps=1e-6)"), EPS),
+    Mutant("eps", ("F.layer_norm(X, X.shape[-1:])",
+        "(X - X.mean(-1, keepdim=True)) / (X.std(-1, keepdim=True, correction=0) + 1e-5)"), "eps is added to the "
+        "standard deviation: layer norm adds it to the variance, under the root"),
+    Mutant("branch-normed", ("X + alpha * f(X)", "X + alpha * norm(f(X))"), "there is a norm after the branch: the "
+        "form with alphas has none"),
+    Mutant("pre-norm-after", ("X = X + f(norm(X))", "X = X + norm(f(X))"), "what the branch gives is normed: in "
+        "pre-norm it is what goes into the branch"),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -304,6 +323,16 @@ MUTANTS_B = [
         "the first sum is of variance + s^2, not 1 + s^2: nothing was normed before it"),
     Mutant("post-one-more", ("** (1 - blocks)", "** -blocks"), "there is a norm too many: the first is in variance / "
         "(variance + s^2) already"),
+    Mutant("change-squared", ("math.sqrt(branch / before)", "branch / math.sqrt(before)"), "s^2 is a variance, over a "
+        "standard deviation here: take the root of both"),
+    Mutant("change-share", ("math.sqrt(branch / before)", "math.sqrt(blocks * branch / before)"), "this is what all "
+        "blocks have added: asked for is what block l adds alone"),
+    Mutant("added-alone", ('"first_pre": variance / now', '"first_pre": variance / (blocks * branch)'), "x_0 is held "
+        "against what was added: its share is of the whole variance, x_0's own included"),
+    Mutant("added-share", ('"first_pre": variance / now', '"first_pre": blocks * branch / now'), "this is the share of "
+        "what the blocks added: x_0 has the rest"),
+    Mutant("post-last", (" * (1 + branch) ** (1 - blocks)", ""), "this is the share after the first block: each later "
+        "block adds s^2 to 1, and its norm shrinks the share again"),
     Mutant("post-root", ("** (1 - blocks)", "** ((1 - blocks) / 2)"), "1 + s^2 is a variance, and a share of a "
         "variance is divided by all of it, not by its root"),
 ]  # fmt: skip
@@ -317,7 +346,7 @@ EXERCISE = Exercise(
         Code(
             key="own-08.2a",
             prompt="Write `run_stack(X, branches, form, alphas)`, which returns the output and the whole stream. The "
-            "check asks for gradients, too. The norm is that of `F.layer_norm` with its usual eps.",
+            "check asks for the gradients of both, too. The norm is that of `F.layer_norm` with its usual eps.",
             hints=[
                 "One loop over the branches with three cases in it; collect the stream in a list that begins with X.",
                 "`F.layer_norm(X, X.shape[-1:])` has no weights. In the post-norm form it takes the sum, in the "
@@ -332,6 +361,8 @@ EXERCISE = Exercise(
                 "grad": "`alphas` are learned, and the stream must carry gradients from its end to x_0: no detach, no "
                 "item, no no_grad.",
                 "mutates": "`X += ...` writes into the tensor that you were given: `X = X + ...`.",
+                "values": "Which state of the stream is the first that is wrong? Compute it by itself, from the one "
+                "before. And `X += ...` writes into a state that is in the list already.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -361,6 +392,10 @@ learn from the first step on, and the branches as soon as their alphas have move
             verify=verify_after,
             alternatives=[block_by_block],
             min_checks=24,
+            advice={
+                "values": "Put in one block, then two: which parts does the stream have, and what is the variance of "
+                "each? That of x_0 is `variance`, and a norm divides all parts alike.",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 With pre-norm the stream grows like $\sqrt l$, and block l changes it by about $1/\sqrt l$ of its size: late blocks have

@@ -26,24 +26,25 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "Clip, divide by 4,096, step.",
+                    "Clip, divide by 4,096, step; no step where the norm is not finite.",
                     "Clipping then compares 4,096 times the norm with 1: nearly every batch is clipped, and after the "
                     "division no gradient has a norm above 1/4096.",
                 ),
                 Option(
-                    "Divide by 4,096, clip, step; and no step where the norm is not finite.",
+                    "Divide by 4,096, clip, step; no step where the norm is not finite.",
                     "Clipping must see the gradients as they are. Divided in float32, they do not underflow again, and "
                     "what overflowed in the backward pass shows in the norm. In torch: `scaler.unscale_(optimizer)`, "
                     "`clip_grad_norm_`, `scaler.step(optimizer)`.",
                     right=True,
                 ),
                 Option(
-                    "Clip, step; Adam does not mind a factor of 4,096.",
-                    "Adam nearly does not mind a constant factor, but eps means something else then, the factor "
-                    "changes whenever the scale does, and clipping is at 1/4096 of what was meant.",
+                    "Clip, step without dividing; no step where the norm is not finite.",
+                    "Gradients stay 4,096 times too large. Adam hardly minds a constant factor, but eps means "
+                    "something else then, the factor changes whenever the scale does, and clipping is at 1/4096 of "
+                    "what was meant.",
                 ),
                 Option(
-                    "Divide by 4,096, step, clip.",
+                    "Divide by 4,096, step, clip; no step where the norm is not finite.",
                     "After the step the gradients are used up: clipping them then does nothing.",
                 ),
             ],

@@ -17,8 +17,9 @@ def loss_scale(gradients):
         gradients: list of float32 tensors of any shapes, finite, and not all 0.
 
     Returns:
-        (scale, lost): the largest power of two, a number, which may be below 1, with which no ``scale * gradient``
-        becomes infinite in float16; and how many gradients that are not 0 then become 0 in float16, an integer.
+        (scale, lost): the largest power of two, far below 1 or far above float32's largest number if need be, with
+        which no ``scale * gradient`` becomes infinite in float16; and how many gradients that are not 0 then become 0
+        in float16, an integer. Both are numbers, or tensors without dimensions.
     """
     ### BEGIN SOLUTION
     values = torch.cat([g.flatten() for g in gradients]).double()
@@ -48,7 +49,7 @@ def from_exponents(gradients):
     sizes = torch.cat([g.abs().flatten() for g in gradients]).double()
     mantissa, exponent = math.frexp(sizes.max().item())  # largest = mantissa * 2^exponent, 0.5 <= mantissa < 1
     power = 16 - exponent if mantissa * 2**16 < 2**16 - 16 else 15 - exponent
-    return torch.tensor(2.0).pow(power), int(((sizes > 0) & (sizes <= 2.0 ** (-25 - power))).sum())
+    return torch.tensor(2.0).double().pow(power), int(((sizes > 0) & (sizes <= 2.0 ** (-25 - power))).sum())
 
 
 # mistakes
@@ -77,7 +78,8 @@ def by_the_package(gradients):
     return scale, round(lost)
 
 
-TINY = (0.1, 0.5, -0.9, 1.0, 1.1, -1.2, 1.3, 1.4, -1.5, 1.6, 1.7, 1.8, -1.9, 3.0, 700.0)  # 2^-25 is the last to be lost
+# in units of 2^-25, which is the last to be lost
+TINY = (-0.1, 0.5, -0.9, 1.0, 1.1, -1.2, 1.3, 1.4, -1.5, 1.6, 1.7, 1.8, -1.9, 3.0, 700.0)
 
 
 def _reference(gradients):
@@ -96,16 +98,19 @@ def verify_scale(t, answer):
     for name, top, fraction in (
         ("of small gradients", 2.0**-9, t.random.uniform(1.85, 1.95)),
         ("of a large one below 0", -(2.0**5), t.random.uniform(1.1, 1.9)),
-        ("of gradients too large as they are", 2.0**21, t.random.uniform(1.1, 1.9)),
-        ("where the largest is a power of two", 2.0**-3, 1.0),
+        ("of gradients too large as they are", 2.0**90, t.random.uniform(1.1, 1.9)),
+        ("where the largest is a tiny power of two", 2.0**-120, 1.0),  # its scale is too large for float32
         ("where the largest comes to 65,510", 2.0**-12, 65510 / 2**15),
         ("where the largest comes to 65,530", 2.0**-12, 65530 / 2**15),
     ):
         largest = top * fraction
-        gradients = [largest * 10 ** t.rand(*shape, low=-8.5, high=-0.7) for shape in ((E,), (B, D), (E, D))]
+        gradients = [
+            largest * 10 ** t.rand(*shape, 1, low=-8.5, high=-0.7)[..., 0] for shape in ((E,), (B, D), (E, D), ())
+        ]
         gradients = [g * (1 - 2 * t.integers(0, 2, *g.shape)) for g in gradients]
         gradients[1][:, 2] = 0.0
         gradients[1][0, :2] = gradients[1].new_tensor([0.45 * largest, largest])
+        gradients[2].view(-1)[-15:] = 0.9 * largest  # the norm is far above the largest
         gradients[2].view(-1)[: len(TINY)] = gradients[2].new_tensor(TINY) * 2.0**-25 / _reference(gradients)[0]
         scale, lost = _reference(gradients)
         with t.watching(partial(Calls, "d2lmini.training."), "names") as seen:
@@ -113,6 +118,8 @@ def verify_scale(t, answer):
         t.that(not seen.names, "borrowed", "this asks the package's own functions: find the scale yourself")
         t.number(got[0], scale, f"the scale {name}")
         t.number(got[1], lost, f"the number of lost gradients {name}")
+        whole = isinstance(got[1], int) or (isinstance(got[1], torch.Tensor) and not got[1].is_floating_point())
+        t.that(whole, "type", f"the number of lost gradients {name} is no integer: a count is one (`.item()` of a sum)")
 
 
 MUTANTS = [
@@ -151,6 +158,14 @@ MUTANTS = [
     Mutant("share", ("(lost & (values != 0)).sum().item()", "(lost & (values != 0)).double().mean().item()"),
         "this is a share of all gradients: a number of them is asked for"),
     Mutant("type", ("return scale, (lost & (values != 0)).sum().item()", "return scale")),  # the scale alone
+    Mutant("type", ("(lost & (values != 0)).sum().item()", "(lost & (values != 0)).double().sum().item()")),
+    Mutant("type", ("return scale, (lost", "return (scale, lost.shape[0]), (lost")),  # a pair in place of the scale
+    Mutant("raised", ("torch.cat([g.flatten() for g in gradients])", "torch.cat([g.view(len(g), -1)[:, 0] for g in "
+        "gradients])")),
+    Mutant("largest-lost", ("(scale * values).half() == 0", "(scale * values).half().abs() >= 2.0**15"), "these are "
+        "the largest gradients: lost are those that become 0"),
+    Mutant("least-number", ("(scale * values).half() == 0", "(scale * values).abs() < 2.0**-25"), "one at exactly "
+        "half of float16's smallest number is not counted: it is rounded to even, which is 0. Ask `.half()` itself"),
     Mutant("borrowed", by_the_package),
 ]  # fmt: skip
 
@@ -171,6 +186,11 @@ PART = Code(
     verify=verify_scale,
     alternatives=[by_trying, from_exponents],
     min_checks=24,
+    advice={
+        "values": "Try a single gradient, 1e-3, then 1e30 and 1e-36: double or halve the scale until `.half()` is just "
+        "about finite. Compute in float64, for which no such scale is too large or too small. "
+        "What is lost may have either sign.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 A power of two changes the exponent alone, so that scaling and unscaling lose no digit. float16 spans $2^{-24}$ to about

@@ -8,7 +8,8 @@ A mask is a boolean tensor (T, T), a row a query and a column a key: True = may 
 
 - Window w: a token attends to itself and to the w - 1 tokens on either side, as far as they exist.
 - The first g tokens are global: they attend to all tokens, and all tokens attend to them.
-- Random keys: row t of an integer tensor (T, R) says which keys query t has drawn. Some may be in the window already.
+- Random keys: row t of an integer tensor (T, R) says which keys query t has drawn. Some may be in the window already,
+  and a row may name a key twice.
 """
 
 from d2lmini.exercises.ch09 import own_09_1a, own_09_1b, own_09_1c
@@ -33,16 +34,17 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "Two, as in an encoder: one to the global token, one from there.",
+                    "2, as in an encoder with a global token.",
                     "The first step fails: the first token may attend to no later one, so that nobody but itself is "
                     "ever told of by it.",
                 ),
                 Option(
-                    "Never: what is farther than the window is lost in a decoder.",
-                    "A layer hands on what it got in the one before: two layers reach 510 positions back, and so on.",
+                    "None: what has left the window is lost.",
+                    "There is such a number: a layer hands on what it got in the one before, so that two layers reach "
+                    "510 positions back, and so on.",
                 ),
                 Option(
-                    "16, which is 4,096 / 256.",
+                    "16, as many as windows fit into the text.",
                     "A window of 256 holds the token itself: news travels 255 positions a layer, and 16 layers are 14 "
                     "positions short.",
                 ),

@@ -1,5 +1,7 @@
 """Part a of own-09.1: `bigbird`."""
 
+from functools import partial
+
 import torch
 
 import d2lmini as d2l
@@ -12,7 +14,7 @@ def bigbird(window, num_global, random_keys, causal=False):
     Args:
         window: w, at least 1.
         num_global: g, from 0 to T.
-        random_keys: integers (T, R), which keys each query has drawn; R may be 0.
+        random_keys: int64 (T, R), which keys each query has drawn; R may be 0.
         causal: whether later positions are hidden from every query.
 
     Returns:
@@ -59,26 +61,16 @@ def _parts(window, num_global, random_keys):
     return offsets, offsets.abs() < window, tokens, drawn
 
 
-def window_alone_is_causal(window, num_global, random_keys, causal=False):
-    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
-    return (near & (offsets <= 0) if causal else near) | tokens | drawn
+def read_ahead(window, num_global, random_keys, causal=False, which=()):
+    """The window (0), global tokens (1) and random keys (2); ``which`` of them are not causal."""
+    _, *parts = _parts(window, num_global, random_keys)
+    window, tokens, drawn = (part.tril() if causal and i not in which else part for i, part in enumerate(parts))
+    return window | tokens | drawn
 
 
-def globals_read_ahead(window, num_global, random_keys, causal=False):
-    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
-    rest = near | drawn
-    return (rest & (offsets <= 0) if causal else rest) | tokens
-
-
-def random_keys_read_ahead(window, num_global, random_keys, causal=False):
-    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
-    rest = near | tokens
-    return (rest & (offsets <= 0) if causal else rest) | drawn
-
-
-def looks_back_always(window, num_global, random_keys, causal=False):
-    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
-    mask = (near & (offsets <= 0)) | tokens | drawn
+def joined(window, num_global, random_keys, causal=False, join=None):
+    offsets, *parts = _parts(window, num_global, random_keys)
+    mask = join(*parts)
     return mask & (offsets <= 0) if causal else mask
 
 
@@ -86,18 +78,6 @@ def drawn_by_all(window, num_global, random_keys, causal=False):
     offsets, near, tokens, _ = _parts(window, num_global, random_keys)
     mask = near | tokens
     mask[:, random_keys.flatten()] = True
-    return mask & (offsets <= 0) if causal else mask
-
-
-def drawn_both_ways(window, num_global, random_keys, causal=False):
-    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
-    mask = near | tokens | drawn | drawn.T
-    return mask & (offsets <= 0) if causal else mask
-
-
-def drawn_turned_round(window, num_global, random_keys, causal=False):
-    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
-    mask = near | tokens | drawn.T
     return mask & (offsets <= 0) if causal else mask
 
 
@@ -110,20 +90,25 @@ def slices_from_below_zero(window, num_global, random_keys, causal=False):
     return mask & (offsets <= 0) if causal else mask
 
 
-def all_three_at_once(window, num_global, random_keys, causal=False):
-    offsets, near, tokens, drawn = _parts(window, num_global, random_keys)
-    mask = near & tokens & drawn
-    return mask & (offsets <= 0) if causal else mask
+def by_diagonals(window, num_global, random_keys, causal=False):
+    """Diagonal by diagonal: past the last one there is none."""
+    _, _, tokens, drawn = _parts(window, num_global, random_keys)
+    mask = tokens | drawn
+    for d in range(1 - window, window):
+        mask = mask | torch.diag(torch.ones(len(mask) - abs(d)), d).bool()
+    return mask.tril() if causal else mask
 
 
 def verify_mask(t, answer):
-    T, w, g, R = t.random.randint(13, 19), 3, 2, t.random.choice([1, 4])
+    T, w, g, R = t.random.randint(13, 19), 3, 2, 4
     cases = {
         "a window alone": (w, 0, 0),
         "a window and global tokens": (w, g, 0),
         "a window and random keys": (w, 0, R),
         "all three": (w + 1, g, R),
-        "a window of 1, global tokens and random keys": (1, 1, R),
+        "a window of 1, a global token and a random key each": (1, 1, 1),
+        "a window wider than the text": (T + 2, 0, R),
+        "global tokens alone, as many as there are": (1, T, 0),
     }
     plain = [(name, False) for name in cases]
     for name, causal in [*plain, ("all three", True), *((name, True) for name in cases if name != "all three")]:
@@ -131,6 +116,7 @@ def verify_mask(t, answer):
         random_keys = t.rand(T, T).argsort(1)[:, :drawn]
         if drawn:
             random_keys[-1, 0], random_keys[-2, 0], random_keys[3, 0] = 4, T - 3, T - 1  # far, near, and later
+            random_keys[5] = T - 2  # R times
         lists = random_keys.tolist()
         want = [
             [
@@ -152,7 +138,8 @@ MUTANTS = [
         "from the end, and is empty"),
     Mutant("not-itself", ("offsets.abs() < window", "(offsets.abs() < window) & (offsets != 0)"),
         "a token is hidden from itself: it belongs to its own window"),
-    Mutant("back", looks_back_always, "the window looks back alone: both ways, unless `causal` is asked for"),
+    Mutant("back", partial(joined, join=lambda near, tokens, drawn: near.tril() | tokens | drawn),
+        "the window looks back alone: both ways, unless `causal` is asked for"),
     Mutant("rows", ("    mask[:, :num_global] = True\n", ""), "global tokens attend to all, and not all attend to "
         "them: their columns are missing"),
     Mutant("columns", ("    mask[:num_global] = True\n", ""), "all attend to the global tokens, and these not to all: "
@@ -163,20 +150,30 @@ MUTANTS = [
     Mutant("no-lots", ("mask = mask.scatter(1, random_keys, True)", "pass"), "the random keys are not there"),
     Mutant("for-all", drawn_by_all, "what one query drew is open to all queries: row t of `random_keys` is for query t "
         "alone (`mask[:, random_keys]` picks whole columns)"),
-    Mutant("both-ways", drawn_both_ways, "random keys are joined both ways: that a query drew a key does not let that "
-        "key's token attend to the query"),
-    Mutant("turned", drawn_turned_round, "random keys are turned round: row t of `random_keys` names columns of row t"),
-    Mutant("and", all_three_at_once, "only pairs of all three parts at once are left: one of them is enough"),
+    Mutant("both-ways", partial(joined, join=lambda near, tokens, drawn: near | tokens | drawn | drawn.T), "random "
+        "keys are joined both ways: that a query drew a key does not let that key's token attend to the query"),
+    Mutant("turned", partial(joined, join=lambda near, tokens, drawn: near | tokens | drawn.T),
+        "random keys are turned round: row t of `random_keys` names columns of row t"),
+    Mutant("raised", by_diagonals),
+    Mutant("raised", ("    mask = mask.scatter(1, random_keys, True)\n", "    mask = mask.scatter(1, random_keys[:, "
+        ":1].expand(T, 1), True)\n")),
+    Mutant("columns-of-g", ("    mask[:, :num_global] = True\n", "    mask[:, num_global - 1] = True\n"), "one global "
+        "column is there: all tokens attend to each of the first g"),
+    Mutant("last-global", ("    mask[:num_global] = True\n    mask[:, :num_global] = True\n",
+        "    mask[T - num_global :] = True\n    mask[:, T - num_global :] = True\n"), "the rows and columns of the "
+        "last g tokens are full: the first g are global"),
+    Mutant("and", partial(joined, join=lambda near, tokens, drawn: near & tokens & drawn),
+        "only pairs of all three parts at once are left: one of them is enough"),
     Mutant("future", ("if causal:", "if False:"), "later positions are not hidden"),
     Mutant("past", ("mask & (offsets <= 0)", "mask & (offsets >= 0)"), "earlier positions are hidden: it should be the "
         "later ones"),
     Mutant("present", ("mask & (offsets <= 0)", "mask & (offsets < 0)"), "a token is hidden from itself where `causal` "
         "is asked for: hide later positions alone"),
-    Mutant("window-causal", window_alone_is_causal, "the window is causal, and the other parts read the future: hide "
-        "it from all three"),
-    Mutant("globals-ahead", globals_read_ahead, "global tokens read later positions. In the next layer all others "
-        "would read it from them"),
-    Mutant("lots-ahead", random_keys_read_ahead, "some random keys are later than their query: hide these, too"),
+    Mutant("window-causal", partial(read_ahead, which=(1, 2)), "the window is causal, and the other parts read the "
+        "future: hide it from all three"),
+    Mutant("globals-ahead", partial(read_ahead, which=(1,)), "global tokens read later positions. In the next layer "
+        "all others would read it from them"),
+    Mutant("lots-ahead", partial(read_ahead, which=(2,)), "random keys later than their query are open: hide these"),
 ]  # fmt: skip
 
 
@@ -193,8 +190,12 @@ PART = Code(
     answer=bigbird,
     verify=verify_mask,
     alternatives=[by_the_package, pair_by_pair],
-    min_checks=20,
-    advice={"dtype": "A comparison gives booleans, as does `torch.zeros(T, T, dtype=torch.bool)`."},
+    min_checks=28,
+    advice={
+        "dtype": "A comparison gives booleans, as does `torch.zeros(T, T, dtype=torch.bool)`.",
+        "values": "Print the mask of 6 tokens, and compare a row of a global token and one of another with the rules."
+        " Window, first g tokens and drawn keys are joined by or.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 The order matters: join first, hide last. A causal mask that is put on the window alone leaves a leak by the global

@@ -44,7 +44,7 @@ def globals_alone(num_tokens, window, num_global):
     return {"both_ways": g * (2 * T - g), "causal": g * T - g * (g - 1) // 2}
 
 
-CONFIGURATIONS = (17, 3, 2), (12, 5, 0), (9, 40, 3), (11, 2, 11), (1_000_000, 257, 5)
+CONFIGURATIONS = (17, 3, 2), (1, 1, 0), (12, 5, 0), (9, 40, 3), (11, 2, 11), (1_000_000, 257, 5)
 
 
 def _counted(T, window, num_global):
@@ -69,6 +69,12 @@ def verify_pairs(t, answer):
         got = t.fields(t.call(answer, T, window, num_global), "both_ways", "causal")
         for name, value, want in zip(("both_ways", "causal"), got, wants, strict=True):
             t.number(value, want, f"{name} {case}", rtol=1e-12)
+            whole = isinstance(value, int) or (isinstance(value, torch.Tensor) and not value.is_floating_point())
+            t.that(
+                whole,
+                "type",
+                f"{name} {case} is a float: pairs are counted in integers, `//` halves without leaving them",
+            )
 
 
 MUTANTS = [
@@ -83,6 +89,8 @@ MUTANTS = [
         "*both* ends of the text, w (w - 1) / 2 at each"),
     Mutant("overlap", ("n = T - g ", "n = T "), "pairs that are in the window and have a global token count twice: "
         "take the window of the other T - g tokens"),
+    Mutant("wide", ("min(window, n)", "min(window, T)"), "the window is wider than what is left beside the global "
+        "tokens: among T - g tokens it has no more than T - g"),
     Mutant("wide", ("min(window, n)", "window"), "the window is wider than the text: it has no more than the tokens "
         "that there are"),
     Mutant("half", ("causal = g * T - g * (g - 1) // 2 + n * w - w * (w - 1) // 2", "causal = both_ways // 2"),
@@ -91,6 +99,35 @@ MUTANTS = [
         "is hidden from global tokens before it"),
     Mutant("causal-edges", ("n * w - w * (w - 1) // 2", "n * w"), "each token is taken to have w keys: the first ones "
         "have fewer"),
+    Mutant("type", ("w * (w - 1)\n", "2 * w * (w - 1) / 2\n")),  # right, as floats
+    Mutant("type", ("w * (w - 1) // 2", "w * (w - 1) / 2")),
+    Mutant("no-overlap", ("g * (2 * T - g)", "g * 2 * n"), "pairs of two global tokens are missing: g rows of T and g "
+        "columns of T have g squared entries in common, which count once"),
+    Mutant("rows-alone", ("g * (2 * T - g)", "g * T"), "the global tokens have their rows alone: all tokens attend to "
+        "them, too, which is a column for each"),
+    Mutant("one-way", ("n * (2 * w - 1) - w * (w - 1)\n", "n * w - w * (w - 1) // 2\n"), "the window looks back alone: "
+        "it has w - 1 tokens on *either* side and the token itself"),
+    Mutant("w-in-all", ("n * (2 * w - 1) - w * (w - 1)\n",
+        "n * (2 * ((w + 1) // 2) - 1) - ((w + 1) // 2) * ((w + 1) // 2 - 1)\n"), "the window has w tokens in all: it "
+        "should be w - 1 on *either* side, and the token itself"),
+    Mutant("wider", ("n * (2 * w - 1) - w * (w - 1)\n", "n * (2 * w + 1) - w * (w + 1)\n"), "the window has w tokens "
+        "on either side: it has w - 1 there, and the token itself"),
+    Mutant("edges-wide", ("(2 * w - 1) - w * (w - 1)\n", "(2 * w - 1) - w * (w + 1)\n"), "too much is taken off at the "
+        "ends: 1 + 2 + ... + (w - 1) lack at each, w (w - 1) / 2"),
+    Mutant("both-masks", ("causal = g * T - g * (g - 1) // 2", "causal = g * (2 * T - g)"), "the global tokens are "
+        "counted as in both directions: later keys are hidden from them as well"),
+    Mutant("rows-full", ("g * T - g * (g - 1) // 2", "g * (g + 1) // 2"), "the global columns are missing: every later "
+        "token attends to all g of them"),
+    Mutant("causal-overlap", ("g * T - g * (g - 1) // 2 + n * w", "g * T - g * (g - 1) // 2 + T * w"), "the window is "
+        "that of all T tokens: pairs with a global key are counted already, so take the window of the other T - g"),
+    Mutant("causal-window", ("causal = g * T - g * (g - 1) // 2 + ", "causal = "), "the global tokens are missing: "
+        "each token attends to all of them that are not later"),
+    Mutant("causal-edges", ("n * w - w * (w - 1) // 2", "n * w - w * (w + 1) // 2"), "too much is taken off at the "
+        "beginning: the first token lacks w - 1 keys, the next w - 2, and so on to 1"),
+    Mutant("half", ("causal = g * T - g * (g - 1) // 2 + n * w - w * (w - 1) // 2", "causal = (both_ways - T) // 2"),
+        "these are the pairs with an *earlier* key: a token's pair with itself stays as well"),
+    Mutant("no-limit", ("w * (w - 1) // 2\n", "window * (window - 1) // 2\n"), "at the beginning of a text that is "
+        "shorter than the window there are fewer keys to lack: take the smaller of window and T - g"),
     Mutant("itself", ("n * (2 * w - 1)", "n * 2 * w"), "a token's pair with itself is counted twice: the window has 2 "
         "w - 1 tokens"),
 ]  # fmt: skip
@@ -113,8 +150,12 @@ PART = Count(
     answer=count_pairs,
     verify=verify_pairs,
     alternatives=[distance_by_distance],
-    min_checks=10,
-    advice={"raised": "If memory was short: a million tokens have a mask of 10^12 entries. Count without one."},
+    min_checks=20,
+    advice={
+        "raised": "If memory was short: a million tokens have a mask of 10^12 entries. Count without one.",
+        "values": "Draw the mask of 5 tokens with a window of 2 and one global token, and count its pairs row by row. "
+        "If the million tokens alone are wrong: floats round large counts, so stay with integers.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 With n = T - g and w at most n,

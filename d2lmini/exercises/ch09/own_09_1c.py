@@ -1,5 +1,7 @@
 """Part c of own-09.1: `layers_to_meet`."""
 
+from functools import partial
+
 import torch
 
 import d2lmini as d2l
@@ -51,6 +53,17 @@ def by_search(mask):
 # mistakes
 
 
+def paths_counted(mask):
+    """How many paths there are, in 32 bits."""
+    paths = torch.eye(len(mask), device=mask.device)
+    step, paths = mask.float().maximum(paths).cpu().int(), paths.cpu().int()
+    for n in range(len(mask)):
+        if (paths > 0).all():
+            return n
+        paths = step @ paths
+    return -1
+
+
 def without_residuals(mask):
     met = torch.eye(len(mask), device=mask.device) > 0
     for n in range(2 * len(mask)):
@@ -72,41 +85,15 @@ def squared_each_time(mask):
     return n
 
 
-def as_many_as_it_tried(mask):
-    met = torch.eye(len(mask), device=mask.device) > 0
-    for n in range(len(mask)):
-        if met.all():
-            return n
-        met = met | (mask.float() @ met.float() > 0)
-    return len(mask)
-
-
 def both_directions(mask):
     return by_search(mask | mask.T)
 
 
-def of_the_last_token(mask):
+def until(mask, enough):
+    """Until ``enough`` of who has met all, a boolean for each token."""
     met = torch.eye(len(mask), device=mask.device) > 0
     for n in range(len(mask)):
-        if met[-1].all():
-            return n
-        met = met | (mask.float() @ met.float() > 0)
-    return -1
-
-
-def of_the_first_token(mask):
-    met = torch.eye(len(mask), device=mask.device) > 0
-    for n in range(len(mask)):
-        if met[0].all():
-            return n
-        met = met | (mask.float() @ met.float() > 0)
-    return -1
-
-
-def somebody_has_met_all(mask):
-    met = torch.eye(len(mask), device=mask.device) > 0
-    for n in range(len(mask)):
-        if met.all(1).any():
+        if enough(met.all(1)):
             return n
         met = met | (mask.float() @ met.float() > 0)
     return -1
@@ -122,12 +109,10 @@ def from_the_reach(mask):
 def _shortest(mask):
     """Floyd and Warshall."""
     T = len(mask)
-    far = [[0 if q == k else 1 if mask[q][k] else T for k in range(T)] for q in range(T)]
+    far = torch.where(mask, 1, T).fill_diagonal_(0)
     for via in range(T):
-        for q in range(T):
-            for k in range(T):
-                far[q][k] = min(far[q][k], far[q][via] + far[via][k])
-    longest = max(map(max, far))
+        far = torch.minimum(far, far[:, via, None] + far[via])
+    longest = int(far.max())
     return longest if longest < T else -1
 
 
@@ -142,9 +127,11 @@ def verify_layers(t, answer):
     first_reads[0] = True
     lots = (t.rand(T, T) < 1.6 / T).cpu() | (offsets == -1) | (offsets == T - 1)
     order = torch.tensor(t.random.sample(range(T), T))
+    far = torch.arange(90) - torch.arange(90)[:, None]
     for name, mask in (
         ("a window of 2", offsets.abs() < 2),
         ("a window of 4", offsets.abs() < 4),
+        ("full attention, but to oneself", offsets != 0),
         ("a ring in which each attends to the one before it", ring),
         ("a window and a global token", hub),
         ("a window, where the first token reads all", first_reads),
@@ -155,27 +142,43 @@ def verify_layers(t, answer):
         ("a ring and random keys", lots[order][:, order]),
         ("a window with gaps, so that even and odd never meet", (offsets.abs() < 6) & (offsets % 2 == 0)),
         ("a causal window", (offsets <= 0) & (offsets > -3)),
-        ("full attention", offsets > -T),
+        ("a window of 2 in a text of 90 tokens", far.abs() < 2),
         ("a single token", torch.zeros(1, 1, dtype=torch.bool)),
     ):
-        want = _shortest(mask.tolist())
-        t.number(t.call(answer, mask.to(t.device)), want, f"the number of layers of {name}")
+        want = _shortest(mask)
+        got = t.call(answer, mask.to(t.device))
+        t.number(got, want, f"the number of layers of {name}")
+        whole = isinstance(got, int) or (isinstance(got, torch.Tensor) and not got.is_floating_point())
+        t.that(
+            whole,
+            "type",
+            f"the number of layers of {name} is a {type(got).__name__} that is no integer: layers are counted",
+        )
 
 
 MUTANTS = [
-    Mutant("no-residuals", without_residuals, "the powers of the mask alone are looked at: with a residual connection "
-        "a token also keeps what it has"),
+    Mutant("no-residuals", without_residuals, "all do meet here. With a residual connection a token keeps what it "
+        "has, and the powers of the mask alone leave that out"),
     Mutant("late", ("n = 0\n", "n = 1\n"), "one too many: before the first layer, after 0, everybody has met itself"),
     Mutant("early", ("    return n\n", "    return max(n - 1, 0)\n"), "one too few: a direct connection takes one "
         "layer"),
+    Mutant("overflow", paths_counted, "all do meet here, after many layers: is there a limit to the layers, or are "
+        "paths counted, until their number overflows? Go back to True and False after each layer"),
+    Mutant("one-row", ("if torch.equal(more, met)", "if torch.equal(more[0], met[0])"), "-1 comes too early: one "
+        "token may have met all that it can while others have not"),
     Mutant("squared", squared_each_time, "the table is multiplied with itself, so that two, four, eight layers are "
         "counted as one each"),
-    Mutant("never", as_many_as_it_tried, "some tokens never meet, whatever the number of layers: return -1"),
     Mutant("both-directions", both_directions, "connections are taken to go both ways: that t attends to s brings s to "
         "t, and nothing back"),
-    Mutant("last", of_the_last_token, "one token has met all, the last one: everybody must have"),
-    Mutant("first", of_the_first_token, "one token has met all, the first one: everybody must have"),
-    Mutant("somebody", somebody_has_met_all, "somebody has met all: everybody must have"),
+    Mutant("last", partial(until, enough=lambda met_all: met_all[-1]), "one token has met all, the last one: "
+        "everybody must have"),
+    Mutant("first", partial(until, enough=lambda met_all: met_all[0]), "one token has met all, the first one: "
+        "everybody must have"),
+    Mutant("somebody", partial(until, enough=torch.any), "somebody has met all: everybody must have"),
+    Mutant("type", ("    return n\n", "    return float(n)\n")),
+    Mutant("nonfinite", ("return -1 ", "return math.inf ")),
+    Mutant("never", ("return -1 ", "return len(mask) "), "some tokens never meet, whatever the number of layers: "
+        "return -1"),
     Mutant("reach", from_the_reach, "this is the length over the longest connection: that holds for windows, where "
         "everybody has such a connection; follow the pattern itself"),
 ]  # fmt: skip
@@ -186,7 +189,7 @@ PART = Code(
     prompt="Write `layers_to_meet(mask)`. What reaches token t in a layer is what had, one layer before, "
     "reached one of the tokens to which t attends. Patterns need not be symmetric: that t attends to s does "
     "not mean that s attends to t. In one pattern of the check some tokens never meet: the loop must end "
-    "there, too.",
+    "there, too. One has 90 tokens.",
     hints=[
         "Keep a table (T, T) of what has reached whom. Before the first layer everybody has itself.",
         r"One layer: $\mathbf C \lor \mathbf A \mathbf C$. torch multiplies no booleans: go by floats, and "
@@ -196,7 +199,13 @@ PART = Code(
     answer=layers_to_meet,
     verify=verify_layers,
     alternatives=[by_the_package_too, by_search],
-    min_checks=28,
+    min_checks=45,
+    seconds=20.0,
+    advice={
+        "nonfinite": "Where no number of layers is enough, return -1.",
+        "values": "Draw an arrow from each token to those it attends to. The number is the longest of all shortest "
+        "ways along the arrows; print yours for 3, 4, 5 and 6 tokens with a window of 2, where it is T - 1.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 The number is the *diameter* of a graph whose edges go from a token to those it attends to. For a window w it is

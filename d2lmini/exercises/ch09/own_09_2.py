@@ -24,30 +24,32 @@ EXERCISE = Exercise(
         Choice(
             key="own-09.2c",
             prompt="Somebody keeps for each share the *average* of its values and the logarithm L of its sum of "
-            "exponentials, two things in place of three. Can averages be merged?",
+            "exponentials, two things in place of three; two shares have L₁ and L₂. Can their averages be merged?",
             hints=[
                 "With which weights are two averages the average of all?",
                 "A share's sum of exponentials is exp(L). What is the sum of both?",
             ],
             options=[
                 Option(
-                    "No: what was divided cannot be mended any more.",
+                    "No: what was divided cannot be mended.",
                     "It can be multiplied again, with exp(L). L has what the division took away.",
                 ),
                 Option(
-                    "Yes, with weights by the numbers of keys.",
+                    "Yes, with the numbers of keys as weights.",
                     "That is right where all scores are equal. A share with larger scores must count more.",
                 ),
                 Option(
-                    "Yes, with weights exp(L₁ - L) and exp(L₂ - L), where L = log(exp L₁ + exp L₂).",
-                    "Each average is worth its sum of exponentials, and these weights sum to one. No weight is above "
-                    "one, and `torch.logaddexp` does not overflow. What is kept from such an attention for its "
+                    "Yes, with exp(L₁) and exp(L₂) as weights.",
+                    "Each average is worth its sum of exponentials. Divided by the sum of both, with L = "
+                    "torch.logaddexp(L₁, L₂), these weights are exp(L₁ - L) and exp(L₂ - L): they sum to one, and "
+                    "nothing overflows. What is kept from such an attention for its "
                     "backward pass is L, too.",
                     right=True,
                 ),
                 Option(
-                    "Yes, but scores must be small, since exp(L) overflows.",
-                    "exp(L) is never formed: differences L₁ - L are at most zero.",
+                    "Yes, with L₁ and L₂ themselves as weights.",
+                    "L is a logarithm, which may be below zero. A share whose L is larger by 1 counts e times as much, "
+                    "whatever L is.",
                 ),
             ],
         ),

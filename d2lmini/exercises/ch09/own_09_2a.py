@@ -7,20 +7,20 @@ import torch
 from d2lmini.exercises.engine import Code, Mutant
 
 
-def merge(one, other):
+def merge(first, second):
     """What two shares of the keys leave together.
 
     Args:
-        one, other: (top, total, output), of shapes (B, T), (B, T) and (B, T, E).
+        first, second: (top, total, output), of shapes (B, T), (B, T) and (B, T, E).
 
     Returns:
         (top, total, output) of all keys of both: what they would have left as one share.
     """
     ### BEGIN SOLUTION
-    top = torch.maximum(one[0], other[0])
+    top = torch.maximum(first[0], second[0])
     base = top.masked_fill(top == -math.inf, 0.0)  # no key in either: -inf less -inf would be NaN
     total, output = 0.0, 0.0
-    for its_top, its_total, its_output in (one, other):
+    for its_top, its_total, its_output in (first, second):
         factor = torch.exp(its_top - base)  # at most 1: nothing overflows
         total = total + factor * its_total
         output = output + factor[..., None] * its_output
@@ -28,17 +28,17 @@ def merge(one, other):
     ### END SOLUTION
 
 
-def one_factor(one, other):
+def one_factor(first, second):
     """The lower one alone is mended."""
-    first = (one[0] >= other[0])[..., None]
-    high = [torch.where(first if a.dim() == 3 else first[..., 0], a, b) for a, b in zip(one, other, strict=True)]
-    low = [torch.where(first if a.dim() == 3 else first[..., 0], b, a) for a, b in zip(one, other, strict=True)]
+    higher = (first[0] >= second[0])[..., None]
+    high = [torch.where(higher if a.dim() == 3 else higher[..., 0], a, b) for a, b in zip(first, second, strict=True)]
+    low = [torch.where(higher if a.dim() == 3 else higher[..., 0], b, a) for a, b in zip(first, second, strict=True)]
     factor = torch.where(low[0] == -math.inf, 0, torch.exp(low[0] - high[0]))
     return high[0], high[1] + factor * low[1], high[2] + factor[..., None] * low[2]
 
 
-def stacked(one, other):
-    tops, totals, outputs = (torch.stack(pair) for pair in zip(one, other, strict=True))
+def stacked(first, second):
+    tops, totals, outputs = (torch.stack(pair) for pair in zip(first, second, strict=True))
     top = tops.amax(0)
     factors = (tops - top).nan_to_num(0.0).exp()
     return top, (factors * totals).sum(0), torch.einsum("nbt,nbte->bte", factors, outputs)
@@ -47,48 +47,52 @@ def stacked(one, other):
 # mistakes
 
 
-def both_raised(one, other):
+def both_raised(first, second):
     """Scores without their largest: exp(top) is put back."""
-    top = torch.maximum(one[0], other[0])
-    a, b, back = one[0].exp(), other[0].exp(), (-top).exp()
-    return top, (a * one[1] + b * other[1]) * back, (a[..., None] * one[2] + b[..., None] * other[2]) * back[..., None]
+    top = torch.maximum(first[0], second[0])
+    a, b, back = first[0].exp(), second[0].exp(), (-top).exp()
+    return (
+        top,
+        (a * first[1] + b * second[1]) * back,
+        (a[..., None] * first[2] + b[..., None] * second[2]) * back[..., None],
+    )
 
 
-def other_alone_mended(one, other):
-    top, _, _ = merge(one, other)
-    factor = torch.exp(other[0] - top.masked_fill(top == -math.inf, 0))
-    return top, one[1] + factor * other[1], one[2] + factor[..., None] * other[2]
+def second_alone_mended(first, second):
+    top, _, _ = merge(first, second)
+    factor = torch.exp(second[0] - top.masked_fill(top == -math.inf, 0))
+    return top, first[1] + factor * second[1], first[2] + factor[..., None] * second[2]
 
 
-def one_alone_mended(one, other):
-    return other_alone_mended(other, one)
+def first_alone_mended(first, second):
+    return second_alone_mended(second, first)
 
 
-def mean_of_outputs(one, other):
-    top, total, _ = merge(one, other)
-    return top, total, (one[2] + other[2]) / 2
+def mean_of_outputs(first, second):
+    top, total, _ = merge(first, second)
+    return top, total, (first[2] + second[2]) / 2
 
 
-def top_of_all_queries(one, other):
+def top_of_all_queries(first, second):
     """One largest score for the whole batch."""
-    top = torch.maximum(one[0], other[0]).amax().expand_as(one[0])
-    a, b = (one[0] - top).exp(), (other[0] - top).exp()
-    return top, a * one[1] + b * other[1], a[..., None] * one[2] + b[..., None] * other[2]
+    top = torch.maximum(first[0], second[0]).amax().expand_as(first[0])
+    a, b = (first[0] - top).exp(), (second[0] - top).exp()
+    return top, a * first[1] + b * second[1], a[..., None] * first[2] + b[..., None] * second[2]
 
 
-def log_sum_exp(one, other):
-    top, total, output = merge(one, other)
+def log_sum_exp(first, second):
+    top, total, output = merge(first, second)
     more = torch.where(total > 0, total, 1).log()
     return top + more, total * torch.exp(-more), output * torch.exp(-more)[..., None]
 
 
-def in_place(one, other):
-    top = torch.maximum(one[0], other[0])
+def in_place(first, second):
+    top = torch.maximum(first[0], second[0])
     base = top.masked_fill(top == -math.inf, 0.0)
-    a, b = (one[0] - base).exp(), (other[0] - base).exp()
-    one[1].mul_(a).add_(b * other[1])
-    one[2].mul_(a[..., None]).add_(b[..., None] * other[2])
-    return top, one[1], one[2]
+    a, b = (first[0] - base).exp(), (second[0] - base).exp()
+    first[1].mul_(a).add_(b * second[1])
+    first[2].mul_(a[..., None]).add_(b[..., None] * second[2])
+    return top, first[1], first[2]
 
 
 def _share(scores, values):
@@ -120,23 +124,25 @@ def verify_merge(t, answer):
         for part, value, want in zip(("top", "total", "output"), got, _share(scores, values), strict=True):
             t.same(value, want, f"{part} of {name}")
 
-    def drawn(count, scale, hidden=0.2):
+    def drawn(count, scale, hidden=0.2, size=0.0):
         scores, values = t.randn(B, T, count, scale=scale).cpu(), t.randn(B, count, E).cpu()
+        scores[:, ::2] += size
+        scores[:, 1::2] -= size
         return scores.masked_fill(t.rand(B, T, count).cpu() < hidden, -math.inf), values
 
-    for case, scale in (("", 1.5), (" with scores about 10,000", 1e4)):
-        one, other = drawn(m, scale, 0.0), drawn(n, scale, 0.0)
-        both = torch.cat([one[0], other[0]], 2), torch.cat([one[1], other[1]], 1)
-        compare(t.call(answer, _given(t, *one), _given(t, *other)), *both, f"two shares{case}")
+    for case, size in (("", 0.0), (" with scores about 10,000 and -10,000", 1e4)):
+        first, second = drawn(m, 1.5, 0.0, size), drawn(n, 1.5, 0.0, size)
+        both = torch.cat([first[0], second[0]], 2), torch.cat([first[1], second[1]], 1)
+        compare(t.call(answer, _given(t, *first), _given(t, *second)), *both, f"two shares{case}")
     for case in ("the first", "the second", "neither"):
-        one, other = drawn(m, 1.5), drawn(n, 1.5)
+        first, second = drawn(m, 1.5), drawn(n, 1.5)
         i, row = t.random.randrange(B), t.random.randrange(T)
-        for name, (scores, _) in (("the first", one), ("the second", other)):
+        for name, (scores, _) in (("the first", first), ("the second", second)):
             if case in (name, "neither"):
                 scores[i, row] = -math.inf
-        both = torch.cat([one[0], other[0]], 2), torch.cat([one[1], other[1]], 1)
+        both = torch.cat([first[0], second[0]], 2), torch.cat([first[1], second[1]], 1)
         name = "no key of either share" if case == "neither" else f"no key of {case} share"
-        compare(t.call(answer, _given(t, *one), _given(t, *other)), *both, f"two shares, where a query has {name}")
+        compare(t.call(answer, _given(t, *first), _given(t, *second)), *both, f"two shares, where a query has {name}")
     shares = [drawn(count, 30.0, 0.4) for count in (m, n, 2)]
     first, second, third = (_given(t, *share) for share in shares)
     all_of_them = torch.cat([s for s, _ in shares], 2), torch.cat([v for _, v in shares], 1)
@@ -155,22 +161,32 @@ MUTANTS = [
         "- new), which is at most 1"),
     Mutant("added", ("factor * its_total", "its_total"), ADDED),
     Mutant("added", ("factor[..., None] * its_output", "its_output"), ADDED),
-    Mutant("second", other_alone_mended, "only the second share is mended: the first needs it where the second has the "
-        "larger score"),
-    Mutant("first", one_alone_mended, "only the first share is mended: the second needs it where the first has the "
+    Mutant("second", second_alone_mended, "only the second share is mended: the first needs it where the second has "
+        "the larger score"),
+    Mutant("first", first_alone_mended, "only the first share is mended: the second needs it where the first has the "
         "larger score"),
     Mutant("mean", mean_of_outputs, "this is the mean of the two outputs: they are sums, to be mended and added"),
     Mutant("divided", ("return top, total, output\n", "return top, total, output / total[..., None]\n"),
         "the output is divided by the total: keep the sum, and divide when no more keys come"),
-    Mutant("smaller", ("torch.maximum(one[0], other[0])", "torch.minimum(one[0], other[0])"), "this is the smaller of "
-        "the two: the largest score of all keys is the larger one"),
-    Mutant("sum", ("return top, total, output\n", "return one[0] + other[0], total, output\n"), "the tops are added: "
-        "the largest score of all keys is the larger of them"),
+    Mutant("smaller", ("torch.maximum(first[0], second[0])", "torch.minimum(first[0], second[0])"), "this is the "
+        "smaller of the two: the largest score of all keys is the larger one"),
+    Mutant("sum", ("return top, total, output\n", "return first[0] + second[0], total, output\n"), "the tops are "
+        "added: the largest score of all keys is the larger of them"),
     Mutant("log-sum", log_sum_exp, "this is the logarithm of the sum of exponentials: a good thing to keep, but `top` "
         "is the largest score here, and `total` and `output` are relative to it"),
     Mutant("one-top", top_of_all_queries, "all queries have the same: each has a largest score of its own"),
     Mutant("base", ("return top, total, output\n", "return base, total, output\n"), "a query without a key got 0: its "
         "largest score stays minus infinity, or a later share with scores below zero is merged wrongly"),
+    Mutant("finite", ("return top, total, output\n", "return top.clamp(min=-1e9), total, output\n"), "a query without "
+        "a key got a large negative number: its largest score stays minus infinity, which no score is below"),
+    Mutant("one-less", ("return top, total, output\n", "return top, total + (total == 0), output\n"), "it is not 0 "
+        "where a query has no key: whoever divides at the end takes care of that, and a later share would be merged "
+        "wrongly"),
+    Mutant("averages", ("output = output + factor[..., None] * its_output",
+        "output = output + (factor * its_total)[..., None] * its_output"), "each output is multiplied by its total, "
+        "as an average would have to be: these are sums already"),
+    Mutant("larger-alone", ("torch.exp(its_top - base)", "(its_top == top).float()"), "the share with the smaller "
+        "score is dropped: it counts with exp(old - new), less than 1 but not 0"),
     Mutant("nonfinite", ("top.masked_fill(top == -math.inf, 0.0)", "top")),  # no base
     Mutant("nonfinite", both_raised),
     Mutant("mutates", in_place),
@@ -179,8 +195,8 @@ MUTANTS = [
 
 PART = Code(
     key="own-09.2a",
-    prompt="Write `merge(one, other)`. Scores may be ten thousand, and a query may have no key in a share. "
-    "Merging must not care about the order: ((a, b), c) and (a, (b, c)) leave what a, b and c do as one share.",
+    prompt="Write `merge(first, second)`. Scores may be ten thousand, above or below zero, and a query may have "
+    "no key in a share. The order of merging must not matter: ((a, b), c) and (a, (b, c)) leave what all leave as one.",
     hints=[
         "The largest of both is the larger of the two largest.",
         "exp(x - new) = exp(x - old) exp(old - new). So one factor for each share mends its sums.",
@@ -196,6 +212,8 @@ PART = Code(
     advice={
         "nonfinite": "exp of a large score overflows, and minus infinity less itself is NaN. Which differences "
         "are never above zero, and what if a share has no key?",
+        "values": "Take two shares of one key each, with scores 1 and 3, and work the three results out by hand; then "
+        "one that has no key (minus infinity, 0, 0): it changes nothing, and two such shares leave the same again.",
         "mutates": "Shares may be merged again by others: make new tensors.",
     },
     mutants=MUTANTS,

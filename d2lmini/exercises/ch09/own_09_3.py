@@ -12,6 +12,8 @@ x + 1 above zero, exp(x) below. Nothing is divided by a root of D. Exercise udl-
 map; here is what a *decoder* runs: one token, one step, for thousands of steps, and in half precision.
 """
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 
@@ -29,8 +31,8 @@ def step(query, key, value, state=None):
 
     Returns:
         output: (B, H, E), in the dtype of ``value``.
-        state: (Z, z), shapes (B, H, D, E) and (B, H, D), of all tokens so far and this one, such as to be good after
-            thousands of steps, too.
+        state: (Z, z), shapes (B, H, D, E) and (B, H, D), of all tokens so far and this one, in float32 (or float64)
+            whatever the token is in: it must be good after thousands of steps, too.
     """
     ### BEGIN SOLUTION
     dtype = value.dtype
@@ -53,14 +55,14 @@ def by_the_package(query, key, value, state=None):
 
 
 def in_one_sum(query, key, value, state=None):
-    """The normaliser is the last column; in float64."""
+    """The normaliser is the last column; in float64, the state as well."""
     to, by = (torch.maximum(x.double() + 1, x.double().clamp(max=0).exp()) for x in (query, key))
     more = torch.cat([value.double(), torch.ones_like(value[..., :1]).double()], -1)
     sums = torch.einsum("bhd,bhe->bhde", by, more)
     if state is not None:
         sums = sums + torch.cat([state[0].double(), state[1][..., None].double()], -1)
     output = torch.einsum("bhd,bhde->bhe", to, sums)
-    return (output[..., :-1] / output[..., -1:]).to(value.dtype), (sums[..., :-1].float(), sums[..., -1].float())
+    return (output[..., :-1] / output[..., -1:]).to(value.dtype), (sums[..., :-1], sums[..., -1])
 
 
 # mistakes
@@ -92,11 +94,12 @@ def normaliser_in_half(query, key, value, state=None):
     return (top / (to * z).sum(-1, keepdim=True)).to(value.dtype), (Z, z)
 
 
-def elu_and_one(query, key, value, state=None):
-    to, by, value_32 = F.elu(query.float()) + 1, F.elu(key.float()) + 1, value.float()
+def with_features(query, key, value, state=None, phi=None, eps=0.0):
+    """A right step but for its feature map, and for what is added to the denominator."""
+    to, by = phi(query.float()), phi(key.float())
     Z, z = (0.0, 0.0) if state is None else state
-    Z, z = Z + by[..., :, None] * value_32[..., None, :], z + by
-    return ((to[..., None, :] @ Z)[..., 0, :] / (to * z).sum(-1, keepdim=True)).to(value.dtype), (Z, z)
+    Z, z = Z + by[..., :, None] * value.float()[..., None, :], z + by
+    return ((to[..., None, :] @ Z)[..., 0, :] / ((to * z).sum(-1, keepdim=True) + eps)).to(value.dtype), (Z, z)
 
 
 def averages(query, key, value, state=None):
@@ -105,23 +108,20 @@ def averages(query, key, value, state=None):
     return output, (Z / z[..., None], z)
 
 
-def softmax_of_features(query, key, value, state=None):
-    by = key.float().softmax(-1)
-    to = query.float().softmax(-1)
-    Z, z = (0.0, 0.0) if state is None else state
-    Z, z = Z + by[..., :, None] * value.float()[..., None, :], z + by
-    return ((to[..., None, :] @ Z)[..., 0, :] / (to * z).sum(-1, keepdim=True)).to(value.dtype), (Z, z)
+def _features(x):
+    return torch.where(x > 0, x + 1, x.exp())
 
 
 class _Roll:
-    """Steps, one after the other, where the answer lives: (B, H, T, ...) to (B, H, T, E)."""
+    """Steps, one after the other, where the answer lives: (B, H, T, ...) to (B, H, T, E), and the dtypes of the "
+    "state."""
 
     def __call__(self, answer, queries, keys, values):
         state, outputs = None, []
         for t in range(queries.shape[2]):
             output, state = answer(queries[:, :, t], keys[:, :, t], values[:, :, t], state)
             outputs.append(output)
-        return torch.stack(outputs, 2)
+        return torch.stack(outputs, 2), [str(part.dtype) for part in state]
 
 
 def _phi(x):
@@ -151,17 +151,20 @@ def verify_step(t, answer):
         output, state = t.unpack(t.call(answer, *inputs), "output", "state")
         state = t.unpack(state, "Z", "z")
         for name, got, expected in (("the output", output, want), ("z", state[1], z), ("Z", state[0], Z)):
-            t.same(got, expected, f"{name} after {case}")
+            wide = isinstance(got, torch.Tensor) and got.dtype == torch.float64 and name != "the output"
+            t.same(got, expected, f"{name} after {case}", dtype=torch.float64 if wide else torch.float32)
     for case, T, shift in (("step by step", 11, 0.0), ("step by step, where all features are tiny", 7, -22.0)):
         queries, keys, values = t.randn(B, H, T, D) + shift, t.randn(B, H, T, D) + shift, t.randn(B, H, T, E)
         want = _quadratic(queries, keys, values)
-        t.same(t.call(_Roll(), answer, queries, keys, values), want, f"the outputs {case}")
+        t.same(t.call(_Roll(), answer, queries, keys, values)[0], want, f"the outputs {case}")
     T = t.random.randint(700, 800)
     queries, keys = (t.randn(1, 2, T, D).bfloat16() for _ in range(2))
     values = t.randn(1, 2, T, E) + torch.where(torch.arange(T) < T // 3, 1.0, 5.0).to(t.device)[:, None]
     values = values.bfloat16()
     want = _quadratic(queries, keys, values)
-    got = t.call(_Roll(), answer, queries, keys, values)
+    got, dtypes = t.call(_Roll(), answer, queries, keys, values)
+    state_in = f"after {T} steps in bfloat16 the state (Z, z) is in {' and '.join(dtypes)}"
+    t.that(set(dtypes) <= {"torch.float32", "torch.float64"}, "half", f"{state_in}: {STOPPED}")
     t.same(got, want, f"the outputs of {T} steps in bfloat16", tolerance=(3e-2, 6e-2))
 
 
@@ -173,8 +176,9 @@ def memory(num_blks, num_heads, head_size, value_size, num_tokens):
         num_tokens: T, read so far.
 
     Returns:
-        dict: ``state``, numbers in the states of linear attention with elu + 1; ``cache``, numbers in the caches of
-        keys and values of softmax attention; ``length``, the smallest T for which the cache is larger than the state.
+        dict of integers: ``state``, numbers in the states of linear attention with elu + 1; ``cache``, numbers in the
+        caches of keys and values of softmax attention; ``length``, the smallest T for which the cache is larger than
+        the state.
     """
     ### BEGIN SOLUTION
     L, H, D, E = num_blks, num_heads, head_size, value_size
@@ -208,8 +212,13 @@ def verify_memory(t, answer):
         got = t.fields(t.call(answer, L, H, D, E, T), *names)
         for name, value, want in zip(names, got, wants, strict=True):
             t.number(value, want, f"{name} {case}")
+            t.that(isinstance(value, int), "type", f"{name} {case} is a {type(value).__name__}: counts are integers")
 
 
+EPS = (
+    "the denominator is not that of the formula: a small number added to it, or a smallest value for it, outweighs "
+    "features that are tiny themselves. They are never 0, so nothing is needed"
+)
 STOPPED = (
     "sums stopped growing, as sums in bfloat16 do at 256 times what is added: keep the state, Z and z, in float32, and "
     "return the output in the dtype of the value"
@@ -223,11 +232,46 @@ MUTANTS_A = [
         "feature map"),
     Mutant("relu", (BY, "by = F.relu(key) + 1"), "below zero the keys' features are 1: elu(x) + 1 is exp(x) there"),
     Mutant("exp", (BY, "by = key.exp()"), "the keys' features are exp(x) everywhere: above zero elu(x) + 1 is x + 1"),
-    Mutant("softmax", softmax_of_features, "features are put through a softmax: elu(x) + 1, each by itself"),
+    Mutant("softmax", partial(with_features, phi=lambda x: x.softmax(-1)), "features are put through a softmax: "
+        "elu(x) + 1, each by itself"),
     Mutant("scaled", (BY,
         "by = torch.where(key > 0, key / key.shape[-1] ** 0.5 + 1, (key / key.shape[-1] ** 0.5).exp())"),
         "the keys are divided by a root of D: here nothing is"),
-    Mutant("nonfinite", elu_and_one),
+    Mutant("elu", partial(with_features, phi=F.elu), "features are elu(x), which may be below zero: add 1"),
+    Mutant("no-phi", partial(with_features, phi=torch.clone), "there is no feature map: queries and keys go through "
+        "phi, values do not"),
+    Mutant("relu", partial(with_features, phi=lambda x: F.relu(x) + 1), "below zero the features are 1: elu(x) + 1 is "
+        "exp(x) there"),
+    Mutant("nonfinite", partial(with_features, phi=F.relu)),
+    Mutant("exp", partial(with_features, phi=torch.exp), "features are exp(x) everywhere: above zero elu(x) + 1 is x "
+        "+ 1"),
+    Mutant("exp-and-1", partial(with_features, phi=lambda x: torch.where(x > 0, x + 1, x.exp() + 1)), "below zero 1 "
+        "is added once more: elu(x) is exp(x) - 1 there, so that elu(x) + 1 is exp(x)"),
+    Mutant("branches", partial(with_features, phi=lambda x: torch.where(x > 0, x, x.exp())), "above zero the 1 is "
+        "missing: elu(x) + 1 is x + 1 there"),
+    Mutant("softplus", partial(with_features, phi=F.softplus), "features are log(1 + exp(x)): elu(x) + 1 is x + 1 "
+        "above zero, and exp(x) below"),
+    Mutant("scaled", partial(with_features, phi=lambda x: F.elu(x / x.shape[-1] ** 0.5) + 1), "queries and keys are "
+        "divided by a root of D: here nothing is"),
+    Mutant("eps", partial(with_features, phi=_features, eps=1e-6), EPS),
+    Mutant("eps", partial(with_features, phi=_features, eps=1e-12), EPS),
+    Mutant("values-too", ("value[..., None, :]", "torch.where(value > 0, value + 1, value.exp())[..., None, "
+        ":]"), "the values go through the feature map, too: queries and keys alone do"),
+    Mutant("per-feature", ("top = (to[..., None, :] @ Z)[..., 0, :]\n    bottom = (to * z).sum(dim=-1, keepdim=True)",
+        "top = (to[..., None, :] @ (Z / z[..., None]))[..., 0, :]\n    bottom = to.sum(dim=-1, keepdim=True)"), "each "
+        "feature's row of Z is divided by its own z: divide once, at the end, by the query's features times z"),
+    Mutant("apart", ("(to * z).sum(dim=-1, keepdim=True)", "to.sum(dim=-1, keepdim=True) * z.sum(dim=-1, "
+        "keepdim=True)"),
+        "the features of the query and z are summed apart: the denominator is their inner product"),
+    Mutant("query-added", ("z = z + by", "z = z + to"), "the query's features are added: z is the sum of the keys' "
+        "features"),
+    Mutant("key-reads", ("top = (to[", "top = (by["), "the key's features read Z: the query's do"),
+    Mutant("half", ("return (top / bottom).to(dtype), (Z, z)", "return (top / bottom).to(dtype), (Z.to(dtype), "
+        "z.to(dtype))"),
+        STOPPED),
+    Mutant("half", ("return (top / bottom).to(dtype), (Z, z)", "return (top / bottom).to(dtype), tuple(x if dtype == "
+        "torch.float32 else x.half() for x in (Z, z))"), STOPPED),
+    Mutant("nonfinite", partial(with_features, phi=lambda x: F.elu(x) + 1)),
     Mutant("half", half, STOPPED),
     Mutant("half", normaliser_in_half, STOPPED),
     Mutant("not-itself", before_it_alone, "a later token does not attend to itself: add it to the sums, then read "
@@ -259,6 +303,18 @@ MUTANTS_B = [
     Mutant("equal", ("of_state // of_token + 1", "-(-of_state // of_token)"), "at this length the two are equal: the "
         "cache should be *larger*"),
     Mutant("below", ("of_state // of_token + 1", "of_state // of_token"), "at this length the cache is not yet larger"),
+    Mutant("type", ("of_state // of_token + 1", "of_state / of_token // 1 + 1")),
+    Mutant("normaliser-E", ("D * E + D ", "D * E + D * E "), "z is as large as Z here: it is a sum of features alone, "
+        "D numbers"),
+    Mutant("normaliser-1", ("D * E + D ", "D * E + 1 "), "the normaliser has one number: z has one for each feature"),
+    Mutant("shared-cache", ('"cache": L * H * num_tokens * of_token', '"cache": H * num_tokens * of_token'), "each "
+        "layer has keys and values of its own"),
+    Mutant("head-cache", ('"cache": L * H * num_tokens * of_token', '"cache": L * num_tokens * of_token'), "each head "
+        "has keys and values of its own"),
+    Mutant("length-D", ('"length": of_state // of_token + 1', '"length": of_state // D + 1'), "the cache has a key "
+        "*and* a value for each token: D + E numbers"),
+    Mutant("length-all", ('"length": of_state // of_token + 1', '"length": L * H * of_state // of_token + 1'), "the "
+        "state of all layers and heads is held against the cache of one: both have as many of them"),
     Mutant("work", ('"length": of_state // of_token + 1', '"length": D + 1'), "this is from where the "
         "*multiplications* are fewer, T above the number of features: asked for is memory"),
 ]  # fmt: skip
@@ -283,13 +339,17 @@ EXERCISE = Exercise(
             answer=step,
             verify=verify_step,
             alternatives=[by_the_package, in_one_sum],
-            min_checks=14,
+            min_checks=15,
             seconds=30.0,
             advice={
                 "nonfinite": "The weights are divided by a sum. It is zero if the first token does not attend to "
-                "itself, or if all features are: elu(x) is so close to -1 below about -17 that elu(x) + 1 rounds to 0, "
+                "itself, or if all features are: max(x, 0) is 0 below zero, where exp(x) is not; and elu(x) is so "
+                "close to -1 below about -17 that elu(x) + 1 rounds to 0, "
                 "where exp(x) does not.",
                 "dtype": "The state may be in float32 throughout; the output goes back to the dtype of the value.",
+                "values": "Check phi first: x + 1 above zero, exp(x) below, for queries and keys, nothing divided by a "
+                "root of D. Then the sums: of all tokens so far, this one too. Then one division by phi(q) times z, to "
+                "which nothing is added, be it tiny.",
                 "mutates": "The state belongs to the caller, who may go on from it in two ways: make new sums.",
             },
             mutants=MUTANTS_A,
@@ -313,6 +373,10 @@ difference of two numbers that agree in all the digits that there are.
             verify=verify_memory,
             alternatives=[by_counting],
             min_checks=16,
+            advice={
+                "values": "Count for one head of one layer first: which tensors are kept, and of which shapes? "
+                "`length` is a whole number, the first T at which the cache has more."
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 With D = E = 64 it is 33 tokens: D (E + 1) / (D + E), about half of D where D = E. So the state is small; that is its

@@ -20,81 +20,81 @@ import d2lmini as d2l
 from d2lmini.exercises.engine import Choice, Code, Exercise, Mutant, Option
 
 
-def angles(positions, head_size, factor, way, base=10_000.0):
+def angles(positions, head_size, factor, method, base=10_000.0):
     """By which angles the pairs of features are turned.
 
     Args:
         positions: (T,), float64, any positions, in any order.
         head_size: D, even, at least 4.
         factor: f, a number, 1 or more: how many times as long texts became; not always an integer.
-        way: "as trained", "interpolated" or "base changed".
+        method: "as trained", "interpolated" or "base changed".
         base: b, of the training.
 
     Returns:
-        (T, D/2), float64: the angle of pair j at each position.
+        (T, D/2), float64, and computed in it: the angle of pair j at each position.
     """
     ### BEGIN SOLUTION
     D = head_size
-    if way == "interpolated":
+    if method == "interpolated":
         positions = positions / factor
-    if way == "base changed":
+    if method == "base changed":
         base = base * factor ** (D / (D - 2))  # to the power of -(D - 2)/D, that of the slowest, it is 1/f
     j = torch.arange(D // 2, dtype=positions.dtype, device=positions.device)
     return positions[:, None] * base ** (-2 * j / D)
     ### END SOLUTION
 
 
-def pair_by_pair(positions, head_size, factor, way, base=10_000.0):
+def pair_by_pair(positions, head_size, factor, method, base=10_000.0):
     columns = []
     for j in range(head_size // 2):
         turns = positions * math.pow(base, -2 * j / head_size)
-        if way == "interpolated":
+        if method == "interpolated":
             turns = turns / factor
-        if way == "base changed":
+        if method == "base changed":
             turns = turns / factor ** (2 * j / (head_size - 2))
         columns.append(turns)
     return torch.stack(columns, dim=1)
 
 
-def by_logarithms(positions, head_size, factor, way, base=10_000.0):
+def by_logarithms(positions, head_size, factor, method, base=10_000.0):
     """Speeds are a straight line in logarithms, from 1 to the slowest."""
     pairs = head_size // 2
-    slowest = -math.log(base) * (head_size - 2) / head_size - (math.log(factor) if way == "base changed" else 0)
+    slowest = -math.log(base) * (head_size - 2) / head_size - (math.log(factor) if method == "base changed" else 0)
     speeds = torch.linspace(0, slowest, pairs, dtype=positions.dtype, device=positions.device).exp()
-    return positions[:, None] * speeds / (factor if way == "interpolated" else 1)
+    return positions[:, None] * speeds / (factor if method == "interpolated" else 1)
 
 
 # mistakes
 
 
-def cut_off(positions, head_size, factor, way, base=10_000.0):
+def cut_off(positions, head_size, factor, method, base=10_000.0):
     """Positions past the largest over f stay there."""
-    if way == "interpolated":
+    if method == "interpolated":
         return angles(positions.clamp(max=positions.max() / factor), head_size, 1, "as trained", base)
-    return angles(positions, head_size, factor, way, base)
+    return angles(positions, head_size, factor, method, base)
 
 
-def begins_anew(positions, head_size, factor, way, base=10_000.0):
-    if way == "interpolated":
+def begins_anew(positions, head_size, factor, method, base=10_000.0):
+    if method == "interpolated":
         return angles(positions % (positions.max() / factor), head_size, 1, "as trained", base)
-    return angles(positions, head_size, factor, way, base)
+    return angles(positions, head_size, factor, method, base)
 
 
-def whole_positions(positions, head_size, factor, way, base=10_000.0):
-    if way == "interpolated":
+def whole_positions(positions, head_size, factor, method, base=10_000.0):
+    if method == "interpolated":
         return angles((positions / factor).floor(), head_size, 1, "as trained", base)
-    return angles(positions, head_size, factor, way, base)
+    return angles(positions, head_size, factor, method, base)
 
 
-def slowest_alone(positions, head_size, factor, way, base=10_000.0):
-    result = angles(positions, head_size, factor, "as trained" if way == "base changed" else way, base)
-    if way == "base changed":
+def slowest_alone(positions, head_size, factor, method, base=10_000.0):
+    result = angles(positions, head_size, factor, "as trained" if method == "base changed" else method, base)
+    if method == "base changed":
         result = torch.cat([result[:, :-1], result[:, -1:] / factor], 1)
     return result
 
 
-def doubled(positions, head_size, factor, way, base=10_000.0):
-    return angles(positions, head_size, factor, way, base).repeat_interleave(2, 1)
+def doubled(positions, head_size, factor, method, base=10_000.0):
+    return angles(positions, head_size, factor, method, base).repeat_interleave(2, 1)
 
 
 def _speeds(D, base):
@@ -107,17 +107,17 @@ class _Turned:
     def __init__(self, queries, keys):
         self.queries, self.keys = queries, keys
 
-    def __call__(self, answer, at, of, *rest):
-        turn = answer(at, *rest) - answer(of, *rest)
+    def __call__(self, answer, queries_at, keys_at, *rest):
+        turn = answer(queries_at, *rest) - answer(keys_at, *rest)
         return (self.queries * self.keys.conj() * torch.polar(torch.ones_like(turn), turn)).real.sum(-1)
 
 
 def verify_angles(t, answer):
     for case in ("as trained", "interpolated", "base changed"):
-        for factor in (4, 1.5 + t.random.random()):
-            T, D, base = t.random.randint(5, 9), 2 * t.random.randint(6, 9), t.random.choice([1e4, 5e5])
+        for factor, D in ((4, 2 * t.random.randint(6, 9)), (1.5 + t.random.random(), 4)):
+            T, base = t.random.randint(5, 9), t.random.choice([1e4, 5e5])
             positions = t.integers(0, 9000, T).double()
-            positions[:2] = positions.new_tensor([8192.0, 3.0])
+            positions[:4] = positions.new_tensor([8192.0, 3.0, 700.625, -5.0])  # any, in any order
             speeds = _speeds(D, base)
             if case == "base changed":  # a straight line in logarithms with a new end
                 speeds = [speed * factor ** (-j / (D / 2 - 1)) for j, speed in enumerate(speeds)]
@@ -125,15 +125,15 @@ def verify_angles(t, answer):
             want = torch.tensor([[p * speed for speed in speeds] for p in at.tolist()], dtype=torch.float64)
             inputs = (positions, D, factor, case, base)
             name = f'the angles "{case}" for D={D}, factor {factor:.3g}'
-            t.same(t.call(answer, *inputs), want, name, tolerance=(1e-5, 1e-6))
+            t.same(t.call(answer, *inputs), want, name)
     D, factor, T = 12, 4, 6
     queries, keys = (torch.view_as_complex(t.randn(D // 2, 2, dtype=torch.float64)) for _ in range(2))
-    at, of = t.integers(0, 500, T).double(), t.integers(0, 500, T).double()
+    queries_at, keys_at = t.integers(0, 500, T).double(), t.integers(0, 500, T).double()
     speeds = torch.tensor(_speeds(D, 1e4), dtype=torch.float64)
     # the scores of the training, at its own positions
-    turned = [x.cpu() * torch.exp(1j * p.cpu()[:, None] * speeds) for x, p in ((queries, at), (keys, of))]
+    turned = [x.cpu() * torch.exp(1j * p.cpu()[:, None] * speeds) for x, p in ((queries, queries_at), (keys, keys_at))]
     want = (turned[0] * turned[1].conj()).real.sum(-1)
-    got = t.call(_Turned(queries, keys), answer, factor * at, factor * of, D, factor, "interpolated")
+    got = t.call(_Turned(queries, keys), answer, factor * queries_at, factor * keys_at, D, factor, "interpolated")
     name = "scores of queries and keys, interpolated, that stand f times as far apart"
     t.same(got, want, name, dtype=torch.float64, tolerance=(1e-3, 1e-3))
 
@@ -190,8 +190,8 @@ def verify_bias(t, answer):
         (8, 5, 5, "as many keys as queries"),
         (8, 3, 7, "earlier keys from a cache"),
         (4, 5, 9, "4 heads"),
-        (16, 2, 6, "16 heads"),
-        (2, 1, 12, "a single query"),
+        (32, 2, 6, "32 heads"),
+        (1, 1, 12, "a single query"),
     ):
         want = torch.full((H, T, S), -math.inf, dtype=torch.float64)
         for i in range(H):
@@ -226,14 +226,30 @@ MUTANTS_A = [
     Mutant("divided", ("base * factor **", "base / factor **"), "the base is divided: a smaller base turns faster"),
     Mutant("power", ("base * factor ** (D / (D - 2))", "base**factor"), "the base is raised to the power of f: "
         "multiply it by a power of f"),
-    Mutant("both", ('    if way == "base changed":\n',
-        '    if way == "base changed":\n        positions = positions / factor\n'), "positions are divided as well: "
+    Mutant("both", ('    if method == "base changed":\n',
+        '    if method == "base changed":\n        positions = positions / factor\n'), "positions are divided as well: "
         "one of the two remedies, not both"),
-    Mutant("as-trained", ('if way == "base changed":', "if False:"), "these are the angles as trained: nothing is "
+    Mutant("as-trained", ('if method == "base changed":', "if False:"), "these are the angles as trained: nothing is "
         "changed"),
+    Mutant("interpolates", ("base = base * factor ** (D / (D - 2))", "positions = positions / factor"), "all pairs "
+        "turn f times as slowly, which is interpolation: by another base the fastest turns as before"),
+    Mutant("rounded", ("torch.arange(D // 2, dtype=positions.dtype, ", "torch.arange(D // 2, "), "the speeds are "
+        "computed in float32, which torch.arange(...) / D gives: pass it dtype=positions.dtype"),
     Mutant("slowest-alone", slowest_alone, "the slowest pair alone is changed: by a new base those between change, "
         "too, each by a part of f"),
     Mutant("shape", doubled),
+    Mutant("by-index", ("    return positions[:, None] *", "    positions = "
+        "torch.arange(len(positions)).to(positions)\n    return positions[:, None] *"),
+        "positions are counted from 0, whatever was given: they come in any order, and need not begin at 0"),
+    Mutant("integers", ("    return positions[:, None] *", "    positions = positions.long().double()\n    return "
+        "positions[:, None] *"),
+        "positions are rounded: they may lie between whole numbers"),
+    Mutant("sizes", ("positions[:, None] *", "positions.abs()[:, None] *"), "positions below zero turn forwards: a "
+        "negative position has negative angles"),
+    Mutant("fixed-base", ("* base ** (", "* (10_000.0 if base < 2e4 or method != 'base changed' else base) ** "
+        "("), "the base is 10,000, whatever was given: use the argument"),
+    Mutant("anyway", ("    if method == \"interpolated\":\n", "    if method != \"base changed\":\n"), "positions are "
+        "divided although nothing is to be changed: \"as trained\" are the angles of the training"),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -245,7 +261,7 @@ MUTANTS_B = [
     Mutant("order", ("-slopes[:, None, None] * distances", "-slopes.flip(0)[:, None, None] * distances"),
         "the slopes are in the reverse order: the first head is the steepest"),
     Mutant("one-slope", ("-slopes[:, None, None] * distances",
-        "-slopes.mean().expand(num_heads)[:, None, None] * distances"), "all heads have the same slope: each has its "
+        "-slopes[:1].expand(num_heads)[:, None, None] * distances"), "all heads have the same slope: each has its "
         "own"),
     Mutant("straight", ("2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)",
         "torch.linspace(2.0 ** (-8 / num_heads), 2.0**-8, num_heads)"), "the slopes fall by the same *difference*: "
@@ -261,6 +277,13 @@ MUTANTS_B = [
     Mutant("zero", ("distances < 0, -math.inf)", "distances < 0, 0.0)"), "later keys get 0, and so the largest of all: "
         "minus infinity hides"),
     Mutant("nonfinite", ("distances < 0, -math.inf)", "distances <= 0, -math.inf)")),  # itself hidden
+    Mutant("finite", ("distances < 0, -math.inf)", "distances < 0, -1e9)"), "later keys get a large negative number: "
+        "a score that is as large makes up for it, and minus infinity cannot be made up for"),
+    Mutant("positions", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * "
+        "torch.arange(num_keys)\n"), "the bias hangs on the key's position alone: it is a matter of the distance "
+        "between query and key"),
+    Mutant("distance-1", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * (distances + 1)\n"),
+        "distances are one too large: a token is at distance 0 from itself"),
     Mutant("squared", ("-slopes[:, None, None] * distances\n", "-slopes[:, None, None] * distances**2\n"),
         "the distance is squared: the bias falls along a straight line"),
 ]  # fmt: skip
@@ -273,7 +296,8 @@ EXERCISE = Exercise(
     parts=[
         Code(
             key="own-09.4a",
-            prompt="Write `angles(positions, head_size, factor, way, base)`. The check compares all angles, then turns "
+            prompt="Write `angles(positions, head_size, factor, method, base)`. The check compares all angles, then "
+            "turns "
             "queries and keys by yours: interpolated, those that stand f times as far apart must have the scores of "
             "the training. Find the new base with pencil and paper first.",
             hints=[
@@ -289,6 +313,9 @@ EXERCISE = Exercise(
             advice={
                 "dtype": "Angles of thousands need float64: torch.arange(..., dtype=positions.dtype).",
                 "shape": "One angle for each *pair*: D/2 of them.",
+                "values": "Look at position 1: pair 0 turns by 1, whatever the base. Interpolation divides positions "
+                "by f, which need not be whole, and changes no base. Another base changes no position: put j = D/2 - "
+                "1 into it, and the speed should be 1/f of what it was.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -313,6 +340,8 @@ makes neighbours harder to tell apart. It was proposed by Chen et al. (2023, arX
             min_checks=10,
             advice={
                 "shape": "(H, T, S): the batch comes by broadcasting.",
+                "values": "Print the last row of each head: from the right 0, -m, -2m, ... with the head's slope m. "
+                "The slopes m differ by a factor of 2^(-8/H) from head to head, and that of the last is 2^-8.",
                 "nonfinite": "Minus infinity is for keys later than the query alone. A token sees itself, at distance "
                 "0, and the queries are the last T of the S positions.",
             },
@@ -332,25 +361,26 @@ $e^{-m d}$: a window with soft edges, of some 1/m positions, in each head anothe
             ],
             options=[
                 Option(
-                    "Hardly: even in the flattest head the bias is -39 there, a factor of about 10^-17.",
-                    "10,000 / 256 is 39. A key so far away would need a score that is larger by 39 to count as much as "
-                    "a near one, whose bias is about zero, and in training, at up to 511 tokens, scores had to make up "
-                    "for 2. So the bias is a soft window, and the loss says that the window still works past the "
-                    "trained length. (Through several layers news may come from farther, as with any window.)",
+                    "Hardly: in the head that sees farthest such a key has a factor of 10^-17.",
+                    "The bias in the flattest head is -10,000 / 256 = -39 there. A key so far away would need a score "
+                    "that is larger by 39 to count as much as a near one, whose bias is about zero, and in training, "
+                    "at up to 511 tokens, scores had to make up for 2. So the bias is a soft window, and the loss "
+                    "says that the window still works past the trained length. (Through several layers news may come "
+                    "from farther, as with any window.)",
                     right=True,
                 ),
                 Option(
-                    "Yes: otherwise its loss would have risen with the length.",
+                    "Yes: if it did not, its loss on texts of 16,384 tokens would have gone up.",
                     "Not to fail is not yet to use. A model that looked at the last 500 tokens alone would have this "
                     "loss, too. To find out, cut the context off and see whether the loss rises.",
                 ),
                 Option(
-                    "No: keys at distances that did not occur in training are hidden.",
+                    "No: keys at distances that did not occur in training are hidden from it.",
                     "Nothing is hidden; the line goes on. That is why the model does not fail, unlike one with a table "
                     "of learned positions.",
                 ),
                 Option(
-                    "Yes, in its steepest head, whose slope is 1/2.",
+                    "Yes: its steepest head, the slope of which is 1/2, can see far enough.",
                     "Steep is short-sighted: 1/2 times 10,000 is a bias of -5,000. The flattest sees farthest.",
                 ),
             ],

@@ -38,32 +38,32 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "The exponential is no kernel of the form φ(q)·φ(k), whatever φ is.",
+                    "One cannot: the exponential is no product of features, whatever φ is.",
                     "It is one, with infinitely many features: all products of components, of every degree n, divided "
                     "by the root of n!. That is the power series.",
                 ),
                 Option(
-                    "Its feature map has infinitely many features. With R of them the table of weights before the "
-                    "division has rank R at most; that of the exponential may have any rank.",
-                    "Take n different vectors, for queries and keys alike. Their table of exponentials has full rank, "
-                    "n (the kernel is strictly positive definite), so no finite R does for every length. With R fixed "
-                    "one gives up sharp choices among many more keys than features, such as to copy one token out of "
-                    "thousands. Random features come close on average, and the error falls with R (Choromanski et al. "
-                    "2021, arXiv:2009.14794).",
+                    "One cannot: its φ has infinitely many features, and no finite R does.",
+                    "With R features the table of weights before the division has rank R at most; that of the "
+                    "exponential may have any rank. Take n different vectors, for queries and keys alike. Their table "
+                    "of exponentials has full rank, n (the kernel is strictly positive definite), so no finite R does "
+                    "for every length. With R fixed one gives up sharp choices among many more keys than features, "
+                    "such as to copy one token out of thousands. Random features come close on average, and the error "
+                    "falls with R (Choromanski et al. 2021, arXiv:2009.14794).",
                     right=True,
                 ),
                 Option(
-                    "It has a finite feature map, but some features are negative, and weights must not be.",
+                    "One cannot: its φ has features below zero, and weights must not be so.",
                     "Signs of features are no matter where the kernel itself is positive, as the exponential is. What "
                     "fails is that they are finitely many.",
                 ),
                 Option(
-                    "One can: the quadratic cost comes from the softmax's division by the sum alone.",
+                    "One can: the square comes from the softmax's division by its sums alone.",
                     "The division is cheap in both forms: one number for each query. What keeps the products from "
                     "being bracketed otherwise is the exponential between them.",
                 ),
                 Option(
-                    "One can, and nothing is lost; it is only that GPUs are faster with the square.",
+                    "One can: nothing is lost by it, but on GPUs the square is the faster way.",
                     "For short sequences the square is fast. But no finite feature map gives the exponential "
                     "exactly, so that what is computed differs, too.",
                 ),

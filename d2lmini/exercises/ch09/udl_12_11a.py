@@ -9,11 +9,11 @@ from d2lmini.exercises.engine import Identity, Mutant
 class _Features:
     """phi: (..., D) to (..., R), all positive."""
 
-    def __init__(self, weight):
-        self.weight = weight
+    def __init__(self, weight, size=1.0):
+        self.weight, self.size = weight, size
 
     def __call__(self, x):
-        return F.softplus(x @ self.weight)
+        return self.size * F.softplus(x @ self.weight)
 
 
 def _features(t, D, R, dtype=torch.float32):
@@ -33,7 +33,8 @@ class _Kernel:
 
 
 def _exponential(queries, keys):
-    return torch.exp(queries @ keys.mT)
+    """Not the same with queries and keys exchanged."""
+    return torch.exp(queries @ keys.mT + keys.sum(dim=1))
 
 
 def two_orders(queries, keys, values, kernel, phi):
@@ -41,7 +42,7 @@ def two_orders(queries, keys, values, kernel, phi):
 
     Args:
         queries: (T, D), keys: (S, D), values: (S, E), float64.
-        kernel: kernel(queries, keys) gives all values of the kernel, (T, S).
+        kernel: kernel(queries, keys) gives all values of the kernel, (T, S); it need not be symmetric.
         phi: phi(queries) gives features, (T, R), and phi(keys) (S, R).
 
     Returns:
@@ -114,6 +115,10 @@ MUTANTS = [
     Mutant("raised", ("phi(queries), phi(keys)", "queries, phi(keys)")),  # no feature map for queries
     Mutant("softmax", ("weights @ values / weights.sum(dim=1, keepdim=True)", "torch.softmax(weights, dim=1) @ values"),
         "the values of the kernel are put through a softmax; it is a kernel in place of exp: divide by the sum"),
+    Mutant("own-kernel", ("weights = kernel(queries, keys) ", "weights = torch.exp(queries @ keys.mT) "), "this is "
+        "the kernel of the softmax: use the one that is given"),
+    Mutant("exchanged", ("weights = kernel(queries, keys) ", "weights = kernel(keys, queries).mT "), "the keys are "
+        "given to the kernel as queries: it need not be symmetric"),
     Mutant("left-twice", ("return left, right", "return left, left"), "this is the left side again: use phi, and no "
         "kernel"),
     Mutant("right-twice", ("return left, right", "return right, right"), "this is the right side: use the kernel that "
@@ -138,6 +143,11 @@ with the model proof, and call `review("udl-12.11a", "agrees")`.
     answer=two_orders,
     verify=verify_orders,
     alternatives=[query_by_query, with_a_column_of_ones],
+    advice={
+        "values": "Try one query and one key: both sides are then the value. With two keys the left side has two "
+        "weights, divided by their sum over the keys; the right side has phi(q) times two sums, of phi(k) v and of "
+        "phi(k), and nothing is scaled before phi."
+    },
     mutants=MUTANTS,
     explanation=r"""
 Put the kernel in. The numerator is $\sum_s \big(\phi(\mathbf q_t)^\top \phi(\mathbf k_s)\big)\, \mathbf v_s$. The

@@ -39,7 +39,7 @@ def linear_attention(queries, keys, values, phi, mask=None):
 
     Args:
         queries: (B, H, T, D), keys: (B, H, S, D), values: (B, H, S, E).
-        phi: maps (..., D) to (..., R), positive numbers.
+        phi: maps (..., D) to (..., R), positive numbers, be they tiny.
         mask: (B, S), boolean, True where a key may be attended to, in all heads; None: all of them.
 
     Returns:
@@ -61,7 +61,7 @@ def by_einsum(queries, keys, values, phi, mask=None):
         by = by.masked_fill(~mask[:, None, :, None], 0)
     state = torch.einsum("bhsr,bhse->bhre", by, values)
     total = torch.einsum("bhtr,bhsr->bht", to, by.sum(2, keepdim=True))
-    return torch.einsum("bhtr,bhre->bhte", to, state) / total.clamp(min=1e-9)[..., None]
+    return torch.einsum("bhtr,bhre->bhte", to, state) / total.masked_fill(total == 0, 1)[..., None]
 
 
 def with_ones(queries, keys, values, phi, mask=None):
@@ -143,10 +143,15 @@ def _grows_linearly(t, run):
 
 
 def verify_linear(t, answer):
-    B, H, T, S, D, E, R = t.sizes(7, 4, 13)
-    for case in ("without a mask", "with a mask", "with a mask that leaves one sequence no key"):
+    B, S, D, E, R, heads, length = t.sizes(7, 4, 13)
+    for case, H, T, size in (
+        ("without a mask", heads, length, 1.0),
+        ("with a mask", heads, length, 1.0),
+        ("with a mask that leaves one sequence no key", 1, length, 1.0),
+        ("with a mask, as many queries as keys, and tiny features", B, S, 1e-6),
+    ):
         queries, keys = t.randn(B, H, T, D, scale=0.5), t.randn(B, H, S, D, scale=0.5)
-        values, phi = t.randn(B, H, S, E), _features(t, D, R)
+        values, phi = t.randn(B, H, S, E), _Features(_features(t, D, R).weight, size)
         mask = t.rand(B, S) < 0.6
         mask[:, 0], mask[:, -2:] = True, False
         if "no key" in case:
@@ -164,6 +169,11 @@ def verify_linear(t, answer):
 
     _grows_linearly(t, run)
 
+
+EPS = (
+    "the denominator is not that of the formula: a small number added to it, or a smallest value for it, outweighs "
+    "features that are tiny themselves"
+)
 
 MUTANTS = [
     Mutant("square", in_the_square),
@@ -192,10 +202,20 @@ MUTANTS = [
     Mutant("by-number", ("to @ by.sum(dim=2)[..., None]", "(to * 0 + keys.shape[2]).mean(dim=-1, keepdim=True)"),
         "divided by the number of keys: divide by phi(q_t) times the sum of the keys' features"),
     Mutant("raised", ("phi(queries), phi(keys)", "queries, phi(keys)")),  # features of queries not made
+    Mutant("eps", ("to @ state / normaliser", "to @ state / (normaliser + 1e-6)"), EPS),
+    Mutant("queries-masked", ("by = by * mask[:, None, :, None]", "by = by * mask[:, None, :, None]\n        to = to * "
+        "mask[:, None, :, None] if to.shape == by.shape else to"), "queries are masked, too: the mask is one of keys"),
     # 0 / 0
     Mutant("nonfinite", ("torch.where(normaliser > 0, to @ state / normaliser, 0)", "to @ state / normaliser")),
     Mutant("scaled", ("phi(queries), phi(keys)", "phi(queries / math.sqrt(queries.shape[-1])), phi(keys)"),
         "the queries are divided by the root of D: phi gets them as they are"),
+    Mutant("phi-of-mean", ("by.sum(dim=2)[..., None]", "phi(keys.sum(dim=2))[..., None]"), "the normaliser has phi of "
+        "the sum of the keys: sum their features, for phi is not linear"),
+    Mutant("values-alone", ("state = by.mT @ values", "state = by.sum(dim=2)[..., None] * values.mean(dim=2, "
+        "keepdim=True)"),
+        "keys and values are summed apart: sum the products phi(k_s) v_s"),
+    Mutant("mask-once", ("state = by.mT @ values", "state = phi(keys).mT @ values"), "the mask is in the normaliser "
+        "alone: masked keys still bring their values"),
     Mutant("heads", ("state = by.mT @ values", "state = (by.mT @ values).mean(dim=1, keepdim=True)"),
         "the heads share their sums: each head has its own"),
 ]  # fmt: skip
@@ -216,10 +236,12 @@ lengths (FLOPs of products of matrices, and the numbers that all else makes) and
     answer=linear_attention,
     verify=verify_linear,
     alternatives=[by_einsum, with_ones],
-    min_checks=6,
+    min_checks=12,
     advice={
         "nonfinite": "A masked key's features are zero (minus infinity is for scores before a softmax). And "
         "what becomes of 0 / 0 where a sequence has no key to attend to?",
+        "values": "Two sums over the keys, of phi(k) v and of phi(k), each with the masked keys left out: multiply "
+        "phi(k) by mask[:, None, :, None], for phi(0) is not 0. Read both with phi(q), nothing scaled, and divide.",
         "square": "Sum over the keys first: phi(K)ᵀ V has R rows.",
         "quadratic": "A loop over queries that goes through all keys for each is the same work as a square.",
     },

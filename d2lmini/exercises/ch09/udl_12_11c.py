@@ -3,7 +3,7 @@
 import torch
 
 from d2lmini.exercises.ch09.udl_12_11a import _Features, _features
-from d2lmini.exercises.ch09.udl_12_11b import _grows_linearly, _quadratic
+from d2lmini.exercises.ch09.udl_12_11b import EPS, _grows_linearly, _quadratic
 from d2lmini.exercises.engine import Code, Mutant
 
 BEFORE = "a token attends to those before it and not to itself: add it to the sums, then read them"
@@ -14,7 +14,7 @@ def causal_linear_attention(queries, keys, values, phi, state=None):
 
     Args:
         queries, keys: (B, H, T, D), values: (B, H, T, E), of the T tokens that come now; T may be 1.
-        phi: maps (..., D) to (..., R), positive numbers.
+        phi: maps (..., D) to (..., R), positive numbers, be they tiny.
         state: what the call for the tokens before these returned; None at the start.
 
     Returns:
@@ -174,6 +174,9 @@ def verify_causal(t, answer):
         state = step(state, i, i + 1, f"token by token, at token {i}")
     step(state, 4, T, "for the rest of a sequence, from a state")
 
+    output, _ = t.unpack(t.call(answer, queries, keys, values, _Features(phi.weight, 1e-6)), "output", "state")
+    t.same(output, want, "the output where all features are tiny")
+
     def run(length):
         queries, keys, values = (t.randn(1, 2, length, d) for d in (4, 4, 5))
         t.call(answer, queries, keys, values, _features(t, 4, 3))
@@ -197,12 +200,23 @@ MUTANTS = [
         "the sums go on from the state, and the normaliser begins anew"),
     Mutant("unnormalised", ("top / bottom", "top"), "this is the numerator alone: divide by phi(q_t) times the sum of "
         "the keys' features so far"),
+    Mutant("eps", ("top / bottom", "top / (bottom + 1e-6)"), EPS),
     Mutant("by-number", ("top / bottom", "top / (t + 1)"), "divided by the number of tokens: divide by phi(q_t) times "
         "the sum of the keys' features so far"),
     Mutant("own-normaliser", ("normaliser = normaliser + key", "normaliser = key"), "the normaliser has this token's "
         "features alone: sum them up as you do the products"),
     Mutant("own-sums", ("sums = sums + key", "sums = key"), "the products are those of this token alone: add them to "
         "the sums so far"),
+    Mutant("state-added", ("return torch.stack(outputs, dim=2), (sums, normaliser)\n",
+        "return torch.stack(outputs, dim=2), (by.mT @ values, by.sum(dim=2))\n"), "it holds the tokens of this call "
+        "alone: what came before is in the state that you were given"),
+    Mutant("state-divided", ("(sums, normaliser)\n", "(sums / normaliser[..., None], normaliser)\n"), "the sums are "
+        "divided by the normaliser: keep them as they are, and divide the output alone"),
+    Mutant("feature-sums", ("(to[:, :, t] * normaliser).sum(dim=-1, keepdim=True)", "normaliser.sum(dim=-1, "
+        "keepdim=True)"),
+        "divided by the sum of all features so far: weight them by the query's"),
+    Mutant("no-features", ("top = (to[:, :, t, None, :] @ sums)", "top = (by[:, :, t, None, :] @ sums)"), "the key's "
+        "features read the sums: the query's do"),
     Mutant("state", ("(sums, normaliser)\n", "sums\n")),  # the sums alone
 ]  # fmt: skip
 
@@ -227,7 +241,9 @@ Work must again grow as the length does.
     advice={
         "nonfinite": "Does the first token attend to itself?",
         "square": "Keep the two sums and carry them along.",
-        "quadratic": "Carry the two sums from token to token; do not form them anew.",
+        "quadratic": "Carry the two sums from token to token; not anew. No block may grow with the length.",
+        "values": "Go through two tokens by hand, of one head. Output t reads the sums up to t; the state has those "
+        "of all tokens so far, of this call and of earlier ones, and the next call adds to them.",
         "future": "Both sums, that of the products and that of the features, end at t.",
         "mutates": "The state belongs to the caller: make new sums, `sums = sums + ...`.",
     },

@@ -148,6 +148,12 @@ MUTANTS = [
     Mutant("channels", (" * num_channels", " * 3"), "a picture has c channels, which need not be three"),
     Mutant("hidden", ("h, m = num_hiddens, mlp_num_hiddens", "h, m = num_hiddens, 4 * num_hiddens"),
         "the hidden layer has m features, which need not be 4 h"),
+    Mutant("features-squared", ("2 * 2 * tokens**2 * h", "2 * 2 * tokens * h**2"), "scores are products of (T, h) "
+        "and (h, T): 2 T T h operations, not 2 T h h"),
+    Mutant("both-embedded", ("2 * patches * patch_size**2", "2 * patches * patch_size"), "a patch has `patch_size` "
+        "times `patch_size` pixels"),
+    Mutant("network-square", ("2 * 2 * tokens * h * m", "2 * 2 * tokens * h * h"), "the network goes from h to m "
+        "features and back"),
 ]  # fmt: skip
 
 
@@ -175,6 +181,10 @@ dict of four numbers for **one** picture:
     alternatives=[by_shapes],
     min_checks=20,
     seconds=30.0,
+    advice={
+        "values": "Write down all products as (rows, inner, columns), for N patches and T = N + 1 tokens: each costs "
+        "twice the three numbers multiplied. Which of them belong here, and how often?",
+    },
     mutants=MUTANTS,
     explanation="""
 With N patches, a block costs $8Th^2 + 4Thm + 4T^2h$ operations, T = N + 1. The first two terms grow with the number of

@@ -84,8 +84,8 @@ class _Bench:
 
     def __init__(self, h, m, L):
         self.sizes = h, m, 2, L, 0.0, 0.0
-        self.made, self.calls, self.read, self.measuring, self.made_inside = [], [], [], False, False
-        self.learning, self.differing, self.needless = True, True, False
+        self.made, self.calls, self.read, self.measuring, self.made_inside, self.passes = [], [], [], False, False, 0
+        self.learning, self.differing, self.needless, self.drawn_inside = True, True, False, False
 
     def make(self, img_size):
         self.made.append(img_size)
@@ -96,20 +96,23 @@ class _Bench:
 
     def hear(self, model, args):
         self.read.append(tuple(args[0].shape))
+        self.passes += self.measuring
         self.learning &= model.training and all(p.requires_grad for p in model.parameters())
         self.needless |= args[0].requires_grad
         self.differing &= len(args[0]) < 2 or not torch.equal(args[0][0], args[0][1])
 
     def measure(self, step):
-        self.measuring = True
+        self.measuring, before = True, torch.get_rng_state()
         self.calls.append(counted(step)[0])
+        self.drawn_inside |= not torch.equal(torch.get_rng_state(), before)  # the models have no dropout
         self.measuring = False
         return self.calls[-1]
 
 
 def _seen(given):
     bench = given[0].__self__
-    return bench.made, bench.made_inside, bench.calls, bench.read, bench.learning, bench.differing, bench.needless
+    inside = bench.made_inside, bench.drawn_inside, bench.passes
+    return bench.made, inside, bench.calls, bench.read, bench.learning, bench.differing, bench.needless
 
 
 def verify_growth(t, answer):
@@ -122,12 +125,17 @@ def verify_growth(t, answer):
         bench = _Bench(*sizes)
         got = t.call(answer, bench.make, list(SIDES), bench.measure)
         cost, exponent = t.fields(got, "cost", "exponent")
-        made, made_inside, calls, read, learning, differing, needless = t.look(_seen)
+        made, (made_inside, drawn_inside, passes), calls, read, learning, differing, needless = t.look(_seen)
         t.that(not made_inside, "made-inside", "a model is made inside of what is measured: measure the step alone")
+        t.that(
+            not drawn_inside, "drawn-inside", "pictures are drawn inside of what is measured: measure the step alone"
+        )
         t.that(made == list(SIDES), "models", f"make_model must be called once for each size, it was for {made}")
         t.that(
             len(calls) == len(SIDES), "calls", f"measure must be called once for each size, it was {len(calls)} times"
         )
+        message = f"{passes} forward passes are measured for {len(SIDES)} sizes: measure one step for each"
+        t.that(passes <= len(SIDES), "steps", message)
         shapes = [tuple(shape) for shape in read]
         t.that(
             {shape[0] for shape in shapes} == {2},
@@ -181,8 +189,7 @@ MUTANTS = [
         "called, so measure each step before you make the next model, or bind it (`lambda m=model: ...`)"),
     Mutant("three-forward", (_MEASURE, "cost.append(3 * measure(lambda m=model, x=pictures: m(x)))"),
         "this is three times the forward pass, which is near but not it: measure the step"),
-    Mutant("two-forward", ("m(x).logsumexp", "(m(x), m(x))[1].logsumexp"), "the model reads the pictures twice: a step "
-        "is one forward pass and one backward"),
+    Mutant("steps", ("m(x).logsumexp", "(m(x), m(x))[1].logsumexp")),  # two forward passes
     Mutant("of-pictures", ("torch.rand(2, 1, img_size, img_size)",
         "torch.rand(2, 1, img_size, img_size, requires_grad=True)")),  # gradients of the pictures
     Mutant("not-neighbours", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
@@ -219,6 +226,7 @@ MUTANTS = [
     # measured twice
     Mutant("calls", ("        cost.append(", "        measure(lambda: model(pictures))\n        cost.append(")),
     Mutant("shape", ("range(len(cost) - 1)", "range(len(cost) - 2)")),  # an exponent short
+    Mutant("drawn-inside", ("m(x).logsumexp", "m(torch.rand_like(x)).logsumexp")),
 ]  # fmt: skip
 
 
@@ -226,10 +234,10 @@ PART = Experiment(
     key="d2l-11.8.1b",
     prompt="""
 Now by experiment. Write `cost_growth(make_model, img_sizes, measure)`. For each size it makes a model and measures one
-training step, forward and backward, on a batch of **two** different random pictures, with the model in training mode;
-`measure(f)` calls `f()` and returns what it has cost. Only the step belongs into `f`, and `measure` is called once for
-each size. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring sizes s and s' with costs k
-and k', the slope in a plot with two logarithmic axes,
+training step, forward and backward, on a batch of **two** different random pictures, with the model in training mode,
+as `make_model` gives it; `measure(f)` calls `f()` and returns what it has cost. Only one step belongs into `f`, and
+`measure` is called once for each size. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring
+sizes s and s' with costs k and k', the slope in a plot with two logarithmic axes,
 
 $$\\frac{\\log k' - \\log k}{\\log s' - \\log s}.$$
 
@@ -257,6 +265,10 @@ print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
     alternatives=[with_labels],
     min_checks=20,
     seconds=30.0,
+    advice={
+        "values": "`cost` holds what `measure` returned, for a forward and a backward pass; the exponents follow from "
+        "it by the formula, one for each two neighbours.",
+    },
     mutants=MUTANTS,
     explanation="""
 The exponent starts near two, where projections and networks dominate and each pixel costs the same, and climbs towards

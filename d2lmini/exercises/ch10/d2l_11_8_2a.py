@@ -129,7 +129,7 @@ DROPPED = 0.3
 
 
 def verify_forward(t, answer):
-    for grid, p, c in (((2, 3), 4, 2), ((3, 2), 3, 1), ((2, 4), 2, 3)):
+    for grid, p, c in (((2, 3), 4, 2), ((3, 2), 3, 1), ((2, 6), 2, 3)):
         B, C = t.sizes(2, 3, 8)
         B = 1 if c == 3 else B
         sizes = (grid[0] * p, grid[1] * p), p, 12, 20, 3, 2
@@ -249,6 +249,10 @@ and the head read, and at the gradients: none may reach the class token or its p
     verify=verify_forward,
     alternatives=[in_one_go, with_the_package],
     min_checks=12,
+    advice={
+        "values": "Which tokens does the first block read, and which go into the mean? Both times all N patches and no "
+        "other. Dropout acts once, on what the first block reads.",
+    },
     mutants=MUTANTS,
     explanation="""
 It is not enough to leave the class token out of the *mean*: as long as it is in the sequence, every patch looks at it

@@ -149,23 +149,23 @@ def _report(given):
     """What became of the models: plain data."""
     maker, images, _, test_images = given[:4]
     tests, known = ({hash(picture.double().numpy().tobytes()) for picture in X} for X in (test_images, images))
-    found = {"learned_from": False, "foreign": False, "peeked": False, "sizes": [], "different": []}
-    found |= {"added_up": maker.added_up, "modes": {True: set(), False: set()}}
+    report = {"learned_from": False, "foreign": False, "peeked": False, "sizes": [], "different": []}
+    report |= {"added_up": maker.added_up, "modes": {True: set(), False: set()}}
     for name, passes in maker.read.items():
         scored = [sum(picture in tests for picture in pictures) for pictures in passes]
         trained = maker.backward[name]
-        found["learned_from"] |= any(scored[i] for i in trained)
-        found["foreign"] |= any(not known.issuperset(passes[i]) for i in trained)
+        report["learned_from"] |= any(scored[i] for i in trained)
+        report["foreign"] |= any(not known.issuperset(passes[i]) for i in trained)
         for i, mode in enumerate(maker.modes[name]):
-            found["modes"][i in trained].add(mode)
-        found["peeked"] |= any(scored[: max(trained, default=0)]) or sum(scored) > len(test_images)
-        found["sizes"] += [len(passes[i]) for i in trained]
-        found["different"].append(len({picture for i in trained for picture in passes[i]}))
+            report["modes"][i in trained].add(mode)
+        report["peeked"] |= any(scored[: max(trained, default=0)]) or sum(scored) > len(test_images)
+        report["sizes"] += [len(passes[i]) for i in trained]
+        report["different"].append(len({picture for i in trained for picture in passes[i]}))
     made = [name for name, models in maker.models.items() for _ in models]
     states = {name: dict(models[0].state_dict()) for name, models in maker.models.items()}
     steps = {name: len(trained) for name, trained in maker.backward.items()}
-    modes = {"train": sorted(found["modes"][True]), "score": sorted(found.pop("modes")[False])}
-    return {"made": made, "states": states, "steps": steps, **found, **modes}
+    modes = {"train": sorted(report["modes"][True]), "score": sorted(report.pop("modes")[False])}
+    return {"made": made, "states": states, "steps": steps, **report, **modes}
 
 
 def verify_comparison(t, answer):
@@ -357,11 +357,11 @@ PART = Experiment(
     key="d2l-11.8.2b",
     prompt="""
 Does it matter? Write `compare_poolings(make_model, images, labels, test_images, test_labels, seeds, num_steps)`. For
-each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it, in training mode, for `num_steps`
-steps on batches of 64 of `images` as they are, with an optimiser of your choice (AdamW at 0.005 does well). It is the
-same for all models, with the same learning rate. Each model reads the test pictures once, after its last step and in
-evaluation mode. Return the accuracies on them, and what they say: the mean and the standard deviation of the
-*differences*, seed by seed.
+each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it, in training mode, as `make_model`
+gives it, for `num_steps` steps on batches of 64 of `images` as they are, with an optimiser of your choice (AdamW at
+0.005 does well). It is the same for all models, with the same learning rate. Each model reads the test pictures once,
+after its last step and in evaluation mode. Return the accuracies on them, and what they say: the mean and the standard
+deviation of the *differences*, seed by seed.
 
 **Predict:** will the difference be larger than its spread?
 """,
@@ -375,6 +375,10 @@ evaluation mode. Return the accuracies on them, and what they say: the mean and 
     alternatives=[one_pooling_after_the_other],
     min_checks=12,
     seconds=90.0,  # six small trainings, and machines are busy
+    advice={
+        "values": "Subtract seed by seed, mean minus class. `difference` and `spread` are of these numbers and "
+        "no others.",
+    },
     mutants=MUTANTS,
     explanation="""
 With models and budgets as small as these, the difference is well within its spread, now one pooling ahead and now the

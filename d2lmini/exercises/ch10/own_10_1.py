@@ -47,8 +47,8 @@ def by_unfold(images, patch_size, order):
 
 def patch_by_patch(images, patch_size, order):
     p, across, result = patch_size, images.shape[3] // patch_size, torch.empty_like(images)
-    for to, of in enumerate(order.tolist()):
-        (r, c), (i, j) = divmod(to, across), divmod(of, across)
+    for place, source in enumerate(order.tolist()):
+        (r, c), (i, j) = divmod(place, across), divmod(source, across)
         result[:, :, r * p : r * p + p, c * p : c * p + p] = images[:, :, i * p : i * p + p, j * p : j * p + p]
     return result
 
@@ -83,8 +83,8 @@ def in_runs(images, p, order):
 def _patch_by_patch_in_place(images, p, order):
     """Wrong: a patch may have been overwritten before it is read."""
     across, result = images.shape[3] // p, images.clone()
-    for to, of in enumerate(order.tolist()):
-        (r, c), (i, j) = divmod(to, across), divmod(of, across)
+    for place, source in enumerate(order.tolist()):
+        (r, c), (i, j) = divmod(place, across), divmod(source, across)
         result[:, :, r * p : r * p + p, c * p : c * p + p] = result[:, :, i * p : i * p + p, j * p : j * p + p].clone()
     return result
 
@@ -198,6 +198,10 @@ EXERCISE = Exercise(
             verify=verify_shuffle,
             alternatives=[by_unfold, patch_by_patch],
             min_checks=6,
+            advice={
+                "values": "Try a picture of 2 x 3 patches of which all pixels are the number of their patch, in all "
+                "channels: patch `order[i]` must come to place i, in every picture.",
+            },
             mutants=MUTANTS_A,
             explanation="""
 Cutting an axis in two with `unflatten` and joining two with `flatten` never moves a number; `permute` says what stands
@@ -220,6 +224,10 @@ scores that it gave to the original. Nothing else of the model may change.
             verify=verify_positions,
             alternatives=[with_an_index],
             min_checks=9,
+            advice={
+                "values": "Try positions that are their own number, 0 for the class token: number 1 + order[i] must "
+                "come to place 1 + i, read from the positions as they were given.",
+            },
             mutants=MUTANTS_B,
             explanation="""
 Each patch carries its position with it, and everything that comes after treats tokens as a set. So there is a
@@ -238,12 +246,12 @@ compared with the original pictures?
             hints=["Part b says something about one of them. What does the other take for granted about neighbours?"],
             options=[
                 Option(
-                    "Both fail: nobody can recognise anything in jumbled pictures.",
+                    "Both fail: with the patches jumbled, the pictures hold nothing that could be recognised.",
                     "People cannot, since they bring their knowledge of pictures along. The order is always the same, "
                     "so every jumbled picture still has all that the original has: it can be learned.",
                 ),
                 Option(
-                    "Both do as well as before: networks that learn do not care about the order.",
+                    "Both do as well as before: networks that learn do not care about the order of what they read.",
                     "A convolution looks at windows of neighbouring pixels, with the same weights everywhere. Across "
                     "the border of two patches its windows now see things that do not belong together.",
                 ),
@@ -256,8 +264,7 @@ compared with the original pictures?
                     right=True,
                 ),
                 Option(
-                    "The convolutional network does as well as before; the Transformer does worse, because its "
-                    "positions are wrong.",
+                    "The convolutional network does as well as before; the Transformer's positions mislead it.",
                     "It is the other way round. Learned positions are not wrong or right beforehand: they start at "
                     "random and are learned for whatever order there is.",
                 ),

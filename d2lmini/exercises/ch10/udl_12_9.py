@@ -193,8 +193,10 @@ def verify_patterns(t, answer):
                 f"{lost[0].tolist()[0] if len(lost) else 0} is one that does not hear of all",
             )
             sets.append(_needed(masks))
-        one, two = sets
-        new = all(any(not _known(mask, others) for mask in masks) for masks, others in ((one, two), (two, one)))
+        first, second = sets
+        new = all(
+            any(not _known(mask, others) for mask in masks) for masks, others in ((first, second), (second, first))
+        )
         t.that(
             new,
             "alike",
@@ -318,6 +320,10 @@ MUTANTS_B = [
         "columns are two numbers"),
     Mutant("window-for-place", ('"place": N // window_size**2', '"place": window_size**2'), "these are the patches of "
         "a window; at the same place there is one in every window"),
+    Mutant("all-windows", ('"place": N // window_size**2', '"place": N'), "a patch attends to the patches at its "
+        "own place, one in every window, not to all"),
+    Mutant("features-squared", ("2 * N * keys * num_hiddens", "2 * N * keys * num_hiddens**2"), "h is in it twice: "
+        "a score is a sum of h products"),
 ]  # fmt: skip
 
 
@@ -380,6 +386,10 @@ about one window a layer. Swin merges patches from stage to stage, so that windo
             verify=verify_costs,
             alternatives=[in_windows],
             min_checks=16,
+            advice={
+                "values": "For 4 x 6 patches and windows of 2, count by hand the patches that one of them attends to. "
+                "Then there are N patches, two products and h features, and nothing else counts.",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 All is $2hN$ times the patches that each one attends to. For a picture of twice the side, N is four times as large: the

@@ -336,6 +336,8 @@ EXERCISE = Exercise(
             advice={
                 "raised": "Windows are cut with `unflatten(2, (-1, window)).unflatten(1, (-1, window))` and then "
                 "`transpose(2, 3)`: (B, rows / window, columns / window, window, window, h).",
+                "values": "Make the experiments, first without a shift, then with one, which may be any; also where a "
+                "window is as long as the picture: its parts, too, attend to themselves alone then.",
             },
             answer=shifted_windows,
             verify=verify,
@@ -356,26 +358,26 @@ takes no reference (chapter 05 has it as an exercise).
             hints=["Count the windows of a 6 x 6 grid for windows of 3, with a shift of 1 and without."],
             options=[
                 Option(
-                    "Rolling lets patches at opposite edges attend to each other, as on a globe.",
-                    "The mask forbids exactly that; without it, it would be a fault.",
+                    "Rolling lets patches at opposite edges of the picture attend to each other, as if on a globe.",
+                    "The roll does bring them together, and the mask forbids exactly that: without a mask it would be "
+                    "a fault.",
                 ),
                 Option(
-                    "Cut at the borders there are more windows, of different shapes; rolled, they are as many as "
-                    "before and of one size, so that one product computes them all.",
+                    "Rolled, the windows are as many as before and of one size, so that one product computes all.",
                     "On a 6 x 6 grid with windows of 3 and a shift of 1, 2 x 2 windows would become 3 x 3, one of them "
                     "whole and the others narrow or small. Padding them to one size would cost more than twice as "
                     "much; rolling costs nothing but the copy and a mask.",
                     right=True,
                 ),
                 Option(
-                    "Without rolling, information could never cross the borders of the windows.",
+                    "Without rolling, information could never cross the borders at which windows were cut before.",
                     "Where the borders lie is what matters for that, not how the windows are computed: cutting at the "
                     "shifted borders gives the same result.",
                 ),
                 Option(
-                    "The position bias is only defined for rolled pictures.",
-                    "It depends on the places of two patches relative to each other, which no roll changes inside of a "
-                    "window.",
+                    "The position bias is a table for rolled pictures alone, and cut windows would have no entries.",
+                    "It depends on the places of two patches relative to each other. A narrow window has some of the "
+                    "places of a whole one, so its entries are in the same table.",
                 ),
             ],
         ),

@@ -151,6 +151,11 @@ MUTANTS_A = [
     Mutant("with-projections", ('"ratio": channels / patches',
         '"ratio": (channels + 4 * N * C**2) / (patches + 4 * N * C**2)'), "the ratio is that of the two products "
         "alone, without the projections"),
+    Mutant("features-squared", ("2 * C * (C // num_groups) * N", "2 * C * (C // num_groups) * N**2"),
+        "N is in it twice: a weight of two channels is a sum of N products"),
+    Mutant("biases", ("4 * N * C**2", "4 * N * (C**2 + C)"), "biases are left out here"),
+    Mutant("percent", ('"ratio": channels / patches', '"ratio": 100 * channels / patches'), "this is in per cent; "
+        "the ratio is channels divided by patches"),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -198,6 +203,10 @@ EXERCISE = Exercise(
             verify=verify_cost,
             alternatives=[group_by_group],
             min_checks=20,
+            advice={
+                "values": "Write down the shapes of both factors of each product: (n, m) and (m, k) cost n m k. "
+                "Nothing but products counts, and nothing is rounded.",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 Among patches $2N^2C$, among channels $2NC^2/G$: the ratio is $C/(GN)$. A grid of 16 x 16 has N = 256; with 512 channels
@@ -220,6 +229,10 @@ are the larger part of attention among patches as long as $N < 2C$.
             verify=verify_turn,
             alternatives=[by_trying],
             min_checks=5,
+            advice={
+                "values": "Go through squares of 1, 4, 9, ... patches with your formulas for the two products, without "
+                "the projections: at which do the patches cost more for the first time?",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 It turns at $N = C/G$: where there are as many patches as channels in a group. That is early. DaViT takes 32 channels a
@@ -236,23 +249,22 @@ twice the side costs it four times as much where attention among all patches cos
             ],
             options=[
                 Option(
-                    "It sees only the channels of one patch at a time.",
+                    "A weight depends on the channels of one patch at a time, so that distant patches never meet.",
                     "A query is a channel with its values in *all* N patches; every patch takes part in every weight.",
                 ),
                 Option(
-                    "One weight mixes two channels by the same amount in every patch, and shuffling the patches "
-                    "changes no weight: what lies where is never compared.",
+                    "One weight mixes two channels alike in every patch: which patch is where is never compared.",
                     "The dot product of two channels sums over patches and does not ask for their order. That tells "
                     "what the picture holds as a whole. Which patch should hear of which is what attention in windows "
                     "adds.",
                     right=True,
                 ),
                 Option(
-                    "It needs as many patches as channels.",
+                    "It needs as many patches as channels, and most pictures have far fewer patches than that.",
                     "The products have sizes (C, N) and (N, C), which fit together for any N.",
                 ),
                 Option(
-                    "Its weights would no longer sum to one.",
+                    "The weights of a channel no longer sum to one, as its group holds only some of the channels.",
                     "The softmax runs over the channels of a group, and each row of C / G weights sums to one.",
                 ),
             ],

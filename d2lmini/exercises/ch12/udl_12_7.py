@@ -32,25 +32,28 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "At first merges are frequent, later they are rare; rare tokens are removed from the vocabulary.",
+                    "Later merges are rare, and rare tokens are removed from the vocabulary.",
                     "Nothing is removed: the vocabulary grows with every merge. What falls is the number of tokens in "
                     "use.",
                 ),
                 Option(
+                    "Later merges take the last places of their parts, which go out of use.",
                     "Each merge adds a token. Early on its parts still occur elsewhere, so the number rises. Later a "
-                    "merge often takes the last places where its parts occurred, and they go out of use. In the end "
-                    "each different word is one token, and there are 18.",
-                    "The text becomes shorter with each merge; the number of different tokens is highest somewhere in "
+                    "merge often takes the last places where its parts occurred. In the end each different word is one "
+                    "token, and there are 18. The text becomes shorter with each merge; the number of different "
+                    "tokens is highest somewhere in "
                     "the middle, and at the end it is that of the words.",
                     right=True,
                 ),
                 Option(
-                    "The later merges join two words, so that there are fewer tokens.",
+                    "Later merges join whole words, so that fewer tokens cover the text.",
                     "No merge reaches over the end of a word. If merges did, the rhyme would end as a single token.",
                 ),
                 Option(
-                    "The ids of tokens that are alike are given to one of them.",
-                    "Tokens are different strings, and each has an id of its own, however alike two of them are.",
+                    "Later merges make tokens that exist already, and both share one id.",
+                    "No merge makes a token that there is already: its two parts would have been merged everywhere "
+                    "when that "
+                    "token was made. Each merge adds one new string with an id of its own.",
                 ),
             ],
         ),

@@ -197,6 +197,7 @@ def verify_learning(t, answer):
         ({"aaaaab ": 3, "baaa ": 2, "aab ": 1}, 4, "words with a letter that is repeated"),
         ({"aaa ": 2, "baaa ": 1, "bc ": 4}, 3, "words with pairs that overlap"),
         (_drawn(t, "pqr", 5, 5), 1, "one merge"),
+        (_drawn(t, "pqr", 5, 5), 0, "no merge at all"),
         (_count("été très été même été fête été très".encode().decode("latin-1")), 9, "the bytes of French words"),
         (_count(RHYME), 60, "the rhyme until nothing is left"),
     ]
@@ -212,7 +213,7 @@ def verify_learning(t, answer):
             len(got) == len(want),
             "shape",
             f"{name}: {len(got)} merges came back; as many are expected as were asked for ({number}), or all "
-            "that there are, if those are fewer",
+            "that there are, if those are fewer (a pair that a merge has taken apart is gone)",
         )
         t.same(_codes(got), _codes(want), f"the list of merges of {name}", dtype=torch.int64)
 
@@ -238,15 +239,35 @@ MUTANTS = [
     Mutant("over-words", over_words, "merges reach over the ends of words: count the pairs inside of each word"),
     Mutant("spaces", without_spaces, "the words have lost their spaces: a space is a character of its word like any "
         "other"),
-    Mutant("overlaps", overlaps_once, "in aaa the pair of two a stands twice: count both, though only one can be "
-        "merged"),
+    Mutant("overlaps", overlaps_once, "in aaa the pair of two a stands twice, as a b in abab: count both, though in "
+        "aaa only one can be merged"),
     Mutant("never-applied", never_applied, "these are the most frequent pairs of characters; after each merge the "
         "words consist of other tokens, and the pairs must be counted anew"),
     Mutant("old-counts", only_new_pairs, "a merge also changes the counts of pairs that it does not make: where s e "
         "became se, the pair e a is gone"),
     Mutant("shape", ("len(merges) < num_merges", "len(merges) < num_merges - 1")),  # one too few
+    # the first one always
+    Mutant("shape", ("while len(merges) < num_merges:", "while len(merges) < max(num_merges, 1):")),
     Mutant("raised", ("if not counts:", "if False:")),  # does not stop
     Mutant("type", ("merges.append(best)", "merges.append(best[0] + best[1])")),  # tokens, not pairs
+    Mutant("ids-as-met", ('sorted(set("".join(words)))', 'dict.fromkeys("".join(words))'), "the characters have ids in "
+        "the order in which they are met: they have them in sorted order"),
+    Mutant("ids-turned", ('sorted(set("".join(words)))', 'sorted(set("".join(words)), reverse=True)'), "the characters "
+        "have ids in reverse order"),
+    Mutant("swapped", ("return merges", "return [(right, left) for left, right in merges]"), "left and right token "
+        "have changed places in each pair"),
+    Mutant("reversed", ("return merges", "return merges[::-1]"), "the merges come last first: the one that is made "
+        "first comes first"),
+    Mutant("ties-sum", ("ids[pair[0]], ids[pair[1]])", "ids[pair[0]] + ids[pair[1]])"), "ties go by the sum of the two "
+        "ids: the left token's id decides, and the right one's only where that is equal"),
+    Mutant("ties-short", ("ids[pair[0]], ids[pair[1]])", "len(pair[0] + pair[1]), ids[pair[0]], ids[pair[1]])"),
+        "ties go to the shorter token; the ids alone decide"),
+    Mutant("by-length", ("-counts[pair],", "-counts[pair] * len(pair[0] + pair[1]),"), "the count of a pair is "
+        "weighted with its length; the most frequent one is merged, however long it is"),
+    Mutant("new-ids-first", ("[best[0] + best[1]] = len(ids)", "[best[0] + best[1]] = -len(ids)"), "merged tokens have "
+        "smaller ids than the characters: each gets the next id, larger than all before"),
+    Mutant("every-second", ("range(len(tokens) - 1):", "range(0, len(tokens) - 1, 2):"), "only every second pair of "
+        "neighbours is counted"),
 ]  # fmt: skip
 
 
@@ -266,6 +287,10 @@ PART = Code(
     answer=learn_merges,
     verify=verify_learning,
     alternatives=[by_the_package, by_replacing],
+    advice={
+        "values": "Count all pairs of neighbours, each word n times; take the most frequent, in a tie by the ids; merge"
+        " it everywhere, from the left; count anew",
+    },
     mutants=MUTANTS,
     explanation="""
 The ids make the rule exact: they do not depend on the order in which words are met. No merge makes a token that there

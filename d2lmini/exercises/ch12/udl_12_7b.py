@@ -86,18 +86,19 @@ def verify_applying(t, answer):
     words = ["".join(t.random.choice("ab") for _ in range(length)) for length in (12, 9, 14, 17)]
     cases = [
         *(("abcd", crossed), ("aabcdab", crossed), ("aaaaaaab", repeated), ("baaabaa", repeated)),
+        *(("", rhyme), ("Abc.c", [(".", "c"), ("b", "c")])),
         *((f"{word} ", drawn) for word in words),
         *((word, rhyme) for word in ("seesaw ", "toes ", "x", "bottomless ")),
     ]
-    wanted, found = [], []
+    wanted, ends = [], []
     for word, merges in cases:
         wanted += _ends(merge_by_merge(word, merges))
         got = t.call(answer, word, list(merges))
         t.that(_strings(got), "type", f"the result is a {type(got).__name__}, expected a list of str")
         t.that("".join(got) == word, "not-the-word", f"the tokens of {word!r}, put together, are not {word!r}")
-        found += _ends(got)
+        ends += _ends(got)
     # together: of a single word two different mistakes may make the same
-    t.same(torch.tensor(found), torch.tensor(wanted), "the list of places where tokens end, of all words")
+    t.same(torch.tensor(ends), torch.tensor(wanted), "the list of places where tokens end, of all words")
 
 
 def _ends(tokens):
@@ -108,9 +109,9 @@ def _ends(tokens):
 MUTANTS = [
     Mutant("last-first", ("min(possible)", "max(possible)"), "the merge that was learned last is made first; it is the "
         "first one that counts"),
-    Mutant("leftmost", ("min(possible)", "min(possible, key=lambda found: found[1])"), "the leftmost possible merge is "
+    Mutant("leftmost", ("min(possible)", "min(possible, key=lambda match: match[1])"), "the leftmost possible merge is "
         "made; it is the first learned one that comes first, wherever it is"),
-    Mutant("rightmost", ("min(possible)", "min(possible, key=lambda found: (found[0], -found[1]))"),
+    Mutant("rightmost", ("min(possible)", "min(possible, key=lambda match: (match[0], -match[1]))"),
         "of equal pairs the leftmost is merged first: aaa becomes aa a"),
     Mutant("reversed", from_the_last, "the list is gone through from its end; the merge that was learned first is made "
         "first"),
@@ -126,6 +127,12 @@ MUTANTS = [
     Mutant("not-the-word", ("return tokens", "return tokens[:-1]")),  # ends lost
     Mutant("type", ("return tokens", "return [len(token) for token in tokens]")),  # ids
     Mutant("type", ("return tokens", 'return "|".join(tokens)')),  # a string
+    Mutant("alphabet", ("enumerate(map(tuple, merges))", "enumerate(sorted(map(tuple, merges)))"), "the merges are "
+        "made in alphabetical order; the order in which they were learned decides"),
+    Mutant("not-the-last", ("range(len(tokens) - 1)", "range(len(tokens) - 2)"), "the last two tokens are never looked "
+        "at"),
+    Mutant("stops-early", ("if not possible:", "if len(possible) < 2:"), "the last possible merge is not made: go on "
+        "until none is left"),
 ]  # fmt: skip
 
 
@@ -143,6 +150,10 @@ PART = Code(
     answer=apply_merges,
     verify=verify_applying,
     alternatives=[merge_by_merge],
+    advice={
+        "values": "Of all neighbours that are a pair of the list, the one that stands first in the list is merged, at "
+        "its leftmost place; then look again, until there is none",
+    },
     mutants=MUTANTS,
     explanation="""
 A merge can only be made of tokens that exist, and those were made by merges learned before it. So one pass through the

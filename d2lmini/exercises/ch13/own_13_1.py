@@ -46,10 +46,10 @@ def mask(tokens, special, vocab_size, mask_id):
 
 def an_exact_number(tokens, special, vocab_size, mask_id):
     generator = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
-    found = d2l.mask_tokens(
+    masked = d2l.mask_tokens(
         tokens, vocab_size=vocab_size, mask_id=mask_id, special_ids=special.tolist(), generator=generator
     )
-    return found.inputs, found.labels
+    return masked.inputs, masked.labels
 
 
 def token_by_token(tokens, special, vocab_size, mask_id):
@@ -92,6 +92,39 @@ def a_part_of_each_half(tokens, special, vocab_size, mask_id):
 def always_the_same(tokens, special, vocab_size, mask_id):
     torch.manual_seed(0)
     return mask(tokens, special, vocab_size, mask_id)
+
+
+def the_same_places(tokens, special, vocab_size, mask_id):
+    """The places from a seed; what stands there is drawn afresh."""
+    chosen = torch.rand(tokens.shape, generator=torch.Generator().manual_seed(5)) < 0.15
+    return _fill(chosen & ~torch.isin(tokens, special), torch.rand(tokens.shape), tokens, special, vocab_size, mask_id)
+
+
+def the_same_fates(tokens, special, vocab_size, mask_id):
+    chosen = (torch.rand(tokens.shape) < 0.15) & ~torch.isin(tokens, special)
+    fate = torch.rand(tokens.shape, generator=torch.Generator().manual_seed(5))
+    return _fill(chosen, fate, tokens, special, vocab_size, mask_id)
+
+
+def in_runs(tokens, special, vocab_size, mask_id):
+    """Three tokens side by side at a time, as in SpanBERT; as many as should be."""
+    begins = torch.rand(len(tokens), tokens.shape[1] + 2) < 1 - 0.85 ** (1 / 3)
+    chosen = (begins[:, 2:] | begins[:, 1:-1] | begins[:, :-2]) & ~torch.isin(tokens, special)
+    return _fill(chosen, torch.rand(tokens.shape), tokens, special, vocab_size, mask_id)
+
+
+def at_a_distance(tokens, special, vocab_size, mask_id):
+    """From a place by chance on every so many tokens."""
+    steps = (torch.arange(tokens.shape[1]) + torch.randint(1000, (len(tokens), 1))) * 3 % 20
+    chosen = (steps < 3) & ~torch.isin(tokens, special)
+    return _fill(chosen, torch.rand(tokens.shape), tokens, special, vocab_size, mask_id)
+
+
+def _fill(chosen, fate, tokens, special, vocab_size, mask_id):
+    ordinary = torch.tensor([i for i in range(vocab_size) if i not in special.tolist()])
+    drawn = ordinary[torch.randint(len(ordinary), tokens.shape)]
+    inputs = torch.where(chosen & (fate < 0.8), mask_id, torch.where(chosen & (fate < 0.9), drawn, tokens))
+    return inputs, torch.where(chosen, tokens, -100)
 
 
 def one_fate_a_row(tokens, special, vocab_size, mask_id):
@@ -143,15 +176,16 @@ def from_the_batch(tokens, special, vocab_size, mask_id):
     return torch.where((labels >= 0) & (inputs != labels) & (inputs != mask_id), drawn, inputs), labels
 
 
-B, T, V = 256, 400, 48  # about 85,000 tokens may be chosen, and 13,000 are
+B, T, V = 256, 400, 24  # about 85,000 tokens may be chosen, and 13,000 are
 
 
 def _batch(t):
     """Tokens of which half are one and the same word, special tokens at the ends and inside, and padding."""
-    ids = t.random.sample(range(V), V)
-    special, words = ids[:5], ids[5:]  # class token, separator, padding, mask, one that is not used
-    cls, sep, pad, mask_id, _ = special
-    generator = t.generator
+    ids = t.random.sample(range(1, V - 1), V - 2)
+    special, words = ids[:10], [*ids[10:], 0, V - 1]  # the first and the last id are words
+    cls, sep, pad, mask_id, *_ = special  # and six that are not used: many, so that to draw them shows
+    # numbers of its own: torch's are seeded as t.generator is, and an answer would draw what its tokens hang on
+    generator = torch.Generator().manual_seed(t.random.randrange(2**31))
     tokens = torch.tensor(words)[torch.randint(len(words), (B, T), generator=generator)]
     tokens[torch.rand(B, T, generator=generator) < 0.5] = words[0]
     lengths = torch.randint(3 * T // 4, T + 1, (B, 1), generator=generator)
@@ -170,9 +204,9 @@ def _likely(counts, numbers, share):
     A token is given in addition, for numbers that are rounded.
     """
     wanted = share * numbers
-    found = torch.where(counts > wanted, (counts - 1).maximum(wanted), (counts + 1).minimum(wanted)) / numbers
-    one, other = torch.special.xlogy(found, found / share), torch.special.xlogy(1 - found, (1 - found) / (1 - share))
-    return bool((numbers * (one + other) <= 25).all())
+    seen = torch.where(counts > wanted, (counts - 1).maximum(wanted), (counts + 1).minimum(wanted)) / numbers
+    divergence = torch.special.xlogy(seen, seen / share) + torch.special.xlogy(1 - seen, (1 - seen) / (1 - share))
+    return bool((numbers * divergence <= 25).all())
 
 
 def _count(flags, dim=(0, 1)):
@@ -184,7 +218,7 @@ def verify(t, answer):
     ordinary = ~torch.isin(tokens, special)
     given = tokens.to(t.device), special.to(t.device), V, mask_id
     inputs, labels = _pair(t, t.call(answer, *given))
-    again, _ = _pair(t, t.call(answer, *given))
+    inputs_again, labels_again = _pair(t, t.call(answer, *given))
 
     # what must hold for every token
     ids = bool(((inputs >= 0) & (inputs < V)).all())
@@ -205,7 +239,6 @@ def verify(t, answer):
     drawn = chosen & ~masked & ~kept
     message = "tokens put in by chance are special ones now and then: draw from the others alone"
     t.that(not bool((drawn & torch.isin(inputs, special)).any()), "special-drawn", message)
-    t.that(not torch.equal(again, inputs), "again", "a second call makes the same holes: draw afresh each time")
 
     # what must hold for many
     rate = _count(chosen) / _count(ordinary)
@@ -214,7 +247,17 @@ def verify(t, answer):
     evenly = _likely(_count(chosen, 0)[columns], _count(ordinary, 0)[columns], rate.clamp(0.01, 0.99))
     t.that(evenly, "places", message)
     message = f"too {'few' if rate < 0.15 else 'many'} tokens are chosen: 15 % of those that are not special"
+    message += "" if kept.any() else "; and one that stays as it is has a label, too"
     t.that(_likely(_count(chosen), _count(ordinary), torch.tensor(0.15).double()), "rate", message)
+
+    side_by_side = (ordinary & chosen)[:, :-1] & ordinary[:, 1:]
+    runs = _likely(_count(side_by_side & chosen[:, 1:]), _count(side_by_side), torch.tensor(0.15).double())
+    message = "whether a token is chosen hangs on its neighbour, as in runs, or at a distance: choose each for itself"
+    t.that(runs, "neighbours", message)
+    both = chosen & (labels_again != -100)
+    anew = _likely(_count(both), _count(chosen), torch.tensor(0.15).double())
+    message = "a second call makes the same holes, or more of them than chance does: draw afresh, from no seed of yours"
+    t.that(anew, "again", message)
 
     words = torch.tensor([i for i in range(V) if i not in special.tolist()])
     own = 1 / len(words)  # how often chance gives what stood there
@@ -234,12 +277,15 @@ def verify(t, answer):
     t.that(_likely(counts, counts.sum().clamp(min=1), room / room.sum()), "uneven", message)
     for code, (flags, share, name) in fates.items():
         few = "few" if _count(flags) < share * _count(chosen) else "many"
-        message = f"of the chosen tokens too {few} {name}: 80 % are masked, 10 % replaced by chance, 10 % kept"
+        message = f"of the chosen tokens too {few} {name}: in each call 80 % are masked, 10 % replaced, 10 % kept"
         t.that(_likely(_count(flags), _count(chosen), torch.tensor(share).double()), code, message)
+    twice = _count(both & masked & (inputs_again == mask_id))
+    message = "a second call decides in the same way what becomes of a chosen token: draw that afresh, too"
+    t.that(_likely(twice, _count(both & masked), torch.tensor(0.8).double()), "same-fates", message)
 
 
 def _pair(t, got):
-    found = []
+    pair = []
     for name, x in zip(("inputs", "labels"), t.unpack(got, "inputs", "labels"), strict=True):
         t.that(isinstance(x, torch.Tensor), "type", f"{name} are a {type(x).__name__}, expected a torch.Tensor")
         t.that(x.device.type == t.device.type, "device", f"{name} are on {x.device}, expected {t.device}")
@@ -247,8 +293,8 @@ def _pair(t, got):
             x.dtype == torch.int64, "dtype", f"{name} have dtype {x.dtype}, expected torch.int64, that of the tokens"
         )
         t.that(tuple(x.shape) == (B, T), "shape", f"{name} have shape {tuple(x.shape)}, expected that of the tokens")
-        found.append(x.detach().cpu())
-    return found
+        pair.append(x.detach().cpu())
+    return pair
 
 
 MUTANTS = [
@@ -278,6 +324,10 @@ MUTANTS = [
     # always the same token
     Mutant("uneven", ("ordinary[torch.randint(len(ordinary), tokens.shape, device=tokens.device)]", "ordinary[-1]")),
     Mutant("again", always_the_same),
+    Mutant("again", the_same_places),
+    Mutant("same-fates", the_same_fates),
+    Mutant("neighbours", in_runs),
+    Mutant("neighbours", at_a_distance),
     Mutant("exchanged", ("return inputs, labels", "return labels, inputs")),
     Mutant("no-minus-100", ("tokens, -100)", "tokens, -1)")),  # -1 as label
     Mutant("dtype", ("return inputs, labels", "return inputs, labels.float()")),  # labels as numbers
@@ -306,7 +356,7 @@ EXERCISE = Exercise(
             answer=mask,
             verify=verify,
             alternatives=[an_exact_number, token_by_token, a_part_of_each_half],
-            min_checks=18,
+            min_checks=20,
             advice={"mutates": "The text is read again in the next epoch, with other holes: work on a copy."},
             mutants=MUTANTS,
             explanation="""
@@ -322,31 +372,33 @@ as narrow as is needed to tell 15 % from what a mistake would give.
         ),
         Choice(
             key="own-13.1b",
-            prompt="Why are not all chosen tokens masked?",
+            prompt="Suppose that all chosen tokens were masked, none replaced and none kept. What would the model "
+            "lack when "
+            "it is fine-tuned on texts without masks?",
             hints=[
                 "Which tokens does the model see when it is fine-tuned? At which places does the loss ask for a guess?"
             ],
             options=[
                 Option(
-                    "The mask token would become too frequent in the vocabulary, and its embedding would grow.",
-                    "One token more or less in the vocabulary does no harm. What matters is what the model makes of "
-                    "the *other* tokens.",
+                    "An embedding of the mask token that can be used: it would be too large.",
+                    "It would be trained as any other, and texts without masks do not need it. What matters is what "
+                    "the model makes of the *other* tokens.",
                 ),
                 Option(
-                    "So that the model learns to copy: a tenth of the guesses is easy, and the loss falls faster.",
-                    "The easy tenth alone would teach copying, which needs no understanding. It is there together with "
-                    "the tokens by chance, so that no token can be trusted.",
+                    "The skill of copying: no token that it guesses would stand in its input.",
+                    "Copying needs no understanding, and the tenth that is kept would alone teach that. It is there "
+                    "together with the tokens by chance, so that no token can be trusted.",
                 ),
                 Option(
-                    "A model that has to guess at masks alone need make nothing useful of tokens that are not masked; "
-                    "and in fine-tuning there are no masks. As any token may have to be guessed, and any may be wrong, "
-                    "each must be understood from its neighbours.",
-                    "Devlin et al. 2019 give this mismatch as the reason. Their own comparison (appendix C.2) finds "
-                    "the effect of the exact shares small.",
+                    "Features of tokens that are no masks: the loss would ask for none there.",
+                    "It need make nothing useful of what it is shown but for the masks' sake. Where any token may "
+                    "have to be guessed, and any may be wrong, each must be understood from its neighbours. Devlin et "
+                    "al. 2019 give this mismatch as the reason. Their own comparison (appendix C.2) finds the effect "
+                    "of the exact shares small.",
                     right=True,
                 ),
                 Option(
-                    "The tokens by chance show the model misspelled text, so that it can mend it later.",
+                    "The skill of mending: it would have met no misspelled word in all its texts.",
                     "That may be a benefit, but a token by chance is hardly ever like a slip of the pen, and the tenth "
                     "that is kept would not be explained.",
                 ),

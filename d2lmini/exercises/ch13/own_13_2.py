@@ -50,9 +50,9 @@ def length_by_length(start, end, passage, max_len):
     for more in range(min(max_len, T)):
         sums = start[:, : T - more] + end[:, more:]
         sums = torch.where(passage[:, : T - more] & passage[:, more:], sums, -torch.inf)
-        found, place = sums.max(1)
-        spans = torch.where((found > best)[:, None], torch.stack([place, place + more], 1), spans)
-        best = torch.maximum(best, found)
+        largest, place = sums.max(1)
+        spans = torch.where((largest > best)[:, None], torch.stack([place, place + more], 1), spans)
+        best = torch.maximum(best, largest)
     return spans
 
 
@@ -146,6 +146,24 @@ def the_tokens(start, end, passage, max_len):
     return (places >= spans[:, :1]) & (places <= spans[:, 1:])
 
 
+def in_windows(start, end, passage, max_len):
+    """All ends of a start at once, as many as an answer may have tokens."""
+    start, end = (scores.masked_fill(~passage, -torch.inf) for scores in (start, end))
+    rest = torch.cat([end, torch.full_like(end[:, : max_len - 1], -torch.inf)], 1)
+    sums = start[..., None] + rest.unfold(1, max_len, 1)
+    best = sums.flatten(1).argmax(1)
+    return torch.stack([best // max_len, best // max_len + best % max_len], 1)
+
+
+def the_whole_span(start, end, passage, max_len):
+    T, before = start.shape[1], (start + end).cumsum(1) - start - end
+    sums = ((start + end).cumsum(1)[:, None] - before[:, :, None]).masked_fill(~passage[:, None], -torch.inf)
+    offsets = torch.arange(T) - torch.arange(T)[:, None]
+    fits = passage[:, :, None] & (offsets >= 0) & (offsets < max_len)
+    best = sums.masked_fill(~fits, -torch.inf).flatten(1).argmax(1)
+    return torch.stack([best // T, best % T], 1)
+
+
 def for_all_rows(start, end, passage, max_len):
     spans = best_answers(start.sum(0, keepdim=True), end.sum(0, keepdim=True), passage.any(0, keepdim=True), max_len)
     return spans.expand(len(start), 2)
@@ -172,18 +190,20 @@ def _rows(t, T, max_len):
 
 
 def _best(start, end, passage, max_len):
-    best, found = float("-inf"), None
+    best, span = float("-inf"), None
     for i in range(len(start)):
         for j in range(i, min(i + max_len, len(start))):
             if passage[i] and passage[j] and start[i] + end[j] > best:
-                best, found = start[i] + end[j], [i, j]
-    return found
+                best, span = start[i] + end[j], [i, j]
+    return span
 
 
 def verify(t, answer):
-    for max_len, shift in ((3, 0.0), (t.random.randrange(4, 7), -20.0), (1, 0.0)):
-        T = 4 * max_len + t.random.randrange(20, 24)
-        rows = list(_rows(t, T, max_len))
+    some = t.random.randrange(4, 7)
+    # in the last case no text is as long as an answer may be
+    for length, max_len, shift, scale in ((3, 3, 0, 1), (some, some, -20, 1e30), (1, 1, 0, 1), (3, 99, 0, 1)):
+        T = 4 * length + t.random.randrange(20, 24)
+        rows = list(_rows(t, T, length))
         t.random.shuffle(rows)
         # nearer than 0.3 no two spans may come that matter: what is given lies further apart
         scores = t.rand(len(rows), T, 2, low=0.0, high=0.3).cpu()
@@ -192,12 +212,17 @@ def verify(t, answer):
             passage[b, first : last + 1] = True
             for place, which, score in given:
                 scores[b, place, which] = score
-        start, end = (scores + shift).to(t.device).unbind(2)
+        scores = (scores + shift) * scale
+        if max_len == 99:  # as large as to swallow whatever is added to it
+            scores[~passage] *= 1e9
+        start, end = scores.to(t.device).unbind(2)
         want = [_best(*(x.tolist() for x in row), max_len) for row in zip(start, end, passage, strict=True)]
         got = t.call(answer, start, end, passage.to(t.device), max_len)
-        low = ", with scores far below 0" if shift else ""
-        t.same(got, torch.tensor(want), f"the table of spans of up to {max_len} token{'s' * (max_len > 1)}{low}")
+        below = ", with scores far below 0" if shift else ""
+        t.same(got, torch.tensor(want), f"the table of spans of up to {max_len} token{'s' * (max_len > 1)}{below}")
 
+
+FINITE = "what is not allowed gets a number that scores can be below: minus infinity keeps out, whatever the scores are"
 
 MUTANTS = [
     Mutant("each-alone", each_by_itself, "start and end are chosen each by itself: the end may come before the start, "
@@ -217,6 +242,7 @@ MUTANTS = [
     Mutant("zero", set_to_zero, "outside of the passage scores are set to 0, which is more than a score below 0: minus "
         "infinity keeps out"),
     Mutant("any-order", ("(lengths >= 1) & ", ""), "answers end before they start"),
+    Mutant("any-order", ("(lengths >= 1)", "(lengths > 1 - max_len)"), "answers end before they start"),
     Mutant("no-single", ("lengths >= 1", "lengths >= min(2, max_len)"), "an answer of one token starts and ends at the "
         "same place: it is allowed"),
     Mutant("no-limit", (" & (lengths <= max_len)", ""), "answers have more than max_len tokens"),
@@ -248,6 +274,15 @@ MUTANTS = [
     Mutant("zeros", ("sums.masked_fill(~allowed, -torch.inf)", "sums.masked_fill(~allowed, 0)"),
         "pairs that are no span have the sum 0 (as triu and tril give), which is more than a sum below 0: minus "
         "infinity keeps them out"),
+    Mutant("finite", ("(scores.masked_fill(~passage, -torch.inf) for", "(scores.masked_fill(~passage, -1e4) "
+        "for"), FINITE),
+    Mutant("finite", ("(scores.masked_fill(~passage, -torch.inf) for", "(scores.masked_fill(~passage, -1e9) "
+        "for"), FINITE),
+    Mutant("finite", ("sums.masked_fill(~allowed, -torch.inf)", "sums.masked_fill(~allowed, -1e9)"), FINITE),
+    Mutant("finite", ("scores.masked_fill(~passage, -torch.inf) for", "scores - 1e4 * ~passage for"), FINITE),
+    Mutant("raised", in_windows),
+    Mutant("whole-span", the_whole_span, "the scores of the tokens between the ends are added: only the two ends "
+        "count"),
     Mutant("one-passage", of_the_first_row, "the passage of the first row is taken for all rows"),
     Mutant("one-answer", for_all_rows, "all rows get one and the same span"),
     Mutant("by-length", by_length, "the sums are divided by the length of the span: nothing is divided here"),
@@ -281,8 +316,9 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[by_the_package, length_by_length, by_trying],
             advice={
-                "values": "Column 0 is the first token, column 1 the last. In the row that is named: does your span "
-                "break a rule, or is there one with a larger sum?"
+                "values": "Column 0 is the first token, column 1 the last. Take a row that is wrong: does your span "
+                "break a rule, or is there one with a larger sum? Add the scores as they are: products change the "
+                "order, and probabilities are rounded to 0 where scores are large."
             },
             mutants=MUTANTS,
             explanation=r"""
@@ -304,26 +340,25 @@ section 4.3).
             ],
             options=[
                 Option(
-                    "It is the span with the largest probability if start and end are independent of each other.",
+                    "It is the likeliest span if start and end are taken as independent.",
                     "The logarithm of a softmax is the score minus a constant, so the sum is the logarithm of the "
                     "product of both probabilities, up to a constant. That the two are *not* independent (an end far "
                     "off, or in front) is put in afterwards, by looking at spans alone.",
                     right=True,
                 ),
                 Option(
-                    "It is the span whose tokens are the best on average.",
+                    "It is the span whose tokens have the largest scores on average.",
                     "The tokens between the ends have no part in it. A span with a bad middle loses nothing.",
                 ),
                 Option(
-                    "It is what training has maximised: the loss is minus the sum of both scores.",
+                    "It is the sum that training has made large: minus the sum was its loss.",
                     "The loss has the normalisers, too: they hold the scores of all other places down. And it treats "
                     "each end by itself; it never compares spans.",
                 ),
                 Option(
-                    "It is the pair that each softmax alone would have chosen, for a sum is largest where both terms "
-                    "are.",
-                    "That would be so without conditions. Where the two best places make no span, another pair wins, "
-                    "and perhaps one with neither of them.",
+                    "It is the likeliest start together with the likeliest end of all.",
+                    "A sum is largest where both terms are. That would be so without conditions. Where the two best "
+                    "places make no span, another pair wins, and perhaps one with neither of them.",
                 ),
             ],
         ),

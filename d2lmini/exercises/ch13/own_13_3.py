@@ -179,7 +179,8 @@ def verify(t, answer):
     longest = t.random.randrange(9, 12)
     encoder, head = _model(t, longest + 4, C)
     pad, cls, *words = t.random.sample(range(V), V)
-    lengths = [longest, *t.random.sample(range(2, longest), B - 1)]
+    lengths = t.random.sample(range(2, longest), B - 1)
+    lengths.insert(1, longest)
     texts = [[cls, *t.random.choices(words, k=n - 1)] for n in lengths]
     wide, wide_head = (copy.deepcopy(x).double() for x in (encoder, head))
     want = {}
@@ -208,13 +209,14 @@ def verify(t, answer):
 
 
 MUTANTS = [
-    Mutant("no-mask", ("encoder(tokens, mask=real[:, None])", "encoder(tokens)"), "the encoder is not told of the "
-        "padding, so that every token attends to it"),
+    Mutant("no-mask", ("encoder(tokens, mask=real[:, None])", "encoder(tokens)"), "the encoder does not hide "
+        "the padding, so that every token attends to it: is the mask given, and made with `pad`?"),
     Mutant("mask-turned", mask_turned, "the mask of the encoder is turned around: True is where one may attend"),
     Mutant("lengths", counted_as_lengths, "lengths say where tokens are only if all padding is on the right: the mask "
         "can tell more"),
     Mutant("column-0", ("len(tokens), device=tokens.device), first]", "len(tokens), device=tokens.device), 0]"),
-        "these are the scores of column 0, which is padding where that is on the left"),
+        "these are the scores of column 0, which is padding where that is on the left; so may be the id in the "
+        "corner of the batch"),
     Mutant("emptied-column-0", emptied_column_0, "rows that begin with padding give the scores of zeros: to empty "
         "padding moves no class token to column 0"),
     Mutant("last-token", last_token, "these are the scores of the last token; the class token stands first"),
@@ -225,7 +227,7 @@ MUTANTS = [
     Mutant("mean-of-all", ("total / real.sum(dim=1, keepdim=True)", "features.mean(dim=1)"), "the mean runs over all "
         "places: what the encoder made of padding is in it"),
     Mutant("divided-by-T", ("real.sum(dim=1, keepdim=True)", "tokens.shape[1]"), "the sum is right, but it is divided "
-        "by T: divide by how many tokens each text has"),
+        "by one length for all, as T: divide by how many tokens each text has"),
     Mutant("padding-in-sum", ("(features * real[..., None]).sum(dim=1)", "features.sum(dim=1)"), "the sum has padding "
         "in it, though its number is taken without"),
     Mutant("sum", sum_of_tokens, "this is the sum over the tokens, which grows with the length of the text"),
@@ -235,6 +237,13 @@ MUTANTS = [
         "the features, then apply it once"),
     Mutant("causal", causal, "later tokens are hidden: an encoder looks both ways"),
     Mutant("largest", largest, "this is the largest of each feature, not the mean"),
+    Mutant("column-0", ("first = real.int().argmax(dim=1)", "first = (tokens == tokens[0, 0]).int().argmax(dim=1)")),
+    Mutant("first-padding", ("first = real.int().argmax(dim=1)", "first = (~real).int().argmax(dim=1)"), "these are "
+        "the scores of the first padding: the class token stands at the first place that is none"),
+    Mutant("batch-mean", ("real.sum(dim=1, keepdim=True)", "(real.sum() / len(tokens))"), "the sum is divided by the "
+        "mean length of the batch: divide by how many tokens each text has"),
+    Mutant("one-less", ("total / real.sum(dim=1, keepdim=True)", "total / (real.sum(dim=1, keepdim=True) + 1)"), "the "
+        "sum is divided by one too many: every text has a token at least, so nothing need be added"),
     Mutant("shape", ("return head(pooled)", "return pooled")),  # features
     Mutant("shape", ("return head(pooled)", "return head(features)")),  # every token
     Mutant("raised", ("mask=real[:, None]", "mask=real")),  # one mask for two axes
@@ -256,31 +265,30 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "On the last token of the text, for it alone has seen the whole text.",
+                    "On the last token of a text, which alone has seen the whole of it.",
                     "That is so in a causal model. In an encoder every token has seen the whole text, the first one as "
                     "well as the last.",
                 ),
                 Option(
-                    "On the mean over all places: padding is hidden in attention, so it does no harm.",
+                    "On the mean over all places, for padding is hidden in attention.",
                     "Hidden are its keys. It has queries of its own, and so it gets features. In the mean they pull "
                     "each text towards them, a short one most.",
                 ),
                 Option(
-                    "On what is in column 0 of the batch: there stands the class token.",
+                    "On column 0 of the batch, in which the texts' class tokens stand.",
                     "Not if padding is on the left. Where a library pads there without being told, no error is raised, "
                     "and the scores are those of padding.",
                 ),
                 Option(
-                    "On the class token or on the mean over the real tokens: both depend on the whole text, and on "
-                    "nothing else.",
-                    "Provided that padding is hidden in attention *and* left out when the features are taken. The "
-                    "class token is what BERT's second task has trained. Without such a task, and with the encoder as "
-                    "it is, the mean is better for comparing texts (Reimers and Gurevych 2019). Fine-tuning trains "
-                    "either.",
+                    "On a text's class token, or on the mean over that text's tokens.",
+                    "Both depend on the whole text and on nothing else, provided that padding is hidden in attention "
+                    "*and* left out when the features are taken. The class token is what BERT's second task has "
+                    "trained. Without such a task, and with the encoder as it is, the mean is better for comparing "
+                    "texts (Reimers and Gurevych 2019). Fine-tuning trains either.",
                     right=True,
                 ),
                 Option(
-                    "On the class token alone; the mean mixes tokens that have seen only a part of the text.",
+                    "On a text's class token alone: others have seen only a part of it.",
                     "That would be a causal model's mean. Here each term has seen all of the text.",
                 ),
             ],
@@ -302,7 +310,8 @@ EXERCISE = Exercise(
             min_checks=12,
             advice={
                 "values": "From check to check the side of the padding changes, and nothing else: look at what "
-                "depends on the column in which a token stands, and on how many columns there are."
+                "depends on the column in which a token stands, and on how many columns there are. Then compare with "
+                "one text alone: the encoder, the features that are taken, the head, and nothing else."
             },
             mutants=MUTANTS,
             explanation="""

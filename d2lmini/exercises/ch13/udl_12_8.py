@@ -163,6 +163,9 @@ def verify(t, answer):
         ("where every pair has a document of its own", order, 0.3, 0.5),
         ("where some pairs share a document", shared, 0.3, 0.4),
         ("at a low temperature", shared, 1.0, 0.005),
+        # a key far from its query: the right one has a probability that is rounded to 0, or the lowest of all scores
+        ("at a low temperature, with right keys far away", shared, -3.0, 0.005),
+        ("at a low temperature, with one document for all", order[:1] * B, -3.0, 5e-5),
     ]
     for name, groups, near, temperature in cases:
         queries, keys, groups = _case(t, B, D, groups, near)
@@ -205,6 +208,8 @@ MUTANTS = [
         "infinity takes them out"),
     Mutant("not-below", own_key_not_below, "the own key is missing in the sum below: the loss may fall under 0, and it "
         "is no cross-entropy"),
+    Mutant("finite", ("-torch.inf", "-1e4"), "keys that are left out get a number that scores can be below, at a low "
+        "temperature: minus infinity takes them out, whatever the scores are"),
     Mutant("many-right", group_is_right, "all keys of the document count as right: only key n belongs to query n"),
     Mutant("shared-right", group_in_the_targets, "the right answer is shared out over the document's keys: only key n "
         "belongs to query n"),
@@ -224,6 +229,7 @@ MUTANTS = [
     Mutant("all-vectors", all_vectors, "queries also compete with queries, and keys with keys: here a query chooses "
         "among the keys alone"),
     Mutant("nonfinite", naive),
+    Mutant("no-temperature", (" / temperature", ""), "the temperature is not used: scores are divided by it"),
     Mutant("shape", ("device=scores.device))\n", 'device=scores.device), reduction="none")\n')),  # row by row
 ]  # fmt: skip
 
@@ -235,32 +241,37 @@ EXERCISE = Exercise(
     parts=[
         Choice(
             key="udl-12.8a",
-            prompt="Which of BERT's two tasks is of which kind?",
-            hints=["What does the output layer of each task score: what could stand there, or what does stand there?"],
+            prompt="A BERT with a vocabulary of 30,522 tokens is not trained yet: in each of its two tasks all "
+            "candidates "
+            "get the same score. What is its loss in a guess of each task, in nats, and which of the two could, once "
+            "trained, write text?",
+            hints=[
+                "How many candidates has each task, and what is the cross-entropy where all are as likely?",
+                "What does the output layer of each task score: what could stand there, or what does stand there?",
+            ],
             options=[
                 Option(
-                    "Both are generative: a label for a pair is brought forth as a token is.",
+                    "10.3 for a hidden token and 0.7 for a pair; both could write text.",
                     "The label says of two finished pieces whether they belong together. No text comes of it: with "
                     "this task alone nobody could ask the model for a word.",
                 ),
                 Option(
-                    "Guessing hidden tokens is generative, telling whether two pieces belong together is contrastive.",
-                    "The first gives a probability to each token of the vocabulary at the hidden place. The second "
-                    "sees a true pair or one with a piece from elsewhere, and tells them apart; one pair at a time, "
-                    "while newer contrastive losses compare with many.",
+                    "10.3 for a hidden token and 0.7 for a pair; the first could write text.",
+                    "Guessing hidden tokens is generative: it gives a probability to each token of the vocabulary, and "
+                    "log 30,522 is 10.3. Telling whether two pieces belong together is contrastive: it sees a true "
+                    "pair or one with a piece from elsewhere, one of two answers, and log 2 is 0.7. Newer contrastive "
+                    "losses compare with many.",
                     right=True,
                 ),
                 Option(
-                    "Both are contrastive: a softmax over V tokens tells the right one from V - 1 wrong ones.",
-                    "The loss has that form indeed, and part c uses it. But what it scores is the whole vocabulary, so "
-                    "that one can draw from it: the model fills the gap. In a contrastive task the candidates are "
-                    "given.",
+                    "0.7 for a hidden token and 0.7 for a pair; neither could write text.",
+                    "So it would be if a finished token were shown and the model said whether it is right. It scores "
+                    "the whole vocabulary, so that one can draw from it: the model fills the gap.",
                 ),
                 Option(
-                    "Guessing hidden tokens is contrastive, for the model has both sides to compare; the pair is "
-                    "generative, for the second piece is the continuation of the first.",
-                    "The other way round. That both sides are seen says what the guess rests on, not what is asked; "
-                    "and the second piece is shown, not written.",
+                    "0.7 for a hidden token and 10.3 for a pair; the second could write text.",
+                    "The other way round: at a hidden place any of 30,522 tokens could stand, and a pair has one of "
+                    "two labels. That the second piece is a continuation does not make it written: it is shown.",
                 ),
             ],
         ),
@@ -333,7 +344,10 @@ low temperature, where $\exp s$ is beyond what float32 can hold.
             advice={
                 "nonfinite": "A sum of exponentials overflows where scores are large, and the logarithm of a "
                 "probability that was rounded to 0 is infinite: `F.cross_entropy` or `torch.logsumexp` on the scores "
-                "does neither. And a row needs its own key."
+                "does neither. And key n, the right answer of row n, must never be left out: the target is n, not "
+                "the document.",
+                "values": "Try two pairs by hand: with two documents row n gives log(1 + exp(difference of its two "
+                "scores)), and the loss is the mean of both rows; with one document for both it is 0.",
             },
             mutants=MUTANTS,
             explanation=r"""

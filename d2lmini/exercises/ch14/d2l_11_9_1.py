@@ -21,25 +21,25 @@ EXERCISE = Exercise(
             hints=["What differs between the tasks: the layers, the loss, or the texts alone?"],
             options=[
                 Option(
-                    "No: a batch needs one loss, and each task has its own.",
+                    "No: a batch needs one loss to go down, and each task has a loss of its own.",
                     "Each task *is* text to text here, and the loss is the cross-entropy of the target's tokens for "
                     "all of them.",
                 ),
                 Option(
-                    "Only if all their inputs are of the same length, and so are their targets.",
+                    "Only if all of their inputs have one length, and all of their targets, too.",
                     "Padding evens out lengths, within a task as between tasks. It costs time where lengths differ "
                     "much, and that is all.",
                 ),
                 Option(
-                    "Yes: the input says which task it is, and weights, outputs and loss are the same for all. But how "
-                    "much each task counts must be decided.",
-                    "An average over all labels of the batch lets the task with the long targets count most: one of "
-                    "200 tokens as much as 200 judgements of one token. Hence the proportions of the mixture, or a "
-                    "weight for each task, as in part c. GPT-2 can do it, too (part d).",
+                    "Yes: one loss serves all, but how much each task counts must be decided.",
+                    "The input says which task it is, and weights, outputs and loss are the same for all. But an "
+                    "average over all labels of the batch lets the task with the long targets count most: one of 200 "
+                    "tokens as much as 200 judgements of one token. Hence the proportions of the mixture, or a weight "
+                    "for each task, as in part c. GPT-2 can do it, too (part d).",
                     right=True,
                 ),
                 Option(
-                    "Yes, if each task gets a last layer of its own.",
+                    "Yes, if each task gets a last layer of its own on top of the shared ones.",
                     "That would be needed for BERT, whose heads differ. A decoder that writes text needs none.",
                 ),
                 Option(

@@ -121,7 +121,7 @@ def found_by_id(examples, names, pad, start, eos):
     return _changed(batch, labels=labels)
 
 
-FULL = 48  # no row is longer
+FULL = 640  # no row is longer
 
 
 def _examples(t, eos, special):
@@ -131,7 +131,7 @@ def _examples(t, eos, special):
     names = {
         task: t.random.sample(words, n) for task, n in zip(("translate", "sentiment", "shorten"), sizes, strict=True)
     }
-    lengths = [("translate", 7, 8), ("sentiment", 6, 1), ("shorten", 15, 4), ("sentiment", 3, 1), ("translate", 2, 3)]
+    lengths = [("translate", 7, 8), ("sentiment", 6, 1), ("shorten", 600, 4), ("sentiment", 3, 1), ("translate", 2, 3)]
     lengths += [(t.random.choice(list(names)), t.random.randrange(4, 10), t.random.randrange(2, 7))]
     first, *others = lengths
     t.random.shuffle(others)
@@ -175,6 +175,8 @@ MUTANTS = [
         "name comes first"),
     Mutant("one-name", one_name, "all inputs have the name of the first example's task"),
     Mutant("name-behind", name_behind, "the name stands behind the source: it comes first"),
+    Mutant("input-start", ("names[task] + source + [eos]", "[start] + names[task] + source + [eos]"), "the inputs "
+        "begin with the start token: that is the decoder's"),
     Mutant("input-eos", ("names[task] + source + [eos]", "names[task] + source"), "the inputs have no eos"),
     Mutant("shifted-eos", end_in_the_decoder, "the decoder is given the eos, too: after it nothing is asked, and no "
         "label belongs to it"),
@@ -191,14 +193,24 @@ MUTANTS = [
     Mutant("padding-labels", ("row + [-100] * (T - len(row)) for row in labels",
         "row + [pad] * (T - len(row)) for row in labels"), "padding has labels: the model would learn to write "
         "padding, and short targets count more"),
+    Mutant("zero-labels", ("row + [-100] * (T - len(row)) for row in labels",
+        "row + [0] * (T - len(row)) for row in labels"), "behind its end a target goes on with label 0, which is a "
+        "token like any other: nothing is asked there"),
     Mutant("eos-labels", ("row + [-100] * (T - len(row)) for row in labels",
         "row + [eos] * (T - len(row)) for row in labels"), "behind its end a target goes on with eos: nothing is asked "
         "there"),
     Mutant("shifted-100", ("row + [pad] * (T - len(row)) for row in shifted",
         "row + [-100] * (T - len(row)) for row in shifted"), "-100 is no id of a token, and an embedding cannot look "
         "it up: it is for labels alone"),
+    Mutant("shifted-start", ("row + [pad] * (T - len(row)) for row in shifted",
+        "row + [start] * (T - len(row)) for row in shifted"), "behind its end a target goes on with the start token: "
+        "what fills up is `pad`"),
+    Mutant("no-start", ("[start, *target] for", "[*target] for"), "the decoder is not given the start token: the "
+        "targets come one place later, behind it"),
     Mutant("mask-eos", ("[[True] * len(row) + [False] * (S - len(row))",
         "[[True] * (len(row) - 1) + [False] * (S - len(row) + 1)"), "the eos of the input is masked: it is no padding"),
+    Mutant("mask-all", ("[True] * len(row) + [False] * (S - len(row))", "[True] * S"), "the mask is True at padding, "
+        "too, as that of the longest row may be: each row has its own"),
     Mutant("mask-turned", ("[[True] * len(row) + [False] * (S - len(row))",
         "[[False] * len(row) + [True] * (S - len(row))"), "the mask is turned around: True is at what is no padding"),
     Mutant("left", padded_on_the_left, "the inputs are padded on the left; here padding comes last"),
@@ -228,7 +240,7 @@ PART = Code(
     mutants=MUTANTS,
     advice={
         "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
-        "values": "Write out by hand the row that is named: which ids belong there, and what comes behind them?",
+        "values": "Write out by hand a row that is wrong: which ids belong there, and what comes behind them?",
     },
     explanation="""
 Nothing in the batch says how many tasks there are, and nothing in the model needs to. That is the point of text to

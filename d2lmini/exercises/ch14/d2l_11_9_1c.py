@@ -10,7 +10,7 @@ def mixed_loss(logits, labels, tasks, weights):
     """The weighted sum of the losses of the tasks.
 
     Args:
-        logits: (B, T, V).
+        logits: (B, T, V), of any size.
         labels: integers (B, T), -100 where nothing is asked.
         tasks: integers (B,), from 0: which task an example belongs to.
         weights: (K,), how much each of K tasks counts.
@@ -106,6 +106,11 @@ def empty_tasks_are_nan(logits, labels, tasks, weights):
     return (weights * torch.stack(losses)).sum()
 
 
+def softmax_then_log(logits, labels, tasks, weights):
+    """The logarithm of a probability that was rounded to 0."""
+    return mixed_loss(logits.softmax(-1).log(), labels, tasks, weights)
+
+
 def shifted_again(logits, labels, tasks, weights):
     return mixed_loss(logits[:, :-1], labels[:, 1:], tasks, weights)
 
@@ -114,12 +119,19 @@ def not_asked_is_token_0(logits, labels, tasks, weights):
     return mixed_loss(logits, labels.clamp(min=0), tasks, weights)
 
 
+def prefixes_asked(logits, labels, tasks, weights):
+    """The first labels of a text, as many as it has."""
+    ended = torch.arange(labels.shape[1]) >= (labels != -100).sum(1, keepdim=True)
+    return mixed_loss(logits, labels.clamp(min=0).masked_fill(ended, -100), tasks, weights)
+
+
 def verify_loss(t, answer):
     B, T, V = 9, *t.sizes(2, 6, 11)
-    for case in ("of four tasks", "where a task does not occur", "where a task has no label"):
+    without = "where two tasks do not occur, the last one of them", "where a task has no label"
+    for case in ("of four tasks", *without, "with large logits"):
         K = 4
-        absent = t.random.randrange(K - 1) if "does not" in case else None
-        present = [k for k in range(K) if k != absent]
+        absent = {t.random.randrange(K - 2), K - 1} if "do not" in case else ()
+        present = [k for k in range(K) if k not in absent]
         tasks = [*present, *t.random.choices(present, k=B - len(present))]
         t.random.shuffle(tasks)
         numbers = [1 + (3 * k + b) % (T - 1) for b, k in enumerate(tasks)]  # labels of each example
@@ -127,17 +139,21 @@ def verify_loss(t, answer):
         if "no label" in case:
             empty = tasks[1] if tasks[1] != tasks[0] else (tasks[0] + 1) % K
             numbers = [0 if k == empty else n for k, n in zip(tasks, numbers, strict=True)]
-        logits, labels = t.randn(B, T, V, scale=2.0), t.integers(0, V, B, T)
-        labels[torch.arange(T, device=t.device) >= torch.tensor(numbers, device=t.device)[:, None]] = -100
+        logits, labels = t.randn(B, T, V, scale=90.0 if "large" in case else 2.0), t.integers(0, V, B, T)
+        ranks = t.rand(B, T).argsort(1)  # what is asked stands anywhere
+        labels[ranks >= torch.tensor(numbers, device=t.device)[:, None]] = -100
         weights = t.rand(K, low=0.2, high=2.0)
         wide = logits.cpu().double().requires_grad_()
         want = 0.0
         for k in range(K):
-            found = [
-                -wide[b, i].log_softmax(0)[labels[b, i]] for b in range(B) for i in range(numbers[b]) if tasks[b] == k
+            nats = [
+                -wide[b, i].log_softmax(0)[labels[b, i]]
+                for b in range(B)
+                for i in range(T)
+                if tasks[b] == k and labels[b, i] != -100
             ]
-            if found:
-                want = want + weights[k].item() * sum(found) / len(found)
+            if nats:
+                want = want + weights[k].item() * sum(nats) / len(nats)
         (slope,) = torch.autograd.grad(want, wide)
         got = t.call(answer, logits.requires_grad_(), labels, torch.tensor(tasks, device=t.device), weights)
         t.same(got, want.detach(), f"the loss of a batch {case}")
@@ -169,9 +185,14 @@ MUTANTS = [
         "asked there"),
     Mutant("wrong-weights", weights_in_order_of_presence, "the weights are dealt out to the tasks that occur, one "
         "after the other: weight k belongs to task k"),
+    Mutant("prefix", prefixes_asked, "labels are taken up to the number of those that are asked: -100 may stand "
+        "anywhere, before them as well, so compare each with -100"),
+    Mutant("raised", ("return (", "number = torch.stack([asked[tasks == k].sum() for k in range(tasks.max() + 1)])\n"
+        "    return (")),  # as many tasks as the batch has
     Mutant("sign", ("return (weights", "return -(weights"), "the sign is turned: it is a loss, above 0"),
     Mutant("nonfinite", (".clamp(min=1)", "")),  # tasks without labels
     Mutant("nonfinite", empty_tasks_are_nan),
+    Mutant("nonfinite", softmax_then_log),
     Mutant("shape", (".clamp(min=1)).sum()", ".clamp(min=1))")),  # for each task
 ]  # fmt: skip
 
@@ -197,9 +218,13 @@ $L_k$ being the mean cross-entropy over all labels of task k in this batch.
     alternatives=[task_by_task, a_weight_for_each_label],
     min_checks=9,
     advice={
-        "nonfinite": "The mean over no labels is 0 / 0. A task without labels in the batch adds nothing.",
+        "nonfinite": "The mean over no labels is 0 / 0: a task without labels in the batch adds nothing. And with "
+        "large logits exp overflows, or a probability is rounded to 0: use `F.cross_entropy` or `log_softmax`.",
         "raised": "-100 is no class: `F.cross_entropy` leaves it out by itself; to look up a probability with "
-        "it fails.",
+        "it fails. And `weights` says how many tasks there are: the last ones may not occur in a batch.",
+        "values": "Three tests: with one task of weight 1 it is `F.cross_entropy` of the batch; a batch repeated twice "
+        "has the same loss; and with the weights 1 and 0 what the second task says does not matter. Which of "
+        "them fails?",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -155,6 +155,10 @@ MUTANTS = [
         "both"),
     Mutant("no-name", ("prompt = names[task] + source", "prompt = source"), "the inputs do not say which task it is: "
         "the name comes first"),
+    Mutant("name-behind", ("names[task] + source", "source + names[task]"), "the name stands behind the source: it "
+        "comes first"),
+    Mutant("eos-between", ("names[task] + source", "names[task] + source + [eos]"), "an eos stands between source and "
+        "target: here the target follows the source at once"),
     Mutant("minus-100", ("row + [pad]", "row + [-100]"), "-100 is no id of a token, and an embedding cannot look it "
         "up: it is for labels alone"),
     Mutant("type", ("    return {", "    return torch.tensor([[0]]) if True else {")),  # inputs alone
@@ -177,7 +181,8 @@ PART = Code(
     mutants=MUTANTS,
     advice={
         "mutates": "`+=` and `append` change a list in place: `a + b` makes a new one.",
-        "values": "Write out by hand the row that is named: which ids belong there, and what comes behind them?",
+        "values": "Write out by hand a row that is wrong, and below each id its label: where does the target begin, "
+        "and where does it end? Count the places, and look for no id: any may come twice.",
     },
     explanation="""
 So a decoder alone learns several tasks as well, as GPT-2's authors and all who followed them showed. Two things differ.

@@ -170,10 +170,15 @@ MUTANTS = [
     Mutant("no-diagonal", ("places[None, :] <= places[:, None]", "places[None, :] < places[:, None]"),
         "tokens do not see themselves"),
     Mutant("upper", ("places[None, :] <= places[:, None]", "places[None, :] >= places[:, None]"),
-        "the triangle is turned around: keys after the query are seen, and not those before it"),
+        "the triangle is turned around, or rows and columns are exchanged: keys after the query are seen, and not "
+        "those before it"),
     Mutant("turned", turned_around, "True and False are exchanged: True is where one may attend"),
+    Mutant("all", ("(causal | in_prefix[:, None, :])", "torch.ones_like(causal)"), "every token sees all others: what "
+        "follows the prefix must stay causal, or it sees what it is to guess"),
+    Mutant("one-prefix", ("prefix_lens[:, None]",
+        "prefix_lens.max()"), "one prefix is taken for all texts of the batch: each has its own"),
     Mutant("transposed", transposed, "queries and keys are exchanged: queries are rows, keys are columns"),
-    Mutant("one-prefix", one_prefix_for_all, "the prefix of the first text is taken for all"),
+    Mutant("one-prefix", one_prefix_for_all, "one prefix is taken for all texts of the batch: each has its own"),
     Mutant("targets", from_the_end, "`prefix_lens` are taken for the lengths of the targets: they are those of the "
         "prefixes"),
     Mutant("dtype", scores),
@@ -198,23 +203,23 @@ EXERCISE = Exercise(
             ],
             options=[
                 Option(
-                    "It cannot be given an input: that takes cross-attention.",
+                    "It cannot be given any input: that takes cross-attention to an encoder.",
                     "The input is the beginning of its sequence, and every later token attends to it by "
                     "self-attention.",
                 ),
                 Option(
-                    "Each token of the input is read without those after it, though they are known. So its features "
-                    "may miss what decides its meaning.",
-                    "An encoder looks both ways. The causal model can make up for it only at places further back, "
-                    "which see all of it; that costs layers. A mask for the prefix takes the limit away.",
+                    "Each token of the input is read without those after it, which are known.",
+                    "So its features may miss what decides its meaning, while an encoder looks both ways. The causal "
+                    "model can make up for it only at places further back, which see all of it; that costs layers. A "
+                    "mask for the prefix takes the limit away.",
                     right=True,
                 ),
                 Option(
-                    "For each token that it writes it must read the whole input again.",
+                    "For each token that it writes it must read the whole input once more.",
                     "With a cache the input is read once, just as an encoder reads it once.",
                 ),
                 Option(
-                    "Its loss must count the tokens of the input as well.",
+                    "Its loss has to count the tokens of the input as well as the output's.",
                     "One may give them the label -100. To count them is a choice, which makes a language model of the "
                     "inputs, too.",
                 ),
@@ -238,6 +243,11 @@ as when inputs are brought to one length on the left before outputs of different
             alternatives=[by_places, by_the_package, key_by_key, prefix_square_and_triangle],
             min_checks=8,
             mutants=MUTANTS,
+            advice={
+                "values": "Take a wrong entry [b, i, s]: may query i of text b attend to key s? Ask in this "
+                "order: is s padding? Which number has token s in its text, and is that within the prefix? If not, is "
+                "s after i?",
+            },
             explanation="""
 A prefix of no or of one token leaves the causal mask, one as long as the text leaves the mask of an encoder. So three
 architectures are three masks. What remains between this one and an encoder with a decoder: the same weights read input
@@ -259,22 +269,22 @@ as in a causal model. `d2l.prefix_mask` is this mask without padding.
             hints=["At which places does the model see the token that it shall guess?"],
             options=[
                 Option(
-                    "At all places, as in any language model.",
+                    "At all places, also those inside of the prefix, as in any language model.",
                     "At a place inside of the prefix the next token is seen: the model would learn to copy it, one "
                     "place to the left, and the loss would tell nothing.",
                 ),
                 Option(
-                    "At the places of the output alone.",
+                    "At the places of the output alone, from its first token to its last one.",
                     "One is missing: the first token of the output. Nobody would learn to begin.",
                 ),
                 Option(
-                    "From the last place of the input on: there the first token of the output is guessed.",
+                    "From the last place of the input on: there the output's first is guessed.",
                     "It is not in the prefix, and after the query, so it is hidden. Every earlier place sees what it "
                     "should guess. The last token of the output guesses the end.",
                     right=True,
                 ),
                 Option(
-                    "At the places of the input alone, for the output is causal anyway.",
+                    "At the places of the input alone, as the output is causal in any case.",
                     "It is the input where the next token can be seen.",
                 ),
             ],

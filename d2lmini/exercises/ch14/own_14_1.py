@@ -29,21 +29,21 @@ EXERCISE = Exercise(
             hints=["How many steps does the decoder need in each case, and what would most of them ask?"],
             options=[
                 Option(
-                    "Only with spans can the decoder know where a token belongs.",
+                    "Only with spans can the decoder know where a token of noise belongs.",
                     "A sentinel for each token says it as well, and in a whole text the place says it.",
                 ),
                 Option(
-                    "Spans hide more: the other ways cannot go beyond 15 % of the tokens.",
+                    "Spans can hide more: the other ways end at 15 % of the tokens of a text.",
                     "The share is free in all of them. T5's authors try 10 to 50 %, with little difference up to 25 %.",
                 ),
                 Option(
-                    "With the whole text as target the model could copy its input, so that nothing is learned.",
+                    "With the whole text as target it could be copied, and nothing is learned.",
                     "What was hidden cannot be copied; there the decoder has to guess. The rest is copied indeed, "
                     "which costs steps and teaches little, but not nothing is learned.",
                 ),
                 Option(
-                    "They are quicker to train on: input and target are shorter, and each step of the decoder asks "
-                    "about something that was hidden. The quality is about the same.",
+                    "They train more cheaply, by short texts, and are about as good as those.",
+                    "Input and target are shorter, and each step of the decoder asks about something that was hidden. "
                     "Raffel et al. 2020 (section 3.3) compare these: what is learned differs little, and the short "
                     "targets make it cheaper. The model also has to find out *how many* tokens are missing.",
                     right=True,

@@ -12,7 +12,7 @@ def corrupt(tokens, noise, sentinels):
     """Take the noise out of a text.
 
     Args:
-        tokens: integers (T,), none of them a sentinel.
+        tokens: integers (T,), at least one, none of them a sentinel.
         noise: booleans (T,), True at what is taken out; all, some or no tokens.
         sentinels: integers (K,), more of them than there are spans. The first stands for the first span.
 
@@ -59,8 +59,8 @@ def by_groups(tokens, noise, sentinels):
 
 
 def by_the_package(tokens, noise, sentinels):
-    found = d2l.corrupt_spans(tokens[None], noise[None], sentinels)
-    return found.inputs[0], found.targets[0]
+    corrupted = d2l.corrupt_spans(tokens[None], noise[None], sentinels)
+    return corrupted.inputs[0], corrupted.targets[0]
 
 
 # mistakes
@@ -159,10 +159,14 @@ def _verify_pair(t, got, want, name):
 
 def _text(t, flags):
     """A text, its noise, sentinels, and what `corrupt` makes of it, by way of strings."""
-    ids = t.random.sample(range(1000), 200)
-    sentinels, words = ids[:12], ids[12:]
-    text = t.random.sample(words, len(flags))
     spans = list(_spans(flags))
+    ids = t.random.sample(range(1, 1000), 60)
+    text = ids[12 : 12 + len(flags)]
+    text[len(text) // 2], text[1] = 0, text[-1]  # 0 is an id like any other, and a token may come again
+    for first, after in spans:
+        if after > first + 1:
+            text[first + 1] = text[first]  # at once, too
+    sentinels = ids[: len(spans) + 1 if len(text) == 5 else 12]  # to some texts just as many as they take
     inputs, targets, end = [], [], 0
     for number, (first, after) in enumerate(spans):
         inputs += [*text[end:first], sentinels[number]]
@@ -178,10 +182,10 @@ def _spans(flags):
 
 def _cases(t):
     """Names and noise: spans of different lengths inside, at both ends, none, all."""
-    one, two = t.random.sample(range(2, 5), 2)
+    first, second = t.random.sample(range(2, 5), 2)
     gap = t.random.randrange(1, 4)
-    inside = [*[0] * gap, *[1] * one, 0, 0, 1, 0, *[1] * two, *[0] * (4 - gap)]
-    ends = [*[1] * two, *[0] * gap, 1, 0, 0, *[1] * one]
+    inside = [*[0] * gap, *[1] * first, 0, 0, 1, 0, *[1] * second, *[0] * (4 - gap)]
+    ends = [*[1] * second, *[0] * gap, 1, 0, 0, *[1] * first]
     yield "with three spans inside", inside
     yield "that begins and ends with noise", ends
     yield "like D2L's sentence", [0, 1, 0, 1, 0]
@@ -228,6 +232,10 @@ MUTANTS = [
     Mutant("sorted", ("inputs, targets, used = [], [], 0",
         "inputs, targets, used, sentinels = [], [], 0, sentinels.sort().values"), "sentinels are sorted by their ids: "
         "take them in the order in which they come"),
+    Mutant("counted-on", ("mark = int(sentinels[used])", "mark = int(sentinels[0]) + used"), "the ids of sentinels are "
+        "counted on from the first: take those of the list, in its order"),
+    Mutant("counted-on", ("mark = int(sentinels[used])", "mark = int(sentinels[0]) - used"), "the ids of sentinels are "
+        "counted on from the first: take those of the list, in its order"),
     Mutant("numbers", ("mark = int(sentinels[used])", "mark = used"), "spans are marked by 0, 1, 2, ...: these are ids "
         "of ordinary tokens; the sentinels have theirs"),
     Mutant("closed-by-last", last_of_all_closes, "the last of all sentinels closes the target: it is the one after "
@@ -240,8 +248,13 @@ MUTANTS = [
     Mutant("behind", behind_and_not_closed, "each sentinel stands behind its span: in the target it comes first, so "
         "that the model says which gap it fills"),
     Mutant("noise-stays", noise_stays, "the noise is still in the input, behind its sentinel"),
-    Mutant("wrapped", before_the_first_comes_the_last, "a span at the very beginning gets no sentinel if the text also "
-        "ends with noise: in front of the first token there is none, and `noise[-1]` is the last"),
+    Mutant("wrapped", before_the_first_comes_the_last, "a span at the very beginning gets no sentinel: in front of the "
+        "first token nothing is noise (and `noise[-1]` is the last one)"),
+    Mutant("id-0", ("inputs).append(token)", "inputs).extend([token] * (token > 0))"), "the token with the id 0 is "
+        "lost: it is a token like any other, so mark what is to go in another way"),
+    Mutant("looked-up", ("    for token, hidden in zip(tokens.tolist(), noise.tolist(), strict=True):\n",
+        "    for token in tokens.tolist():\n        hidden = noise[tokens.tolist().index(token)].item()\n"),
+        "a token that comes twice is taken for noise at both places or at none: go by places, not by ids"),
     Mutant("backwards", ("for ids in (inputs, targets)", "for ids in (inputs, targets[-2::-1] + targets[-1:])"),
         "the target is written backwards"),
     Mutant("dtype", ("dtype=tokens.dtype", "dtype=torch.float32")),  # numbers
@@ -266,7 +279,7 @@ PART = Code(
     advice={
         "values": "Count: the input has the tokens that are left and one sentinel a span; the target has the "
         "noise, one sentinel a span, and last the first sentinel that was not used, not an end token. "
-        "Neighbouring tokens of noise are one span."
+        "Neighbouring tokens of noise are one span, and the same token may come twice."
     },
     explanation="""
 Both together are little longer than the text: with 15 % of noise in spans of three tokens, a text of 512 tokens becomes

@@ -2,7 +2,6 @@
 
 import torch
 
-import d2lmini as d2l
 from d2lmini.exercises.ch14.own_14_1a import _cases, _same, _text
 from d2lmini.exercises.engine import Code, Mutant
 
@@ -16,7 +15,7 @@ def restore(inputs, targets, sentinels):
         sentinels: integers (K,), the ids that are sentinels, in any order.
 
     Returns:
-        Integers (T,), the text.
+        Integers (T,), the text; it has at least one token.
     """
     ### BEGIN SOLUTION
     marks = set(sentinels.tolist())
@@ -49,13 +48,6 @@ def by_cutting(inputs, targets, sentinels):
     return torch.cat([inputs[:0], *pieces])
 
 
-def by_the_package_again(inputs, targets, sentinels):
-    if not len(inputs):
-        return inputs
-    (text,) = d2l.restore_spans(inputs[None], targets[None], sentinels)
-    return torch.tensor(text, dtype=inputs.dtype, device=inputs.device)
-
-
 def verify_back(t, answer):
     for name, flags in _cases(t):
         text, sentinels, inputs, targets = _text(t, flags)
@@ -64,8 +56,8 @@ def verify_back(t, answer):
         _same(t, t.call(answer, *given), text, f"the text {name}")
     # spans that a model has written, in an order of its own, and one more
     text, sentinels, inputs, _ = _text(t, [0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0])
-    one, two, three, *others = sentinels
-    pieces = [[three, *text[7:10]], [one, *text[1:3]], [others[0]], [two, *text[4:5]]]
+    first, second, third, *others = sentinels
+    pieces = [[third, *text[7:10]], [first, *text[1:3]], [others[0], 1001, 1002], [second, *text[4:5]]]
     given = (torch.tensor(ids, device=t.device) for ids in (inputs, [x for piece in pieces for x in piece], sentinels))
     _same(t, t.call(answer, *given), text, "the text from spans in another order")
 
@@ -181,6 +173,12 @@ def span_in_front_of_its_sentinel(inputs, targets, sentinels):
     ).long()
 
 
+def unasked_at_the_end(inputs, targets, sentinels):
+    """Spans whose sentinel the input does not have are kept, too."""
+    marks = [token for token in targets.tolist() if token in set(sentinels.tolist()) - set(inputs.tolist())]
+    return restore(torch.cat([inputs, torch.tensor(marks).long()]), targets, sentinels)
+
+
 def turned(inputs, targets, sentinels):
     marks, spans = set(sentinels.tolist()), {}
     for token in targets.tolist():
@@ -208,8 +206,11 @@ MUTANTS = [
         "stands: it ends at the next one of the target, whichever that is"),
     Mutant("in-front", span_in_front_of_its_sentinel, "the tokens in *front* of a sentinel are taken for its span: "
         "they come after it"),
-    Mutant("last-lost", last_span_lost, "the last span is lost if no sentinel closes the target"),
+    Mutant("last-lost", last_span_lost, "spans at the end of the target are lost: the last one "
+        "needs no sentinel behind it, and one that nobody asked for may stand before it"),
     Mutant("at-the-end", spans_at_the_end, "all spans stand at the end: each belongs where its sentinel stands"),
+    Mutant("unasked", unasked_at_the_end, "a span that nobody asked for stands at the end of the text: the input has "
+        "no gap for it, so leave it out"),
     Mutant("turned", turned, "the tokens of each span come in the wrong order"),
     Mutant("raised", from_the_wrong_one),
     Mutant("dtype", ("dtype=inputs.dtype", "dtype=torch.float32")),  # numbers
@@ -226,14 +227,15 @@ PART = Code(
     ],
     answer=restore,
     verify=verify_back,
-    alternatives=[by_cutting, by_the_package_again],
+    alternatives=[by_cutting],
     min_checks=12,
     mutants=MUTANTS,
     advice={
         "raised": "The last span of a target may have no sentinel behind it, and a target may hold one that "
         "the input has not.",
         "values": "The text has the ordinary tokens of the input, and those of the target that follow a "
-        "sentinel of the input, each up to the next sentinel; and no sentinel at all.",
+        "sentinel of the input, each up to the next sentinel; and no sentinel at all. The list alone says what is a "
+        "sentinel: its ids are in no order, and others may lie between them.",
     },
     explanation="""
 That there is a way back shows that nothing of the text is lost, and it is the best test of the way there: whatever the

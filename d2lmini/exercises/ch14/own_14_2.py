@@ -20,7 +20,7 @@ import d2lmini as d2l
 from d2lmini.exercises.engine import Choice, Code, Count, Exercise, Mutant, Option
 
 # (h, f, N, tokens, capacity factor): everything differs; and one expert, which is an ordinary network with a router
-CONFIGURATIONS = [(6, 20, 5, 35, 1.25), (9, 14, 3, 40, 1.0), (16, 40, 8, 25, 2.0), (7, 30, 1, 10, 0.75)]
+CONFIGURATIONS = [(6, 20, 5, 38, 3.0), (9, 14, 3, 37, 1.25), (16, 40, 8, 20, 2.0), (7, 30, 1, 10, 0.75)]
 
 
 def expert_counts(num_hiddens, ffn_num_hiddens, num_experts, num_tokens, capacity_factor):
@@ -96,13 +96,14 @@ def verify(t, answer):
         got = t.fields(t.call(answer, h, f, N, n, factor), *names)
         for name, value, want in zip(names, got, measure(h, f, N, n, factor), strict=True):
             t.number(value, want, f"{name} {case}")
+            t.that(isinstance(value, int), "type", f"{name} is a {type(value).__name__}: counts are integers")
 
 
 def balance_loss(scores, real):
     """How unevenly a router deals its tokens out.
 
     Args:
-        scores: (n, N), of n tokens for N experts.
+        scores: (n, N), of n tokens for N experts; finite numbers of any size, at padding, too.
         real: booleans (n,), True at tokens, False at padding, which counts nowhere; at least one is True.
 
     Returns:
@@ -231,7 +232,7 @@ def verify_balance(t, answer):
             real[torch.tensor(t.random.sample(range(n), n // 3), device=t.device)] = False
             scores[~real, t.random.randrange(N)] += 4  # padding is alike, and all of it goes to one expert
         if "one expert" in name:
-            scores[:, t.random.randrange(N)] += 12
+            scores[:, t.random.randrange(N - 1)] += 200  # the last one gets none
         wide = scores.cpu().double().requires_grad_()
         rows = [row.softmax(0) for row, kept in zip(wide, real.tolist(), strict=True) if kept]
         counts = [0] * N
@@ -247,8 +248,8 @@ def verify_balance(t, answer):
 MUTANTS_A = [
     Mutant("one-expert", ('"parameters": N * (matrices + biases)', '"parameters": (matrices + biases)'),
         "this is one expert with the router: there are N"),
-    Mutant("no-router", ("N * (matrices + biases) + router", "N * (matrices + biases)"), "the router is missing: a "
-        "matrix (N, h)"),
+    Mutant("no-router", ("N * (matrices + biases) + router", "N * (matrices + biases)"), "N h are missing: as many "
+        "as the router has, a matrix (N, h), and as the second biases of all experts"),
     Mutant("router-biases", ("router = N * h", "router = N * h + N"), "the router has no biases here"),
     Mutant("no-biases", ("biases = f + h", "biases = 0"), "both layers of an expert have biases"),
     Mutant("h-biases", ("biases = f + h", "biases = 2 * h"), "a linear layer has as many biases as outputs: the first "
@@ -279,6 +280,7 @@ MUTANTS_A = [
     Mutant("room", ("2 * num_tokens * (matrices + router)",
         "2 * (N * math.ceil(capacity_factor * num_tokens / N) * matrices + num_tokens * router)"),
         "these are the operations if every expert were full: of n tokens each goes through one expert"),
+    Mutant("type", ("math.ceil(capacity_factor * num_tokens / N)", "-(-capacity_factor * num_tokens // N)")),  # a float
     Mutant("floor", ("math.ceil(capacity_factor * num_tokens / N)", "int(capacity_factor * num_tokens / N)"),
         "the capacity is rounded down: it is rounded up"),
     Mutant("rounded", ("math.ceil(capacity_factor * num_tokens / N)", "round(capacity_factor * num_tokens / N)"),
@@ -286,8 +288,15 @@ MUTANTS_A = [
     Mutant("rounded-early", ("math.ceil(capacity_factor * num_tokens / N)",
         "math.ceil(capacity_factor * math.ceil(num_tokens / N))"), "n / N is rounded before it is multiplied: round "
         "once, at the end"),
+    Mutant("rounded-early", ("math.ceil(capacity_factor * num_tokens / N)",
+        "math.ceil(capacity_factor * (num_tokens // N))"), "n / N is rounded before it is multiplied: round once, at "
+        "the end"),
+    Mutant("one-more", ("math.ceil(capacity_factor * num_tokens / N)", "int(capacity_factor * num_tokens / N) + 1"),
+        "the capacity is one too large where c n / N is a whole number: round up, and add nothing"),
     Mutant("no-factor", ("math.ceil(capacity_factor * num_tokens / N)", "math.ceil(num_tokens / N)"),
         "the capacity factor is not used"),
+    Mutant("one-expert-for-all", ("capacity_factor * num_tokens / N", "capacity_factor * num_tokens"), "the tokens are "
+        "not divided among the N experts"),
     Mutant("factor-below", ("math.ceil(capacity_factor * num_tokens / N)",
         "math.ceil(num_tokens / N / capacity_factor)"), "it is divided by the capacity factor: a larger one gives more "
         "room"),
@@ -303,12 +312,10 @@ MUTANTS_B = [
     Mutant("padding-probabilities", padding_in_the_probabilities, "padding counts in the mean probabilities P"),
     Mutant("no-N", ("return N * (share", "return (share"), "N is missing, or the mean over the experts stands for "
         "their sum: with N and the sum it is 1 for an even router"),
-    Mutant("no-N", ("probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0)).mean()"), "N is missing, or the "
-        "mean over the experts stands for their sum: with N and the sum it is 1 for an even router"),
+    Mutant("no-N", ("probabilities.mean(dim=0)).sum()", "probabilities.mean(dim=0)).mean()")),
     Mutant("sums", ("probabilities.mean(dim=0)", "probabilities.sum(dim=0)"), "one of q and P is a sum over the "
         "tokens: both are means"),
-    Mutant("sums", ("chosen.to(scores.dtype).mean(dim=0)", "chosen.to(scores.dtype).sum(dim=0)"), "one of q and P is a "
-        "sum over the tokens: both are means"),
+    Mutant("sums", ("chosen.to(scores.dtype).mean(dim=0)", "chosen.to(scores.dtype).sum(dim=0)")),
     Mutant("q-squared", shares_squared, "this is N times the sum of q * q, which says the same, but has no gradient"),
     Mutant("P-squared", probabilities_squared, "this is N times the sum of P * P: one of the two is the share of the "
         "tokens that go there"),
@@ -354,6 +361,12 @@ EXERCISE = Exercise(
             alternatives=[by_layers],
             min_checks=16,
             seconds=60.0,  # torch's counter of operations loads much at its first use
+            advice={
+                "values": "Make the `d2l.SwitchFFN` of the configuration that is named and print name and shape of "
+                "each of its parameters. Which do you count too often or not at all? For operations take one token "
+                "and write down its products: an entry of a matrix counts two, a bias nothing. The capacity is c n / N "
+                "rounded up, also for c below 1.",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 All parameters are about N times those that a token uses; what it costs hardly grows, by the router's $2 N h$. A layer
@@ -384,9 +397,12 @@ to the loss, with $q_i$ the share of the tokens that go to expert i, and $P_i$ t
             alternatives=[by_counting, by_expert],
             min_checks=9,
             advice={
-                "nonfinite": "A row of minus infinity alone has no softmax: take the rows of padding out.",
-                "grad": "The shares are counts and have no gradient. It comes through the probabilities alone, and "
-                "must not be cut off there.",
+                "nonfinite": "exp overflows where scores are large, which `torch.softmax` takes care of; and a row of "
+                "minus infinity alone has no softmax: take the rows of padding out.",
+                "grad": "It comes through the probabilities alone, and must not be cut off there.",
+                "values": "Three tests: scores that are all but equal give about 1, scores that are sure of one and "
+                "the same expert give N, also if others get no token, and rows of padding change nothing. A gradient "
+                "of 0 comes of a P that was cut off.",
             },
             mutants=MUTANTS_B,
             explanation=r"""
@@ -401,29 +417,32 @@ it does not know which tokens are padding.
         ),
         Choice(
             key="own-14.2c",
-            prompt="Why is the output of the chosen expert multiplied by the router's probability?",
+            prompt="Leave the factor out: the output of the chosen expert is used as it is, without the router's "
+            "probability. No two scores of a token are equal, and there is no balance loss. What is the gradient of "
+            "the model's loss in the router's scores?",
             hints=["How does the loss of the model change with the router's scores, if only the largest one counts?"],
             options=[
                 Option(
-                    "Because the router would have no gradient from the model's loss otherwise: which expert is the "
-                    "largest is a choice, and small changes of the scores do not change it.",
-                    "Through the factor the loss tells the router whether this token has gained by this expert. About "
-                    "the experts that were not chosen it learns by way of the softmax alone.",
+                    "0, as a small change of the scores changes neither choice nor output.",
+                    "Which score is largest is a choice, and it stays the same; so the router would never learn. With "
+                    "the factor the loss tells it whether this token has gained by this expert. About the experts "
+                    "that were not chosen it learns by way of the softmax alone.",
                     right=True,
                 ),
                 Option(
-                    "So that the output has the size that it would have in an ordinary network.",
-                    "It makes it smaller than that, by up to a factor N.",
+                    "p (1 - p) at the chosen expert's score, by the slope of the softmax.",
+                    "p is used only to find the largest one, and nothing is multiplied by it any more: its slope "
+                    "comes into no output.",
                 ),
                 Option(
-                    "So that the outputs of all experts, weighted, are summed up.",
-                    "One expert only is computed. A sum over all would be a mixture in the old sense, at N times the "
-                    "cost.",
+                    "It has none, as the output jumps wherever the scores change a little.",
+                    "The output jumps where the *largest* changes, which takes two equal scores. Everywhere else it "
+                    "is constant in them, and a constant has a gradient.",
                 ),
                 Option(
-                    "To keep the experts balanced: a likely expert contributes more.",
-                    "This does nothing for balance; on the contrary, it favours what is chosen already. That is what "
-                    "the balance loss is for.",
+                    "That with the factor, divided by p: the output is larger by just so much.",
+                    "The output is larger by 1/p, and what was differentiated is gone: the path from the scores to "
+                    "the output was the factor.",
                 ),
             ],
         ),

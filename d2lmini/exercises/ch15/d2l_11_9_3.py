@@ -17,7 +17,7 @@ def last_features(features, real):
     """Pick what a causal model makes of the last token of each text.
 
     Args:
-        features: (B, T, h).
+        features: (B, T, h), finite numbers, at padding, too.
         real: (B, T), booleans; True at tokens, False at padding. Each row has at least one token, and its tokens stand
             side by side.
 
@@ -135,15 +135,15 @@ def emptied(features, real):
 def _masks(t, B, T):
     """Masks (B, T) of texts of different lengths, by where their padding stands."""
     # on both sides: the second text begins at place 0, and none goes on to the last place
-    lengths = t.random.sample(range(2, T - 2), B)
+    lengths = [*t.random.sample(range(2, T - 2), B - 1), 1]
     starts = [t.random.randrange(1, T - length) for length in lengths]
     starts[1] = 0
-    found = {"on both sides": (starts, lengths)}
+    layouts = {"on both sides": (starts, lengths)}
     lengths = [T, *lengths[1:]]  # a text without any padding among those with it
-    found["on the right"] = [0] * B, lengths
-    found["on the left"] = [T - length for length in lengths], lengths
+    layouts["on the right"] = [0] * B, lengths
+    layouts["on the left"] = [T - length for length in lengths], lengths
     places = torch.arange(T)
-    for name, (starts, lengths) in found.items():
+    for name, (starts, lengths) in layouts.items():
         starts, lengths = torch.tensor(starts)[:, None], torch.tensor(lengths)[:, None]
         yield name, (places >= starts) & (places < starts + lengths)
 
@@ -151,10 +151,11 @@ def _masks(t, B, T):
 def verify(t, answer):
     B, h = t.sizes(2, 2, 6)
     T = t.random.randrange(9, 13)
-    for name, real in _masks(t, B, T):
-        features, weights = t.randn(B, T, h), t.randn(B, h)
-        want, slope = [], torch.zeros(B, T, h, dtype=torch.float64)
-        for b in range(B):
+    masks = dict(_masks(t, B, T))
+    for name, real in {**masks, "on both sides, in a batch of one": masks["on both sides"][:1]}.items():
+        features, weights = t.randn(len(real), T, h), t.randn(len(real), h)
+        want, slope = [], torch.zeros(len(real), T, h, dtype=torch.float64)
+        for b in range(len(real)):
             last = max(i for i in range(T) if real[b, i])
             want.append(features[b, last].cpu().double())
             slope[b, last] = weights[b].cpu().double()
@@ -217,6 +218,7 @@ MUTANTS = [
     Mutant("one-after", one_after, "this is the place after the last token: off by one"),
     Mutant("first-text", of_the_first_text, "all rows are taken from the first text"),
     Mutant("shape", all_pairs),
+    Mutant("shape", ("features[rows, last]", "features[rows, last].squeeze()")),  # wrong for a batch of one
     Mutant("shape", as_a_sequence),
     Mutant("mutates", emptied),
 ]  # fmt: skip
@@ -229,31 +231,38 @@ EXERCISE = Exercise(
     parts=[
         Choice(
             key="d2l-11.9.3a",
-            prompt="Where does the head go on a causal model?",
-            hints=["On how many tokens of the text can the features at a place depend?"],
+            prompt="Two reviews of 5 tokens differ in the last one alone, *good* and *bad*. A causal model reads them "
+            "in one batch, in which texts are padded on the right to 8 places. At how many of the 8 places do the "
+            "features of the two differ, and where does the head go?",
+            hints=[
+                "On which tokens can the features at a place depend?",
+                "A place of padding is a place like any other: what does its query attend to?",
+            ],
             options=[
                 Option(
-                    "On the features of the first token, as BERT does with its class token.",
-                    "The first token of a causal model sees itself alone: whatever the text, its features are those of "
-                    "this one token. BERT's class token may stand first because every token there sees all others.",
+                    "At all 8, as attention joins all of them: it goes on the first token.",
+                    "That is so for an encoder, and BERT's class token may stand first. The first token of a causal "
+                    "model sees itself alone: its features, and those of the next three, are the same for both "
+                    "reviews.",
                 ),
                 Option(
-                    "On the features of the last token of the text, before any padding.",
-                    "It is the only one that has seen the whole text. And it is where the model was trained to gather "
-                    "what matters for what comes next. GPT-1 puts a token of its own there, to be trained with the "
-                    "head.",
+                    "At 4, from the last token on: it goes on the last token of a text.",
+                    "The last token and the padding after it have seen the whole text, the tokens before it have not. "
+                    "And the last token is where the model was trained to gather what matters for what comes next. "
+                    "GPT-1 puts a token of its own there, to be trained with the head.",
                     right=True,
                 ),
                 Option(
-                    "On the features at the last place, T - 1, whatever stands there.",
-                    "In a batch of texts of different length that is padding for all but the longest, if they are "
-                    "padded on the right. What the model makes of padding after a text depends on how much there is "
-                    "of it, and so on the other texts of the batch.",
+                    "At 4, from the last token on: it goes on the last place of a batch.",
+                    "The number is right. But what the model makes of padding after a text depends on how much of it "
+                    "there is, and so on the other texts of the batch: the same review would be judged in another way "
+                    "beside a longer one.",
                 ),
                 Option(
-                    "On the mean of the features of all places: no token is lost.",
-                    "With padding among them it depends on the rest of the batch. Over the real tokens alone it is a "
-                    "sound choice for an encoder. Here most of the terms have seen a beginning of the text only.",
+                    "At 1, that of the last token: it goes on the mean of all 8 places.",
+                    "The padding attends to what is before it, and differs, too. With padding in it the mean depends "
+                    "on the rest of the batch; over the real tokens alone it is a sound choice for an encoder, but "
+                    "here most of its terms have seen a beginning of the text only.",
                 ),
             ],
         ),
@@ -275,7 +284,11 @@ On the right causal attention hides it from all real tokens.)
             answer=last_features,
             verify=verify,
             alternatives=[from_the_end, where_no_token_follows, row_by_row],
-            advice={"mutates": "Who passes the features may need them again."},
+            advice={
+                "mutates": "Who passes the features may need them again.",
+                "values": "Take a row b that is wrong and print `real[b]`. At which place stands its "
+                "last True, and which place have you taken?",
+            },
             min_checks=10,
             mutants=MUTANTS,
             explanation=r"""

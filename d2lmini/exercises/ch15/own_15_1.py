@@ -101,6 +101,7 @@ def verify(t, answer):
         got = t.fields(t.call(answer, V, T, h, L, past, itemsize), *names)
         for name, value, want in zip(names, got, measure(V, T, h, L, past, itemsize, H), strict=True):
             t.number(value, want, f"{name} {case}")
+            t.that(isinstance(value, int), "type", f"{name} are a {type(value).__name__}: counts are integers")
 
 
 MUTANTS = [
@@ -138,8 +139,10 @@ MUTANTS = [
         "the hidden layer of the feed-forward network has 4 h units"),
     Mutant("one-block", ("num_blks * block + norm", "block + norm"), "these are the parameters of one block: there are "
         "L"),
-    Mutant("keys-only", ("2 * num_blks * h * itemsize", "num_blks * h * itemsize"), "keys *and* values are kept"),
+    Mutant("keys-only", ("2 * num_blks * h * itemsize", "num_blks * h * itemsize"), "this is the half: keys *and* "
+        "values are kept, and a number takes `itemsize` bytes, not always two"),
     Mutant("numbers", ("2 * num_blks * h * itemsize", "2 * num_blks * h"), "these are numbers, not bytes"),
+    Mutant("type", ("hidden = num_hiddens, 4 * num_hiddens", "hidden = num_hiddens, 4.0 * num_hiddens")),  # floats
     Mutant("four-bytes", ("2 * num_blks * h * itemsize", "2 * num_blks * h * 4"), "a number takes `itemsize` bytes, "
         "not always four"),
     Mutant("cache-one-block", ("2 * num_blks * h * itemsize", "2 * h * itemsize"), "every block has a cache of its "
@@ -158,6 +161,10 @@ MUTANTS = [
     Mutant("no-attention", ("2 * (multiplied + looked_at)", "2 * multiplied"), "the token's query meets all keys, and "
         "its weights all values"),
     Mutant("not-itself", ("h * (past + 1)", "h * past"), "the token attends to itself, too: past + 1 keys"),
+    Mutant("whole-context", ("h * (past + 1)", "h * max_len"), "the query is taken to meet max_len keys: it meets "
+        "those that are there, past + 1"),
+    Mutant("attention-once", ("looked_at = 2 * num_blks", "looked_at = 2"), "attention's products are counted for one "
+        "block: every block has them"),
     Mutant("all-pairs", ("h * (past + 1)", "h * (past + 1) ** 2"), "these are all pairs of tokens: one token is read, "
         "and its query alone meets past + 1 keys"),
     Mutant("read-again", ('"flops": 2 * (multiplied + looked_at)',
@@ -194,6 +201,12 @@ EXERCISE = Exercise(
             alternatives=[in_closed_form],
             min_checks=16,
             seconds=60.0,  # torch's counter of operations loads much at its first use
+            advice={
+                "values": "Make the `d2l.GPT` of the first configuration and print name and shape of each parameter: "
+                "which do you count too often or not at all? For `flops` write down the products of one token, "
+                "matrix by matrix, and then attention's two; a bias is added, and counts nothing.",
+                "type": "`//` divides integers, and 4 h is `4 * h`: no number here has a fraction.",
+            },
             mutants=MUTANTS,
             explanation=r"""
 $N = L(12h^2 + 13h) + (V + T + 2)h$. For GPT-3 this is 174.6 billion, and $12 L h^2$ alone gives 173.9: width counts

@@ -65,11 +65,11 @@ def with_the_package(X, W_q, W_k, W_v, cache):
 
 
 def token_by_token(X, W_q, W_k, W_v, cache):
-    keys, values, found = cache["keys"], cache["values"], []
+    keys, values, outputs = cache["keys"], cache["values"], []
     for x in X.split(1, dim=1):
         keys, values = torch.cat([keys, x @ W_k], 1), torch.cat([values, x @ W_v], 1)
-        found.append(F.scaled_dot_product_attention(x @ W_q, keys, values))
-    return torch.cat(found, 1), {"keys": keys, "values": values}
+        outputs.append(F.scaled_dot_product_attention(x @ W_q, keys, values))
+    return torch.cat(outputs, 1), {"keys": keys, "values": values}
 
 
 def growing_the_given(X, W_q, W_k, W_v, cache):
@@ -94,6 +94,18 @@ def masked_only_at_first(X, W_q, W_k, W_v, cache):
     return output, {"keys": keys, "values": values}
 
 
+def in_one_room(X, W_q, W_k, W_v, cache):
+    """Wrong: all that goes on from a cache is written into the room behind it."""
+    output, grown = cached_step(X, W_q, W_k, W_v, cache)
+    S, total = cache["keys"].shape[1], grown["keys"].shape[1]
+    for name, new in grown.items():
+        room = getattr(cache[name], "room", F.pad(new, (0, 0, 0, 8)))
+        room[:, S:total] = new[:, S:]
+        grown[name] = room[:, :total]
+        grown[name].room = room
+    return output, grown
+
+
 def at_once(X, W_q, W_k, W_v):
     """All tokens at once, by a loop: keys, values and output of each."""
     keys, values = X @ W_k, X @ W_v
@@ -105,7 +117,7 @@ def at_once(X, W_q, W_k, W_v):
 
 
 def verify(t, answer):
-    B, h, d, e = t.sizes(4)
+    B, h, d, e = t.sizes(4, 4, 8)  # none of them a number of new tokens in the first case
     # after a past: several tokens and one; then without any; the last is a batch of one
     for number, (past, n) in enumerate(((5, 3), (4, 1), (0, 6), (0, 1), (1, 4))):
         rows = 1 if number == 4 else B
@@ -132,20 +144,37 @@ def verify(t, answer):
             t.same(t.gradient(got, 3), slopes[3], f"the gradient in W_v {case}", tolerance=(1e-3, 1e-4))
 
     # a whole sequence in pieces, each from what the answer gave before; and twice from the same place
-    pieces = [4, 1, 1, 2]
+    pieces = [40, 1, 1, 2]
     X = t.randn(B, sum(pieces) + 1, h)
     matrices = [t.randn(h, size, scale=h**-0.5) for size in (d, d, e)]
     *_, output = at_once(*(y.cpu().double() for y in (X, *matrices)))
     cache = {"keys": t.randn(B, 0, d), "values": t.randn(B, 0, e)}
-    found = []
+    outputs = []
     for piece in X[:, :-1].split(pieces, 1):
         got, cache = t.unpack(t.call(answer, piece, *matrices, cache), "output", "cache")
-        found.append(got)
-    t.same(torch.cat(found, 1), output[:, :-1], "the output in pieces", tolerance=(1e-3, 1e-4))
+        outputs.append(got)
+    t.same(torch.cat(outputs, 1), output[:, :-1], "the output in pieces", tolerance=(1e-3, 1e-4))
     for name, last in (("another token", -X[:, -1:]), ("the last token", X[:, -1:])):
         *_, want = at_once(*(y.cpu().double() for y in (torch.cat([X[:, :-1], last], 1), *matrices)))
         got, _ = t.unpack(t.call(answer, last, *matrices, cache), "output", "cache")
         t.same(got, want[:, -1:], f"the output of {name}, from one cache", tolerance=(1e-3, 1e-4))
+
+    # both continuations again, of one cache that no copy was made of: the first must stay what it was
+    ids = X[:, :-1], X[:, -1:], -X[:, -1:]
+    kept = t.look(lambda given, answer: _branches(answer, *ids, matrices), answer)
+    for name, W, got in zip(("keys", "values"), matrices[1:], kept, strict=True):
+        want = X.cpu().double() @ W.cpu().double()
+        t.same(got, want, f"the {name} of a cache, after another token began where it did", tolerance=(1e-3, 1e-4))
+
+
+def _branches(answer, X, last, other, matrices):
+    """Keys and values of a token's cache, after another one has gone on from where it began."""
+    W_k, W_v = matrices[1:]
+    empty = {"keys": X[:, :0] @ W_k, "values": X[:, :0] @ W_v}
+    _, cache = answer(X, *matrices, empty)
+    _, grown = answer(last, *matrices, cache)
+    answer(other, *matrices, cache)
+    return [grown[name].detach().clone() for name in ("keys", "values")]
 
 
 def _slope_of_queries(matrices, X, before, past):
@@ -164,6 +193,18 @@ MUTANTS = [
         "`is_causal=True` aligns it there"),
     Mutant("future", masked_only_at_first, "new tokens see the new tokens after them: the mask is needed after a past, "
         "too"),
+    Mutant("aligned-at-the-start", (".tril(total - n)", ".tril(n)"), "the diagonal of the mask is at n, the number of "
+        "new tokens: new token i stands at place S + i, so it is at S"),
+    Mutant("shared-room", in_one_room, "the cache of the first token now holds the second: whoever keeps room behind a "
+        "cache must copy it where two go on from there"),
+    Mutant("queries-kept", ('{"keys": keys,', '{"keys": torch.cat([cache["keys"], queries], dim=1),'), "the cache "
+        "keeps the new queries: nobody asks for them again, it is keys that it keeps"),
+    Mutant("both-orders", ('torch.cat([cache["keys"], keys], dim=1)  # (B, S + n, d)\n    values = torch.cat([cache["'
+        'values"], values], dim=1)', 'torch.cat([keys, cache["keys"]], dim=1)\n    values = torch.cat([values, cache["'
+        'values"]], dim=1)'), "the new keys and values stand before the old ones, and the mask takes them for "
+        "the past"),
+    Mutant("divided-by-d", ("math.sqrt(keys.shape[-1])", "keys.shape[-1]"), "the scores are divided by d: by its "
+        "square root"),
     Mutant("one-ahead", (".tril(total - n)", ".tril(total - n + 1)"), "every new token sees the one after it: the "
         "diagonal of the mask is off by one"),
     Mutant("itself-hidden", (".tril(total - n)", ".tril(total - n - 1)"), "no new token sees itself: the diagonal of "
@@ -226,6 +267,9 @@ EXERCISE = Exercise(
             advice={
                 "nonfinite": "A token may see at least itself: a row in which all is masked gives NaN.",
                 "mutates": "Go on from a new dict: another hypothesis may still need the cache that was given.",
+                "values": "The case says how many tokens are new and how many are in the cache. Print `seen`, (n, S + "
+                "n): new token i sees the keys 0 to S + i. If it is right, look at the scale, the axis of the "
+                "softmax and the order in the cache; where a gradient is wrong, for what is detached.",
             },
             min_checks=20,
             mutants=MUTANTS,

@@ -99,20 +99,25 @@ def verify(t, answer):
     # no token has the mass alone; ladders, shuffled, of which the first is the least steep
     steps = torch.tensor([0.1, *[0.25] * (B - 1)], device=t.device)
     ladder = steps[:, None] * torch.arange(V, device=t.device) + t.rand(B, V, high=0.03)
-    moderate = -ladder.gather(1, t.rand(B, V).argsort(dim=1)) + t.randn(B, 1)
-    for p in (0.8, 0.6):
+    moderate = -ladder.gather(1, t.rand(B, V).argsort(dim=1)) + 100 * (1 + t.rand(B, 1))
+    for p in (0.7, 0.6):
         t.same(t.call(answer, moderate, p), _reference(moderate, p), f"the distribution for p = {p}")
 
     mixed = torch.cat([t.randn(2, V, scale=0.3), t.randn(2, V, scale=0.3)])
     mixed[:2, 4] += 8.0  # one token has the mass alone, in two rows of four
-    t.same(t.call(answer, mixed, 0.9), _reference(mixed, 0.9), "the distribution for peaked and flat rows")
+    got, want = t.call(answer, mixed, 0.9), _reference(mixed, 0.9)
+    t.same(got, want, "the distribution for peaked and flat rows")
+    zeros = torch.equal(got.detach().cpu() == 0, want == 0)  # no tolerance hides them
+    t.that(zeros, "not-zero", "outside of the nucleus there is something small: it must be 0 itself")
 
     flat = torch.zeros(2, 8, device=t.device)
-    t.same(t.call(answer, flat, 0.3), _reference(flat, 0.3), "the distribution for eight equal logits and p = 0.3")
+    t.same(t.call(answer, flat, 0.25), _reference(flat, 0.25), "the distribution for eight equal logits and p = 1/4")
     few = t.randn(3, 7, scale=0.5)
     few[:, 2::3] = -torch.inf
     t.same(t.call(answer, few, 0.7), _reference(few, 0.7), "the distribution with logits of minus infinity")
-    t.same(t.call(answer, few, 1.0), few.cpu().double().softmax(-1), "the distribution for p = 1")
+    many = t.randn(2, 60, scale=0.5)
+    many[:, 7] = -5.0  # rare, and in where p is 1
+    t.same(t.call(answer, many, 1.0), many.cpu().double().softmax(-1), "the distribution of 60 tokens for p = 1")
 
 
 MUTANTS = [
@@ -120,8 +125,20 @@ MUTANTS = [
         "without it the mass is below p"),
     Mutant("one-too-many", ("kept = before < p", "kept = torch.cat([before[:, :1], before[:, :-1]], dim=-1) < p"),
         "there is one token too many: the set before it had the mass p already"),
+    Mutant("exact", ("before < p", "before <= p"), "there is one token too many where the mass is exactly p: *at "
+        "least* p is enough, so a token is in only while the mass before it is below p"),
+    Mutant("two-at-least", ("before < p", "(before < p) | (torch.arange(before.shape[-1]) < 2)"),
+        "two tokens are kept where the likeliest has p by itself: it is the whole nucleus then"),
+    Mutant("not-zero", ("masked_fill(~kept, 0.0)", "masked_fill(~kept, 1e-9)")),
+    Mutant("nonfinite", ("torch.softmax(logits, dim=-1)", "logits.exp() / logits.exp().sum(-1, True)")),  # overflow
     Mutant("not-scaled", (" / probabilities.sum(dim=-1, keepdim=True)", ""), "the rows do not sum to 1: scale up what "
         "is left"),
+    Mutant("divided-by-p", ("probabilities / probabilities.sum(dim=-1, keepdim=True)", "probabilities / p"), "what is "
+        "left is divided by p: the nucleus has p or somewhat more, so divide by its own sum"),
+    Mutant("higher-ids", ("torch.sort(probabilities, dim=-1, descending=True, stable=True)",
+        "(x.flip(-1) for x in torch.sort(probabilities, dim=-1, stable=True))"),
+        "of tokens that are equally likely the higher ids are kept: the lower come first, and a sort from the least on "
+        "turns them round"),
     Mutant("by-rank", ("kept = torch.zeros_like(kept).scatter(-1, order, kept)", "kept = kept"), "the first tokens are "
         "kept, not the likeliest: after the sort the places are ranks, not ids"),
     Mutant("gathered", ("torch.zeros_like(kept).scatter(-1, order, kept)", "kept.gather(-1, order)"),
@@ -134,6 +151,8 @@ MUTANTS = [
         "largest first"),
     Mutant("rest", ("before < p", "before < 1 - p"), "the nucleus has the mass 1 - p here: p is what is kept, not what "
         "is cut off"),
+    Mutant("tail", ("kept = before < p", "kept = before + likeliest >= p"), "the tokens after p is reached are kept: "
+        "they are what is cut off"),
     Mutant("one-by-one", ("kept = before < p", "kept = likeliest >= p * likeliest[:, :1]"), "each token is compared "
         "with the likeliest one (that is min-p): add the probabilities up"),
     Mutant("one-order", ("scatter(-1, order, kept)", "scatter(-1, order[:1].expand_as(order), kept)"),
@@ -153,7 +172,8 @@ MUTANTS = [
         "probability"),
     Mutant("ties", all_that_are_tied, "all tokens as likely as the last are in; the smallest set takes of equals the "
         "lower ids"),
-    Mutant("all", ("before < p", "before < 2"), "this is the softmax of all logits: nothing is cut off"),
+    Mutant("all", ("before < p", "before < 2"), "this is the softmax of all logits: nothing is cut off. "
+        "Is p compared, in each row, with the sum of what comes before a token?"),
     Mutant("over-batch", ("torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=0)"), "the softmax runs over the "
         "batch, not over the tokens"),
 ]  # fmt: skip
@@ -179,7 +199,11 @@ EXERCISE = Exercise(
             mutants=MUTANTS,
             advice={
                 "nonfinite": "a nucleus is never empty: the likeliest token is in, even if it has more than p alone. "
-                "And minus infinity is for logits; what comes back are probabilities"
+                "And minus infinity is for logits; what comes back are probabilities. Exponentials of large logits "
+                "overflow: `torch.softmax` does not",
+                "values": "Write out one row: its probabilities in falling order, below them the sum of all before "
+                "each. In are those whose sum is below p, and no others. Then look at whether they are back at their "
+                "ids, and whether the row sums to 1.",
             },
             explanation=r"""
 The condition is on the mass *before* a token: it is in while that is below $p$. So the first token is always in, and
@@ -198,22 +222,22 @@ one sorting algorithm to the next.
             hints=["Count for each of the four cases how many tokens are kept, and what share of the mass."],
             options=[
                 Option(
-                    "The nucleus has 900 of the 1,000 tokens in both cases, top-k has 40.",
+                    "The nucleus has 900 of the 1,000 tokens in both cases, and top-k 40 in both.",
                     "The nucleus is no share of the tokens. In the first case a single token has 0.95 already.",
                 ),
                 Option(
-                    "The nucleus is empty in the first case, for the first token has more than p; top-k is safer.",
+                    "The nucleus is empty, as 0.95 is more than p, and then has 900; top-k has 40.",
                     "The smallest set with *at least* p is that one token. A nucleus is never empty.",
                 ),
                 Option(
-                    "The nucleus has one token, then 900. Top-k lets 39 tokens in that hardly fit, and later leaves "
-                    "out 960 that fit as well as those it takes.",
-                    "The size of the nucleus follows the distribution. A fixed k is too large where the model is sure, "
-                    "and too small where much is possible: Holtzman et al. 2020 argue so.",
+                    "The nucleus has 1 token, then 900; top-k has 39 too many, then 860 too few.",
+                    "The size of the nucleus follows the distribution. A fixed k is too large where the model is "
+                    "sure, and where much is possible it leaves out 960 tokens that fit as well as those it takes: "
+                    "Holtzman et al. 2020 argue so.",
                     right=True,
                 ),
                 Option(
-                    "Both cut the same tail, if k is chosen well once for the model.",
+                    "Both cut off the same tail in both cases, once k is chosen well for the model.",
                     "No k fits both: for the first case it would have to be 1, for the second 900.",
                 ),
             ],

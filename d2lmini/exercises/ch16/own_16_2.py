@@ -162,8 +162,8 @@ class _Model:
 
 
 def verify(t, answer):
-    for P, num_tokens in ((5, 9), (1, 12), (7, 1)):
-        B, V, h = 9, 11, 8
+    for P, num_tokens in ((5, 9), (1, 30), (7, 1)):
+        B, V, h = 9 if num_tokens > 1 else 1, 11, 8
         tables = [t.randn(*size, dtype=torch.float64) for size in ((V, h), (P + num_tokens, h))]
         # attention is broad, and what it brings is large: all that is in the cache matters
         matrices = [t.randn(h, h, scale=scale, dtype=torch.float64) for scale in (0.3, 0.3, 2.0)]
@@ -193,8 +193,8 @@ def copies(model, sentence, n):
     text = sentence.repeat(n)  # (n * L,)
     inputs = torch.cat([torch.zeros_like(text[:1]), text[:-1]])  # each place predicts the token after it
     log_probs = torch.log_softmax(model(inputs[None])[0], dim=-1)  # (n * L, V)
-    found = log_probs.gather(1, text[:, None])[:, 0]
-    return found.unflatten(0, (n, -1)).mean(dim=1)
+    log_likely = log_probs.gather(1, text[:, None])[:, 0]
+    return log_likely.unflatten(0, (n, -1)).mean(dim=1)
     ### END SOLUTION
 
 
@@ -224,21 +224,21 @@ def mean_of_all_so_far(model, sentence, n):
 
 def without_the_start(model, sentence, n):
     text = sentence.repeat(n + 1)
-    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
-    return found[len(sentence) - 1 :].view(n, -1).mean(1)
+    log_likely = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return log_likely[len(sentence) - 1 :].view(n, -1).mean(1)
 
 
 def the_start_before_each(model, sentence, n):
     row = torch.cat([sentence.new_zeros(1), sentence])
     text = row.repeat(n)
-    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
-    return torch.nn.functional.pad(found, (0, 1)).view(n, -1)[:, :-1].mean(1)
+    log_likely = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return torch.nn.functional.pad(log_likely, (0, 1)).view(n, -1)[:, :-1].mean(1)
 
 
 def the_first_left_out(model, sentence, n):
     text = sentence.repeat(n)
-    found = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
-    return torch.nn.functional.pad(found, (1, 0)).view(n, -1).mean(1)
+    log_likely = model(text[None])[0].log_softmax(-1)[:-1].gather(1, text[1:, None])[:, 0]
+    return torch.nn.functional.pad(log_likely, (1, 0)).view(n, -1).mean(1)
 
 
 class _Copier:
@@ -256,10 +256,11 @@ class _Copier:
 
 
 def verify_copies(t, answer):
-    for L, n in (t.sizes(2, 4, 8), t.sizes(2, 2, 7), (1, 3)):
+    for L, n, scale in ((*t.sizes(2, 4, 8), 1.0), (*t.sizes(2, 2, 7), 1e3), (1, 3, 1.0), (3, 1, 1.0)):
         V = 12
-        table, strength = t.randn(V, V), t.random.uniform(0.6, 1.2)
+        table, strength = t.randn(V, V, scale=scale), t.random.uniform(0.6, 1.2)
         sentence = t.integers(1, V, L)
+        table[0, sentence[0]] -= 3 * (scale - 1)  # so improbable that its probability rounds to 0
         wide, text, want = table.cpu().double(), [0], []
         for _ in range(n):
             total = 0.0
@@ -272,7 +273,8 @@ def verify_copies(t, answer):
                 text.append(token)
             want.append(total / L)
         got = t.call(answer, _Copier(table, strength), sentence, n)
-        t.same(got, torch.tensor(want).double(), f"the curve for {n} copies of {L} tokens", dtype=torch.float32)
+        name = f"the curve for {n} copies of {L} tokens{', some of them very improbable' * (scale > 1)}"
+        t.same(got, torch.tensor(want).double(), name, dtype=torch.float32)
 
 
 MUTANTS_A = [
@@ -287,20 +289,30 @@ MUTANTS_A = [
     Mutant("first-lost", the_first_is_lost, "the first written token is missing: the logits after the prompt give it"),
     Mutant("anew", ("positions[P + t : P + t + 1]", "positions[t : t + 1]"), "positions start at 0 again after the "
         "prompt: they go on from P"),
+    Mutant("raised", ("argmax(dim=-1, keepdim=True)", "argmax(dim=-1).squeeze()[..., None]")),  # of a batch of one
     # with the prompt
     Mutant("shape", ("return torch.cat(chosen, dim=1)", "return torch.cat([prompt, *chosen], dim=1)")),
+    Mutant("drawn", ("logits[:, -1].argmax(dim=-1, keepdim=True)", "torch.multinomial(logits[:, -1].softmax(-1), 1)"),
+        "tokens are drawn by chance: take the likeliest"),
     Mutant("least", (".argmax(dim=-1", ".argmin(dim=-1"), "these are the least likely tokens: take the largest logit"),
 ]  # fmt: skip
 
 MUTANTS_B = [
     Mutant("unshifted", ("torch.cat([torch.zeros_like(text[:1]), text[:-1]])", "text.clone()"), "the logits at a token "
         "predict the one *after* it: move the inputs one place to the right"),
+    Mutant("rolled", ("torch.zeros_like(text[:1])", "text[-1:]"), "the text's last token stands in front of it "
+        "(`roll`): the 0 belongs there"),
     Mutant("alone", each_alone, "each copy is asked without those before it, so that all are the same"),
     Mutant("sum", (".mean(dim=1)", ".sum(dim=1)"), "these are sums over the tokens, not means"),
     Mutant("no-log", ("torch.log_softmax(", "torch.softmax("), "these are means of probabilities: take "
         "log-probabilities, whose sum belongs to the product"),
-    Mutant("sign", ("return found", "return -found"), "the sign is turned: log-probabilities are below zero"),
-    Mutant("strided", ("found.unflatten(0, (n, -1)).mean(dim=1)", "found.unflatten(0, (-1, n)).mean(dim=0)"),
+    Mutant("nonfinite", ("torch.log_softmax(model(inputs[None])[0], dim=-1)",
+        "torch.softmax(model(inputs[None])[0], dim=-1).log()")),
+    Mutant("clamped", ("torch.log_softmax(model(inputs[None])[0], dim=-1)",
+        "torch.softmax(model(inputs[None])[0], dim=-1).clamp(min=1e-10).log()"), "no log-probability falls below that "
+        "of a small constant: take `log_softmax`, which needs none"),
+    Mutant("sign", ("return log_likely", "return -log_likely"), "the sign is turned: log-probabilities are below zero"),
+    Mutant("strided", ("log_likely.unflatten(0, (n, -1)).mean(dim=1)", "log_likely.unflatten(0, (-1, n)).mean(dim=0)"),
         "the means run over every n-th token: those of a copy stand side by side"),
     Mutant("interleaved", ("sentence.repeat(n)", "sentence.repeat_interleave(n)"), "each *token* is repeated, not the "
         "sentence: `repeat`, not `repeat_interleave`"),
@@ -309,9 +321,23 @@ MUTANTS_B = [
         "over the vocabulary"),
     Mutant("raw", ("torch.log_softmax(model(inputs[None])[0], dim=-1)", "model(inputs[None])[0]"),
         "these are means of logits: they are no log-probabilities yet"),
-    Mutant("exp", ("return found.unflatten(0, (n, -1)).mean(dim=1)",
-        "return found.unflatten(0, (n, -1)).mean(dim=1).exp()"), "these are exponentials of the means: the mean "
+    Mutant("exp", ("return log_likely.unflatten(0, (n, -1)).mean(dim=1)",
+        "return log_likely.unflatten(0, (n, -1)).mean(dim=1).exp()"), "these are exponentials of the means: the mean "
         "log-probabilities themselves are asked for"),
+    Mutant("perplexity", ("return log_likely.unflatten(0, (n, -1)).mean(dim=1)",
+        "return (-log_likely.unflatten(0, (n, -1)).mean(dim=1)).exp()"),
+        "these are perplexities: the mean log-probabilities themselves are asked for"),
+    Mutant("likeliest", ("log_probs.gather(1, text[:, None])[:, 0]", "log_probs.amax(1)"), "these are the "
+        "log-probabilities of the *likeliest* tokens: look up those of the sentence"),
+    Mutant("inputs-asked", ("gather(1, text[:, None])", "gather(1, inputs[:, None])"), "this is how probable each "
+        "token thinks *itself* to come next: the inputs are looked up where the text belongs, one place on"),
+    Mutant("log-of-mean", ("log_likely.unflatten(0, (n, -1)).mean(dim=1)",
+        "log_likely.exp().unflatten(0, (n, -1)).mean(dim=1).log()"),
+        "this is the logarithm of the mean probability: take logarithms first, and then the mean"),
+    Mutant("last-token", ("(n, -1)).mean(dim=1)", "(n, -1))[:, -1]"), "this is the last token of each copy alone: take "
+        "the mean over all L"),
+    Mutant("turned", ("(n, -1)).mean(dim=1)", "(n, -1)).mean(dim=1).flip(0)"), "the copies come in the wrong order: "
+        "the first copy is the first number"),
     Mutant("start-each", the_start_before_each, "a 0 stands before each copy: only the text begins with one"),
     Mutant("no-start", the_first_left_out, "the first token of the first copy is left out: the 0 before it predicts "
         "it"),
@@ -339,6 +365,12 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[without_a_cache, token_by_token],
             mutants=MUTANTS_A,
+            advice={
+                "values": "Which column is the first that differs from the slow way, without a cache? The first: the "
+                "logits after the prompt. The second: the position of the first written token. A later one: "
+                "what the cache holds then, or the position.",
+                "raised": "A batch may have one row, which `squeeze()` without an axis takes away.",
+            },
             explanation=r"""
 With the grown cache thrown away the model forgets what it wrote, all but the last token: whenever a token comes again,
 what follows comes again as well. With a position that stands still, it cannot tell how far it has got. Both faults run
@@ -362,6 +394,12 @@ a cache, and it takes a line: that is how the cache of this package is tested.
             verify=verify_copies,
             alternatives=[with_cross_entropy, copy_by_copy],
             mutants=MUTANTS_B,
+            advice={
+                "nonfinite": "A probability may round to 0, whose logarithm is minus infinity: `log_softmax` does not.",
+                "shape": "(n,), also where n is 1: no `squeeze`.",
+                "values": "Take n = 1 first: L numbers, the log-probability of each token of the sentence after all "
+                "before it, the 0 included; then their mean. With n = 2 nothing of the first copy may change.",
+            },
             explanation="""
 Try it with the model of chapter 15 and with sentences of your own, nonsense among them. Look where the curve starts,
 how fast it rises, and whether it comes down again.
@@ -377,22 +415,22 @@ how fast it rises, and whether it comes down again.
             ],
             options=[
                 Option(
-                    "There is still a fault in the cache: a right model is no surer of what it has just said.",
+                    "The cache has still a fault: a right model is no surer of what it said.",
                     "The curve is measured in one pass, without a cache. It tells of the model.",
                 ),
                 Option(
-                    "A wider beam finds the way out, since it finds likelier texts.",
+                    "A wider beam finds the way out of the circle, since it finds likelier texts.",
                     "After some copies the likeliest text *is* one copy more: a better search finds it all the better.",
                 ),
                 Option(
-                    "Each copy makes the next one likelier. Greedy search, once in the circle, stays in it; drawing "
-                    "leaves it now and then, and a penalty on repetition works against it directly.",
+                    "Each copy makes the next one likelier, so that greedy search stays in it.",
                     "In the tenth copy a token has a probability of about 0.98, and greedy search asks only which one "
-                    "is largest. Holtzman et al. 2020 and Xu et al. 2022 find such curves for large language models.",
+                    "is largest. Drawing leaves the circle now and then, and a penalty on repetition works against it "
+                    "directly. Holtzman et al. 2020 and Xu et al. 2022 find such curves for large language models.",
                     right=True,
                 ),
                 Option(
-                    "The vocabulary is too small, so that words must come again.",
+                    "The vocabulary is too small for the text, so that words must come again.",
                     "Words come again in every text. It is whole sentences that come again here, and the curve would "
                     "be as steep with any vocabulary in which the model copies.",
                 ),

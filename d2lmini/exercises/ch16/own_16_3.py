@@ -80,11 +80,11 @@ def softmax_first(logits, depth, left):
 
 def _completions(depth, left):
     """Whether the text can be balanced and ended by ``left`` tokens, found by trying all."""
-    found, seen = False, {depth}
+    ends, seen = False, {depth}
     for _ in range(left):
-        found = found or 0 in seen  # the end comes now
+        ends = ends or 0 in seen  # the end comes now
         seen = {d + change for d in seen for change in (1, -1, 0) if d + change >= 0}
-    return found
+    return ends
 
 
 def _reference(logits, depth, left):
@@ -97,8 +97,8 @@ def _reference(logits, depth, left):
 
 
 def verify(t, answer):
-    # all places where a text may be: open parentheses, and room up to six tokens more than it takes
-    places = [(d, n) for d in range(5) for n in range(d + 1, d + 7)]
+    # all places where a text may be: open parentheses, and room up to six tokens more than it takes, or far more
+    places = [(d, n) for d in range(5) for n in (*range(d + 1, d + 7), d + 70)]
     t.random.shuffle(places)
     depth, left = torch.tensor(places, device=t.device).unbind(1)
     roomy = left >= depth + 5
@@ -106,9 +106,11 @@ def verify(t, answer):
     for chosen, where in ((roomy, "where there is room"), (~roomy, "where the room gets scarce")):
         inputs = logits[chosen], depth[chosen], left[chosen]
         t.same(t.call(answer, *inputs), _reference(*inputs), f"the distribution {where}")
-    far = torch.where(_reference(logits, depth, left).to(t.device) > 0, logits, logits + 150)
+    allowed = _reference(logits, depth, left).to(t.device) > 0
+    far = torch.where(allowed, -1e30, 1e30).to(logits)  # no finite number forbids here
     want = _reference(far, depth, left)
-    t.same(t.call(answer, far, depth, left), want, "the distribution where forbidden tokens have large logits")
+    name = "the distribution where forbidden tokens have large logits, and the others large ones below 0"
+    t.same(t.call(answer, far, depth, left), want, name)
 
 
 def write(model, distribution, numbers):
@@ -212,14 +214,17 @@ class _Distribution:
 
 
 def verify_write(t, answer):
-    for B, max_len in ((12, 11), (15, 6), (3, 1)):
+    for B, max_len, ends in ((12, 11, False), (15, 25, False), (3, 1, False), (4, 5, True)):
         table = t.randn(97, 4, dtype=torch.float64)
         table[:, 3] -= 0.7  # not too short
         table[:, 0] += 0.5
         numbers = t.rand(B, max_len, dtype=torch.float64)
+        numbers[0] = 0.0  # the first token that is allowed
+        if ends:  # all texts at once
+            numbers[:, 0] = 1 - 1e-9
         want = _draw(table.cpu(), numbers.cpu())
         got = t.call(answer, _Model(table), _Distribution(), numbers)
-        t.same(got, want, f"the texts for {B} rows of {max_len} numbers")
+        t.same(got, want, f"the texts for {B} rows of {max_len} numbers{', all of which end at once' * ends}")
 
 
 MUTANTS_A = [
@@ -238,7 +243,15 @@ MUTANTS_A = [
         "there is just room enough"),
     Mutant("no-room", parentheses_alone, "only the open parentheses decide: `(` and letters also need room for all "
         "that must come after them"),
+    Mutant("ends-late", ("ends = depth == 0", "ends = (depth == 0) & (left == 1)"), "the end is forbidden while there "
+        "is room: a text may end wherever nothing is open"),
+    Mutant("opens-once", ("opens = after >= depth + 2", "opens = left > 1"), "`(` is allowed wherever it is not the "
+        "last token: what is open already takes room, too"),
     Mutant("exchanged", exchanged, "the rules of `(` and `)` are exchanged: token 0 is `(`, token 1 is `)`"),
+    Mutant("one-depth", ("    after = left - 1", "    depth = depth[:1].expand_as(depth)\n    after = left - 1"),
+        "the depth of the first row is used for all rows"),
+    Mutant("one-room", ("after = left - 1", "after = left[:1].expand_as(left) - 1"), "the room of the first row is "
+        "used for all rows"),
     Mutant("one-row", first_row_for_all, "the rule of the first row is used for all rows"),
     Mutant("left-off", ("after = left - 1", "after = left"), "the token that is drawn now takes room as well: one less "
         "is left after it"),
@@ -252,7 +265,7 @@ MUTANTS_A = [
         "minus infinity forbids"),
     Mutant("nonfinite", softmax_first),
     Mutant("finite", ("logits.masked_fill(~allowed, -torch.inf)", "logits - 100 * (~allowed).to(logits)"),
-        "what is taken from forbidden logits is too little where they are large: minus infinity forbids"),
+        "a finite number does not forbid: logits of any size may lie above it, or below. Minus infinity does"),
 ]  # fmt: skip
 
 MUTANTS_B = [
@@ -260,6 +273,8 @@ MUTANTS_B = [
         "up with 3"),
     Mutant("filled", ("drawn = torch.where(ended, 3, drawn)", "drawn = torch.where(ended, 0, drawn)"),
         "after its end a text is filled up with 0: with 3, the token that ended it"),
+    Mutant("filled", ("drawn = torch.where(ended, 3, drawn)", "drawn = torch.where(ended, 2, drawn)"),
+        "after its end a text is filled up with 2: with 3, the token that ended it"),
     Mutant("each-alone", number_against_each, "the number is compared with each probability by itself: add them up on "
         "the way"),
     Mutant("depth-grows", (" - (drawn == 1).long()", ""), "the depth never falls: `)` closes one"),
@@ -275,13 +290,28 @@ MUTANTS_B = [
         "the likeliest token is taken, not the one that the number says"),
     Mutant("early", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = (passed[:, :3].sum(dim=-1) - 1).clamp(min=0)"),
         "the token before is taken: the probability of the drawn one itself must carry the sum above the number"),
+    Mutant("at-zero", ("<= numbers", "< numbers"), "a number of 0 draws the first token though it is forbidden: the "
+        "sum up to a token must be *more* than the number, so count those with `<=`"),
+    Mutant("random", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = torch.multinomial(probabilities, 1)[:, 0]"),
+        "tokens are drawn by chance: `numbers` are the chance here, so that there is one right result"),
+    Mutant("signs", ("(drawn == 0).long() - (drawn == 1)", "(drawn == 1).long() - (drawn == 0)"), "the depth falls "
+        "with `(` and grows with `)`: token 0 is `(`, token 1 is `)`"),
+    Mutant("sorted", ("probabilities.cumsum(dim=-1)", "probabilities.sort(descending=True).values.cumsum(dim=-1)"),
+        "the probabilities are sorted before they are added up: they stand in the order of the tokens"),
+    Mutant("counted-above", ("passed[:, :3].sum(dim=-1)", "(~passed[:, :3]).sum(dim=-1)"), "those sums are counted "
+        "that are above the number: the token is as many places on as there are sums *not* above it"),
+    Mutant("other-end", ("probabilities.cumsum(dim=-1) <= numbers[:, t : t + 1]",
+        "probabilities.cumsum(dim=-1) <= 1 - numbers[:, t : t + 1]"),
+        "the numbers are taken from the other end: add up from token 0 on"),
+    Mutant("letters-close", ("- (drawn == 1).long()", "- (drawn > 0).long()"), "letters and the end lower the depth as "
+        "well: `)` alone does"),
     Mutant("last-only", ("model(tokens), depth", "model(tokens[:, -1:]), depth"), "the model sees the last token only: "
         "give it all tokens so far"),
     Mutant("no-grammar", ("distribution(model(tokens), depth, left)", "torch.softmax(model(tokens), dim=-1)"),
         "these are draws from the model itself: the texts are not balanced"),
-    # stops at the first end
+    # stops when all have ended
     Mutant("shape", ("tokens = torch.cat([tokens, drawn[:, None]], dim=1)",
-        "tokens = torch.cat([tokens, drawn[:, None]], dim=1)\n        if ended.any():\n            break")),
+        "tokens = torch.cat([tokens, drawn[:, None]], dim=1)\n        if ended.all():\n            break")),
 ]  # fmt: skip
 
 
@@ -305,7 +335,10 @@ EXERCISE = Exercise(
             mutants=MUTANTS_A,
             advice={
                 "nonfinite": "minus infinity is for logits; what comes back are probabilities. Mask the logits, then "
-                "take the softmax: the other way round the allowed ones may have rounded to 0 before they are scaled up"
+                "take the softmax: the other way round the allowed ones may have rounded to 0 before they are scaled "
+                "up",
+                "values": "In the row that is named: which tokens have a probability, and which should? With d open "
+                "and the token written, left - 1 must hold what closes then and the end.",
             },
             explanation=r"""
 With $d$ open it takes $d + 1$ tokens to finish. The rule "never let the text get where it cannot be finished" is all
@@ -329,6 +362,14 @@ computed once for each state: numbers, dates, JSON.
             verify=verify_write,
             alternatives=[text_by_text],
             mutants=MUTANTS_B,
+            advice={
+                "shape": "When all texts have ended the columns go on: (B, max_len), whatever is drawn.",
+                "values": "Take the row that is named, and write down for each step: depth, room, the four "
+                "probabilities, their running sums and the number. Which is the first step at which your token is not "
+                "the first whose sum is above the number?",
+                "raised": "The room at step t counts the token that comes next: it is never less than the depth and "
+                "one more.",
+            },
             explanation="""
 That is all that "constrained" or "structured" output of a language model is: an automaton runs along with the text and
 says at each step what may come. It needs nothing from the model but its logits.
@@ -346,20 +387,21 @@ says at each step what may come. It needs nothing from the model but its logits.
             ],
             options=[
                 Option(
-                    "1/2 in both: forbidding impossible tokens does not change the ratios of possible ones.",
-                    "True of each step, not of whole texts: throwing away punishes a beginning for what follows it.",
+                    "(i) 1/2, (ii) 1/2: neither changes the ratios of tokens that are possible.",
+                    "True of each step, and so of (i). Throwing whole texts away punishes a beginning for what "
+                    "follows it.",
                 ),
                 Option(
-                    "(i) 1/101, (ii) 1/2.",
+                    "(i) 1/101, (ii) 1/2: forbidding looks ahead, and throwing away does not.",
                     "The other way round: it is throwing away that looks at the whole text.",
                 ),
                 Option(
-                    "1/101 in both: the sampler is a faster way of throwing away.",
+                    "(i) 1/101, (ii) 1/101: forbidding is a faster way of throwing away.",
                     "The mask knows what *can* follow, not how likely the model thinks it. Both tokens are allowed, so "
                     "each keeps its 1/2.",
                 ),
                 Option(
-                    "(i) 1/2, (ii) 1/101.",
+                    "(i) 1/2, (ii) 1/101: forbidding asks what can come, not how likely it is.",
                     "Of 200 texts 100 begin with `(` and 1 of these is kept, beside 100 others: 1/101. The sampler "
                     "gives `(` its 1/2 and then forces a continuation that the model finds unlikely. All its texts are "
                     "grammatical, but they are not distributed as the model's grammatical texts are.",

@@ -73,21 +73,21 @@ MAX_LEN = 5
 
 def _best(table):
     """The probability of the likeliest text, by the best way to each token."""
-    ways = table[0]
-    found = ways[1]
+    reached = table[0]
+    best = reached[1]
     for _ in range(MAX_LEN - 1):
-        ways = ways.clone()
-        ways[1] = 0  # what has ended does not go on
-        ways = (ways[:, None] * table).amax(0)
-        found = torch.maximum(found, ways[1])
-    return max(found, ways.max()).item()
+        reached = reached.clone()
+        reached[1] = 0  # what has ended does not go on
+        reached = (reached[:, None] * table).amax(0)
+        best = torch.maximum(best, reached[1])
+    return max(best, reached.max()).item()
 
 
 def _by_beam(table, K):
     """The probability of what a beam of K finds."""
     logs = table.clamp(min=1e-300).log()
-    found = beam_search(lambda tokens, state: (logs[tokens], state), None, torch.zeros(1), 1, MAX_LEN, K)
-    return found.scores.exp().item()
+    search = beam_search(lambda tokens, state: (logs[tokens], state), None, torch.zeros(1), 1, MAX_LEN, K)
+    return search.scores.exp().item()
 
 
 def verify(t, answer):
@@ -166,20 +166,22 @@ all models, and a wider beam helps only in so far as the beginnings of good text
             hints=["How many different beginnings are there of t tokens, none of them the end?"],
             options=[
                 Option(
-                    "K = T: one hypothesis for each step.", "Step and width are two things: all K may go wrong at once."
+                    "K = T: then there is one hypothesis for each of the steps.",
+                    "Step and width are two things: all K may go wrong at once.",
                 ),
                 Option(
-                    "K = V: all tokens are in the beam.",
+                    "K = V: then all of the tokens are in the beam at each step.",
                     "All *first* tokens are. After two steps there are V times as many.",
                 ),
                 Option(
-                    "About $V^{T-1}$: all beginnings that may go on. Then it is exhaustive search.",
-                    "A beginning of T - 1 tokens that has not ended is one of $(V-1)^{T-1}$, and with a trap as above "
-                    "any of them may be the one that counts. A beam is used since it is cheap, not since it is sure.",
+                    "About $V^{T-1}$: then all unfinished beginnings are in it.",
+                    "Then it is exhaustive search. A beginning of T - 1 tokens that has not ended is one of "
+                    "$(V-1)^{T-1}$, and with a trap as above any of them may be the one that counts. A beam is used "
+                    "since it is cheap, not since it is sure.",
                     right=True,
                 ),
                 Option(
-                    "None: beam search can fail with any K.",
+                    "None: whatever K is, beam search fails on some of the models.",
                     "With every beginning in the beam nothing is ever lost.",
                 ),
             ],

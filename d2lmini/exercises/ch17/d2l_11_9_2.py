@@ -83,31 +83,38 @@ What they have in common: the model is used where *checking is cheaper than maki
         ),
         Choice(
             key="d2l-11.9.2b",
-            prompt="A helpdesk answers questions about a product whose manual changes every week. Model and manual are "
-            "in English, the questions are short. Which of the four is needed first?",
-            hints=["Can the weights know what was written yesterday?"],
+            prompt="A helpdesk answers questions about a product. Each week 3 % of the facts in its manual change, "
+            "drawn by chance. A model was trained on the manual of 20 weeks ago and repeats that without an error. "
+            "What share of its answers is right today, and what do you do about it?",
+            hints=[
+                "A fact is still right if none of 20 weeks has changed it.",
+                "Can the weights know what was written yesterday?",
+            ],
             options=[
                 Option(
-                    "Retrieval: the passages that bear on the question are searched in this week's manual and put "
-                    "into the context.",
-                    "What changes belongs into the context, where it can be exchanged, cited and checked, and not into "
-                    "weights. It does not guarantee that the model keeps to the passages; but a reader can see "
-                    "whether it has, which is what verification then starts from.",
+                    "About 54 %: put the passages of today's manual into its context.",
+                    "A fact has outlived 20 weeks with probability 0.97^20. What changes belongs into the context, "
+                    "where it can be exchanged, cited and checked, and not into weights. Retrieval does not guarantee "
+                    "that the model keeps to the passages; but a reader can see whether it has, which is what "
+                    "verification then starts from.",
                     right=True,
                 ),
                 Option(
-                    "Fine-tuning on the manual, every week.",
-                    "It teaches a manner much more readily than facts. Last week's manual is not removed by it, no "
-                    "answer says where it comes from, and each week's model has to be tested anew.",
+                    "About 40 %: fine-tune it every week on what has changed since.",
+                    "20 weeks of 3 % are not 60 %: some facts change twice, and 0.97^20 are left. And fine-tuning "
+                    "teaches a manner much more readily than facts. Last week's manual is not removed by it, and each "
+                    "week's model has to be tested anew.",
                 ),
                 Option(
-                    "Calibration: the model says when it does not know.",
-                    "That helps, but it knows nothing of what is new, and is likely to be sure of what was true last "
-                    "week: its confidence was learned on old texts.",
+                    "About 54 %: calibrate it, so that it says what it does not know.",
+                    "The share is right. But its confidence was learned on the old manual: it is as sure of what has "
+                    "changed since as of what has not, and the outdated answers are not the doubtful ones.",
                 ),
                 Option(
-                    "A larger model.",
-                    "It has read more, and nothing of what was written after its training.",
+                    "97 %, so nothing: a larger model would not know more than that.",
+                    "Only one week's changes are counted here: after two weeks 0.97 times 0.97 of the facts still "
+                    "hold, and so on. That a larger model would not help is true: it has read nothing of what was "
+                    "written after its training.",
                 ),
             ],
         ),
@@ -118,22 +125,22 @@ What they have in common: the model is used where *checking is cheaper than maki
             hints=["Is there anything that does this exactly, at no cost?"],
             options=[
                 Option(
-                    "Self-consistency: draw 20 chains and let them vote.",
+                    "Self-consistency: draw 20 chains of steps and let their sums vote.",
                     "It removes mistakes that fall here and there, and leaves those that most chains make. And it "
                     "pays twenty times for what a calculator does exactly.",
                 ),
                 Option(
-                    "More examples in the prompt.",
+                    "More worked examples of long columns in the prompt, step by step.",
                     "They tell what is asked. That is not what it errs in.",
                 ),
                 Option(
-                    "A tool: the model writes the sum down as a call, and a program computes it.",
+                    "A tool: the model writes the sum as a call, a program computes it.",
                     "The model is good at finding out *what* is to be summed, and a program at summing. What is left "
                     "is whether the amounts were copied rightly, and that can be verified against the document.",
                     right=True,
                 ),
                 Option(
-                    "Calibration, so that doubtful sums go to a person.",
+                    "Calibration: the sums that it is least sure of go to a person.",
                     "It would do, if nothing were exact. Here it makes people compute what a program could.",
                 ),
             ],
@@ -146,25 +153,25 @@ What they have in common: the model is used where *checking is cheaper than maki
             hints=["What does 0.95 mean, and who says so?"],
             options=[
                 Option(
-                    "That its accuracy on a test set is above 95 %.",
+                    "That its accuracy on a large test set of applications is above 95 %.",
                     "This is a mean over all of them. Those above the threshold may be worse than they say, and above "
                     "all: where the hard ones are few, a model that calls everything simple has such an accuracy.",
                 ),
                 Option(
-                    "Nothing more: a softmax gives probabilities.",
+                    "Nothing more: a softmax gives probabilities, and 0.95 is one of them.",
                     "It gives numbers that sum to 1. That they are frequencies has to be measured. Instruction tuning "
                     "and RLHF are known to spoil it (OpenAI 2023 shows it of GPT-4).",
                 ),
                 Option(
-                    "That the model explains each decision.",
+                    "That it explains each of its decisions, in words that people accept.",
                     "An explanation is more text by the same model. It reads well if the decision is wrong, too, and "
                     "need not be what the decision rests on.",
                 ),
                 Option(
-                    "How often those above 0.95 are right, on recent applications that people have decided without "
-                    "seeing the model's answer, and for groups of applicants apart.",
-                    "This is calibration where it matters: at the threshold, on this month's data, by group. A part "
-                    "must go on being looked at by people, drawn at random, or nobody notices when it changes.",
+                    "How often it is right above 0.95 on cases that people have decided.",
+                    "This is calibration where it matters: at the threshold, on this month's applications, decided by "
+                    "people who did not see the model's answer, and for groups of applicants apart. A part must go on "
+                    "being looked at by people, drawn at random, or nobody notices when it changes.",
                     right=True,
                 ),
             ],

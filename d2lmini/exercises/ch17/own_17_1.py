@@ -26,25 +26,24 @@ EXERCISE = Exercise(
             hints=["How many numbers are fitted, and to how many?"],
             options=[
                 Option(
-                    "A small error shows that the law holds.",
+                    "The law holds for them, as so small an error would be unlikely without.",
                     "Three numbers fitted to four leave one to err. Three runs would have been met exactly, by any "
                     "three losses that fall and bend.",
                 ),
                 Option(
-                    "With hardly more runs than parameters the error tells nothing of how sure b is: more runs, over a "
-                    "wider range, and one left out to be predicted.",
-                    "Small residuals are cheap here. What tests a law is a run that was not used, larger than all that "
-                    "were; and only runs beyond the third give any measure of their scatter.",
+                    "The error tells nothing of b: that takes more runs, and one to predict.",
+                    "With hardly more runs than parameters small residuals are cheap. What tests a law is a run that "
+                    "was not used, larger than all that were; and only runs beyond the third give any measure of "
+                    "their scatter.",
                     right=True,
                 ),
                 Option(
-                    "A bootstrap of the four runs settles it.",
+                    "A bootstrap of these four runs will say how sure the exponent b is.",
                     "Most samples of four have three different runs or fewer, which determine the law or do not. The "
                     "spread of such fits tells of the draws.",
                 ),
                 Option(
-                    "The loss of the largest run should be taken for E; then two numbers are left and four runs are "
-                    "enough.",
+                    "Take the largest run's loss for E: for two numbers four runs are enough.",
                     "No run reaches the floor, and a floor that is too high makes b too large. The uncertainty does "
                     "not go away, it is hidden in E.",
                 ),

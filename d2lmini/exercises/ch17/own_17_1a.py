@@ -49,7 +49,7 @@ def by_the_package(sizes, losses):
 
 def by_lbfgs(sizes, losses):
     """From a few floors, with torch's quasi-Newton method."""
-    x, y, found = sizes.log() - sizes.log().mean(), losses.log(), []
+    x, y, fits = sizes.log() - sizes.log().mean(), losses.log(), []
     for share in (0.3, 0.7, 0.95):
         spread = (losses - share * losses.min()).log()
         start = [(share * losses.min()).log(), spread.mean(), torch.tensor(-1.5).to(x)]
@@ -63,8 +63,8 @@ def by_lbfgs(sizes, losses):
             return cost
 
         search.step(closure)
-        found.append((closure().item(), theta.detach()))
-    theta = min(found, key=lambda one: one[0])[1]
+        fits.append((closure().item(), theta.detach()))
+    theta = min(fits, key=lambda fit: fit[0])[1]
     b = theta[2].exp()
     return torch.stack([theta[0].exp(), (theta[1] + b * sizes.log().mean()).exp(), b])
 
@@ -142,15 +142,22 @@ def a_few_steps(sizes, losses):
 
 
 def verify_law(t, answer):
-    for name, off in (("of runs that lie on a law", 0.0), ("of runs that lie off it", 0.01)):
+    for name, off, low, high in (
+        ("of runs that lie on a law", 0.0, 0.2, 0.35),
+        ("of runs that lie off it", 0.01, 0.2, 0.35),
+        ("of runs of which many are at the floor", 0.01, 1.3, 1.6),
+    ):
         n = t.random.randint(12, 15)
         sizes = 10 ** t.rand(n, low=4.0, high=9.0, dtype=torch.float64)
         sizes[:2] = sizes.new_tensor([1e4, 1e9])
-        E, b = t.random.uniform(1.5, 2.0), t.random.uniform(0.2, 0.35)
+        if low > 1:
+            sizes[2:6] = sizes.new_tensor([2e4, 4e4, 1e7, 1e8])
+        E, b = t.random.uniform(1.5, 2.0), t.random.uniform(low, high)
         a = t.random.uniform(2.0, 4.0) * 1e4**b
         law = torch.tensor([E, a, b], dtype=torch.float64)
         noise = off * t.randn(n, dtype=torch.float64)
-        noise[2] += 3 * off  # one that went badly
+        if low < 1:
+            noise[0] = 6 * off  # one that went badly, where the loss itself is largest
         losses = (E + a * sizes**-b) * noise.exp()
         if off:
             law = by_the_package(sizes, losses).cpu()
@@ -175,10 +182,15 @@ MUTANTS = [
     Mutant("centred", ("a * torch.exp(b * middle)", "a"), "a is the factor for sizes that were divided by their mean: "
         "undo that"),
     Mutant("log-a", ("a * torch.exp(b * middle)", "a.log() + b * middle"), "this is log a"),
+    Mutant("logarithms", ("torch.stack([E, a * torch.exp(b * middle), b])",
+        "torch.stack([E, a * torch.exp(b * middle), b]).log()"),
+        "these are the logarithms in which the search runs: return their exponentials"),
     Mutant("base", ("a * torch.exp(b * middle), b])", "a * torch.exp(b * middle), b * math.log(10)])"),
         "b belongs to a logarithm of base ten on one axis and of base e on the other"),
     Mutant("order", ("torch.stack([E, a * torch.exp(b * middle), b])",
         "torch.stack([b, a * torch.exp(b * middle), E])"), "E and b are exchanged"),
+    Mutant("order-of-a", ("torch.stack([E, a * torch.exp(b * middle), b])",
+        "torch.stack([a * torch.exp(b * middle), E, b])"), "E and a are exchanged"),
     Mutant("dtype", ("b * middle), b])", "b * middle), b]).float()")),  # in single
 ]  # fmt: skip
 
@@ -188,7 +200,8 @@ PART = Code(
     prompt="Write `fit_law(sizes, losses)`. What is least is the sum of squared differences of *logarithms*, "
     "so that a run that is a per cent off counts the same whether its loss is large or small. The check has "
     "runs that lie on a law, and then runs that do not; of the latter it wants your three numbers to 0.2 %, so "
-    "the search must have arrived.",
+    "the search must have arrived. Where many runs are at the floor E is above the least of their losses, as they "
+    "scatter; and b may be above 1.",
     hints=[
         "If E were known, log(L - E) would be a straight line in log x: `torch.linalg.lstsq`. That is a good "
         "start, from a few floors E between 0 and the least loss. It is not yet the fit: near the floor a "
@@ -204,11 +217,15 @@ PART = Code(
     answer=fit_law,
     verify=verify_law,
     alternatives=[by_the_package, by_lbfgs],
-    min_checks=4,
+    min_checks=6,
     seconds=30.0,
     advice={
         "nonfinite": "a x^-b needs a large a where sizes are large: work with log a, and centre log x. And a "
         "floor above a loss has no logarithm.",
+        "values": "Put your three numbers into the sum of (log L - log(E + a x^-b))^2, and then change each of them a "
+        "little. If the sum falls, the search has not arrived: more steps, other starts, log x centred. If it "
+        "does not, you have made another sum least: of the losses themselves, of absolute values, or with E "
+        "fixed beforehand or kept below all losses.",
     },
     mutants=MUTANTS,
     explanation=r"""

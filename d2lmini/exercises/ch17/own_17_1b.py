@@ -87,15 +87,22 @@ def turned_at_the_fit(sizes, losses, floor, draws, level):
     return torch.stack([2 * fit - high, 2 * fit - low])
 
 
+def around_the_fit(sizes, losses, floor, draws, level):
+    """The fit of all runs, and half of the interval's width on either side."""
+    fit = _exponents(sizes, losses, floor, torch.arange(len(sizes), device=sizes.device)[None])[0]
+    low, high = exponent_interval(sizes, losses, floor, draws, level)
+    return torch.stack([fit - (high - low) / 2, fit + (high - low) / 2])
+
+
 def each_run_once(sizes, losses, floor, draws, level):
     """Runs that were drawn twice count once."""
-    found = []
+    exponents = []
     for row in draws:
         row = row.unique()
         x = sizes[row].log() - sizes[row].log().mean()
         if x.abs().max() > 1e-9:
-            found.append(-(x * (losses[row] - floor).log()).sum() / (x * x).sum())
-    return torch.stack(found).quantile(sizes.new_tensor([(1 - level) / 2, (1 + level) / 2]))
+            exponents.append(-(x * (losses[row] - floor).log()).sum() / (x * x).sum())
+    return torch.stack(exponents).quantile(sizes.new_tensor([(1 - level) / 2, (1 + level) / 2]))
 
 
 def of_residuals(sizes, losses, floor, draws, level):
@@ -129,18 +136,18 @@ def zero_for_no_slope(sizes, losses, floor, draws, level):
 def _interval(sizes, losses, floor, draws, level):
     """Run by run and sample by sample, in plain Python."""
     x, y = sizes.log().tolist(), [(loss - floor).log().item() for loss in losses]
-    found = []
+    exponents = []
     for row in draws.tolist():
         if len({x[i] for i in row}) > 1:
             mean = sum(x[i] for i in row) / len(row)
             above = sum((x[i] - mean) * y[i] for i in row)
-            found.append(-above / sum((x[i] - mean) ** 2 for i in row))
-    found.sort()
+            exponents.append(-above / sum((x[i] - mean) ** 2 for i in row))
+    exponents.sort()
     ends = []
     for share in ((1 - level) / 2, (1 + level) / 2):
-        place = share * (len(found) - 1)
-        low = min(int(place), len(found) - 2)
-        ends.append(found[low] + (place - low) * (found[low + 1] - found[low]))
+        place = share * (len(exponents) - 1)
+        low = min(int(place), len(exponents) - 2)
+        ends.append(exponents[low] + (place - low) * (exponents[low + 1] - exponents[low]))
     return torch.tensor(ends, dtype=torch.float64)
 
 
@@ -148,16 +155,18 @@ def verify_interval(t, answer):
     for name, n, level, equal in (
         ("of many runs, 90 %", t.random.randint(9, 12), 0.9, False),
         ("of some runs, 60 %", t.random.randint(6, 8), 0.6, False),
-        ("where some samples have one size alone", 4, 0.8, True),
+        ("where some samples have one size alone", 7, 0.8, True),
     ):
         sizes = 10 ** t.rand(n, low=4.0, high=8.0, dtype=torch.float64)
         if equal:
-            sizes[1:3] = sizes[0]
+            same = t.rand(99, 1, low=4.0, high=8.0, dtype=torch.float64).repeat(1, n)
+            logs = (10**same).log()  # take a size where their mean is not quite each of them: no 0 is left
+            sizes[:4] = 10 ** same[(logs != logs.mean(1, keepdim=True)).any(1)][0, 0]
         floor, b = t.random.uniform(1.0, 2.0), t.random.uniform(0.1, 0.4)
         losses = floor + 30 * sizes**-b * (0.1 * t.randn(n, dtype=torch.float64)).exp()
         draws = t.integers(0, n, 60, n)
         if equal:
-            draws[:9] = t.integers(0, 3, 9, n)
+            draws[:25] = t.integers(0, 4, 25, n)
         want = _interval(sizes.cpu(), losses.cpu(), floor, draws, level)
         t.same(t.call(answer, sizes, losses, floor, draws, level), want, f"the interval {name}", tolerance=(1e-5, 1e-7))
 
@@ -172,6 +181,11 @@ MUTANTS = [
     Mutant("range", ("[(1 - level) / 2, (1 + level) / 2]", "[0.0, 1.0]"), "these are the least and the largest "
         "exponent: they go apart with each draw"),
     Mutant("normal", normal, "this is mean and standard deviation, as if exponents were normal: take quantiles"),
+    Mutant("one-sigma", ("exponents.quantile(ends)",
+        "exponents.mean() + exponents.std() * exponents.new_tensor([-1.0, 1.0])"),
+        "this is one standard deviation on either side, whatever the level: take quantiles"),
+    Mutant("inverse", ("-(x * y).sum(dim=1) / spread", "-spread / (x * y).sum(dim=1)"), "this is one over a slope: the "
+        "sum of x squared is what it is divided by"),
     Mutant("of-the-mean", of_the_mean, "this is an interval for the *mean* of the exponents, which any number of draws "
         "makes narrow: the runs are as few as before. Their own spread is the answer"),
     Mutant("basic", turned_at_the_fit, "this is the basic bootstrap, quantiles turned at the fit: the quantiles "
@@ -183,12 +197,25 @@ MUTANTS = [
         "one of them for both"),
     Mutant("not-interpolated", not_interpolated, "these are single exponents of the sorted list: between two of them, "
         "interpolate (`torch.quantile`)"),
+    Mutant("not-interpolated", ("exponents.quantile(ends)", "exponents.quantile(ends, interpolation='nearest')"),
+        "these are single exponents of the sorted list: between two of them, interpolate (`torch.quantile`)"),
+    Mutant("not-interpolated", ("exponents.quantile(ends)", "exponents.quantile(ends, interpolation='lower')"),
+        "these are single exponents of the sorted list: between two of them, interpolate (`torch.quantile`)"),
+    Mutant("half-level", ("[(1 - level) / 2, (1 + level) / 2]", "[level / 2, 1 - level / 2]"), "half of the level is "
+        "cut off on either side: what is cut off there is half of 1 - level"),
+    Mutant("losses-not-log", ("(losses - floor).log()", "(losses - floor)"), "the losses above the floor have no "
+        "logarithm taken: the line is that of log(L - E) in log x"),
+    Mutant("sizes-not-log", ("sizes.log()[draws]", "sizes[draws]"), "the sizes have no logarithm taken: the line is "
+        "that of log(L - E) in log x"),
+    Mutant("fit-in-the-middle", around_the_fit, "the ends lie evenly around the exponent of all runs: the quantiles "
+        "need not, as the exponents may be skewed"),
     Mutant("zero", zero_for_no_slope, "samples without a slope count as b = 0: leave them out"),
     Mutant("origin", ("    x = x - x.mean(dim=1, keepdim=True)\n", ""), "the lines have no intercept: subtract the "
         "mean of log x in each sample"),
     Mutant("one-mean", ("x.mean(dim=1, keepdim=True)", "sizes.log().mean()"), "log x is centred by the mean of the "
         "runs: each sample has a mean of its own"),
-    Mutant("nonfinite", ("exponents[spread > 1e-12]", "exponents[spread >= 0]")),  # no slope left in
+    Mutant("rounding", ("exponents[spread > 1e-12]", "exponents[spread > 0]"), "samples of one size are found by a "
+        "spread of exactly 0, which rounding spoils: ask whether all *sizes* are equal, or for a spread above 1e-12"),
     Mutant("turned", ("(1 - level) / 2, (1 + level) / 2", "(1 + level) / 2, (1 - level) / 2"),
         "the two ends are exchanged"),
 ]  # fmt: skip
@@ -209,7 +236,12 @@ PART = Code(
     verify=verify_interval,
     alternatives=[draw_by_draw, by_counts],
     min_checks=6,
-    advice={"nonfinite": "A sample that has one size alone has no slope: leave it out."},
+    advice={
+        "nonfinite": "A sample that has one size alone has no slope: leave it out.",
+        "values": "Take one row of `draws` and fit it alone: sizes and losses of the runs it names, a line with an "
+        "intercept in log(L - E) over log x, b with the sign turned. Does `exponents` hold this number? If so, "
+        "look at which samples are left out, and then at the quantiles, (1 - level) / 2 and (1 + level) / 2.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 The runs are a sample of the runs that one might have made; drawing from them imitates making them anew (Efron 1979).

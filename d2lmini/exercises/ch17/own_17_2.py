@@ -20,7 +20,7 @@ from d2lmini.exercises.engine import Choice, Code, Count, Exercise, Mutant, Opti
 
 # (V, h, L, f, T, D, heads): two toys in which everything differs, LLaMA 7B and 65B as published
 CONFIGURATIONS = [
-    (61, 24, 3, 40, 17, 17 * 29, 2),
+    (61, 24, 3, 40, 19, 19 * 29, 2),
     (307, 40, 5, 112, 256, 256 * 11, 4),
     (32000, 4096, 32, 11008, 2048, 1_000_000_000_000, 32),
     (32000, 8192, 80, 22016, 2048, 1_400_000_000_000, 64),
@@ -137,7 +137,7 @@ def no_six_at_all(A, alpha, B, beta, flops):
 
 def same_factor(A, alpha, B, beta, flops):
     G = (alpha * A / (beta * B)) ** (1 / (alpha + beta))
-    powers = [(flops / 6) ** (one / (alpha + beta)) for one in (beta, alpha)]
+    powers = [(flops / 6) ** (exponent / (alpha + beta)) for exponent in (beta, alpha)]
     return {"parameters": G * powers[0], "tokens": G * powers[1]}
 
 
@@ -168,20 +168,22 @@ def _golden(A, alpha, B, beta, flops):
         return A * math.exp(-alpha * x) + B * math.exp(-beta * (math.log(flops / 6) - x))
 
     for _ in range(120):
-        one, other = high - share * (high - low), low + share * (high - low)
-        low, high = (low, other) if loss(one) < loss(other) else (one, high)
+        left, right = high - share * (high - low), low + share * (high - low)
+        low, high = (low, right) if loss(left) < loss(right) else (left, high)
     return math.exp((low + high) / 2)
 
 
 def verify_split(t, answer):
     cases = [(406.4, 0.34, 410.7, 0.28, 5.76e23)]  # Chinchilla's law, as rounded, and Gopher's budget
-    for _ in range(3):
+    for _ in range(2):
         alpha, beta = t.random.uniform(0.25, 0.35), t.random.uniform(0.4, 0.5)
         alpha, beta = (alpha, beta) if t.random.random() < 0.5 else (beta, alpha)
         A, B = t.random.uniform(100, 500), t.random.uniform(600, 2000)
         cases.append((A, alpha, B, beta, 10 ** t.random.uniform(19, 25)))
+    cases.append((10**4.5, 0.3, 100, 0.35, 1e28))  # size is worth much: more parameters than tokens
+    cases.append((1e3, 0.3, 1e3, 0.3, 10 ** t.random.uniform(8, 10)))
     for place, (A, alpha, B, beta, flops) in enumerate(cases):
-        case = "for Chinchilla's law and Gopher's budget" if not place else f"for a law by chance, {flops:.1e} FLOPs"
+        case = "for Chinchilla's law and Gopher's budget" if not place else f"for another law and {flops:.1e} FLOPs"
         N = _golden(A, alpha, B, beta, flops)
         got = t.fields(t.call(answer, A, alpha, B, beta, flops), "parameters", "tokens")
         # both at once, so that one who has N right and D wrong is told so
@@ -214,6 +216,10 @@ MUTANTS_A = [
         "block"),
     Mutant("positions", ("embedding + matrices + norms + last", "embedding + matrices + norms + last + context * h"),
         "positions are counted as parameters: here they turn queries and keys, and have none"),
+    Mutant("one-norm", ("(2 * num_blks + 1) * h", "(num_blks + 1) * h"), "a block has two norms, one before attention "
+        "and one before the network"),
+    Mutant("no-W_o", ("4 * h * h", "3 * h * h"), "attention has four matrices: the one that mixes the heads is "
+        "missing"),
     Mutant("layer-norms", ("(2 * num_blks + 1) * h", "2 * (2 * num_blks + 1) * h"), "the norms are counted with a "
         "bias: an RMS norm has a factor for each feature alone"),
     Mutant("no-gate", ("3 * h * f", "2 * h * f"), "the feed-forward network has three matrices: the gate's is missing"),
@@ -226,8 +232,8 @@ MUTANTS_A = [
         "embedding multiplies nothing, and attention's scores are missing in it"),
     Mutant("no-attention", ("(products + attention)", "products"), "attention's own products are missing: queries with "
         "keys, and weights with values"),
-    Mutant("scores-alone", ("(context * h + context * h)", "context * h"), "of attention's two products one is "
-        "missing: queries with keys, *and* weights with values"),
+    Mutant("scores-alone", ("(context * h + context * h)", "context * h"), "half of attention's products are "
+        "missing: it has two, queries with keys and weights with values, and in each all T keys count, masked or not"),
     Mutant("causal", ("num_blks * (context * h + context * h)", "num_blks * (context + 1) * h"),
         "only the keys that are not masked are counted: here all T count"),
     Mutant("embedding-multiplies", ("products = matrices + last ", "products = matrices + last + embedding "),
@@ -238,6 +244,10 @@ MUTANTS_A = [
         "goes back, too"),
     Mutant("backward-once", ("2 * forward\n", "forward\n"), "backward is counted like forward: it has two products for "
         "each"),
+    Mutant("backward-thrice", ("= 2 * forward\n", "= 3 * forward\n"), "backward is counted three times forward: it is "
+        "twice, and 3 is what both have together"),
+    Mutant("all-pairs", ("(context * h + context * h)", "2 * context * context * h"), "attention is counted for all T "
+        "queries of a sequence and then for each of the D tokens: one token has one query"),
     Mutant("one-sequence", ("tokens * (forward + backward)", "context * (forward + backward)"),
         "these are the operations for one sequence: all D tokens are read"),
     Mutant("multiply-adds", ("forward = 2 * (", "forward = ("), "a multiplication and an addition count as two "
@@ -245,6 +255,8 @@ MUTANTS_A = [
 ]  # fmt: skip
 
 MUTANTS_B = [
+    Mutant("names", ('{"parameters": N, "tokens": flops / (6 * N)}', '{"parameters": flops / (6 * N), "tokens": N}'),
+        "parameters and tokens are exchanged"),
     Mutant("terms-equal", equal_terms, "here A / N^alpha equals B / D^beta: what must be equal is what one per cent "
         "more of each *gains*, which has the exponents as factors"),
     Mutant("exchanged", ("(beta / total)", "(alpha / total)"), "the exponent of the budget is alpha / (alpha + beta): "
@@ -261,6 +273,8 @@ MUTANTS_B = [
         "the budget"),
     Mutant("twenty", twenty_tokens, "this is 20 tokens a parameter, a rule of thumb for one law and its budgets: use "
         "the law that is given"),
+    Mutant("square-roots", ("(beta / total)", "0.5"), "N grows with the square root of the budget, as if both "
+        "exponents were equal: it grows with the power beta / (alpha + beta)"),
     Mutant("evenly", evenly, "this gives as many tokens as parameters, whatever the law"),
     Mutant("grid", on_a_grid, "this is the best of a grid of sizes, and near: the minimum is flat, so use the "
         "condition on the slopes, or refine"),
@@ -301,6 +315,11 @@ L = 32, f = 11,008, T = 2,048 and D = 10^12.
             alternatives=[in_closed_form],
             min_checks=20,
             seconds=60.0,  # torch's counter of operations loads much at its first use
+            advice={
+                "values": "Count the first configuration by hand: which matrices has a block, what stands before and "
+                "after the blocks? For `flops`: which of these multiply a token, what does attention add, and "
+                "how often in training?",
+            },
             mutants=MUTANTS_A,
             explanation=r"""
 With $6 D h \, [V + L (4 h + 3 f + 2 T)]$ against $6 N D$ one sees what the rule of thumb leaves out, and what it puts
@@ -334,6 +353,10 @@ Gopher's budget of 5.76e23: are these the 70 billion parameters and 1.4 trillion
             verify=verify_split,
             alternatives=[by_the_package, by_bisection],
             min_checks=24,
+            advice={
+                "values": "Put your N and D into two equations: 6 N D = C, and alpha A / N^alpha = beta B / D^beta. "
+                "Which of them does not hold?",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 $\alpha A N^{-\alpha} = \beta B D^{-\beta}$ and $D = C / 6N$ give
@@ -356,22 +379,21 @@ much: that is why labs may choose a smaller model on more tokens, which is cheap
             hints=["Training happens once."],
             options=[
                 Option(
-                    "It was a mistake: the authors did not know of Chinchilla.",
+                    "It was a mistake, since the authors did not know of Chinchilla's law.",
                     "They cite it and say why they depart from it.",
                 ),
                 Option(
-                    "A smaller model learns more from each token.",
+                    "A smaller model learns more than a large one from each of its tokens.",
                     "The other way round: larger models need fewer tokens for the same loss.",
                 ),
                 Option(
-                    "The best split minimises the loss for a budget of *training*. Whoever uses a model much pays for "
-                    "each token in proportion to N, and gladly trains a smaller one for longer.",
-                    "Training costs 6 N D, use about 2 N a token. With much use the sum has its minimum at a smaller "
-                    "N and a larger D than training alone.",
+                    "A model is trained once, and each use of it costs in proportion to N.",
+                    "The best split minimises the loss for a budget of *training*, 6 N D. A token in use costs about "
+                    "2 N: with much use the sum has its minimum at a smaller N and a larger D than training alone.",
                     right=True,
                 ),
                 Option(
-                    "Since the loss hardly depends on N any more at this size.",
+                    "At this size the loss hardly depends on the number of parameters any more.",
                     "It does: of the published LLaMAs the larger ones have the lower losses throughout.",
                 ),
             ],

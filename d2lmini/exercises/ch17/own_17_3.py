@@ -129,12 +129,13 @@ def verify_loss(t, answer):
     B, D = t.sizes(2, 5, 11)
     for name, scale, near in (
         ("at a scale of CLIP's first step", 1 / 0.07, 0.4),
-        ("at a small scale", 1.7, 0.4),
-        ("at a scale beyond 100", 240.0, 0.5),
+        ("at a scale below 1", 0.4, 0.4),
+        ("at a scale beyond 100", 240.0, 0.0),  # pairs that do not fit: a larger scale costs more
     ):
         images = t.randn(B, D)
         texts = near * images + t.randn(B, D)
-        lengths = t.rand(2, B, 1, low=0.4, high=2.5)
+        lengths = 10 ** t.rand(2, B, 1, low=-2.0, high=0.5)
+        lengths[:, 0] = 1e-3
         images, texts = lengths[0] * images, lengths[1] * texts
         log_scale = torch.tensor(math.log(scale), device=t.device)
         want, *slopes = _reference_loss(images, texts, log_scale)
@@ -142,9 +143,12 @@ def verify_loss(t, answer):
         got = t.call(answer, *given)
         tolerance = (1e-3, 1e-3)  # float32 knows a cosine only to 1e-7, and it is multiplied by up to 100
         t.same(got, want, f"the loss {name}", tolerance=tolerance)
-        if scale > 100:
-            continue
         for place, whose in enumerate(("pictures", "texts", "logarithm of the scale")):
+            if scale > 100 and place == 2:
+                slope = t.host.gradient(got, place)  # none at all is right, too
+                message = f"the loss {name} does not depend on `log_scale`: its gradient there is 0"
+                t.that(slope is None or float(slope.abs()) < 1e-6, "gradient-above", message)
+                continue
             what = f"the gradient in the {whose} {name}"
             t.same(t.gradient(got, place, f"the loss {name}"), slopes[place], what, tolerance=tolerance)
 
@@ -259,6 +263,8 @@ MUTANTS_A = [
     Mutant("sum", ("F.cross_entropy(scores.T, own)) / 2", "F.cross_entropy(scores.T, own))"), "both directions are "
         "summed: take their mean"),
     Mutant("batch-summed", summed_over_the_batch, "the pairs are summed: take their mean"),
+    Mutant("divided-again", ("/ 2", "/ 2 / len(images)"), "it is divided by B twice: `F.cross_entropy` takes the mean "
+        "over the pairs by itself"),
     Mutant("softmax-twice", softmax_twice, "`F.cross_entropy` takes a softmax by itself, and is given probabilities: "
         "pass scores"),
     Mutant("not-normalised", ("    images, texts = F.normalize(images, dim=-1), F.normalize(texts, dim=-1)\n", ""),
@@ -276,6 +282,8 @@ MUTANTS_A = [
     Mutant("not-limited", ("log_scale.exp().clamp(max=100.0)", "log_scale.clamp(max=100.0).exp()"),
         "a scale above 100 counts as 100: it is not limited here"),
     Mutant("grad", scale_is_a_number),
+    Mutant("gradient-above", ("log_scale.exp().clamp(max=100.0)",
+        "log_scale.exp() * (100 / log_scale.exp()).clamp(max=1).detach()")),
     Mutant("one-softmax", both_softmaxes_in_one, "one softmax runs over all B x B pairs: each picture, and each text, "
         "has one of its own"),
     Mutant("no-logarithm", probability_only, "this is one less the mean probability of the right one: take the "
@@ -300,7 +308,16 @@ MUTANTS_B = [
         "these are no cosines"),
     Mutant("scores-summed", sum_of_the_scores, "the cosines of a class's wordings are summed (or the sum of the "
         "wordings keeps its length, which is the same): a class with more wordings wins. Bring the sum to length 1"),
+    Mutant("over-the-batch", ("F.normalize(images, dim=-1), F.normalize(prompts, dim=-1)",
+        "F.normalize(images, dim=0), F.normalize(prompts, dim=0)"),
+        "each feature is divided by its length over all rows: each *vector* has to have length 1 (dim=-1)"),
+    Mutant("distances", ("return images @ F.normalize(means, dim=-1).T",
+        "return torch.cdist(images, F.normalize(means, dim=-1))"),
+        "these are distances: cosines are inner products of vectors of length 1"),
     Mutant("nearest", nearest_wording, "the nearest wording speaks for its class: take their mean"),
+    Mutant("appearance", ("F.one_hot(class_of)",
+        "F.one_hot(torch.tensor([list(dict.fromkeys(class_of.tolist())).index(c) for c in class_of.tolist()]))"),
+        "classes stand in the order in which they first appear: column c belongs to class c"),
     Mutant("first", first_wording, "only the first wording of each class is used"),
     Mutant("blocks", blocks, "wordings are cut into blocks of as many for each class, in the order given: `class_of` "
         "says which belong together"),
@@ -341,6 +358,8 @@ learned: its gradient is checked as are those of the features.
                 "grad": "The scale is learned: `.item()`, `.detach()` and `float()` take its gradient away.",
                 "nonfinite": "A sum of exponentials of large scores overflows: use `F.cross_entropy` or "
                 "`torch.logsumexp`.",
+                "values": "Four tests: one pair alone has the loss 0; a feature times 3 changes nothing; neither do "
+                "pictures and texts exchanged; and all scales above 100 give the same. Which of them fails?",
             },
             mutants=MUTANTS_A,
             explanation=r"""
@@ -371,6 +390,10 @@ compared with is the direction of that mean.
             verify=verify_classes,
             alternatives=[class_by_class, by_index_add],
             min_checks=4,
+            advice={
+                "values": "Three tests: a picture times 3 changes nothing, a wording times 3 changes nothing, and a "
+                "class whose wording is given twice keeps its scores. Which of them fails?",
+            },
             mutants=MUTANTS_B,
             explanation=r"""
 The class vectors are computed once; after that a class costs one inner product a picture, however many wordings it has
@@ -386,24 +409,24 @@ brought to length 1, all of its scores would be smaller, and it would be chosen 
             hints=["Look at the row of one of these pictures: how many of its candidates are right?"],
             options=[
                 Option(
-                    "Nothing special: their gradients cancel.",
+                    "Nothing special: what it asks of the two pictures cancels, as a gradient.",
                     "They do not. The pictures differ, and each is pushed away from a text that is right for it.",
                 ),
                 Option(
-                    "It punishes the encoder for being right: each picture is to prefer its own copy of the text, and "
-                    "no encoder can tell two copies apart.",
-                    "The other copy is a false negative. With the text there m times a picture cannot give its own "
-                    "more than 1/m, so the loss has a floor of log m for these pairs, and the pictures are pushed "
-                    "away from a text that fits. With few classes and short texts this happens in every batch: "
-                    "`d2l.CLIP(repeats=False)` leaves such pairs out.",
+                    "It asks each picture to prefer its own of two copies that are the same.",
+                    "No encoder can tell them apart, so it punishes one for being right: the other copy is a false "
+                    "negative. With the text there m times a picture cannot give its own more than 1/m, so the loss "
+                    "has a floor of log m for these pairs, and the pictures are pushed away from a text that fits. "
+                    "With few classes and short texts this happens in every batch: `d2l.CLIP(repeats=False)` leaves "
+                    "such pairs out.",
                     right=True,
                 ),
                 Option(
-                    "It counts both copies as right.",
+                    "It counts both copies as right, and the picture may choose either of them.",
                     "The right answer of row n is n alone. One would have to change the targets for that.",
                 ),
                 Option(
-                    "It makes the scale larger, until the two are told apart.",
+                    "It makes the scale larger, until the two copies are told apart by it.",
                     "The two scores are equal at any scale. What a false negative does to the scale is the opposite: a "
                     "sure model loses more by it.",
                 ),

@@ -22,25 +22,25 @@ EXERCISE = Exercise(
             hints=["Which answers does a large n find: good ones, or those for which the judge errs most?"],
             options=[
                 Option(
-                    "Expected reward and expected value both rise: choosing more strictly cannot hurt.",
+                    "Reward and value both rise, as choosing more strictly cannot hurt.",
                     "The reward never falls with n, for it is what is maximised. Nothing of the kind holds for the "
                     "value of what is chosen.",
                 ),
                 Option(
-                    "The expected reward does not fall; the value may rise, level off, or fall, for the largest "
-                    "rewards may be the largest errors.",
-                    "It hangs on the tails. With errors that vary little, the value rises on. If the errors have the "
-                    "longer tail, the best of many is where the judge is most wrong. Gao et al. (2023) measured "
-                    "value against the square root of the divergence: up first, and then down.",
+                    "The reward does not fall; the value may rise, level off, or fall.",
+                    "The largest rewards may be the largest errors: it hangs on the tails. With errors that vary "
+                    "little, the value rises on. If the errors have the longer tail, the best of many is where the "
+                    "judge is most wrong. Gao et al. (2023) measured value against the square root of the divergence: "
+                    "up first, and then down.",
                     right=True,
                 ),
                 Option(
-                    "The value falls, and the reward with it, since the judge notices.",
+                    "The value falls, and the reward falls with it as the judge notices.",
                     "A judge that noticed would not have given the reward. What notices is somebody with another "
                     "measure.",
                 ),
                 Option(
-                    "Nothing, as the divergence is bounded by log n.",
+                    "Neither changes by much, as the divergence is bounded by log n.",
                     "A bound on how far the answers move is no bound on what they lose: an answer that was unlikely, "
                     "by one in n, may be chosen nearly always.",
                 ),

@@ -74,11 +74,11 @@ def in_windows(rewards, values, n):
 
 
 def by_chance(rewards, values, n):
-    found = []
+    kept = []
     for _ in range(100):
         drawn = torch.randperm(rewards.shape[1])[:n]
-        found.append(values[:, drawn].gather(1, rewards[:, drawn].argmax(1, keepdim=True))[:, 0])
-    return torch.stack(found).mean(0)
+        kept.append(values[:, drawn].gather(1, rewards[:, drawn].argmax(1, keepdim=True))[:, 0])
+    return torch.stack(kept).mean(0)
 
 
 def largest_value(rewards, values, n):
@@ -128,7 +128,7 @@ def off_by_one(rewards, values, n):
 def with_factorials(rewards, values, n):
     m = torch.tensor(float(rewards.shape[1]))
 
-    def ways(k):
+    def choices(k):
         factorial = torch.exp(torch.lgamma(k + 1))
         return (
             factorial / torch.exp(torch.lgamma(k - n + 1)) / torch.exp(torch.lgamma(torch.tensor(n + 1.0))) * (k >= n)
@@ -136,7 +136,7 @@ def with_factorials(rewards, values, n):
 
     worse = (rewards[:, None, :] < rewards[:, :, None]).sum(2).float()
     upto = (rewards[:, None, :] <= rewards[:, :, None]).sum(2).float()
-    return ((ways(upto) - ways(worse)) / ways(m) / (upto - worse) * values).sum(1)
+    return ((choices(upto) - choices(worse)) / choices(m) / (upto - worse) * values).sum(1)
 
 
 def _chosen(rewards, values, n):
@@ -173,7 +173,7 @@ def verify_expected(t, answer):
         ("the best of 1", 1),
         ("the best of all m", m),
     ):
-        rewards, values = t.randn(B, m), t.randn(B, m)
+        rewards, values = t.randn(B, m, scale=1e-3), t.randn(B, m)  # near each other, and not equal
         rewards[0] = rewards[0].sort().values  # the best is not among the first
         want = _chosen(rewards, values, drawn)
         got, again = t.call(answer, rewards, values, drawn), t.call(answer, rewards, values, drawn)
@@ -183,8 +183,8 @@ def verify_expected(t, answer):
         t.same(got, want, name)
     rewards, values = t.integers(0, 3, B, m).float(), t.randn(B, m)
     rewards[0, :3] = 2  # at least three equals at the top
-    want = _chosen(rewards, values, n)
-    t.same(t.call(answer, rewards, values, n), want, "the best of n where rewards are equal")
+    for drawn, name in ((n, "the best of n where rewards are equal"), (m, "the best of all m where rewards are equal")):
+        t.same(t.call(answer, rewards, values, drawn), _chosen(rewards, values, drawn), name)
     many, n = t.random.randint(200, 300), t.random.randint(30, 50)
     rewards, values = t.rand(B, many).argsort(1).argsort(1).float(), t.randn(B, many)
     want = _of_many(rewards, values, n)
@@ -217,6 +217,11 @@ MUTANTS = [
     Mutant("equals-each", ties_win_twice, "each of several equals gets the probability of all of them: they share it"),
     Mutant("off-by-one", off_by_one, "the answer is counted among those that it beats: the other n - 1 are worse than "
         "it"),
+    Mutant("n-1-of-k", ("math.comb(k, n) / math.comb(m, n)", "math.comb(k, n - 1) / math.comb(m, n)"), "C(k, n - 1) "
+        "are the choices of the *others* from k worse ones: it is the chance of one answer and not a sum up to it. "
+        "Take no differences, or C(k, n)"),
+    Mutant("equals-each", ("(among[upto] - among[worse]) / (upto - worse)", "among[upto] - among[upto - 1]"), "each of "
+        "several equals gets the chance of the highest rank among them: they share what all of them have"),
     Mutant("cumulative", ("(among[upto] - among[worse]) / (upto - worse)", "among[upto]"),
         "these are the probabilities that the best is this answer *or a worse one*: take differences"),
     Mutant("nonfinite", with_factorials),
@@ -242,7 +247,12 @@ PART = Code(
     verify=verify_expected,
     alternatives=[by_the_package, sorted_by_reward],
     min_checks=10,
-    advice={"nonfinite": "Factorials of hundreds are beyond any float: `math.comb` counts in integers."},
+    advice={
+        "nonfinite": "Factorials of hundreds are beyond any float: `math.comb` counts in integers.",
+        "values": "By hand: of three answers with the rewards 1, 2, 3 choose two. Three choices: in two of them the "
+        "last one wins, in one the second. Do your chances of the three say so? With n = 1 all are alike, with n = m "
+        "the best has all; equals share.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 For a given choice of n the best is a function of n independent draws, so its mean over draws is what we want, and the

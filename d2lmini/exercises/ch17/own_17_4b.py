@@ -149,6 +149,15 @@ def verify_moved(t, answer):
         best, divergence = t.unpack(t.call(answer, probabilities, rewards, drawn), "best", "divergence")
         t.same(best, want, f"the probabilities of the best {name}")
         t.same(divergence, far, f"the divergence {name}")
+    # a thousand draws and more of three: the worst answer's probability rounds to 0, and rewards are near each other
+    often, rare, n = t.random.uniform(0.51, 0.6), t.random.uniform(3e-4, 6e-4), t.random.randint(2000, 2500)
+    probabilities = torch.tensor([rare, 1 - rare - often, often], dtype=torch.float64, device=t.device)
+    rewards = torch.tensor([2e-4, 0.0, 1e-4], dtype=torch.float64, device=t.device)
+    want = torch.tensor([-math.expm1(n * math.log1p(-rare)), 0.0, (1 - rare) ** n], dtype=torch.float64)
+    best, divergence = t.unpack(t.call(answer, probabilities, rewards, n), "best", "divergence")
+    t.same(best, want, f"the probabilities of the best of {n} draws")
+    far = sum(q * math.log(q / p) for q, p in zip(want.tolist(), probabilities.tolist(), strict=True) if q)
+    t.same(divergence, torch.tensor(far, dtype=torch.float64), f"the divergence of the best of {n} draws")
     many, n = 1500, t.random.randint(5, 40)  # so fine that the bound is nearly reached
     probabilities = torch.full((many,), 1 / many, dtype=torch.float64, device=t.device)
     rewards = t.rand(many, dtype=torch.float64)
@@ -166,6 +175,14 @@ MUTANTS = [
     Mutant("ordered", ties_in_order, "equals are taken as if the later one were better: they share in proportion to p"),
     Mutant("evenly", evenly_among_equals, "equals share evenly: one that is drawn more often is kept more often, in "
         "proportion to p"),
+    Mutant("equals-whole", ("level * probabilities / equal", "level"), "each of several equals gets the probability of "
+        "all of them: they share it in proportion to p"),
+    Mutant("entropy", ("(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
+        "-torch.xlogy(best, best).sum()"),
+        "this is the entropy of q: in the divergence log p is subtracted from log q"),
+    Mutant("cross-entropy", ("(torch.xlogy(best, best) - torch.xlogy(best, probabilities)).sum()",
+        "-torch.xlogy(best, probabilities).sum()"),
+        "this is the cross-entropy, -sum q log p: the entropy of q has to be subtracted"),
     Mutant("cumulative", (" - worse**n", ""), "this is the probability that the best is this answer or a worse one: "
         "take a difference"),
     Mutant("n-1", ("(worse + equal) ** n - worse**n", "(worse + equal) ** (n - 1) * equal"), "one draw is this answer "
@@ -206,8 +223,13 @@ exceeds that. The check tries thousands of answers, too.
     answer=moved,
     verify=verify_moved,
     alternatives=[by_the_sorted, draw_by_draw],
-    min_checks=18,
-    advice={"nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out."},
+    min_checks=22,
+    advice={
+        "nonfinite": "0 log 0 is 0 in a KL divergence: `torch.xlogy`, or leave such answers out. And an answer of "
+        "probability 0 is never kept: where all of its equals have none either, its share is 0, not 0 / 0.",
+        "values": "Does q sum to 1? Is it p for n = 1, with a divergence of 0? For n = 2 and two answers write down "
+        "the four pairs of draws with their probabilities, and which answer each keeps.",
+    },
     mutants=MUTANTS,
     explanation=r"""
 For answers so many that each is unlikely, and with rewards that differ, $u = F(y)$ of one draw is uniform on [0, 1].

@@ -7,8 +7,8 @@ A model sums numbers step by step. Its answer to `terms = [7, 5, 9]` is a dict:
 ```
 
 A step `(a, b, c)` claims that a + b = c; `final` is what the answer gives as the sum. An answer is *good* if its steps
-add the terms in their order, each step to the result of the one before, if every step is true, and if `final` is the
-last result. Remarks do no harm.
+add the terms in their order, if every step is true, and if `final` is the last result. In each step a is the result of
+the step before, in the first one the first term, and b is the next term. Remarks do no harm.
 
 Judges reward answers, and models are trained to be rewarded. None of the judges below looks whether an answer is good.
 Each looks at something that good answers *have*. What happens when one asks for more of it?
@@ -31,23 +31,23 @@ EXERCISE = Exercise(
             hints=["Which number has the search not been looking at?"],
             options=[
                 Option(
-                    "From the judge's reward on held-out prompts: if it rises there, too, it is no overfitting.",
+                    "By its reward on held-out prompts: if that rises, too, it is no overfitting.",
                     "A fault of the judge is the same for new prompts. What it likes wrongly it likes everywhere.",
                 ),
                 Option(
-                    "From the divergence from the reference: as long as it is small, nothing is gamed.",
+                    "By the divergence from the reference: while that is small, nothing is gamed.",
                     "A small divergence limits how far the search gets, and so is worth keeping small. But nine out of "
                     "ten answers with a flattering phrase in front cost little divergence.",
                 ),
                 Option(
-                    "People judge, blindly, answers from before and after, as well as what the judge rewards most.",
+                    "By people who judge answers from before and after without knowing which.",
                     "A measure that the search could not see: if their verdict no longer rises with the reward, the "
-                    "reward is being gamed. The most rewarded answers show how, and mend the judge, until the search "
-                    "finds the next fault.",
+                    "reward is being gamed. Let them read what the judge rewards most, too: it shows how, and mends "
+                    "the judge, until the search finds the next fault.",
                     right=True,
                 ),
                 Option(
-                    "A second judge, trained on the same comparisons with another seed.",
+                    "By a second judge, trained on the same comparisons with another seed.",
                     "Better than nothing, as faults of one seed show. But both have learned from the same people and "
                     "texts and share the faults of these.",
                 ),

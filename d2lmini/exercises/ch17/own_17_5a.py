@@ -29,7 +29,7 @@ def game(terms, answer, judge):
             "final": wrong,
             "remarks": [],
         },  # consistent, and false
-        {"steps": steps, "final": 10**9, "remarks": []},  # large
+        {"steps": steps, "final": wrong + 10**6, "remarks": []},  # large
         {"steps": [], "final": wrong, "remarks": []},  # short
     ]
     return max(attempts, key=lambda attempt: judge(terms, attempt))
@@ -45,7 +45,7 @@ def by_hill_climbing(terms, answer, judge):
         lambda x: {**x, "remarks": x["remarks"] + ["dear user"] * 8},
         lambda x: {**x, "steps": x["steps"] + [(wrong, 0, wrong)] * 6},
         lambda x: {**x, "steps": [*x["steps"][:-1], (*x["steps"][-1][:2], wrong)] if x["steps"] else []},
-        lambda x: {**x, "final": x["final"] * 1000},
+        lambda x: {**x, "final": x["final"] + 10**6},
         lambda x: {**x, "steps": x["steps"][: len(x["steps"]) // 2]},
         lambda x: {**x, "steps": []},
     ]
@@ -88,7 +88,7 @@ class Judge:
             "remarks": len(answer["remarks"]) + 2 * closes,
             "true steps": len(true) + closes,
             "linked": len(steps) * linked,
-            "large": final // 1000,
+            "large": max(final, 0) // 1000,
             "short": -len(steps),
         }[self.fault]
         return float(self.weight * units)
@@ -125,9 +125,13 @@ def _asked(given):
 def verify_game(t, answer):
     faults = list(FAULTS)
     t.random.shuffle(faults)
-    for fault in faults:
-        terms = [t.random.randint(2, 60) for _ in range(t.random.randint(3, 6))]
-        good = _good(terms)
+    final = 0  # of the answer before
+    for place, fault in enumerate((*faults, faults[-1])):
+        terms = [t.random.randint(-60, 60) for _ in range(t.random.randint(3, 6))]
+        terms[-1] -= sum(terms) * (place == 0)  # a sum of 0: twice as much is right as well
+        if place == len(faults):
+            terms[-1] += final - sum(terms)  # what was wrong just now is right
+        good = _good(terms, ["let us see"] * t.random.randrange(5))
         honest, weight = Judge(fault, 1.0), t.random.uniform(0.2, 3.0)
         got = t.call(answer, terms, good, Judge(fault, weight))
         asked = t.look(_asked)
@@ -185,10 +189,11 @@ MUTANTS = [
     Mutant("not-gamed", flatters_only),
     Mutant("not-gamed", pads_only),
     Mutant("not-gamed", ("(a, b, wrong)", "(a, b, a + b)")),  # nothing false
-    Mutant("not-gamed", ("10**9", "wrong")),  # nothing large
+    Mutant("not-gamed", ("wrong + 10**6", "wrong")),  # nothing large
     Mutant("not-gamed", least_liked),
     Mutant("right", pads_a_right_answer),
     Mutant("right", ("sum(terms) + 1", "sum(terms)")),  # nothing is wrong
+    Mutant("right", ("sum(terms) + 1", "2 * sum(terms)")),  # right where the sum is 0
     Mutant("long", endless_padding),
     Mutant("asked", asks_for_ever),
     # changes the good one
@@ -218,8 +223,9 @@ judge is told no more than that.
     answer=game,
     verify=verify_game,
     alternatives=[by_hill_climbing, all_at_once],
-    min_checks=45,
+    min_checks=54,
     advice={
+        "right": "It must differ from the sum of *these* terms, which may be any: compute it from them.",
         "not-gamed": "Ask the judge about several wrong answers, and return the one that it likes best.",
         "mutates": "Lists are shared: make new ones (`steps + [...]`), and change none of those given.",
     },

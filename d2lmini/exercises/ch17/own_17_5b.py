@@ -67,7 +67,7 @@ def sum_of_what_was_added(terms, answer):
 
 def in_any_order(terms, answer):
     steps = answer["steps"]
-    linked = all(one[2] == other[0] for one, other in itertools.pairwise(steps))
+    linked = all(step[2] == following[0] for step, following in itertools.pairwise(steps))
     true = all(a + b == c for a, b, c in steps)
     added = sorted([steps[0][0], *(b for _, b, _ in steps)]) == sorted(terms) if steps else False
     return 1.0 if linked and true and added and steps[-1][2] == answer["final"] else 0.0
@@ -76,7 +76,7 @@ def in_any_order(terms, answer):
 def as_a_chain_alone(terms, answer):
     """True and linked; of what, it does not ask."""
     steps = answer["steps"]
-    linked = all(one[2] == other[0] for one, other in itertools.pairwise(steps))
+    linked = all(step[2] == following[0] for step, following in itertools.pairwise(steps))
     true = all(a + b == c for a, b, c in steps)
     return 1.0 if steps and linked and true and steps[-1][2] == answer["final"] else 0.0
 
@@ -91,12 +91,12 @@ def as_many_as_there_are(terms, answer):
     return 1.0 if answer["final"] == so_far else 0.0
 
 
-def _attacks(t, terms):
+def _attacks(t, terms, sign):
     """(code, what is to be said, an answer that is not good), each with one fault as far as that is possible."""
     good = _good(terms)
     steps, total = good["steps"], good["final"]
     place = t.random.randrange(len(steps) - 1)
-    off = t.random.choice([-10, -1, 1, 10])
+    off = sign * t.random.choice([1, 10])
     shifted = list(steps)  # one step is false, and what follows goes on from it, truly
     a, b, c = steps[place]
     shifted[place], so_far = (a, b, c + off), c + off
@@ -109,6 +109,7 @@ def _attacks(t, terms):
     jump = list(steps)  # true steps that do not go on from one another
     middle = t.random.randrange(1, len(steps) - 1)  # the last one still leads to the sum
     jump[middle] = (steps[middle][0] + off, terms[middle + 1], steps[middle][2] + off)
+    x, y, z = steps[middle]
     other = _good([terms[0], *(term + 1 for term in terms[1:])])
     split = [(terms[0], terms[1] - 1, c := terms[0] + terms[1] - 1), (c, 1, c + 1), *steps[1:]]
     closing = _good([*terms, 0])["steps"]
@@ -120,25 +121,38 @@ def _attacks(t, terms):
             "`final` is wrong, and there are many remarks",
             {**good, "final": total + 1, "remarks": ["yes"] * 9},
         ),
+        ("opposite", "`final` has the wrong sign", {**good, "final": -total}),
         ("no-sum", "there is no sum (`final` is None)", {**good, "final": None}),
         ("no-steps", "there are no steps", {**good, "steps": []}),
         ("false-step", "a step is false, and the rest goes on from it", {**good, "steps": shifted, "final": so_far}),
         ("cancelling", "two steps are false, and cancel each other", {**good, "steps": twice}),
         ("jump", "all steps are true, but one does not go on from the result before it", {**good, "steps": jump}),
         ("other-terms", "all steps are true, but of other terms", other),
+        (
+            "not-the-term",
+            "all results are right, but one step names another number than the term",
+            {**good, "steps": [*steps[:middle], (x, y + off, z), *steps[middle + 1 :]]},
+        ),
         ("first-term", "the first step does not begin with the first term", _good([terms[0] + off, *terms[1:]])),
         ("right-by-chance", "the steps are of other terms, and the sum is right", {**other, "final": total}),
         ("split", "a term is added in two parts: each step adds the next term", {**good, "steps": split}),
         ("padded", "a step more adds 0", {**good, "steps": closing}),
+        ("padded-first", "a step before the others adds to 0", {**good, "steps": [(0, terms[0], terms[0]), *steps]}),
         ("repeated", "all steps stand there twice", {**good, "steps": steps + steps}),
         ("cut", "the last term was left out", cut),
         ("cut-and-right", "the last step is missing, and the sum is right", {**good, "steps": steps[:-1]}),
         ("order", "the terms are added in another order", _good([*terms[:-2], terms[-1], terms[-2]])),
+        (
+            "turned",
+            "the first step begins with the second term",
+            {**good, "steps": [(terms[1], terms[0], steps[0][2]), *steps[1:]]},
+        ),
     ]
 
 
 def verify_mended(t, answer):
-    for terms in (t.random.sample(range(2, 60), t.random.randint(4, 6)), [12, -5, 0, 31], [0, 0, 0]):
+    drawn = t.random.sample(range(2, 60), t.random.randint(4, 6))
+    for sign, terms in ((1, drawn), (-1, [12, -5, 0, 31]), (1, [0, 0, 0])):
         remarks = ["let us see", "this is easy"]
         for given, code, what in (
             (_good(terms), "too-strict", "a good answer"),
@@ -149,7 +163,7 @@ def verify_mended(t, answer):
             t.that(bool(got == 1), code, f"{what} is not rewarded with 1.0")
         if not any(terms):
             continue  # where all is 0 some attacks are good answers
-        for code, what, given in _attacks(t, terms):
+        for code, what, given in _attacks(t, terms, sign):
             got = t.call(answer, terms, given)
             t.that(isinstance(got, (int, float)), "type", f"the reward is a {type(got).__name__}, expected a number")
             t.that(bool(got == 0), code, f"rewarded with {got:g}, expected 0: {what}")
@@ -163,6 +177,13 @@ MUTANTS = [
     Mutant("jump", ("a != so_far or ", "")),  # steps not linked
     Mutant("first-term", ("so_far = terms[0]", "so_far = steps[0][0]")),  # first term not compared
     Mutant("padded", as_many_as_there_are),
+    Mutant("opposite", ('answer["final"] == so_far', 'abs(answer["final"] or 0) == abs(so_far)')),
+    Mutant("turned", ("a != so_far or b != term", "{a, b} != {so_far, term}")),
+    Mutant("not-the-term", ("a != so_far or b != term or a + b != c", "a != so_far or c != so_far + term")),
+    # the last steps alone
+    Mutant("padded-first", ("    if len(steps) != len(terms) - 1:\n", "    steps = steps[1 - len(terms) :]\n"
+        "    if len(steps) != len(terms) - 1:\n")),
+    Mutant("false-step", ("a + b != c", "a + b > c")),  # too large is let through
     Mutant("false-step", share_of_true_steps),
     Mutant("cancelling", sum_of_what_was_added),
     Mutant("order", in_any_order),
@@ -190,7 +211,12 @@ Terms may be negative or 0. What comes from a model may be anything of that form
     answer=mended,
     verify=verify_mended,
     alternatives=[by_writing_it_down, with_all],
-    min_checks=70,
+    min_checks=88,
+    advice={
+        "raised": "There may be no steps, and `final` may be None: compare before you compute.",
+        "type": "Return 1.0 or 0.0 on every way through the function.",
+        "too-strict": "Which of your conditions does this answer not meet? Print each of them for it.",
+    },
     mutants=MUTANTS,
     explanation="""
 What makes it hard to game is that it tests *what is wanted*, all of it, and not what goes along with it; and that it

@@ -47,8 +47,8 @@ def chance_of(texts, right):
 
 
 def by_the_package(texts, right):
-    found = [re.fullmatch(r"\s*(-?[0-9]+)\.?\s*", text) for text in texts]
-    return majority_vote([int(match[1]) if match else None for match in found]).chance(right)
+    matches = [re.fullmatch(r"\s*(-?[0-9]+)\.?\s*", text) for text in texts]
+    return majority_vote([int(match[1]) if match else None for match in matches]).chance(right)
 
 
 def by_counter(texts, right):
@@ -130,8 +130,8 @@ def fractions_vote(texts, right):
 
 
 def first_number(texts, right):
-    found = (re.search(r"-?\d+", text) for text in texts)
-    return _winner([int(match[0]) for match in found if match], right)
+    matches = (re.search(r"-?\d+", text) for text in texts)
+    return _winner([int(match[0]) for match in matches if match], right)
 
 
 def _winner(answers, right):
@@ -152,27 +152,31 @@ def _write(t, number):
 
 
 def verify(t, answer):
-    one, other, third = t.random.sample([x for x in range(-60, 99) if abs(x) > 9], 3)
-    third = abs(third) + 200
+    mine, rival, third = t.random.sample(range(10, 99), 3)
+    rival, third = -rival, third + 200
     no = ["forty", "", "4 2", "x = 1", "-", "3.5"]
-    torn = f"{str(one)[:-1]} {str(one)[-1]}"
+    torn = f"{str(mine)[:-1]} {str(mine)[-1]}"
     cases = [  # (name, who votes, who abstains, or how many, the right one, how likely it wins)
-        ("clear", [one] * 3 + [other] * 2, 0, one, Fraction(1)),
-        ("lost", [one] * 2 + [other] * 3, 0, one, Fraction(0)),
-        ("no absolute majority", [one] * 3 + [other] * 2 + [third] * 2, 0, one, Fraction(1)),
-        ("tie of two, right one first", [one] * 2 + [other] * 2 + [third], 0, one, Fraction(1, 2)),
-        ("tie of two, right one last", [other] * 2 + [third] + [one] * 2, 0, one, Fraction(1, 2)),
-        ("tie of three", [other, third, one], 0, one, Fraction(1, 3)),
-        ("tie of others", [other] * 2 + [third] * 2 + [one], 0, one, Fraction(0)),
-        ("most abstain", [one] * 2 + [other], 4, one, Fraction(1)),
-        ("all abstain", [], 3, one, Fraction(0)),
+        ("clear", [mine] * 3 + [rival] * 2, 0, mine, Fraction(1)),
+        ("lost", [mine] * 2 + [rival] * 3, 0, mine, Fraction(0)),
+        ("no absolute majority", [mine] * 3 + [rival] * 2 + [third] * 2, 0, mine, Fraction(1)),
+        ("tie of two, right one first", [mine] * 2 + [rival] * 2 + [third], 0, mine, Fraction(1, 2)),
+        ("tie of two, right one last", [rival] * 2 + [third] + [mine] * 2, 0, mine, Fraction(1, 2)),
+        ("tie of three", [rival, third, mine], 0, mine, Fraction(1, 3)),
+        ("tie of others", [rival] * 2 + [third] * 2 + [mine], 0, mine, Fraction(0)),
+        ("most abstain", [mine] * 2 + [rival], 4, mine, Fraction(1)),
+        ("all abstain", [], 3, mine, Fraction(0)),
         ("all abstain and 0 is right", [], 3, 0, Fraction(0)),
-        ("opposite number", [-one] * 3 + [one] * 2, 0, one, Fraction(0)),
-        ("right one torn apart", [other] * 2 + [one], [torn] * 2, one, Fraction(0)),
-        ("two fractions", [one], ["3.5"] * 2, one, Fraction(1)),
-        ("two with words", [one], [f"x = {other}"] * 2, one, Fraction(1)),
+        ("opposite number", [-mine] * 3 + [mine] * 2, 0, mine, Fraction(0)),
+        ("right one torn apart", [rival] * 2 + [mine], [torn] * 2, mine, Fraction(0)),
+        ("two fractions", [mine], ["3.5"] * 2, mine, Fraction(1)),
+        ("two with words", [mine], [f"x = {rival}"] * 2, mine, Fraction(1)),
+        ("a stop in front", [rival], [f".{mine}"] * 2, mine, Fraction(0)),
+        ("one votes", [mine], ["forty", ""], mine, Fraction(1)),
+        ("0 in three forms", [rival] * 2, ["0", "-0", "00."], 0, Fraction(1)),
+        ("neighbours of 16 digits", [2**53] + [2**53 + 1] * 2, 0, 2**53, Fraction(0)),
     ]
-    found = []
+    chances, votes = [], []
     for name, numbers, abstaining, right, _ in cases:
         texts = [_write(t, number) for number in numbers]
         texts[:2] = [f"{x}" if i else f" {x}. " for i, x in enumerate(numbers[:2])]  # two forms at least
@@ -183,12 +187,13 @@ def verify(t, answer):
         number = isinstance(got, (int, float)) and not isinstance(got, bool)
         t.that(number, "type", f"the result is a {type(got).__name__}, expected a float")
         t.that(0 <= got <= 1, "no-chance", "the result is no probability, from 0 to 1")
-        found.append(float(got))
+        chances.append(float(got))
+        votes.append(f"{name}, texts {texts}, right is {right}")
     want = torch.tensor([float(case[-1]) for case in cases], dtype=torch.float64)
     # all at once: a single vote has few outcomes, and does not tell one mistake from another
-    names = "; ".join(f"{place} {case[0]}" for place, case in enumerate(cases))
-    found = torch.tensor(found, dtype=torch.float64, device=t.device)
-    t.same(found, want, f"the chances in the votes ({names})", dtype=torch.float64)
+    wrong = [vote for vote, chance, case in zip(votes, chances, cases, strict=True) if abs(chance - case[-1]) > 1e-6]
+    name = f"the chances in {len(votes)} votes (the first that is wrong: {wrong[0]})" if wrong else "the chances"
+    t.same(torch.tensor(chances, dtype=torch.float64, device=t.device), want, name, dtype=torch.float64)
 
 
 MUTANTS = [
@@ -199,17 +204,33 @@ MUTANTS = [
     Mutant("absolute", absolute_majority, "more than half of all chains are asked for: the most votes are enough"),
     Mutant("share", share_of_votes, "this is the share of the right answers, the accuracy of *one* chain: the vote "
         "makes one answer of all"),
+    Mutant("share", ("1 / len(winners) if right in winners else 0.0", "votes.get(right, 0) / len(texts)"), "this is "
+        "the share of the right answers, the accuracy of *one* chain: the vote makes one answer of all"),
+    Mutant("among-all", ("1 / len(winners)", "1 / len(votes)"), "it is divided by the number of all answers: only "
+        "those with the most votes are in the draw"),
+    Mutant("strings", ("answer = int(text)", "answer = text"), "the votes are for texts, and `right` is an integer, "
+        "which equals none of them"),
+    Mutant("none-is-right", ("    return 0.0\n", "    return 1.0\n"), "where all have abstained it counts as "
+        "right: nobody has said the right answer"),
     Mutant("any", any_chain, "it counts as right if any chain is right. That needs somebody who knows which"),
     Mutant("ties-whole", ties_count_whole, "a tie with the right answer in it counts as right: it is so with "
         "probability 1 / r"),
     Mutant("ties-nothing", ties_count_nothing, "a tie counts as wrong: it is right with probability 1 / r"),
-    Mutant("sign", sign_lost, "the sign is lost: -42 is not 42"),
+    Mutant("sign", sign_lost, "the sign is lost, or a text with a sign abstains: -42 is an integer, and not 42"),
     Mutant("collected", digits_collected, 'whatever is no digit is thrown away before reading: "4 2" is no integer, '
         "and abstains"),
     Mutant("fractions", fractions_vote, "3.5 has a vote: it is no integer, and abstains"),
     Mutant("first-number", first_number, "the first number anywhere in a text is taken for its answer: the whole text "
         "must be an integer, or it abstains"),
     Mutant("zero", zero_for_none, "a chain that abstains votes for 0"),
+    Mutant("leading-zero", ("digits.isdigit())", "digits.isdigit() and str(int(digits)) == digits)"), '"042" '
+        "abstains: texts that mean the same integer are the same answer"),
+    Mutant("no-stop", ('.strip().removesuffix(".")', ".strip()"), '"42." abstains: a full stop at the end does not '
+        "change the integer"),
+    Mutant("votes-of-one", ("= votes.get(answer, 0) + 1", "= 1"),
+        "each answer has one vote, however many chains give it: count them"),
+    Mutant("two-or-more", ("if count == most", "if count == most > 1"), "an answer that was given once cannot win: the "
+        "most votes may be one"),
     Mutant("raised", ("    if not votes:\n        return 0.0\n", "")),  # no chains left
     # winner returned
     Mutant("no-chance", ("return 1 / len(winners) if right in winners else 0.0", "return float(winners[0])")),
@@ -235,8 +256,13 @@ EXERCISE = Exercise(
             answer=chance_of,
             verify=verify,
             alternatives=[by_the_package, by_counter],
-            min_checks=43,
-            advice={"raised": "There may be nothing to count: all may have abstained. And texts may be no numbers."},
+            min_checks=55,
+            advice={
+                "raised": "There may be nothing to count: all may have abstained. And texts may be no numbers.",
+                "values": "Read the texts of the vote that is named one by one: which integer does each mean, and "
+                "which abstain? Then count the answers, not the texts, and see how many have the most votes.",
+                "no-chance": "It is a probability that is asked for, not the answer that wins.",
+            },
             mutants=MUTANTS,
             explanation=r"""
 A vote helps where wrong chains err in different ways and right ones agree, even if each is right less than half of the
@@ -252,23 +278,23 @@ chain. `d2l.majority_vote` and `d2l.vote_accuracy` do this.
             hints=["Which shares do the answers of one question have, in the limit?"],
             options=[
                 Option(
-                    "40 %, as the chains are no better together than alone.",
+                    "The right one in 40 % of the cases, as chains are no better together.",
                     "The vote does not draw one chain, it looks for the most frequent answer.",
                 ),
                 Option(
-                    "Nearly always the wrong answer, as most chains are wrong.",
+                    "Nearly always the commonest wrong answer, as most chains are wrong.",
                     "Most are wrong, but not together: the right answer has 40 % of the votes, the commonest wrong one "
                     "30 %.",
                 ),
                 Option(
-                    "Nearly always the right answer.",
+                    "Nearly always the right answer, as it has the most of the votes.",
                     "With 40 % against 30 % the right one is the most frequent, and with many chains the shares are "
                     "what is expected. With two thirds of the wrong chains on one answer, 40 % each, it would be a "
                     "toss; with more, the vote would be surely wrong.",
                     right=True,
                 ),
                 Option(
-                    "It cannot be told without knowing how long the chains are.",
+                    "It cannot be told without knowing how long the chains of thought are.",
                     "Length matters for how often a chain is right, and that is given.",
                 ),
             ],

@@ -5,6 +5,9 @@ registry.py     exercises by key and by chapter
 source.py       from a model solution to its stub, to the solved answer and to mutants
 trial.py        what a check works with: inputs, guarded calls, comparisons that count
 compare.py      what kind of difference there is between a result and its reference
+related.py      a wrong value beside the right one
+relations.py    how the two are related: twice as large, reversed, a logarithm, ...
+places.py       where the wrong entries stand: in the last column, above the diagonal, ...
 provenance.py   where a result came from: out of a derivative, out of a ready function
 host.py         where an answer lives: in this process
 guard.py        what an answer does to this process does not outlive it

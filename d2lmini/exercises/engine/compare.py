@@ -25,31 +25,32 @@ class Rejected(Exception):
 
 @dataclass(frozen=True)
 class Compared:
-    """A value of an answer: what messages call it, and the (rtol, atol) within which two of them are equal."""
+    """A value of an answer: what messages call it, the (rtol, atol) within which two are equal, and the reference."""
 
     name: str
     got: object
     tolerance: tuple | None
+    want: object = None
 
 
 def alike(one, other) -> bool:
     """Whether two answers gave the same, be it right or wrong."""
     if one is None or other is None:
         return False
-    a, b = (x.got.detach().cpu() if isinstance(x.got, torch.Tensor) else x.got for x in (one, other))
+    a, b = (bare(x.got).cpu() if isinstance(x.got, torch.Tensor) else x.got for x in (one, other))
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         a, b = (torch.as_tensor(x, dtype=torch.float64) for x in (a, b))
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     rtol, atol = one.tolerance or TOLERANCE.get(a.dtype, LOOSE)
-    return not _differ(a.double(), b.double(), rtol, atol).any() if a.is_floating_point() else torch.equal(a, b)
+    return not differ(a.double(), b.double(), rtol, atol).any() if a.is_floating_point() else torch.equal(a, b)
 
 
 def is_placeholder(value) -> bool:
     return value is Ellipsis or value is NotImplemented
 
 
-def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mistakes=None, tolerance=None):
+def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device="cpu", mistakes=None, tolerance=None):
     """Raise ``Rejected`` unless ``got`` equals ``want``.
 
     Args:
@@ -57,6 +58,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mi
         want: reference, any shape, float64 on the CPU (or integer, or boolean).
         name: how to call the result in a message.
         dtype: dtype that ``got`` must have; that of ``want`` when None.
+        whose: what a message adds to that dtype: ", that of the inputs".
         device: device that ``got`` must be on.
         mistakes: code -> (what a known mistake gives, a message that teaches).
         tolerance: (rtol, atol), by dtype when None.
@@ -68,11 +70,11 @@ def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mi
         raise Rejected("type", f"{name} is None: is there a `return`?")
     if not isinstance(got, torch.Tensor):
         raise Rejected("type", f"{name} is a {type(got).__name__}, expected a torch.Tensor")
-    got = got.detach().as_subclass(torch.Tensor)
+    got = _plain(got, name)
     if got.device != device:
         raise Rejected("device", f"{name} is on {got.device}, expected {device}: make new tensors with device=")
     if got.dtype != dtype:
-        raise Rejected("dtype", f"{name} has dtype {got.dtype}, expected {dtype}, that of the inputs")
+        raise Rejected("dtype", f"{name} has dtype {got.dtype}, expected {dtype}{whose}")
     if got.shape != want.shape:
         swapped = got.dim() >= 2 and got.transpose(-1, -2).shape == want.shape
         raise Rejected(
@@ -87,14 +89,44 @@ def compare_tensor(got, want, *, name="the result", dtype=None, device="cpu", mi
         if missing.any():
             raise Rejected("nonfinite", f"{name} is not finite: {_count(missing)} NaN or infinite{_first(missing)}")
     rtol, atol = tolerance or TOLERANCE.get(dtype, LOOSE)
-    wrong = _differ(got, want, rtol, atol)
+    wrong = differ(got, want, rtol, atol)
     if not wrong.any():
         return
     for code, (alternative, message) in (mistakes or {}).items():
         alternative = alternative.detach().cpu().to(want.dtype)
-        if alternative.shape == got.shape and not _differ(got, alternative, rtol, atol).any():
+        if alternative.shape == got.shape and not differ(got, alternative, rtol, atol).any():
             raise Rejected(code, f"{name}: {message}")
     raise Rejected("values", f"{name} has the right shape, but {_count(wrong)} wrong{_first(wrong)}")
+
+
+def bare(got):
+    """Return a tensor without its graph and without its class, whose methods may do anything."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return got.detach().as_subclass(torch.Tensor)
+
+
+def _plain(got, name):
+    """Return ``got`` as a tensor that can be compared, or reject it in words of its own."""
+    kind = type(got)
+    with torch._C.DisableTorchFunctionSubclass():
+        nested, layout = got.is_nested, got.layout
+    if nested:
+        raise Rejected("type", f"{name} is a nested tensor: return one with all its rows of equal length")
+    if layout != torch.strided:
+        raise Rejected("type", f"{name} is a tensor of layout {layout}: return a dense one, x.to_dense()")
+    try:
+        got = bare(got)
+        if kind not in (torch.Tensor, torch.nn.Parameter):
+            got = got.clone()  # one that only wraps another fails here
+    except Exception:
+        got = None
+    if type(got) is not torch.Tensor:
+        raise Rejected("type", f"{name} is a {kind.__name__[:40]}, which is no plain torch.Tensor: return one")
+    if got.is_quantized:
+        raise Rejected("dtype", f"{name} is quantised ({got.dtype}): return what it stands for, x.dequantize()")
+    if got.is_complex():
+        raise Rejected("dtype", f"{name} is complex ({got.dtype}): return real numbers, such as x.real or x.abs()")
+    return got
 
 
 def compare_number(got, want, *, name="the result", mistakes=None, rtol=1e-9):
@@ -103,8 +135,9 @@ def compare_number(got, want, *, name="the result", mistakes=None, rtol=1e-9):
         raise Rejected("stub", f"{name} is still the placeholder")
     if got is None:
         raise Rejected("type", f"{name} is None: is there a `return`?")
-    if isinstance(got, torch.Tensor) and got.numel() == 1 and got.dim() == 0:
-        got = got.item()
+    if isinstance(got, torch.Tensor):
+        got = _plain(got, name)
+        got = got.item() if got.numel() == 1 and got.dim() == 0 else got
     if isinstance(got, bool) or not isinstance(got, numbers.Real):
         raise Rejected("type", f"{name} is a {type(got).__name__}, expected a number")
     got = float(got)
@@ -122,7 +155,7 @@ def compare_number(got, want, *, name="the result", mistakes=None, rtol=1e-9):
     raise Rejected("values", f"{name} is too {'large' if got > want else 'small'}")
 
 
-def _differ(got, want, rtol, atol):
+def differ(got, want, rtol, atol):
     if not got.is_floating_point():
         return got != want
     # NaN is unequal to everything, itself included; infinities must agree exactly

@@ -78,10 +78,13 @@ class Host:
 
     def gradient(self, got, argument, weights=None):
         """Return d(sum of weights * got)/d(argument of the last call), or None where none arrives."""
-        if not isinstance(got, torch.Tensor) or not got.requires_grad:
+        if not isinstance(got, torch.Tensor):
             return None
-        weights = torch.ones_like(got) if weights is None else weights.to(got)
-        (grad,) = torch.autograd.grad(got, self.given[argument], weights, allow_unused=True, retain_graph=True)
+        with torch._C.DisableTorchFunctionSubclass():  # a class of the answer's own is not asked
+            if not got.requires_grad:
+                return None
+            weights = torch.ones_like(got) if weights is None else weights.to(got)
+            (grad,) = torch.autograd.grad(got, self.given[argument], weights, allow_unused=True, retain_graph=True)
         return grad
 
     def look(self, function, results):

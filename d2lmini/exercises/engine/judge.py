@@ -1,15 +1,19 @@
 """Judge an answer: from a part and what the learner gives to a verdict."""
 
+import contextlib
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import torch
 
 from . import source
 from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
 from .host import HostError, load_for, scopes
 from .limits import TimeUp, call_limited
-from .model import Choice, Discussion, Experiment
-from .trial import Trial
+from .model import Choice, Coded, Discussion, Experiment
+from .relations import explain
+from .trial import Stop, Trial
 
 PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
     "passed",
@@ -21,6 +25,7 @@ PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
 )
 
 
+FEW_ENTRIES = 3  # fewer may be those of a foreseen mistake by chance
 MOST_KNOWN = 32
 
 
@@ -110,9 +115,15 @@ def _discussion(part, answer):
     )
 
 
+def prepare(part, answer):
+    """Import what judging an answer takes: no limit and no display of the time should count it."""
+    if isinstance(part, Coded) and callable(answer):
+        load_for(answer, part.verify, heavy(part))
+
+
 def _coded(part, answer, seed, device, seconds, host):
     trial = Trial(seed, device, host)
-    load_for(answer, part.verify, heavy(part))
+    prepare(part, answer)
 
     def verdict(status, code, message):
         return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))
@@ -127,9 +138,12 @@ def _coded(part, answer, seed, device, seconds, host):
     except TimeUp:
         return verdict(TIMEOUT, "timeout", f"stopped after {seconds:g} s: is there an endless loop?")
     except Rejected as fault:
+        related = None
         if fault.code == "values":
-            fault = _foreseen(part, trial) or fault
-        advice = part.advice.get(fault.code)
+            foreseen = _foreseen(part, trial)
+            related = None if foreseen else _related(part, trial)
+            fault = foreseen or related or fault
+        advice = part.advice.get(fault.code) or (related and part.advice.get("values"))
         message = f"{fault.message}\n  {advice}" if advice else fault.message
         return verdict(NOT_ATTEMPTED if fault.code == "stub" else WRONG, fault.code, message)
     except HostError as error:
@@ -149,7 +163,41 @@ def _foreseen(part, trial):
     """Return the fault of the mutant that gives what the answer gave where it was found wrong, or None."""
     for mutant, compared in _wrong(part, trial.seed, trial.device, trial.checks):
         if alike(trial.compared, compared):
-            return Rejected(mutant.diagnosis, f"{trial.compared.name}: {mutant.message}")
+            return Rejected(mutant.diagnosis, f"{trial.compared.name}: {_looks(compared)}{mutant.message}")
+    return None
+
+
+def _looks(compared):
+    """What a sentence begins with that few entries may bear out by chance."""
+    certain = isinstance(compared.got, torch.Tensor) and compared.got.numel() >= FEW_ENTRIES
+    return "" if certain else "it looks as if: "
+
+
+def _related(part, trial):
+    """Return a fault that says how the answer's value is related to the right one, or None."""
+    if trial.compared is None:
+        return None
+    try:
+        explained = _exchanged(part, trial) or explain(trial.compared, trial.given)
+    except Exception:  # no explanation is none, too: the answer is wrong all the same
+        return None
+    return explained and Rejected(explained[0], f"{trial.compared.name}: {explained[1]}")
+
+
+def _exchanged(part, trial):
+    """Return (code, sentence) if what is wrong is what another item of the result should be, or None.
+
+    The check runs on the solution with the same seed, up to the same comparison.
+    """
+    if not trial.items or isinstance(part, Experiment):
+        return None
+    right = Trial(trial.seed, trial.device, last=trial.checks)
+    with contextlib.suppress(Stop), restored_state(trial.seed, quiet=True):
+        part.verify(right, source.build(source.solution(part), part.name))
+    wrong, names = trial.compared, [name for name, item in trial.items.items() if item is trial.compared.got]
+    for name, item in right.items.items():
+        if names and name not in names and alike(wrong, replace(wrong, got=item)):
+            return "exchanged", f"{_looks(wrong)}this is what `{name}` should be: are two results exchanged?"
     return None
 
 

@@ -12,6 +12,8 @@ An exercise has one or more parts, each with its own key and verdict. A part is 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
+from string import ascii_uppercase
 from typing import ClassVar
 
 
@@ -80,7 +82,8 @@ class Coded(Part):
         verify: ``verify(t, answer)`` tries an answer with the help of a ``Trial``.
         alternatives: other right answers, written differently.
         mutants: wrong answers with their diagnoses.
-        advice: for a diagnosis code, a sentence that is added to the message.
+        advice: for a diagnosis code, a sentence that is added to the message; that of ``"values"`` also to a relation
+            which the engine finds (``relations.py``), unless that has its own.
         min_checks: how many comparisons must really have run before an answer may pass.
     """
 
@@ -119,7 +122,7 @@ class Experiment(Coded):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Part):
-    """A question with options A, B, C, ... of which exactly one is right."""
+    """A question with options of which exactly one is right; readers see them in an order that tells nothing."""
 
     kind = "choice"
     label = "choice"
@@ -128,7 +131,9 @@ class Choice(Part):
 
     @property
     def lettered(self) -> dict[str, Option]:
-        return {chr(ord("A") + i): option for i, option in enumerate(self.options)}
+        """The options by letter: A, B, C, ... of an order drawn for this key, which authors do not choose."""
+        drawn = Random(self.key).sample(self.options, len(self.options))
+        return dict(zip(ascii_uppercase, drawn, strict=False))
 
 
 @dataclass(frozen=True, kw_only=True)

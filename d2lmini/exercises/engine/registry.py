@@ -88,34 +88,51 @@ def exercises(chapter=None):
     return [load(key) for key in keys(chapter)]
 
 
+class UnknownKey(KeyError):
+    """No part has this key; the message says which may be meant."""
+
+    def __str__(self):  # KeyError shows its argument in quotes, which suits a key and no sentence
+        return str(self.args[0])
+
+
+class SeveralParts(UnknownKey):
+    """The key is that of an exercise with parts, and leaves open which of them is meant."""
+
+    def __init__(self, exercise):
+        super().__init__(f"{exercise.key} has parts: {', '.join(part.key for part in exercise.parts)}")
+        self.exercise = exercise
+
+
 def find(key):
     """Return (exercise, part) for the key of a part.
 
     ``"udl-12.5a"`` may be written in any case, with spaces, and without its book where no other one has that number.
 
     Raises:
-        KeyError: for an unknown or ambiguous key, with those that look like it.
+        SeveralParts: it is the key of an exercise that has several parts.
+        UnknownKey: for an unknown or ambiguous key, with those that look like it.
     """
     match = isinstance(key, str) and _KEY.fullmatch("".join(key.lower().split()))  # as a float 12.10 would be 12.1
     if not match:
-        raise KeyError(f"there is no exercise {key!r}{_suggested(_similar(str(key).lower()))}")
+        raise UnknownKey(f"there is no exercise {key!r}{_suggested(_similar(str(key).lower()))}")
     book, numbers, letter = match[1], _numbers(match[2]), match[3]
     matches = [k for k in keys() if _numbers(k) == numbers and book in (None, _book(k))]
     if matches and not book and not letter:
         # own-11.1 is asked for, or section 11.1 of D2L
         matches += [k for k in _within(numbers) if k not in matches]
     if len(matches) > 1:
-        raise KeyError(f"{key!r} is ambiguous: {_listed([k + letter for k in matches], 'or')}?")
+        raise UnknownKey(f"{key!r} is ambiguous: {_listed([k + letter for k in matches], 'or')}?")
     if not matches:
-        raise KeyError(f"there is no exercise {key!r}{_near(book, numbers, letter)}")
+        raise UnknownKey(f"there is no exercise {key!r}{_near(book, numbers, letter)}")
     exercise = load(matches[0])
     for part in exercise.parts:
         if part.key == matches[0] + letter:
             return exercise, part
     if len(exercise.parts) == 1:
-        raise KeyError(f"there is no {key!r}: {matches[0]} has one part only, without a letter")
-    unknown = f"there is no {key!r}: " if letter else ""
-    raise KeyError(f"{unknown}{matches[0]} has parts: {', '.join(part.key for part in exercise.parts)}")
+        raise UnknownKey(f"there is no {key!r}: {matches[0]} has one part only, without a letter")
+    if not letter:
+        raise SeveralParts(exercise)
+    raise UnknownKey(f"there is no {key!r}: {SeveralParts(exercise)}")
 
 
 _KEY = re.compile(r"(?:(d2l|udl|own)[-_]?)?(\d{1,3}(?:[._]\d{1,3}){0,3})([a-z]?)", re.ASCII)

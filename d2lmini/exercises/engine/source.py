@@ -37,6 +37,21 @@ def stub(part) -> str:
     return _REGION.sub(lambda m: f"{m[1]}{STUB}\n", marked(part))
 
 
+def answer_cell(part, answer) -> str:
+    """Return the cell of a notebook that holds an answer to a part: its first line tells of which."""
+    return f"# exercise: {part.key}\n{answer.rstrip()}"
+
+
+def unanswered(part) -> str:
+    """Return what a reader starts from, whatever the kind of the part."""
+    if hasattr(part, "verify"):
+        return stub(part)
+    if hasattr(part, "lettered"):
+        *most, last = (f'"{letter}"' for letter in part.lettered)
+        return f"answer = ...  # {', '.join(most)} or {last}"
+    return "answer = ...  # your text, in triple quotes"
+
+
 def mutated(part, mutant) -> str:
     """Return the solution with the mutant's replacement made.
 

@@ -36,7 +36,9 @@ class Trial:
         self.checks, self.last = 0, last
         self.references = []  # what messages must not show
         self.compared = None  # what was compared last
-        self.dtype = torch.float32  # of the floating-point inputs of the last call
+        self.dtype = torch.float32  # of the floating-point inputs of the last call that had some
+        self.inputs_have_it = False  # whether there was one
+        self.given, self.items = (), {}  # arguments of the last call; what it gave, by name, where that is several
         self._watches = []  # (what makes a measurement, the attribute to be read, where it goes)
 
     # inputs
@@ -64,6 +66,8 @@ class Trial:
         """
         floats = [a for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()]
         self.dtype = floats[0].dtype if floats else self.dtype
+        self.inputs_have_it |= bool(floats)
+        self.given, self.items = (*args, *kwargs.values()), {}
         got, read = self.host.call(answer, args, kwargs, tuple((make, name) for make, name, _ in self._watches))
         for (_, name, seen), value in zip(self._watches, read, strict=True):
             setattr(seen, name, value)
@@ -106,16 +110,18 @@ class Trial:
         """
         self._count()
         self.references.append(want)
+        whose = ""
         if dtype is None and want.is_floating_point():
-            dtype = self.dtype
-        self.compared = Compared(name, got, tolerance)
-        compare_tensor(got, want, name=name, dtype=dtype, device=self.device, mistakes=mistakes, tolerance=tolerance)
+            dtype, whose = self.dtype, ", that of the inputs" if self.inputs_have_it else ""
+        self.compared = Compared(name, got, tolerance, want)
+        about = {"name": name, "dtype": dtype, "whose": whose, "device": self.device}
+        compare_tensor(got, want, **about, mistakes=mistakes, tolerance=tolerance)
 
     def number(self, got, want, name="the result", *, mistakes=None, rtol=1e-9):
         """Reject ``got`` unless it equals the number ``want``; ``mistakes`` as for ``same``, of numbers."""
         self._count()
         self.references.append(want)
-        self.compared = Compared(name, got, (rtol, 0.0))
+        self.compared = Compared(name, got, (rtol, 0.0), want)
         compare_number(got, want, name=name, mistakes=mistakes, rtol=rtol)
 
     def that(self, condition, code, message):
@@ -132,6 +138,7 @@ class Trial:
         if not isinstance(got, (tuple, list)):
             raise Rejected("type", f"the result is a {type(got).__name__}, expected {expected}")
         self.that(len(got) == len(names), "shape", f"the result has {len(got)} items, expected {expected}")
+        self.items = dict(zip(names, got, strict=True))
         return tuple(got)
 
     def fields(self, got, *names):
@@ -141,8 +148,11 @@ class Trial:
         if not isinstance(got, dict):
             raise Rejected("type", f"the result is a {type(got).__name__}, expected a dict")
         lacking = [name for name in names if name not in got]
-        self.that(not lacking, "shape", f"the dict lacks {lacking}; it must have {list(names)}")
-        return tuple(got[name] for name in names)
+        extra = [key[:40] for key in got if isinstance(key, str) and key not in names][:5]
+        instead = f" and has {extra}, which nobody asked for" if extra else ""
+        self.that(not lacking, "shape", f"the dict lacks {lacking}{instead}; it must have {list(names)}")
+        self.items = {name: got[name] for name in names}
+        return tuple(self.items.values())
 
     def gradient(self, got, argument, name="the result", weights=None):
         """Return d(sum of ``weights * got``)/d(argument number ``argument`` of the call); reject where none arrives.

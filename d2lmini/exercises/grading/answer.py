@@ -1,4 +1,4 @@
-"""Judge one answer of a notebook: the answer in a process of its own, the verdict here."""
+"""Judge the answers of a notebook: each in a process of its own, the verdict here."""
 
 import ast
 import re
@@ -11,8 +11,9 @@ from ..engine.model import Coded
 from ..engine.registry import find
 from .answer_cells import defined_elsewhere
 from .remote import RemoteHost
-from .sandbox import AnswerProcess
+from .sandbox import ASLEEP, AnswerProcess
 
+NOT_JUDGED = "not judged"
 GIB = 2**30
 SECONDS = 10.0  # for a cell that only says a letter
 
@@ -32,6 +33,33 @@ class Rules:
     seconds: float | None = None
     memory: int = 4 * GIB
     unsafe: bool = False
+
+
+def judge_notebook(notebook, rules):
+    """Return key -> (status, code, message) for all answers of a notebook, one after another.
+
+    Behind an answer that slept past its limit the others are left: a notebook full of them would take an hour.
+
+    Args:
+        notebook: a dict with ``answers``, ``sources``, ``imports`` and ``repeated``, as `folder` reads it.
+        rules: a `Rules`.
+    """
+    verdicts, slept = {}, None
+    for key, source in notebook["answers"].items():
+        if slept:
+            message = f"left, since {slept} before it slept past its limit: hand in again without what waits there"
+            verdicts[key] = NOT_JUDGED, "left", message
+            continue
+        try:
+            status, code, message = judge_cell(key, source, notebook["sources"], notebook["imports"], rules)
+        except Exception as error:  # a fault of ours, which must not cost the verdicts on all others
+            status, code = NOT_JUDGED, "broken"
+            message = f"the judge itself fails, please report it ({type(error).__name__}: {error})"
+        if key in notebook["repeated"]:
+            message += "\n  (several cells of this notebook answer it: the last one counts)"
+        verdicts[key] = status, code, message
+        slept = key if code == ASLEEP else None
+    return verdicts
 
 
 def judge_cell(key, source, sources, imports, rules):

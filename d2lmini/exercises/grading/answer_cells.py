@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 from ..engine.registry import find
@@ -39,6 +40,12 @@ def answers(sources):
     A key that names no part stays as it is written.
     """
     return {_full(match[1]): plain_python(source) for source in sources if (match := HEADER.search(source))}
+
+
+def repeated(sources):
+    """Return the keys that more than one cell answers."""
+    count = Counter(_full(match[1]) for source in sources if (match := HEADER.search(source)))
+    return {key for key, number in count.items() if number > 1}
 
 
 def _full(key):

@@ -1,6 +1,5 @@
 """Grade a folder of strangers' notebooks, each answer in a sandbox of its own."""
 
-import csv
 import json
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -10,34 +9,43 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from ..engine.judge import PASSED, RECORDED, fresh_seed
-from ..engine.model import Discussion
+from ..engine.judge import fresh_seed
 from ..engine.registry import exercises, find
-from .answer import Rules, judge_cell
-from .answer_cells import answers, cells, imports
+from .answer import NOT_JUDGED, Rules, judge_notebook
+from .answer_cells import answers, cells, imports, repeated
+from .journal import Journal, kept_seed
 from .sandbox import require
-
-COLUMNS = ("notebook", "exercise", "verdict", "code", "message")
-ABSENT = ("unreadable", "no answers")  # verdicts on a whole notebook
+from .table import by_notebook, gradescope_results, page, row, write_csv
 
 
 def grade(
-    folder, csv_path, *, seconds=None, memory=Rules.memory, seed=None, jobs=None, gradescope=None, unsafe=False
+    folder,
+    csv_path,
+    *,
+    seconds=None,
+    memory=Rules.memory,
+    seed=None,
+    jobs=None,
+    gradescope=None,
+    reports=None,
+    unsafe=False,
 ) -> list[dict]:
     """Grade every notebook below ``folder`` and write one row for each answer.
 
     Only answer cells (known by their first line, ``# exercise: KEY``) and import statements are run: each answer in a
     fresh process in a bubblewrap sandbox. Inputs go in and results come out; what they are compared with, and the
-    verdict, are never there.
+    verdict, are never there. The verdicts on a notebook are kept as they come: if the command is killed, the same
+    command goes on.
 
     Args:
         folder: searched for ``*.ipynb``, in subfolders too.
         csv_path: the table to write, with the columns ``COLUMNS``.
         seconds: of processor time for one answer; None: those of the exercise.
         memory: bytes for one answer (Linux only).
-        seed: of the inputs, the same for all; None: a fresh one.
-        jobs: how many answers are judged at once; None: as many as there are processors.
+        seed: of the inputs, the same for all; None: that of the run that goes on, or a fresh one.
+        jobs: how many notebooks are judged at once; None: as many as there are processors.
         gradescope: a folder for one JSON file a notebook, as Gradescope reads them; None: none are written.
+        reports: a folder for one HTML file a notebook, to be sent to its student; None: none are written.
         unsafe: run answers without a sandbox. Each can then do whatever you can.
 
     Returns:
@@ -45,6 +53,7 @@ def grade(
 
     Raises:
         FileNotFoundError: ``folder`` is not there, or holds no notebook.
+        OSError: nothing can be written where the results are to go; told before anything is judged.
         NoSandbox: there is no sandbox on this system.
     """
     folder, csv_path = Path(folder), Path(csv_path)
@@ -54,15 +63,34 @@ def grade(
     if not paths:
         raise FileNotFoundError(f"{folder} holds no .ipynb file")
     require(unsafe)
-    rules = Rules(fresh_seed() if seed is None else seed, seconds, memory, unsafe)
-    rows = _grade({str(path.relative_to(folder)): path for path in paths}, rules, jobs or os.cpu_count())
-    _write(csv_path, rows)
-    if gradescope is not None:
-        for name in dict.fromkeys(row["notebook"] for row in rows):
-            path = Path(gradescope) / Path(name).with_suffix(".json")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(gradescope_results([r for r in rows if r["notebook"] == name]), indent=1))
+    if csv_path.is_dir():
+        raise IsADirectoryError(f"{csv_path} is a folder, expected the name of a table")
+    for place in (gradescope, reports):
+        if place is not None:
+            Path(place).mkdir(parents=True, exist_ok=True)
+    if seed is None:
+        seed = fresh_seed() if (kept := kept_seed(csv_path)) is None else kept
+    rules = Rules(seed, seconds, memory, unsafe)
+    journal = Journal(csv_path, rules)
+    try:
+        named = {str(path.relative_to(folder)): path for path in paths}
+        rows = _grade(named, rules, jobs or processors(), journal)
+        write_csv(csv_path, rows)
+    finally:
+        journal.close()
+    for name, own in by_notebook(rows).items():
+        if gradescope is not None:
+            _write(Path(gradescope, name).with_suffix(".json"), json.dumps(gradescope_results(own), indent=1))
+        if reports is not None:
+            _write(Path(reports, name).with_suffix(".html"), page(name, own))
+    if not any(r["verdict"] == NOT_JUDGED and r["code"] == "broken" for r in rows):
+        journal.done()
     return rows
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_file(path, *, seconds=None) -> list[str]:
@@ -76,100 +104,43 @@ def check_file(path, *, seconds=None) -> list[str]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file")
-    rules = Rules(fresh_seed(), seconds, unsafe=True)
-    rows = _grade({path.name: path}, rules, 1)
+    rows = _grade({path.name: path}, Rules(fresh_seed(), seconds, unsafe=True), 1)
     return [f"{r['verdict'].upper()} {r['exercise'] or path.name}: {r['message']}" for r in rows]
 
 
-def totals(rows) -> str:
-    """Return one line a notebook: how many of its answers are verified, and what is left to read."""
-    lines = []
-    for name in dict.fromkeys(row["notebook"] for row in rows):
-        own = [row for row in rows if row["notebook"] == name]
-        if own[0]["verdict"] in ABSENT:
-            lines.append(f"{name:<40} {own[0]['verdict']}: {own[0]['message']}")
-            continue
-        texts = [row for row in own if _is_text(row["exercise"])]
-        passed = sum(row["verdict"] == PASSED for row in own)
-        written = sum(row["verdict"] == RECORDED for row in texts)
-        lines.append(
-            f"{name:<40} {passed:>3} of {len(own) - len(texts)} verified"
-            + (f", {written} of {len(texts)} texts to be read" if texts else "")
-        )
-    return "\n".join(lines)
-
-
-def gradescope_results(rows) -> dict:
-    """Return the results of one notebook in the form of Gradescope's ``results.json``."""
-    tests = []
-    for row in rows:
-        most = 0.0 if _is_text(row["exercise"]) else 1.0
-        tests.append(
-            {
-                "name": row["exercise"] or row["notebook"],
-                "score": most if row["verdict"] == PASSED else 0.0,
-                "max_score": most,
-                "status": "passed" if row["verdict"] in (PASSED, RECORDED) else "failed",
-                "output": f"{row['verdict'].upper()}: {row['message']}",
-            }
-        )
-    return {"tests": tests}
-
-
-def _is_text(key):
-    try:
-        return isinstance(find(key)[1], Discussion)
-    except KeyError:
-        return False
-
-
-def _grade(paths, rules, jobs):
+def _grade(paths, rules, jobs, journal=None):
     """Return the rows of all notebooks; ``paths`` by the names that they have in the table."""
-    read = {name: _read(path) for name, path in paths.items()}
-    tasks = [
-        (name, key) for name, notebook in read.items() if isinstance(notebook, dict) for key in notebook["answers"]
-    ]
-    verdicts = {}
+    rows = {name: kept for name, path in paths.items() if journal and (kept := journal.find(name, path))}
+    read = {name: _read(path) for name, path in paths.items() if name not in rows}
+    rows |= {name: [row(name, "", *fault)] for name, fault in read.items() if not isinstance(fault, dict)}
+    tasks = [name for name in read if name not in rows]
     # judges in processes: torch's state is the process's own, and a check may use all of it
     with ProcessPoolExecutor(min(jobs, len(tasks)) or 1, get_context("spawn")) as pool:
-        pending = {}
-        for name, key in tasks:
-            notebook = read[name]
-            order = key, notebook["answers"][key], notebook["sources"], notebook["imports"], rules
-            pending[pool.submit(judge_cell, *order)] = name, key
-        for done in tqdm(as_completed(pending), total=len(tasks), desc="answers", disable=None):
+        pending = {pool.submit(judge_notebook, read[name], rules): name for name in tasks}
+        for done in tqdm(as_completed(pending), total=len(tasks), desc="notebooks", disable=None):
+            name = pending[done]
             try:
-                verdicts[pending[done]] = done.result()
+                verdicts, whole = done.result(), True
             except BrokenProcessPool:
-                verdicts[pending[done]] = "not judged", "broken", "the judge's own process ended: run it again"
-            except Exception as error:  # a fault of ours, which must not cost the verdicts on all others
-                message = f"the judge itself fails, please report it ({type(error).__name__}: {error})"
-                verdicts[pending[done]] = "not judged", "broken", message
-    rows = []
-    for name, notebook in read.items():
-        if not isinstance(notebook, dict):
-            rows.append(_row(name, "", *notebook))
-            continue
-        rows += (_row(name, key, *verdicts[name, key]) for key in notebook["answers"])
-        rows += (_row(name, key, "missing", "missing", "no answer cell") for key in _missing(notebook["answers"]))
-    return rows
-
-
-def _row(*values):
-    """Return a row of the table; what no screen and no file of text can take is replaced."""
-    plain = ("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in v) for v in values)
-    return dict(zip(COLUMNS, plain, strict=True))
+                lost = NOT_JUDGED, "broken", "the judge's own process ended: the same command again goes on"
+                verdicts, whole = dict.fromkeys(read[name]["answers"], lost), False
+            given = read[name]["answers"]
+            rows[name] = [row(name, key, *verdicts[key]) for key in given]
+            rows[name] += [row(name, key, "missing", "missing", "no answer cell") for key in _missing(given)]
+            if journal and whole:
+                journal.add(name, paths[name], rows[name])
+    return [r for name in paths for r in rows[name]]
 
 
 def _read(path):
-    """Return the answers, the import statements and the sources of a notebook, or what is wrong with it."""
+    """Return what `judge_notebook` takes, or what is wrong with the file: (verdict, code, message)."""
     try:
         sources = cells(path)
     except (ValueError, OSError) as error:
         return "unreadable", "unreadable", str(error)
     if not (by_key := answers(sources)):
         return "no answers", "empty", "no cell starts with `# exercise: KEY`"
-    return {"answers": by_key, "sources": sources, "imports": imports(sources)}
+    return {"answers": by_key, "sources": sources, "imports": imports(sources), "repeated": repeated(sources)}
 
 
 def _missing(keys):
@@ -186,15 +157,6 @@ def _missing(keys):
     return [key for key in wanted if key not in given]
 
 
-def _write(csv_path, rows):
-    half = csv_path.with_name(csv_path.name + ".tmp")
-    with open(half, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
-    os.replace(half, csv_path)
-
-
-def _plain(value):
-    """Keep a spreadsheet from taking a learner's text for a formula."""
-    return "'" + value if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+def _write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

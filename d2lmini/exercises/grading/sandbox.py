@@ -16,6 +16,8 @@ import time
 from functools import cache
 from pathlib import Path
 
+import psutil
+
 import d2lmini
 
 from ..engine.host import HostError
@@ -32,6 +34,8 @@ DENIED = (
 STARTUP = 120.0  # seconds in which a process must have loaded torch
 PATIENCE = 3.0  # times the limit that an answer may take on the clock; of processor time it has the limit itself
 SPARE = 20.0  # seconds on the clock that are added to that
+LOOK = 0.25  # seconds between two looks whether it does anything
+ASLEEP = "asleep"  # the code where it did nothing for as long as its limit
 MIB = 2**20
 
 
@@ -141,7 +145,8 @@ class AnswerProcess:
 
     def __init__(self, seconds, memory, heavy=False, unsafe=False):
         self.seconds, self.memory, self.heavy, self.unsafe = seconds, memory, heavy, unsafe
-        self.left = STARTUP
+        self.left, self.idle = STARTUP, None  # None: it is not watched while it loads
+        self.worked = None  # seconds of processor time, when it was last looked at
 
     def __enter__(self):
         program = [sys.executable, "-m", "d2lmini.exercises.grading.endpoint"]
@@ -158,7 +163,7 @@ class AnswerProcess:
             limits = {"seconds": self.seconds, "memory": self.memory, "heavy": self.heavy}
             self._send(json.dumps(limits).encode())
             self._receive()  # it says when it is ready: what it loads is not on the answer's clock
-            self.left = self._allowed()
+            self.left, self.idle = self._allowed(), 0.0
         except BaseException:
             self.__exit__()
             raise
@@ -218,17 +223,42 @@ class AnswerProcess:
 
         threading.Thread(target=run, daemon=True).start()
         start = time.monotonic()
-        try:
-            result, error = done.get(timeout=max(self.left, 0.0))
-        except queue.Empty:
-            message = "had to be stopped, it did not end in time: is there an endless loop?"
-            raise HostError(message, "timeout", "timeout") from None
+        while True:
+            try:
+                result, error = done.get(timeout=LOOK)
+                break
+            except queue.Empty:
+                self._look_after(time.monotonic() - start)
         self.left -= time.monotonic() - start
         if isinstance(error, HostError):
             raise error
         if error is not None:
             self._lost()
         return result
+
+    def _look_after(self, waited):
+        """Raise `HostError` if the answer has had its time, or has done nothing for as long as its limit."""
+        if waited > self.left:
+            message = "had to be stopped, it did not end in time: is there an endless loop?"
+            raise HostError(message, "timeout", "timeout")
+        if self.idle is None:
+            return
+        before, self.worked = self.worked, self._processor_time()
+        self.idle = self.idle + LOOK if self.worked is not None and self.worked == before else 0.0
+        if self.idle > self.seconds:
+            message = f"stopped, it did nothing for {self.seconds:g} s: does it sleep, or wait for something?"
+            raise HostError(message, "timeout", ASLEEP)
+
+    def _processor_time(self):
+        """Return the seconds that the processes of the answer took; None where one works or waits for its turn."""
+        try:
+            bubblewrap = psutil.Process(self.process.pid)
+            processes = [bubblewrap, *bubblewrap.children(recursive=True)]
+            if any(process.status() != psutil.STATUS_SLEEPING for process in processes):
+                return None
+            return sum(sum(process.cpu_times()[:2]) for process in processes)
+        except psutil.Error:  # it has just ended: what waits for its reply will say so
+            return None
 
     def _lost(self):
         """Say how the process ended."""

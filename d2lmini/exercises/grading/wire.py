@@ -78,7 +78,10 @@ def encode(value) -> bytes:
     def tree(x, depth):
         left[0] -= 1
         if isinstance(x, torch.Tensor):
-            return _tensor(x, tensors)
+            try:
+                return _tensor(x, tensors)
+            except (RuntimeError, TypeError):  # sparse, nested, or of a class of its own: it stays
+                return {"live": _keep(x), "type": _looks(x), "callable": False}
         if isinstance(x, np.generic):
             x = x.item()
         if x is Ellipsis or x is NotImplemented:
@@ -90,18 +93,29 @@ def encode(value) -> bytes:
                 return {"list" if type(x) is list else "tuple": [tree(item, depth + 1) for item in x]}
             if type(x) is dict and all(type(key) in PLAIN for key in x):
                 return {"dict": [[key, tree(item, depth + 1)] for key, item in x.items()]}
-        kept.append(x)
-        return {"live": len(kept) - 1, "type": type(x).__name__, "callable": callable(x)}
+        return {"live": _keep(x), "type": type(x).__name__, "callable": callable(x)}
 
     text = json.dumps(tree(value, 0)).encode()
     data = save(tensors) if tensors else b""
     return SIZES.pack(len(text), len(data)) + text + data
 
 
-def _tensor(x, tensors):
+def _keep(x):
     kept.append(x)
-    about = {"number": len(kept) - 1, "gradient": x.requires_grad}
-    plain = x.detach().as_subclass(torch.Tensor)
+    return len(kept) - 1
+
+
+def _looks(x):
+    """The name of a tensor's class, or of its layout."""
+    return type(x).__name__ if type(x) is not torch.Tensor else str(x.layout).removeprefix("torch.") + "_tensor"
+
+
+def _tensor(x, tensors):
+    with torch._C.DisableTorchFunctionSubclass():  # a class of the answer's own is not asked
+        about = {"number": _keep(x), "gradient": x.requires_grad}
+        plain = x.detach().as_subclass(torch.Tensor)
+    if plain.is_nested:
+        raise TypeError("no shape")
     if plain.layout != torch.strided or plain.dtype not in DTYPES or plain.device.type != "cpu":
         about |= {"shape": list(plain.shape), "dtype": str(plain.dtype), "device": str(plain.device)}
         return {"elsewhere": about}

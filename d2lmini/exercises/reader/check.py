@@ -1,19 +1,20 @@
-"""What a reader calls: ``check``, ``hint`` and ``review``. They print, so that they work in any front end."""
+"""What a reader calls: ``check``, ``hint``, ``review``, ``reset``. They print, so that they work in any front end."""
 
 import os
 from pathlib import Path
 
-from ...shell import in_notebook
-from ..engine.judge import NOT_ATTEMPTED, PASSED, RECORDED, judge
-from ..engine.model import Discussion, Identity
+from ...shell import in_notebook, running_shell
+from ..engine import registry, source
+from ..engine.judge import NOT_ATTEMPTED, PASSED, RECORDED, judge, prepare
+from ..engine.model import Choice, Discussion, Identity
 from ..engine.registry import NOTEBOOKS, REPOSITORY, find
 from .front_end import show, waiting
 from .other_cells import note
 from .plain_math import plain
-from .progress import ASSESSMENTS, next_open, record, record_review
+from .progress import ASSESSMENTS, forget, load_progress, next_open, record, record_review
 
 
-def check(key, answer, *, seed=None, device="cpu", record=True):
+def check(key, answer=..., *, seed=None, device="cpu", record=True):
     """Check an answer and print one verdict.
 
     Args:
@@ -27,14 +28,16 @@ def check(key, answer, *, seed=None, device="cpu", record=True):
         KeyError: there is no such exercise.
         AssertionError: the answer does not pass and ``D2LMINI_STRICT`` is 1.
     """
-    exercise, part = find(key)
     strict = os.environ.get("D2LMINI_STRICT") == "1"
+    if (chosen := _found(key, 'check("{part.key}", {part.name})')) is None:
+        return
+    exercise, part = chosen
     alone = strict or not record  # solved notebooks are compared word by word
+    prepare(part, answer)
     with waiting(part.seconds, quiet=alone):
         verdict = judge(part, answer, seed=seed, device=device)
-    print(verdict if alone else plain(str(verdict)))
-    if record:
-        _record(verdict)
+    tries = _record(verdict) if record else 0
+    print(verdict if alone else plain(str(verdict)) + _which_try(part, verdict, tries))
     if in_notebook() and verdict.status != NOT_ATTEMPTED and (warning := note(answer)):
         print(warning)
     if verdict.passed and not alone:
@@ -45,6 +48,25 @@ def check(key, answer, *, seed=None, device="cpu", record=True):
 
 _record = record
 _hints_given: dict[str, int] = {}
+
+
+def _found(key, call):
+    """Return (exercise, part), or None after it was said which parts the exercise has, and how each is called."""
+    try:
+        return find(key)
+    except registry.SeveralParts as several:
+        if os.environ.get("D2LMINI_STRICT") == "1":
+            raise
+        *most, last = (call.format(part=part) for part in several.exercise.parts)
+        print(f"{several.exercise.key} has {len(most) + 1} parts, one to a call: {', '.join(most)} or {last}")
+        return None
+
+
+def _which_try(part, verdict, tries):
+    """Options can be tried one after another: so the number stands beside the verdict."""
+    if not isinstance(part, Choice) or verdict.status == NOT_ATTEMPTED or not tries:
+        return ""
+    return " (your first try)" if tries == 1 else f" (your try number {tries})"
 
 
 def _what_now(exercise, part):
@@ -71,7 +93,9 @@ def hint(key):
     Raises:
         KeyError: there is no such exercise.
     """
-    _, part = find(key)
+    if (chosen := _found(key, 'hint("{part.key}")')) is None:
+        return
+    _, part = chosen
     if not part.hints:
         print(f"{part.key} has no hints")
         return
@@ -85,7 +109,7 @@ def hint(key):
 
 
 def review(key, assessment):
-    """Keep your own judgement of a proof or a discussion, after you compared it with the model.
+    """Keep your own judgement of a proof or a discussion that you checked, after you compared it with the model.
 
     Args:
         key: of an identity or a discussion.
@@ -95,10 +119,55 @@ def review(key, assessment):
         KeyError: there is no such exercise.
         ValueError: another assessment, or a part that checks verify and no reader needs to.
     """
-    _, part = find(key)
+    if (chosen := _found(key, 'review("{part.key}", ...)')) is None:
+        return
+    _, part = chosen
     if not isinstance(part, (Identity, Discussion)):
         raise ValueError(f"{part.key} is a {part.kind}: check() verifies it, there is nothing to assess yourself")
     if assessment not in ASSESSMENTS:
         raise ValueError(f"the assessment is {assessment!r}, expected one of {', '.join(ASSESSMENTS)}")
+    if not load_progress().get(part.key, {}).get("tries"):
+        print(f'{part.key} was not attempted yet, so nothing is counted: call check("{part.key}", {part.name}) first')
+        return
     record_review(part.key, assessment)
     print(f"REVIEWED {part.key}: {assessment} (counted as self-assessed)")
+
+
+def reset(key=None):
+    """Forget what you did of a part, of an exercise with its parts, or after a question of all of them.
+
+    Your answers stay where they are; in a notebook an empty cell for the part is put below. What is forgotten stays in
+    a file beside that of the progress, whose name ends in ``.before-reset``.
+
+    Args:
+        key: of a part or of an exercise; None: all.
+
+    Raises:
+        KeyError: there is no such exercise.
+    """
+    if key is None:
+        begun = load_progress()
+        if begun and not _agreed(f"Forget what you did of {len(begun)} parts? Type yes: "):
+            print("nothing was forgotten")
+            return
+        forget(begun)
+        _hints_given.clear()
+        print(f"RESET all {len(begun)} parts that were begun")
+        return
+    try:
+        parts = [find(key)[1]]
+    except registry.SeveralParts as several:
+        parts = several.exercise.parts
+    forget([part.key for part in parts])
+    for part in parts:
+        _hints_given.pop(part.key, None)
+    print(f"RESET {', '.join(part.key for part in parts)}")
+    if in_notebook() and len(parts) == 1:
+        running_shell().set_next_input(source.answer_cell(parts[0], source.unanswered(parts[0])))
+
+
+def _agreed(question):
+    try:
+        return input(question).strip().lower() == "yes"
+    except (EOFError, NotImplementedError):  # nobody is there to ask: a script, or a notebook that is executed
+        return False

@@ -13,10 +13,19 @@ STEP = 0.5  # seconds between two of its moves
 
 def show(text, markdown):
     """Print a text, or in a notebook show the same as Markdown."""
+    _show(text, "text/markdown", markdown)
+
+
+def show_html(text, html):
+    """Print a text, or in a notebook show HTML instead."""
+    _show(text, "text/html", html)
+
+
+def _show(text, kind, rich):
     if in_notebook():
         from IPython.display import display
 
-        display({"text/markdown": markdown, "text/plain": text}, raw=True)
+        display({kind: rich, "text/plain": text}, raw=True)
     else:
         print(text)
 

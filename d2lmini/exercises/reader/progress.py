@@ -10,7 +10,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from ..engine.judge import NOT_ATTEMPTED, PASSED
-from ..engine.model import Discussion, Identity
+from ..engine.model import Discussion
 from ..engine.registry import chapters, exercises
 
 VERSION = 1
@@ -92,16 +92,20 @@ def _entry(parts, key):
     return parts.setdefault(key, dict(_NEW))
 
 
-def record(verdict):
-    """Count a try; once passed, a part stays passed. What was not attempted is no try: "Run all" changes nothing."""
-    if verdict.status == NOT_ATTEMPTED:
-        return
+def record(verdict) -> int:
+    """Count a try; once passed, a part stays passed. What was not attempted is no try: "Run all" changes nothing.
+
+    Returns:
+        how many tries there were of this part, this one with them.
+    """
     parts = load_progress()
     entry = _entry(parts, verdict.key)
-    entry["tries"] = entry.get("tries", 0) + 1
-    entry["passed"] = bool(entry.get("passed")) or verdict.status == PASSED
-    entry["last"] = verdict.status
-    _save(parts)
+    if verdict.status != NOT_ATTEMPTED:
+        entry["tries"] = entry.get("tries", 0) + 1
+        entry["passed"] = bool(entry.get("passed")) or verdict.status == PASSED
+        entry["last"] = verdict.status
+        _save(parts)
+    return entry.get("tries", 0)
 
 
 def record_review(key, assessment):
@@ -109,6 +113,17 @@ def record_review(key, assessment):
     parts = load_progress()
     _entry(parts, key)["review"] = assessment
     _save(parts)
+
+
+def forget(keys) -> int:
+    """Forget what was done of these parts, all of it kept in a file beside the progress; return of how many."""
+    parts = load_progress()
+    begun = [key for key in keys if key in parts]
+    if begun:
+        path = progress_path()
+        path.with_name(f"{path.name}.before-reset").write_bytes(path.read_bytes())
+        _save({key: entry for key, entry in parts.items() if key not in begun})
+    return len(begun)
 
 
 def next_open(exercise, part):
@@ -126,48 +141,3 @@ def next_open(exercise, part):
             if p.key != part.key and not entry.get("review" if isinstance(p, Discussion) else "passed"):
                 return e, p
     return None
-
-
-def progress_report(chapter=None) -> str:
-    """Return a table of all parts, or of those of one chapter; what was self-assessed is counted apart.
-
-    Args:
-        chapter: ``"03"``; None: all.
-
-    Raises:
-        ValueError: no such chapter has exercises.
-    """
-    chosen = chapters()
-    if chapter is not None:
-        wanted = str(chapter).strip().zfill(2)
-        if wanted not in chosen:
-            raise ValueError(f"there is no chapter {chapter!r} with exercises, expected one of {', '.join(chosen)}")
-        chosen = [wanted]
-    parts, lines, shown = load_progress(), [], None
-    verified = verifiable = assessed = assessable = 0
-    for exercise in (e for name in chosen for e in exercises(name)):
-        if exercise.chapter != shown:
-            shown = exercise.chapter
-            lines += ["", f"Chapter {shown}"]
-        for part in exercise.parts:
-            entry, marks = parts.get(part.key, {}), []
-            if not isinstance(part, Discussion):
-                verifiable += 1
-                verified += bool(entry.get("passed"))
-                last = entry.get("last") or "not attempted"
-                marks.append(("verified" if entry.get("passed") else f"not yet ({last})") + _tries(entry))
-            if isinstance(part, (Discussion, Identity)):
-                assessable += 1
-                assessed += bool(entry.get("review"))
-                marks.append(f"self-assessed: {entry['review']}" if entry.get("review") else "not self-assessed")
-            lines.append(f"  {part.key:<12} {part.kind:<11} {exercise.title[:48]:<49} {'; '.join(marks)}")
-    head = [
-        f"Verified by checks:  {verified} of {verifiable}",
-        f"Self-assessed:       {assessed} of {assessable} (proofs and discussions)",
-    ]
-    return "\n".join(head + lines + ["", f"Kept in {progress_path()}"])
-
-
-def _tries(entry):
-    count = entry.get("tries", 0)
-    return f", {count} {'try' if count == 1 else 'tries'}" if count else ""

@@ -140,8 +140,8 @@ def adds_up(summands, numbers):
     well be right: this asks whether a model adds, not whether it is on the way to the answer. Numbers for which there
     is no summand any more are wrong.
     """
-    before, found = summands[0], []
+    before, right = summands[0], []
     for i, number in enumerate(numbers):
-        found.append(i + 1 < len(summands) and number == before + summands[i + 1])
+        right.append(i + 1 < len(summands) and number == before + summands[i + 1])
         before = number
-    return found
+    return right

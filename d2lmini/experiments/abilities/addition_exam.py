@@ -60,19 +60,19 @@ def examine(model, form, sums, num, config, seed):
     summands = test_questions(sums, num, config.questions)
     right = summands.sum(1).tolist()
     prompts, max_new = prompts_of(sums, summands, form)
-    found = [sums.read(tokens) for tokens in ask(model, sums, prompts, max_new, temperature=0)]
-    hits = [bool(numbers) and numbers[-1] == truth for numbers, truth in zip(found, right, strict=True)]
-    told = {"greedy": summaries.share(hits) | {"unread": found.count(None) / len(found)}}
+    chains = [sums.read(tokens) for tokens in ask(model, sums, prompts, max_new, temperature=0)]
+    hits = [bool(numbers) and numbers[-1] == truth for numbers, truth in zip(chains, right, strict=True)]
+    scores = {"greedy": summaries.share(hits) | {"unread": chains.count(None) / len(chains)}}
     if form == "steps":
-        told["greedy"] |= _steps(summands.tolist(), found, hits)
-    told["votes"], drawn = {}, None
+        scores["greedy"] |= _steps(summands.tolist(), chains, hits)
+    scores["votes"], drawn = {}, None
     for temperature in config.temperatures:
         drawn = samples(model, form, sums, summands[: config.voted], temperature, config.samples, seed)
         answers = [[numbers and numbers[-1] for numbers in row] for row in drawn]
-        told["votes"][str(temperature)] = {
+        scores["votes"][str(temperature)] = {
             str(n): vote_accuracy(answers, right[: config.voted], n) for n in config.votes
         }
-    return told, drawn
+    return scores, drawn
 
 
 def samples(model, form, sums, summands, temperature, number, seed):
@@ -83,10 +83,10 @@ def samples(model, form, sums, summands, temperature, number, seed):
     return [[sums.read(tokens) for tokens in row] for row in drawn]
 
 
-def _steps(summands, found, hits):
-    sound = [adds_up(*pair) for pair in zip(summands, [numbers or [] for numbers in found], strict=True)]
+def _steps(summands, chains, hits):
+    sound = [adds_up(*pair) for pair in zip(summands, [numbers or [] for numbers in chains], strict=True)]
     right = [all(row) for row, hit in zip(sound, hits, strict=True) if hit]
-    every = [one for row in sound for one in row]
+    every = [step for row in sound for step in row]
     return {
         "steps_add_up": mean(map(float, every)) if every else None,
         "right_with_wrong_steps": 1 - mean(map(float, right)) if right else None,
@@ -106,8 +106,8 @@ def falsify(model, sums, num, config):
     false = torch.where(others == running, others + 1, others)[:, -2]
     numbers = torch.cat([running[:, :-2], false[:, None], running[:, -1:]], 1)
     steps = sums.written(numbers)[:, : -sums.width - 1]
-    found = ask(model, sums, torch.cat([sums.questions(summands), steps], 1), sums.width + 1, temperature=0)
-    answers = [numbers and numbers[-1] for numbers in map(sums.read, found)]
+    responses = ask(model, sums, torch.cat([sums.questions(summands), steps], 1), sums.width + 1, temperature=0)
+    answers = [numbers and numbers[-1] for numbers in map(sums.read, responses)]
     wanted = {"follows": (false + summands[:, -1]).tolist(), "right": running[:, -1].tolist()}
     return {key: mean(float(a == b) for a, b in zip(answers, values, strict=True)) for key, values in wanted.items()}
 

@@ -123,14 +123,15 @@ def check(config):
     """Raises ValueError where a setting would be found wrong only after hours of training, or never."""
     if not config.contestants:
         raise ValueError("there is no contestant, expected one at least")
-    for one in config.contestants:
+    for contestant in config.contestants:
         for key, forms in (("form", addition.FORMS), ("flops_of", (*addition.FORMS, None))):
-            if getattr(one, key) not in forms:
+            if getattr(contestant, key) not in forms:
                 raise ValueError(
-                    f"{key} of {one.name!r} is {getattr(one, key)!r}, expected one of {', '.join(map(str, forms))}"
+                    f"{key} of {contestant.name!r} is {getattr(contestant, key)!r}, expected one of "
+                    f"{', '.join(map(str, forms))}"
                 )
-        if not 0 <= one.wrong <= 1:
-            raise ValueError(f"wrong of {one.name!r} is {one.wrong}, expected a share from 0 to 1")
+        if not 0 <= contestant.wrong <= 1:
+            raise ValueError(f"wrong of {contestant.name!r} is {contestant.wrong}, expected a share from 0 to 1")
     if not config.votes or not all(1 <= n <= config.samples for n in config.votes):
         raise ValueError(f"votes are {config.votes}, expected each from 1 to the {config.samples} samples")
     if not 1 <= config.voted <= config.questions:
@@ -216,10 +217,10 @@ def run(config, device, parts=None):
 
 def headline(metrics, config):
     """Accuracy on the most summands of the training, and what votes change, in a sentence."""
-    num, told = str(config.summands[-1]), []
-    for one in config.contestants:
-        tests = [tests[num] for tests in metrics["models"][one.name]["tests"]]
-        told.append(f"{one.name} {100 * mean(test['greedy']['accuracy'] for test in tests):.1f}")
+    num, accuracies = str(config.summands[-1]), []
+    for contestant in config.contestants:
+        tests = [tests[num] for tests in metrics["models"][contestant.name]["tests"]]
+        accuracies.append(f"{contestant.name} {100 * mean(test['greedy']['accuracy'] for test in tests):.1f}")
     hot, few, many = str(config.temperatures[-1]), str(config.votes[0]), str(config.votes[-1])
     main = config.contestants[0]
     voted = [
@@ -227,6 +228,6 @@ def headline(metrics, config):
         for n in (few, many)
     ]
     return (
-        f"sums of {num} numbers that are right, in %: {', '.join(told)}; {main.name}, sampled at temperature {hot}: "
-        f"{voted[0]:.1f}, by {many} votes {voted[1]:.1f}"
+        f"sums of {num} numbers that are right, in %: {', '.join(accuracies)}; {main.name}, sampled at temperature "
+        f"{hot}: {voted[0]:.1f}, by {many} votes {voted[1]:.1f}"
     )

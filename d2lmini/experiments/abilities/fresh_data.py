@@ -82,12 +82,12 @@ def contest(learn, config, device, parts, of_the_first, of_all):
         dict from the contestants' names to what is kept, and dict from "contestant-seed" to curves.
     """
     models, curves = {}, {}
-    for one in config.contestants:
+    for contestant in config.contestants:
         rows = []
         for seed in config.seeds:
-            name = f"{one.name.replace(' ', '-')}-{seed}"
-            rows.append(parts(name, learn, one, config, seed, device, parts, name))
+            name = f"{contestant.name.replace(' ', '-')}-{seed}"
+            rows.append(parts(name, learn, contestant, config, seed, device, parts, name))
             curves[name] = rows[-1]["curves"]
         kept = {key: rows[0][key] for key in of_the_first}
-        models[one.name] = kept | summaries.columns([{key: row[key] for key in of_all} for row in rows])
+        models[contestant.name] = kept | summaries.columns([{key: row[key] for key in of_all} for row in rows])
     return models, curves

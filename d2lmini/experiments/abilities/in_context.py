@@ -174,19 +174,19 @@ def gradient_step(X, y, noise=0.0):
 
 def _before(X, y, solve):
     X, y = X.double(), y.double()
-    found = [torch.zeros(len(X), dtype=torch.float64)]
+    predictions = [torch.zeros(len(X), dtype=torch.float64)]
     for k in range(1, X.shape[1]):
         w = solve(X[:, :k], y[:, :k, None])  # (B, d, 1)
-        found.append((X[:, k, None] @ w)[:, 0, 0])
-    return torch.stack(found, 1)
+        predictions.append((X[:, k, None] @ w)[:, 0, 0])
+    return torch.stack(predictions, 1)
 
 
 def references(config, noise, X, y):
     """Predictions (B, n) of what there is to compare with; ``noise`` is the one that ridge reckons with."""
-    found = {"zero": torch.zeros_like(y), "least squares": least_squares(X, y)}
+    predictions = {"zero": torch.zeros_like(y), "least squares": least_squares(X, y)}
     if noise:
-        found["ridge"] = ridge(X, y, config.dim * noise**2)
-    return found | {"gradient step": gradient_step(X, y, noise)}
+        predictions["ridge"] = ridge(X, y, config.dim * noise**2)
+    return predictions | {"gradient step": gradient_step(X, y, noise)}
 
 
 def prompts(config):
@@ -196,9 +196,9 @@ def prompts(config):
         yield name, draw(config.tasks, config.longer, config.dim, generator=generator, **options)
 
 
-def _errors(found, y):
+def _errors(predictions, y):
     """Mean squared errors (n,) of predictions, for 0, 1, 2 ... examples."""
-    return [round(x, 6) for x in (found - y).square().mean(0).tolist()]
+    return [round(x, 6) for x in (predictions - y).square().mean(0).tolist()]
 
 
 def score_references(config):
@@ -206,7 +206,7 @@ def score_references(config):
     scores = {}
     for name, (X, y) in prompts(config):
         noise = PROMPTS[name].get("noise", 0.0)
-        scores[name] = {key: _errors(found, y) for key, found in references(config, noise, X, y).items()}
+        scores[name] = {key: _errors(prediction, y) for key, prediction in references(config, noise, X, y).items()}
     return scores
 
 
@@ -221,12 +221,14 @@ def score(model, contestant, config):
     device, errors, distance = model.dense.weight.device, {}, {}
     home = "noise" if contestant.noise else "as trained"
     for name, (X, y) in prompts(config):
-        found = torch.cat([model(*part) for part in zip(X.to(device).split(500), y.to(device).split(500), strict=True)])
-        found = found.double().cpu()
-        errors[name] = _errors(found, y)
+        outputs = torch.cat(
+            [model(*part) for part in zip(X.to(device).split(500), y.to(device).split(500), strict=True)]
+        )
+        outputs = outputs.double().cpu()
+        errors[name] = _errors(outputs, y)
         if name == home:
             near = references(config, contestant.noise, X, y)
-            distance = {key: _errors(found, prediction) for key, prediction in near.items()}
+            distance = {key: _errors(outputs, prediction) for key, prediction in near.items()}
     return {"errors": errors, "distance": distance}
 
 
@@ -270,13 +272,13 @@ def run(config, device, parts=None):
 
 def headline(metrics, config):
     """What is left of the variance of y after the last example of the training's prompts, in a sentence."""
-    last, home, told = config.examples - 1, next(iter(PROMPTS)), []
-    for one in config.contestants:
-        if not one.noise:
-            left = mean(scores["errors"][home][last] for scores in metrics["models"][one.name]["scores"])
-            told.append(f"{one.name} {left / metrics['references'][home]['zero'][last]:.3f}")
+    last, home, shares = config.examples - 1, next(iter(PROMPTS)), []
+    for contestant in config.contestants:
+        if not contestant.noise:
+            left = mean(scores["errors"][home][last] for scores in metrics["models"][contestant.name]["scores"])
+            shares.append(f"{contestant.name} {left / metrics['references'][home]['zero'][last]:.3f}")
     step = metrics["references"][home]["gradient step"][last] / metrics["references"][home]["zero"][last]
     return (
-        f"of the variance of y, linear in {config.dim} numbers, {last} examples leave unexplained: {', '.join(told)}; "
-        f"one step of gradient descent {step:.3f}, least squares 0"
+        f"of the variance of y, linear in {config.dim} numbers, {last} examples leave unexplained: "
+        f"{', '.join(shares)}; one step of gradient descent {step:.3f}, least squares 0"
     )

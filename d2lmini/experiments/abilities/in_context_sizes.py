@@ -92,7 +92,7 @@ PRESETS = {
 
 def check(config):
     """Raises ValueError unless there are two sizes and prompts have more examples than the most shots."""
-    if len({one.name for one in config.contestants}) < 2:
+    if len({contestant.name for contestant in config.contestants}) < 2:
         raise ValueError(f"contestants are {config.contestants}, expected two different sizes or more to compare")
     if max(config.shots) >= config.examples:
         raise ValueError(
@@ -112,8 +112,8 @@ def draw(size, num, dim, *, sparse, noise, generator=None):
         inputs (B, n, d) and y (B, n).
     """
     X, y = in_context.draw(size, num, dim, noise=noise, generator=generator)
-    one = torch.randint(dim, (size,), generator=generator)
-    alone = X[torch.arange(size), :, one] * torch.randn(size, 1, generator=generator)
+    feature = torch.randint(dim, (size,), generator=generator)
+    alone = X[torch.arange(size), :, feature] * torch.randn(size, 1, generator=generator)
     alone = alone + noise * torch.randn(size, num, generator=generator)
     return X, torch.where(torch.rand(size, 1, generator=generator) < sparse, alone, y)
 
@@ -152,8 +152,8 @@ def prompts(config):
         yield kind, draw(*shape, sparse=float(kind == "sparse"), noise=config.noise, generator=generator)
 
 
-def _errors(found, y):
-    return [round(x, 6) for x in (found - y).square().mean(0).tolist()]
+def _errors(predictions, y):
+    return [round(x, 6) for x in (predictions - y).square().mean(0).tolist()]
 
 
 def score_references(config):
@@ -163,9 +163,9 @@ def score_references(config):
     """
     scores = {}
     for kind, (X, y) in prompts(config):
-        found = in_context.references(config, config.noise, X, y)
-        found["best guess"] = best_guess(X, y, config.sparse, config.noise)
-        scores[kind] = {name: _errors(prediction, y) for name, prediction in found.items()}
+        predictions = in_context.references(config, config.noise, X, y)
+        predictions["best guess"] = best_guess(X, y, config.sparse, config.noise)
+        scores[kind] = {name: _errors(prediction, y) for name, prediction in predictions.items()}
     return scores
 
 
@@ -174,8 +174,10 @@ def score(model, config):
     """A model's mean squared errors for each kind, after 0, 1, 2 ... examples."""
     device, scores = model.dense.weight.device, {}
     for kind, (X, y) in prompts(config):
-        found = torch.cat([model(*part) for part in zip(X.to(device).split(500), y.to(device).split(500), strict=True)])
-        scores[kind] = _errors(found.cpu(), y)
+        predictions = torch.cat(
+            [model(*part) for part in zip(X.to(device).split(500), y.to(device).split(500), strict=True)]
+        )
+        scores[kind] = _errors(predictions.cpu(), y)
     return scores
 
 
@@ -236,20 +238,20 @@ def compare(references, models, shots):
         ``references``, by kind and name the same without seeds; ``slopes``, by kind for each of the shots and seeds
         that of log `left` by log parameters: it is -1 if ten times the parameters leave a tenth.
     """
-    each = {name: [left(errors, references, shots) for errors in one["errors"]] for name, one in models.items()}
-    log_sizes = [math.log(one["parameters"]) for one in models.values()]
-    found = {"left": {}, "references": {}, "slopes": {}}
+    each = {name: [left(errors, references, shots) for errors in model["errors"]] for name, model in models.items()}
+    log_sizes = [math.log(model["parameters"]) for model in models.values()]
+    comparison = {"left": {}, "references": {}, "slopes": {}}
     for kind, known in references.items():
         rows = {name: [seed[kind] for seed in seeds] for name, seeds in each.items()}
-        found["left"][kind] = {
+        comparison["left"][kind] = {
             name: [summaries.summary(column) for column in zip(*row, strict=True)] for name, row in rows.items()
         }
-        found["references"][kind] = {name: left({kind: known[name]}, references, shots)[kind] for name in known}
-        found["slopes"][kind] = [
+        comparison["references"][kind] = {name: left({kind: known[name]}, references, shots)[kind] for name in known}
+        comparison["slopes"][kind] = [
             [slope(list(zip(log_sizes, map(math.log, column), strict=True))) for column in zip(*of_shot, strict=True)]
             for of_shot in zip(*[list(zip(*row, strict=True)) for row in rows.values()], strict=True)
         ]
-    return found
+    return comparison
 
 
 def run(config, device, parts=None):
@@ -273,20 +275,20 @@ def run(config, device, parts=None):
 
 def headline(metrics, config):
     """What the fewest and the most examples leave of the variance of y, over both kinds, by size, in a sentence."""
-    found = metrics["by_shots"]
+    by_shots = metrics["by_shots"]
 
     def over_kinds(shots, what, name):
-        values = [found[what][kind][name][config.shots.index(shots)] for kind in KINDS]
+        values = [by_shots[what][kind][name][config.shots.index(shots)] for kind in KINDS]
         return mean(value["mean"] if what == "left" else value for value in values)
 
     few, most = min(config.shots), max(config.shots)
     alike = [over_kinds(few, "left", name) for name in metrics["models"]]
-    told = [
+    shares = [
         f"{over_kinds(most, 'left', name):.3f} to {model['parameters']:,} parameters"
         for name, model in metrics["models"].items()
     ]
     return (
         f"of the variance of y, in prompts of two kinds, {few} examples leave {min(alike):.3f} to {max(alike):.3f} to "
-        f"GPTs of all sizes, and {most} leave {', '.join(told)}; to the best guess "
+        f"GPTs of all sizes, and {most} leave {', '.join(shares)}; to the best guess "
         f"{over_kinds(most, 'references', 'best guess'):.3f}"
     )

@@ -225,19 +225,19 @@ def look(model, config, seed):
     order = sorted(heads, key=lambda head: -induction[head].item())
     others = {"reserved": (period, 2 * period, True)}
     others |= {f"{period} in {length}": (period, length, False) for period, length in config.others}
-    found = {}
+    other_scores = {}
     for name, (period_, length, reserved) in others.items():
         tokens_ = repetitions(config, period_, length, 2_000 + seed, reserved)
         pair = halves(losses(model, tokens_), period_)
-        found[name] = dict(zip(("first", "second"), pair, strict=True))
-        found[name]["induction"] = induction_scores(attention_maps(model, tokens_), period_).max().item()
+        other_scores[name] = dict(zip(("first", "second"), pair, strict=True))
+        other_scores[name]["induction"] = induction_scores(attention_maps(model, tokens_), period_).max().item()
     return {
         "induction": induction.tolist(),
         "previous": previous.tolist(),
         "off": [[scored([(block, head)]) for head in range(size[1])] for block in range(size[0])],
         "order": order,
         "off_in_order": [scored(order[:n]) for n in range(len(order) + 1)],
-        "others": found,
+        "others": other_scores,
     }
 
 
@@ -280,10 +280,10 @@ def learn(contestant, config, seed, device, parts, name):
 
     history = fresh_data.fit(model, lambda size: batch_of(config, size), config, device, seed, parts, name, after_check)
     model.eval()
-    found = look(model, config, seed)
+    heads = look(model, config, seed)
     seconds = [b - a for a, b in pairwise([0.0, *history["seconds"]])]
     return {
-        "look": found,
+        "look": heads,
         "parameters": model.num_parameters,
         "step_s": round(median(seconds), 4),
         "example": example(model, config, seed) if seed == config.seeds[0] else None,
@@ -309,10 +309,10 @@ def run(config, device, parts=None):
 
 def headline(metrics, config):
     """The loss on what is said for the second time, by contestant, and without the best head, in a sentence."""
-    told = []
-    for one in config.contestants:
-        found = metrics["models"][one.name]["look"]
-        whole, one_off = (mean(look["off_in_order"][n][1] for look in found) for n in (0, 1))
-        score = mean(max(map(max, look["induction"])) for look in found)
-        told.append(f"{one.name} {whole:.2f} ({one_off:.2f} without the head of induction score {score:.2f})")
-    return f"loss on a random piece of {config.period} tokens when it is said again, in nats: {', '.join(told)}"
+    phrases = []
+    for contestant in config.contestants:
+        looks = metrics["models"][contestant.name]["look"]
+        whole, one_off = (mean(look["off_in_order"][n][1] for look in looks) for n in (0, 1))
+        score = mean(max(map(max, look["induction"])) for look in looks)
+        phrases.append(f"{contestant.name} {whole:.2f} ({one_off:.2f} without the head of induction score {score:.2f})")
+    return f"loss on a random piece of {config.period} tokens when it is said again, in nats: {', '.join(phrases)}"

@@ -147,7 +147,7 @@ class Run:
         # what is judged is not what was demonstrated
         made = rules.examples(config.demonstrations + config.judged, "train", config.forms, config.max_words)
         self.demonstrated, self.asked = made[: config.demonstrations], made[config.demonstrations :]
-        longest = 1 + max(len(one.prompt) for one in (*made, *self.tests))  # <bos>
+        longest = 1 + max(len(example.prompt) for example in (*made, *self.tests))  # <bos>
         if longest + config.answer_len > config.model.max_len:
             raise ValueError(
                 f"a prompt of {longest} tokens and an answer of {config.answer_len} tokens do not fit into the context "
@@ -177,9 +177,10 @@ class Run:
         """The same, fine-tuned on demonstrations, and its history."""
         if "instructed" not in self.made:
             config, tokens, generator = self.config, self.tokens, random.Random(f"polite/{self.seed}")
-            prompts = [tokens.prompt(one) for one in self.demonstrated]
+            prompts = [tokens.prompt(example) for example in self.demonstrated]
             answers = [
-                tokens.answer(rules.polite(one.answer, config.politeness, generator)) for one in self.demonstrated
+                tokens.answer(rules.polite(example.answer, config.politeness, generator))
+                for example in self.demonstrated
             ]
 
             def draw(size):
@@ -199,7 +200,7 @@ class Run:
     def pairs(self, judge):
         """Pairs of answers of the instructed model, by a judge, and their log-probabilities under it."""
         if judge not in self.drawn:
-            reference, prompts = self.instructed()[0], [self.tokens.prompt(one) for one in self.asked]
+            reference, prompts = self.instructed()[0], [self.tokens.prompt(example) for example in self.asked]
             if "answers" not in self.drawn:
                 self.drawn["answers"] = draw_answers(
                     reference, prompts, self.config.answers, self.tokens, self.config, 30_000 + self.seed
@@ -240,7 +241,7 @@ class Run:
             "train_s": round(history["seconds"][-1], 3),
             "measured": path[-1],
             "path": {"step": [each * (i + 1) for i in range(len(path))]}
-            | {name: [one[name] for one in path] for name in numbers},
+            | {name: [measured[name] for measured in path] for name in numbers},
             "curves": summaries.curves(history),
         }
 
@@ -260,45 +261,51 @@ def run(config, device, parts=None):
     check(config)
     parts, runs, curves = parts or Parts(), [], {}
     for seed in config.seeds:
-        one = Run(config, device, parts, seed)
+        seed_run = Run(config, device, parts, seed)
 
-        def first(what, one=one):
-            model, history = getattr(one, what)()
-            reference = None if what == "pretrained" else one.pretrained()[0]
-            found = measure(model, reference, one.tokens, one.tests, config)
-            found |= {"parameters": model.num_parameters, "train_s": round(history["seconds"][-1], 3)}
-            return found | {"curves": summaries.curves(history)}
+        def first(what, seed_run=seed_run):
+            model, history = getattr(seed_run, what)()
+            reference = None if what == "pretrained" else seed_run.pretrained()[0]
+            record = measure(model, reference, seed_run.tokens, seed_run.tests, config)
+            record |= {"parameters": model.num_parameters, "train_s": round(history["seconds"][-1], 3)}
+            return record | {"curves": summaries.curves(history)}
 
-        found = {what: parts(one.name(what), first, what) for what in ("pretrained", "instructed")}
-        found["best_of"] = parts(
-            one.name("best of"), lambda one=one: best_of(one.instructed()[0], one.tokens, one.tests, config)
+        results = {what: parts(seed_run.name(what), first, what) for what in ("pretrained", "instructed")}
+        results["best_of"] = parts(
+            seed_run.name("best of"),
+            lambda seed_run=seed_run: best_of(seed_run.instructed()[0], seed_run.tokens, seed_run.tests, config),
         )
-        ways = {IMITATED: (config.judges[0], None)}
-        ways |= {f"{judge}, beta {beta:g}": (judge, beta) for judge in config.judges for beta in config.betas}
-        found["preferred"] = {
-            way: parts(one.name(way), one.preferred, judge, beta, way) for way, (judge, beta) in ways.items()
+        methods = {IMITATED: (config.judges[0], None)}
+        methods |= {f"{judge}, beta {beta:g}": (judge, beta) for judge in config.judges for beta in config.betas}
+        results["preferred"] = {
+            method: parts(seed_run.name(method), seed_run.preferred, judge, beta, method)
+            for method, (judge, beta) in methods.items()
         }
-        for way, told in {**{k: found[k] for k in ("pretrained", "instructed")}, **found["preferred"]}.items():
-            curves[one.name(way)] = told.pop("curves")
-        runs.append(found)
+        for method, record in {**{k: results[k] for k in ("pretrained", "instructed")}, **results["preferred"]}.items():
+            curves[seed_run.name(method)] = record.pop("curves")
+        runs.append(results)
     metrics = {"runs": runs, "headline": headline(runs[0], config)}
     return {"metrics": metrics, "curves": curves}
 
 
-def headline(found, config):
+def headline(results, config):
     """What each step makes of the instructions followed, and the flattered judge of them, in a sentence."""
     judge = config.judges[0]
-    told = [f"{found[what]['followed']:.0%} {what}" for what in ("pretrained", "instructed")]
-    told.append(f"{found['best_of'][judge]['followed'][-1]:.0%} the best of {config.best_of[-1]}")
+    shares = [f"{results[what]['followed']:.0%} {what}" for what in ("pretrained", "instructed")]
+    shares.append(f"{results['best_of'][judge]['followed'][-1]:.0%} the best of {config.best_of[-1]}")
     text = ""
     for judge in config.judges:
-        ways = {way: one["measured"] for way, one in found["preferred"].items() if way.startswith(f"{judge}, ")}
-        way = max(ways, key=lambda way: ways[way][judge])
+        methods = {
+            method: record["measured"]
+            for method, record in results["preferred"].items()
+            if method.startswith(f"{judge}, ")
+        }
+        method = max(methods, key=lambda method: methods[method][judge])
         if judge == config.judges[0]:
-            told.append(f"{ways[way]['followed']:.0%} DPO ({way})")
+            shares.append(f"{methods[method]['followed']:.0%} DPO ({method})")
         else:
             text += (
-                f"; DPO for the {judge} judge ({way}) lifts its reward from {found['instructed'][judge]:.2f} to "
-                f"{ways[way][judge]:.2f} and leaves {ways[way]['followed']:.0%} followed"
+                f"; DPO for the {judge} judge ({method}) lifts its reward from {results['instructed'][judge]:.2f} to "
+                f"{methods[method][judge]:.2f} and leaves {methods[method]['followed']:.0%} followed"
             )
-    return f"instructions followed: {', '.join(told)}{text}"
+    return f"instructions followed: {', '.join(shares)}{text}"

@@ -91,14 +91,14 @@ def examples(num, split, forms=tuple(INSTRUCTIONS), max_words=9, seed=0):
             f"forms are {forms} and the split {split!r}, expected some of {', '.join(INSTRUCTIONS)}, and train, val "
             "or test"
         )
-    generator, found = random.Random(f"instruct/{split}/{seed}"), {}
-    while len(found) < num:
-        form = forms[len(found) % len(forms)]
+    generator, by_prompt = random.Random(f"instruct/{split}/{seed}"), {}
+    while len(by_prompt) < num:
+        form = forms[len(by_prompt) % len(forms)]
         pattern = draw_pattern(Writer(generator).choice)
-        one = pattern.split == split and example(form, pattern, generator.random())
-        if one and len(one.prompt) - len(INSTRUCTIONS[form].split()) - 1 <= max_words:
-            found.setdefault(tuple(one.prompt), one)
-    return list(found.values())
+        drawn = pattern.split == split and example(form, pattern, generator.random())
+        if drawn and len(drawn.prompt) - len(INSTRUCTIONS[form].split()) - 1 <= max_words:
+            by_prompt.setdefault(tuple(drawn.prompt), drawn)
+    return list(by_prompt.values())
 
 
 def polite(answer, share, generator):
@@ -138,14 +138,14 @@ class Tokens(Vocab):
     """The words of the grammar, of the instructions and of their answers."""
 
     def __init__(self, sentences):
-        words = [word for one in sentences for word in (*one.source, *one.target)]
+        words = [word for sentence in sentences for word in (*sentence.source, *sentence.target)]
         words += " ".join(INSTRUCTIONS.values()).split()
         words += [*NUMBERS, *COURTESY, "any"]
         super().__init__(words, reserved_tokens=(BOS, SEP, EOS, PAD))
 
-    def prompt(self, one):
+    def prompt(self, example):
         """Ids of an example's prompt, <bos> first."""
-        return self[[BOS, *one.prompt]]
+        return self[[BOS, *example.prompt]]
 
     def answer(self, words):
         """Ids of an answer, <eos> last."""
@@ -165,6 +165,7 @@ def corpus(num_pairs, seed=0):
     splits = make_sentences(num_pairs, seed)
     tokens = Tokens(splits["train"])
     texts = (
-        [i for one in splits[s] for i in tokens[[BOS, *one.source, SEP, *one.target, EOS]]] for s in ("train", "val")
+        [i for sentence in splits[s] for i in tokens[[BOS, *sentence.source, SEP, *sentence.target, EOS]]]
+        for s in ("train", "val")
     )
     return tokens, *texts

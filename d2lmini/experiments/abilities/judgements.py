@@ -10,34 +10,34 @@ from d2lmini.objectives.preferences import answer_batch, best_of_n_kl, expected_
 @torch.no_grad()
 def log_probs(model, prompts, answers, at_once=256):
     """Log-probabilities (N,) of answers to prompts, lists of N lists of ids, on the CPU."""
-    device, found = model.embedding.weight.device, []
+    device, batches = model.embedding.weight.device, []
     for i in range(0, len(prompts), at_once):
         inputs, labels = answer_batch(prompts[i : i + at_once], answers[i : i + at_once])
-        found.append(sequence_log_probs(model(inputs.to(device)), labels.to(device)).cpu())
-    return torch.cat(found)
+        batches.append(sequence_log_probs(model(inputs.to(device)), labels.to(device)).cpu())
+    return torch.cat(batches)
 
 
 def draw_answers(model, prompts, num, tokens, config, seed):
     """Answers as the model gives them, at temperature 1: of each prompt a list of ``num`` lists of ids."""
     model.eval()
-    generator, found = torch.Generator().manual_seed(seed), []
+    generator, answers = torch.Generator().manual_seed(seed), []
     for i in range(0, len(prompts), max(1, 1_024 // num)):
         group = prompts[i : i + max(1, 1_024 // num)]
         drawn = model.generate(group, config.answer_len, stop=tokens[rules.EOS], num_samples=num, generator=generator)
         for rows, lengths in zip(drawn.tokens.tolist(), drawn.lengths.tolist(), strict=True):
             # with its <eos>, if it came so far
-            found.append([row[: length + 1] for row, length in zip(rows, lengths, strict=True)])
-    return found
+            answers.append([row[: length + 1] for row, length in zip(rows, lengths, strict=True)])
+    return answers
 
 
 def judged(tokens, examples, answers, config):
     """What the judges say of answers: dict of (B, n) for "followed", each of the judges, and "words", the length."""
     rows = [[tokens.words(answer) for answer in row] for row in answers]
-    rights = [one.answer for one in examples]
+    rights = [example.answer for example in examples]
 
     def each(score):
-        found = [[score(answer, right) for answer in row] for row, right in zip(rows, rights, strict=True)]
-        return torch.tensor(found, dtype=torch.float64)
+        scores = [[score(answer, right) for answer in row] for row, right in zip(rows, rights, strict=True)]
+        return torch.tensor(scores, dtype=torch.float64)
 
     return {
         "followed": each(rules.follows),
@@ -54,29 +54,37 @@ def measure(model, reference, tokens, examples, config):
         dict with the means of what `judged` tells, ``kl`` from the reference in nats (None: there is none), ``forms``
         (of each the share that is followed) and ``samples``.
     """
-    prompts = [tokens.prompt(one) for one in examples]
+    prompts = [tokens.prompt(example) for example in examples]
     answers = draw_answers(model, prompts, 1, tokens, config, seed=10_000)
     scores = judged(tokens, examples, answers, config)
-    found = {name: score.mean().item() for name, score in scores.items()}
-    found["error"] = summaries.standard_error(scores["followed"][:, 0].tolist())
+    measured = {name: score.mean().item() for name, score in scores.items()}
+    measured["error"] = summaries.standard_error(scores["followed"][:, 0].tolist())
     if reference is None:
-        found["kl"] = None
+        measured["kl"] = None
     else:
         firsts = [row[0] for row in answers]
-        found["kl"] = (log_probs(model, prompts, firsts) - log_probs(reference, prompts, firsts)).double().mean().item()
-    found["forms"] = {
-        form: scores["followed"][[one.form == form for one in examples]].mean().item() for form in config.forms
+        measured["kl"] = (
+            (log_probs(model, prompts, firsts) - log_probs(reference, prompts, firsts)).double().mean().item()
+        )
+    measured["forms"] = {
+        form: scores["followed"][[example.form == form for example in examples]].mean().item() for form in config.forms
     }
-    found["samples"] = [
-        {"prompt": " ".join(one.prompt[:-1]), "right": " ".join(one.answer), "answer": " ".join(tokens.words(row[0]))}
-        for one, row in zip(examples[: config.shown], answers, strict=False)
+    measured["samples"] = [
+        {
+            "prompt": " ".join(example.prompt[:-1]),
+            "right": " ".join(example.answer),
+            "answer": " ".join(tokens.words(row[0])),
+        }
+        for example, row in zip(examples[: config.shown], answers, strict=False)
     ]
-    return found
+    return measured
 
 
 def best_of(model, tokens, examples, config):
     """The best of n answers by each judge: dict of lists with a value for each n, and ``kl_bound``."""
-    answers = draw_answers(model, [tokens.prompt(one) for one in examples], max(config.best_of), tokens, config, 20_000)
+    answers = draw_answers(
+        model, [tokens.prompt(example) for example in examples], max(config.best_of), tokens, config, 20_000
+    )
     scores = judged(tokens, examples, answers, config)
     return {
         "n": list(config.best_of),

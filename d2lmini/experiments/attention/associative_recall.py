@@ -133,12 +133,12 @@ def run(config, device, parts=None):
     for name, kind in (("attention", Lookup), ("fully_connected", FullyConnected)):
         metrics["accuracy"][name] = []
         for seed in config.seeds:
-            found = parts(f"{name}-{seed}", learn, kind, config, seed, device)
-            curves[f"{name}_{seed}"] = found["losses"]
-            metrics["accuracy"][name].append(found["accuracy"])
-            for pairs, score in found["by_pairs"].items():
+            record = parts(f"{name}-{seed}", learn, kind, config, seed, device)
+            curves[f"{name}_{seed}"] = record["losses"]
+            metrics["accuracy"][name].append(record["accuracy"])
+            for pairs, score in record["by_pairs"].items():
                 metrics["accuracy_by_pairs"].setdefault(pairs, []).append(score)
-        metrics["parameters"][name] = found["parameters"]
+        metrics["parameters"][name] = record["parameters"]
     metrics["accuracy"]["chance"] = 1 / config.num_pairs
     mean = {name: sum(scores) / len(scores) for name, scores in metrics["accuracy"].items() if name != "chance"}
     metrics["headline"] = (

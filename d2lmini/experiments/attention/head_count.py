@@ -62,15 +62,15 @@ def run(config, device, parts=None):
 
         def one(rate, seed, heads=heads):
             name = f"{heads}-{rate:g}-{seed}"
-            found = parts(name, learn, config, heads, rate, seed, device, parts, name)
-            curves[f"{heads} heads, rate {rate:g}, seed {seed}"] = found["losses"]
-            return found
+            record = parts(name, learn, config, heads, rate, seed, device, parts, name)
+            curves[f"{heads} heads, rate {rate:g}, seed {seed}"] = record["losses"]
+            return record
 
-        tried, found = at_the_best(one, config.rates, config.seeds)
+        tried, records = at_the_best(one, config.rates, config.seeds)
         rates.append({"heads": heads, **tried})
-        runs += [of["row"] for of in found]
+        runs += [record["row"] for record in records]
 
     means = {n: [row["test_accuracy"] for row in runs if row["heads"] == n] for n in config.counts}
-    told = ", ".join(f"{sum(of) / len(of):.1%} with {n}" for n, of in means.items())
-    headline = f"next words right by number of heads, {config.num_hiddens} features in all: {told}"
+    percentages = ", ".join(f"{sum(accuracies) / len(accuracies):.1%} with {n}" for n, accuracies in means.items())
+    headline = f"next words right by number of heads, {config.num_hiddens} features in all: {percentages}"
     return {"metrics": {"headline": headline, "rates": rates, "runs": runs}, "curves": curves}

@@ -90,12 +90,12 @@ def batches_of(data, split, number, device="cpu", size=50):
 
 def attentions(model):
     """Names of the attention modules of a `Transformer`, each with its kind and block: ("cross", 1)."""
-    found = {}
+    places = {}
     for name, module in model.named_modules():
         if isinstance(module, MultiHeadAttention):
             kind = "encoder" if name.startswith("encoder") else "decoder" if name.endswith("attention1") else "cross"
-            found[name] = kind, int(name.split(".")[2]) + 1
-    return found
+            places[name] = kind, int(name.split(".")[2]) + 1
+    return places
 
 
 def heads(model):
@@ -304,8 +304,8 @@ def run(config, device, parts=None):
     metrics, curves = {"seeds": {}}, {}
     for seed in config.seeds:
         name = f"seed-{seed}"
-        found = parts(name, learn, seed, name)
-        curves[f"train_loss_{seed}"], metrics["seeds"][str(seed)] = found["losses"], found["study"]
+        record = parts(name, learn, seed, name)
+        curves[f"train_loss_{seed}"], metrics["seeds"][str(seed)] = record["losses"], record["study"]
     studies = list(metrics["seeds"].values())
     metrics["free_heads"] = [free_heads(study["pruned_accuracy"]["gradient"]) for study in studies]
     mean = {name: sum(study[name] for study in studies) / len(studies) for name in ("test_accuracy", "spearman")}

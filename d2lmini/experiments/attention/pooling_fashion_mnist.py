@@ -257,12 +257,12 @@ def run(config, device, parts=None):
                     continue  # all images, nothing random: every seed would give the same
                 keys, queries = described.get(kind, described["oriented_gradients"])
                 stored_part = (keys[chosen], labels[chosen])
-                found = parts(
+                record = parts(
                     f"{kind}-{stored}-{seed}", compare, *stored_part, queries, truth, config, kind not in described
                 )
-                for name, value in found["metrics"].items():
+                for name, value in record["metrics"].items():
                     metrics[name][kind][at].append(value)
-                for name, losses in found["curves"].items():
+                for name, losses in record["curves"].items():
                     curves[name][f"{kind}/{stored}/{seed}"] = losses
     metrics["headline"] = _headline(metrics)
     return {"metrics": metrics, "curves": curves, "data": fashion_mnist_checksums(config.subset)}

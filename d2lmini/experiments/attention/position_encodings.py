@@ -178,9 +178,9 @@ def run(config, device, parts=None):
         for name in config.encodings:
             by_length = scores.setdefault(task, {}).setdefault(name, {})
             for seed in config.seeds:
-                found = parts(f"{task}-{name}-{seed}", learn, task, name, config, seed, device)
-                curves.setdefault(f"{task}_{name}", found["losses"])
-                for length, score in found["accuracy"].items():
+                record = parts(f"{task}-{name}-{seed}", learn, task, name, config, seed, device)
+                curves.setdefault(f"{task}_{name}", record["losses"])
+                for length, score in record["accuracy"].items():
                     by_length.setdefault(length, []).append(score)
     metrics = {"accuracy": scores}
     for side in ("within", "beyond"):
@@ -192,8 +192,8 @@ def run(config, device, parts=None):
             for task, ways in scores.items()
         }
     task, longest = config.tasks[0], config.beyond[-1]
-    found = ", ".join(f"{name} {mean(scores[task][name][str(longest)]):.2f}" for name in config.encodings)
+    accuracies = ", ".join(f"{name} {mean(scores[task][name][str(longest)]):.2f}" for name in config.encodings)
     metrics["headline"] = (
-        f"share right on {task!r} at {longest} tokens after training on up to {config.longest}: {found}"
+        f"share right on {task!r} at {longest} tokens after training on up to {config.longest}: {accuracies}"
     )
     return {"metrics": metrics, "curves": curves}

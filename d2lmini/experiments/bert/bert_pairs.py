@@ -108,8 +108,8 @@ def by_vectors(encoder, tokenizer, examples, device):
         sides = (sentence_embeddings(encoder.to(device).eval(), tokenizer, list(side)) for side in (firsts, seconds))
         cosines[split] = torch.linalg.vecdot(*sides).double().cpu().numpy()
     features = {split: np.expand_dims(values, 1) for split, values in cosines.items()}
-    one = classes.regress(features, _labels(examples))
-    return one | {"cosines": [round(value, 4) for value in cosines["test"].tolist()]}
+    record = classes.regress(features, _labels(examples))
+    return record | {"cosines": [round(value, 4) for value in cosines["test"].tolist()]}
 
 
 def learn(contestant, seed, encoders, config, device, parts, name):
@@ -124,8 +124,10 @@ def learn(contestant, seed, encoders, config, device, parts, name):
         return classes.chosen_by(scores, classes.labels_of(data, split))
 
     places = list(range(len(data.examples("train"))))
-    one, history = fine_tuning.fine_tune(head, data, places, tuning, device, score, seed=seed, parts=parts, name=name)
-    return one | {"parameters": head.num_parameters, "curves": fine_tuning.curves(history)}
+    record, history = fine_tuning.fine_tune(
+        head, data, places, tuning, device, score, seed=seed, parts=parts, name=name
+    )
+    return record | {"parameters": head.num_parameters, "curves": fine_tuning.curves(history)}
 
 
 def run(config, device, parts=None):
@@ -154,40 +156,40 @@ def run(config, device, parts=None):
         "words": lambda: by_words(examples),
         "vectors": lambda: by_vectors(*encoders("minilm"), examples, device),
     }
-    labels, found, curves = classes.labels_of(plain, "test"), {}, {}
+    labels, by_contestant, curves = classes.labels_of(plain, "test"), {}, {}
     for contestant in config.contestants:
         if contestant in rules:
-            ones = [parts(contestant, rules[contestant])]
+            seed_records = [parts(contestant, rules[contestant])]
         else:
-            ones = []
+            seed_records = []
             for seed in config.seeds:
                 name = f"{contestant}, {seed}"
-                ones.append(parts(name, learn, contestant, seed, encoders, config, device, parts, name))
-                curves[name] = ones[-1].pop("curves")
-        tested = [classes.accuracy(one["test"], labels) for one in ones]
-        first = ones[0] | classes.judged(ones[0]["test"], labels) | {"accuracy_seeds": tested}
-        found[contestant] = first | {"scores": first.pop("test")}
+                seed_records.append(parts(name, learn, contestant, seed, encoders, config, device, parts, name))
+                curves[name] = seed_records[-1].pop("curves")
+        tested = [classes.accuracy(record["test"], labels) for record in seed_records]
+        first = seed_records[0] | classes.judged(seed_records[0]["test"], labels) | {"accuracy_seeds": tested}
+        by_contestant[contestant] = first | {"scores": first.pop("test")}
     metrics = {
         "examples": {split: len(pairs) for split, pairs in examples.items()},
         "labels": labels,
-        "contestants": found,
-        "pairs": between("vectors", "minilm", found, examples["test"], config.shown),
+        "contestants": by_contestant,
+        "pairs": between("vectors", "minilm", by_contestant, examples["test"], config.shown),
     }
-    told = [f"{found[name]['accuracy']:.1%} ({NAMES[name]})" for name in config.contestants]
-    error = max(one["standard_error"] for one in found.values())
-    metrics["headline"] = f"test accuracy {', '.join(told)}; standard error at most {error:.1%}"
+    accuracies = [f"{by_contestant[name]['accuracy']:.1%} ({NAMES[name]})" for name in config.contestants]
+    error = max(record["standard_error"] for record in by_contestant.values())
+    metrics["headline"] = f"test accuracy {', '.join(accuracies)}; standard error at most {error:.1%}"
     weights = ["minilm"] if {"minilm", "vectors"} & set(config.contestants) else []
     files = "tatoeba_enfr", ["fra-eng.zip"]
     return {"metrics": metrics, "curves": curves, "data": fine_tuning.checksums(config.made, files, weights)}
 
 
-def between(one, other, found, examples, shown):
+def between(contestant, other, by_contestant, examples, shown):
     """Pairs that two contestants judge differently: dict from who is right to the pairs that the other is surest of."""
     kept = {}
-    for right, wrong in ((one, other), (other, one)):
-        if not {one, other} <= found.keys():
+    for right, wrong in ((contestant, other), (other, contestant)):
+        if not {contestant, other} <= by_contestant.keys():
             continue
-        judged = zip(examples, found[right]["scores"], found[wrong]["scores"], strict=True)
+        judged = zip(examples, by_contestant[right]["scores"], by_contestant[wrong]["scores"], strict=True)
         pairs = [
             {"texts": list(texts), "label": label, "scores": {right: a, wrong: b}}
             for (*texts, label), a, b in judged

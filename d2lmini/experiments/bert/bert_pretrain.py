@@ -247,25 +247,25 @@ def run(config, device, parts=None):
         encoder = pretraining.learner(OBJECTIVES["masked"], texts.recipe).bert.to(device).eval()
         return {"probes": probes(encoder, texts), "unigram": information.unigram(texts.windows)}
 
-    found = {}
+    by_contestant = {}
     for number, name in enumerate(config.contestants):
         folder = f"{number:02}"
-        found[name] = parts(folder, compete, OBJECTIVES[name], texts, device, parts, folder)
+        by_contestant[name] = parts(folder, compete, OBJECTIVES[name], texts, device, parts, folder)
     before = parts("untrained", untrained)
-    said = found["masked"]["guesses"]
-    if "causal" in found:
-        left = ({key: one[key] for key in one if key != "tokens"} for one in found["causal"]["guesses"])
-        said = [one | {"from_left": other} for one, other in zip(said, left, strict=True)]
+    said = by_contestant["masked"]["guesses"]
+    if "causal" in by_contestant:
+        left = ({key: guess[key] for key in guess if key != "tokens"} for guess in by_contestant["causal"]["guesses"])
+        said = [guess | {"from_left": other} for guess, other in zip(said, left, strict=True)]
     metrics = {
-        "contestants": {name: one["metrics"] for name, one in found.items()},
+        "contestants": {name: record["metrics"] for name, record in by_contestant.items()},
         "untrained": before["probes"],
         "unigram": before["unigram"],
         "guesses": said,
     }
     task = "polarity" if config.polarity else "order"
     rows = [
-        f"{name} {one['bits_per_batch']:,.0f} bits, {one['probes'][task]['mean'][-1]:.1%}"
-        for name, one in metrics["contestants"].items()
+        f"{name} {scores['bits_per_batch']:,.0f} bits, {scores['probes'][task]['mean'][-1]:.1%}"
+        for name, scores in metrics["contestants"].items()
     ]
     metrics["headline"] = (
         f"what a batch tells beyond frequencies after equal compute, and a linear probe of {task} (untrained "
@@ -276,4 +276,8 @@ def run(config, device, parts=None):
         data |= registry.checksums("wikitext2", ["valid.txt"])
     if config.polarity:
         data |= registry.checksums("rt_polarity", [file.name for file in registry.get("rt_polarity").files])
-    return {"metrics": metrics, "curves": {name: one["curves"] for name, one in found.items()}, "data": data}
+    return {
+        "metrics": metrics,
+        "curves": {name: record["curves"] for name, record in by_contestant.items()},
+        "data": data,
+    }

@@ -116,30 +116,34 @@ def answers(head, data, questions, longest, batch_size=32):
     Returns:
         dict from a question's id to str.
     """
-    training, device, found = head.training, next(head.parameters()).device, {}
+    training, device, texts = head.training, next(head.parameters()).device, {}
     head.eval()
     order = sorted(questions, key=lambda question: len(question.question) + len(question.context))
     for start in range(0, len(order), batch_size):
         asked = order[start : start + batch_size]
-        batch, windows = data.build([one.question for one in asked], [one.context for one in asked])
+        batch, windows = data.build([question.question for question in asked], [question.context for question in asked])
         spans, sums = best_spans(head(*(part.to(device) for part in batch)).float().cpu(), longest)
-        found |= data.texts(asked, windows, spans.tolist(), sums.tolist())
+        texts |= data.texts(asked, windows, spans.tolist(), sums.tolist())
     head.train(training)
-    return {question.id: found[question.id] for question in questions}
+    return {question.id: texts[question.id] for question in questions}
 
 
-def scores(found, questions):
+def scores(answers_by_id, questions):
     """What is counted of answers: dict with ``exact_match`` and ``f1``, from 0 to 100, with their ``standard_errors``;
     ``by_kind`` the two means and how many questions; ``exact`` and ``f1s`` of each question.
     """
-    rows = [answer_scores(found[question.id], question.texts) for question in questions]
+    rows = [answer_scores(answers_by_id[question.id], question.texts) for question in questions]
     exact, f1 = ([row[i] for row in rows] for i in (0, 1))
     kinds = defaultdict(list)
     for question, row in zip(questions, rows, strict=True):
         kinds[kind_of(question.question)].append(row)
     by_kind = {
-        kind: {"questions": len(ones), "exact_match": mean(one[0] for one in ones), "f1": mean(one[1] for one in ones)}
-        for kind, ones in sorted(kinds.items())
+        kind: {
+            "questions": len(pairs),
+            "exact_match": mean(pair[0] for pair in pairs),
+            "f1": mean(pair[1] for pair in pairs),
+        }
+        for kind, pairs in sorted(kinds.items())
     }
     errors = {name: summaries.standard_error(row) for name, row in (("exact_match", exact), ("f1", f1))}
     return {
@@ -163,19 +167,21 @@ def learn(contestant, seed, encoders, config, device, parts, name):
     def score(split):
         if split == "test":
             return answers(head, data, data.examples("test"), config.longest)
-        found = answers(head, data, asked, config.longest)
-        counted = scores(found, asked)
+        answers_by_id = answers(head, data, asked, config.longest)
+        counted = scores(answers_by_id, asked)
         return {"chosen_by": counted["f1"], "exact_match": counted["exact_match"]}
 
     windows = data.loader("train").dataset
     places = [place for place, window in enumerate(windows) if window[-1][0] != IGNORE_INDEX]
     if config.questions:
         places = [places[place] for place in fine_tuning.drawn(len(places), config.questions)]
-    one, history = fine_tuning.fine_tune(head, data, places, tuning, device, score, seed=seed, parts=parts, name=name)
-    one["answers"] = one.pop("test")
+    record, history = fine_tuning.fine_tune(
+        head, data, places, tuning, device, score, seed=seed, parts=parts, name=name
+    )
+    record["answers"] = record.pop("test")
     ceiling = data.ceiling("test")._asdict()
     counts = {"parameters": head.num_parameters, "windows": len(places), "ceiling": ceiling}
-    return one | counts | {"curves": fine_tuning.curves(history)}
+    return record | counts | {"curves": fine_tuning.curves(history)}
 
 
 def run(config, device, parts=None):
@@ -195,41 +201,44 @@ def run(config, device, parts=None):
     parts = parts or Parts()
     plain = read(config, BPETokenizer.train(["none is read with it"], 260))
     asked = plain.examples("test")
-    texts = [text for one in plain.examples("train") for text in (one.question, one.context)]
+    texts = [text for question in plain.examples("train") for text in (question.question, question.context)]
     texts = list(dict.fromkeys(texts))  # many questions, one passage
     encoders = fine_tuning.Encoders(scratch=lambda: fine_tuning.from_scratch(config.encoder, texts, config.vocab_size))
-    found, curves = {}, {}
+    by_contestant, curves = {}, {}
     for contestant in config.contestants:
         if contestant == "sentence":
-            ones = [parts(contestant, lambda: {"answers": {one.id: best_sentence(one) for one in asked}})]
+            seed_records = [
+                parts(contestant, lambda: {"answers": {question.id: best_sentence(question) for question in asked}})
+            ]
         else:
-            ones = []
+            seed_records = []
             for seed in config.seeds:
                 name = f"{contestant}, {seed}"
-                ones.append(parts(name, learn, contestant, seed, encoders, config, device, parts, name))
-                curves[name] = ones[-1].pop("curves")
-        f1 = [scores(one["answers"], asked)["f1"] for one in ones]
-        found[contestant] = ones[0] | scores(ones[0]["answers"], asked) | {"f1_seeds": f1}
+                seed_records.append(parts(name, learn, contestant, seed, encoders, config, device, parts, name))
+                curves[name] = seed_records[-1].pop("curves")
+        f1 = [scores(record["answers"], asked)["f1"] for record in seed_records]
+        by_contestant[contestant] = seed_records[0] | scores(seed_records[0]["answers"], asked) | {"f1_seeds": f1}
     kept = random.Random(config.seeds[0]).sample(asked, min(config.shown, len(asked)))
     metrics = {
         "examples": {split: len(plain.examples(split)) for split in plain.splits},
-        "right": {one.id: one.texts for one in asked},
-        "contestants": found,
+        "right": {question.id: question.texts for question in asked},
+        "contestants": by_contestant,
         "questions": [
             {
-                "id": one.id,
-                "question": one.question,
-                "context": one.context,
-                "right": one.texts,
-                "answers": {contestant: rows["answers"][one.id] for contestant, rows in found.items()},
+                "id": question.id,
+                "question": question.question,
+                "context": question.context,
+                "right": question.texts,
+                "answers": {contestant: rows["answers"][question.id] for contestant, rows in by_contestant.items()},
             }
-            for one in kept
+            for question in kept
         ],
     }
-    told = [
-        f"{found[name]['exact_match']:.1f} and {found[name]['f1']:.1f} ({NAMES[name]})" for name in config.contestants
+    phrases = [
+        f"{by_contestant[name]['exact_match']:.1f} and {by_contestant[name]['f1']:.1f} ({NAMES[name]})"
+        for name in config.contestants
     ]
-    metrics["headline"] = f"exact match and F1 on {len(asked)} questions: {', '.join(told)}"
+    metrics["headline"] = f"exact match and F1 on {len(asked)} questions: {', '.join(phrases)}"
     files = "squad_small", [FILES["train"], FILES[config.test]]
     return {
         "metrics": metrics,

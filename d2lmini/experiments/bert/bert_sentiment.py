@@ -132,8 +132,10 @@ def tune(encoder, tokenizer, places, config, tuning, device, seed, parts, name):
             return classes.rounded(scores)
         return classes.chosen_by(scores, classes.labels_of(data, split))
 
-    found, history = fine_tuning.fine_tune(head, data, places, tuning, device, score, seed=seed, parts=parts, name=name)
-    return found, history, head
+    record, history = fine_tuning.fine_tune(
+        head, data, places, tuning, device, score, seed=seed, parts=parts, name=name
+    )
+    return record, history, head
 
 
 def probe(encoder, tokenizer, config, device):
@@ -145,14 +147,14 @@ def probe(encoder, tokenizer, config, device):
     labels["train"] = [data.examples("train")[place][1] for place in places]
     said = {split: classes.features(encoder, data, split, device) for split in ("val", "test")}
     said["train"] = classes.features(encoder, data, "train", device, places)
-    found = {}
+    accuracies = {}
     for name in ("class", "mean"):
-        found[name] = []
+        accuracies[name] = []
         for layer in range(len(said["train"][name])):
             center, width = said["train"][name][layer].mean(0), said["train"][name][layer].std(0).clamp(min=1e-6)
             scaled = {split: ((rows[name][layer] - center) / width).numpy() for split, rows in said.items()}
-            found[name].append(classes.accuracy(classes.regress(scaled, labels)["test"], labels["test"]))
-    return found
+            accuracies[name].append(classes.accuracy(classes.regress(scaled, labels)["test"], labels["test"]))
+    return accuracies
 
 
 def frozen(encoder, tokenizer, config, device):
@@ -160,13 +162,13 @@ def frozen(encoder, tokenizer, config, device):
     data = read(config, tokenizer)
     vectors = {split: classes.features(encoder, data, split, device)["mean"][-1] for split in data.splits}
     vectors = {split: (rows / rows.norm(dim=1, keepdim=True)).numpy() for split, rows in vectors.items()}
-    labels, found = {split: classes.labels_of(data, split) for split in data.splits}, {}
+    labels, by_share = {split: classes.labels_of(data, split) for split in data.splits}, {}
     for share, draw in _draws(config, whole_once=True):
         places = part_of_labels(len(labels["train"]), share, draw)
         chosen = {"train": [labels["train"][place] for place in places]}
-        one = classes.regress(vectors | {"train": vectors["train"][places]}, labels | chosen)
-        found.setdefault(_percent(share), []).append(one)
-    return found
+        record = classes.regress(vectors | {"train": vectors["train"][places]}, labels | chosen)
+        by_share.setdefault(_percent(share), []).append(record)
+    return by_share
 
 
 def run(config, device, parts=None):
@@ -194,7 +196,7 @@ def run(config, device, parts=None):
     plain = read(config, BPETokenizer.train(["none is read with it"], 260))
     examples = {split: plain.examples(split) for split in plain.splits}
     encoders = fine_tuning.Encoders(own=lambda: bert_pretrain.pretrained(config.own, device, parts))
-    trained, curves, found = {}, {}, {}
+    trained, curves, by_contestant = {}, {}, {}
 
     def learn(contestant, share, draw, name):
         seed = config.seeds[0] + draw
@@ -208,15 +210,15 @@ def run(config, device, parts=None):
         tuning = config.minilm if contestant == "minilm" else config.small
         if share < 1:
             tuning = replace(tuning, checks=config.few_checks)
-        one, history, head = tune(encoder, tokenizer, places, config, tuning, device, seed, parts, name)
-        one |= {"parameters": head.num_parameters}
+        result, history, head = tune(encoder, tokenizer, places, config, tuning, device, seed, parts, name)
+        result |= {"parameters": head.num_parameters}
         if contestant == "minilm" and config.probed and share == max(config.shares) and draw == 0:
             before, _ = encoders("minilm")
-            one["probe"] = {
+            result["probe"] = {
                 "before": probe(before, tokenizer, config, device),
                 "after": probe(head.encoder, tokenizer, config, device),
             }
-        return one | {"curves": fine_tuning.curves(history)}
+        return result | {"curves": fine_tuning.curves(history)}
 
     for contestant in config.contestants:
         rows = trained[contestant] = {}
@@ -229,32 +231,34 @@ def run(config, device, parts=None):
             name = f"{contestant}, {_percent(share)}, {draw}"
             if contestant == "bag":
                 places = part_of_labels(len(examples["train"]), share, draw)
-                one = parts(name, bag_of_words, examples, places)
+                result = parts(name, bag_of_words, examples, places)
             else:
-                one = parts(name, learn, contestant, share, draw, name)
-                curves[name] = one.pop("curves")
-            rows.setdefault(_percent(share), []).append(one)
+                result = parts(name, learn, contestant, share, draw, name)
+                curves[name] = result.pop("curves")
+            rows.setdefault(_percent(share), []).append(result)
     labels = classes.labels_of(plain, "test")
     for contestant, rows in trained.items():
-        found[contestant] = {percent: summarised(ones, labels) for percent, ones in rows.items()}
+        by_contestant[contestant] = {percent: summarised(records, labels) for percent, records in rows.items()}
     whole = _percent(max(config.shares))
-    scores = {contestant: rows[whole]["scores"] for contestant, rows in found.items()}
+    scores = {contestant: rows[whole]["scores"] for contestant, rows in by_contestant.items()}
     best = max(scores, key=lambda contestant: classes.accuracy(scores[contestant], labels))
     metrics = {
         "examples": {split: len(rows) for split, rows in examples.items()},
         "labels": labels,
         "shares": {_percent(share): round(share * len(examples["train"])) for share in config.shares},
-        "contestants": found,
+        "contestants": by_contestant,
         "best": {"contestant": best, "name": NAMES[best], **classes.judged(scores[best], labels)},
         "sentences": classes.sentences(examples["test"], scores, best, config.shown),
-        "probe": next((one["probe"] for one in trained.get("minilm", {}).get(whole, []) if "probe" in one), None),
+        "probe": next(
+            (result["probe"] for result in trained.get("minilm", {}).get(whole, []) if "probe" in result), None
+        ),
     }
-    told = [f"{found[name][whole]['mean']:.1%} ({NAMES[name]})" for name in config.contestants]
+    accuracies = [f"{by_contestant[name][whole]['mean']:.1%} ({NAMES[name]})" for name in config.contestants]
     few = _percent(min(config.shares))
-    told_few = [f"{found[name][few]['mean']:.1%}" for name in config.contestants]
+    few_accuracies = [f"{by_contestant[name][few]['mean']:.1%}" for name in config.contestants]
     metrics["headline"] = (
-        f"test accuracy with {whole} of the labels {', '.join(told)}; with {few} of them {', '.join(told_few)}; "
-        f"standard error {metrics['best']['standard_error']:.1%}"
+        f"test accuracy with {whole} of the labels {', '.join(accuracies)}; with {few} of them "
+        f"{', '.join(few_accuracies)}; standard error {metrics['best']['standard_error']:.1%}"
     )
     files = "rt_polarity", ["rt-polarity.neg", "rt-polarity.pos"]
     weights = ["minilm"] if {"minilm", "frozen"} & set(config.contestants) else []
@@ -264,19 +268,19 @@ def run(config, device, parts=None):
     return {"metrics": metrics, "curves": curves, "data": record}
 
 
-def summarised(ones, labels):
+def summarised(records, labels):
     """The draws of a contestant at one share of the labels, as lists and with what they are on average."""
-    tested = [classes.accuracy(one["test"], labels) for one in ones]
+    tested = [classes.accuracy(record["test"], labels) for record in records]
     kept = ("passes", "steps", "train_s", "C", "features")
-    others = {key: [one[key] for one in ones] for key in kept if key in ones[0]}
-    if "parameters" in ones[0]:
-        others["parameters"] = ones[0]["parameters"]
+    others = {key: [record[key] for record in records] for key in kept if key in records[0]}
+    if "parameters" in records[0]:
+        others["parameters"] = records[0]["parameters"]
     return {
         "test_accuracy": tested,
         **summaries.summary(tested),
-        "val_accuracy": [one["val"]["chosen_by"] for one in ones],
-        "val_loss": [one["val"]["loss"] for one in ones],
-        "scores": ones[0]["test"],
+        "val_accuracy": [record["val"]["chosen_by"] for record in records],
+        "val_loss": [record["val"]["loss"] for record in records],
+        "scores": records[0]["test"],
         **others,
     }
 

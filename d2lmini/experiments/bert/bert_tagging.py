@@ -76,10 +76,10 @@ def entities(tags):
     return [(i, start, end, kind) for i, row in enumerate(tags) for kind, start, end in get_entities(row)]
 
 
-def tags_of(found, sentences):
+def tags_of(spans, sentences):
     """The tags of sentences with these entities: the inverse of `entities`."""
     tags = [["O"] * len(words) for words in sentences]
-    for sentence, start, end, kind in found:
+    for sentence, start, end, kind in spans:
         tags[sentence][start : end + 1] = [f"B-{kind}", *[f"I-{kind}"] * (end - start)]
     return tags
 
@@ -104,7 +104,7 @@ def known_names(train, sentences):
     counts = defaultdict(Counter)
     for sentence, start, end, kind in entities([tags for _, tags in train]):
         counts[tuple(word.lower() for word in train[sentence][0][start : end + 1])][kind] += 1
-    longest, found = max(map(len, counts), default=0), []
+    longest, spans = max(map(len, counts), default=0), []
     for number, words in enumerate(sentences):
         lower, place = tuple(word.lower() for word in words), 0
         while place < len(lower):
@@ -112,16 +112,16 @@ def known_names(train, sentences):
             length = next((length for length in lengths if lower[place : place + length] in counts), 0)
             if length:
                 kinds = counts[lower[place : place + length]]
-                found.append((number, place, place + length - 1, max(sorted(kinds), key=kinds.get)))
+                spans.append((number, place, place + length - 1, max(sorted(kinds), key=kinds.get)))
             place += length or 1
-    return tags_of(found, sentences)
+    return tags_of(spans, sentences)
 
 
-def scores(found, right, sentences, seen):
+def scores(predicted, right, sentences, seen):
     """What is counted of the entities found in sentences.
 
     Args:
-        found, right: entities, as `entities` gives them.
+        predicted, right: entities, as `entities` gives them.
         sentences: list of lists of words.
         seen: set of surfaces that the training data have as entities.
 
@@ -132,12 +132,12 @@ def scores(found, right, sentences, seen):
     """
 
     def score(kind=None):
-        chosen = ([one for one in side if kind in (None, one[3])] for side in (found, right))
+        chosen = ([entity for entity in side if kind in (None, entity[3])] for side in (predicted, right))
         return span_f1(*(tags_of(side, sentences) for side in chosen))._asdict()
 
     def recall(known):
-        wanted = [one for one in right if (surface(sentences[one[0]], *one[1:3]) in seen) == known]
-        return 100 * len(set(map(tuple, found)) & set(wanted)) / len(wanted) if wanted else None
+        wanted = [entity for entity in right if (surface(sentences[entity[0]], *entity[1:3]) in seen) == known]
+        return 100 * len(set(map(tuple, predicted)) & set(wanted)) / len(wanted) if wanted else None
 
     counts = Counter(kind for *_, kind in right)
     by_type = {kind: score(kind) | {"entities": counts[kind]} for kind in ENTITIES}
@@ -178,8 +178,8 @@ def _share(flags):
 
 def tagged(head, data, split):
     """The tags of words that a model gives to the sentences of a split."""
-    found = [batch.argmax(-1) for batch in fine_tuning.outputs(head, data.loader(split, shuffle=False))]
-    return data.word_tags([words for words, _ in data.examples(split)], data.in_order(split, found))
+    tag_ids = [batch.argmax(-1) for batch in fine_tuning.outputs(head, data.loader(split, shuffle=False))]
+    return data.word_tags([words for words, _ in data.examples(split)], data.in_order(split, tag_ids))
 
 
 def learn(contestant, seed, encoders, config, device, parts, name):
@@ -194,9 +194,11 @@ def learn(contestant, seed, encoders, config, device, parts, name):
         return {"chosen_by": span_f1(tags, [tags for _, tags in data.examples("val")]).f1}
 
     places = list(range(len(data.examples("train"))))
-    one, history = fine_tuning.fine_tune(head, data, places, tuning, device, score, seed=seed, parts=parts, name=name)
-    one["found"] = one.pop("test")
-    return one | {"parameters": head.num_parameters, "curves": fine_tuning.curves(history)}
+    record, history = fine_tuning.fine_tune(
+        head, data, places, tuning, device, score, seed=seed, parts=parts, name=name
+    )
+    record["found"] = record.pop("test")
+    return record | {"parameters": head.num_parameters, "curves": fine_tuning.curves(history)}
 
 
 def run(config, device, parts=None):
@@ -221,31 +223,33 @@ def run(config, device, parts=None):
     sentences, tags = (list(column) for column in zip(*test, strict=True))
     texts = [" ".join(words) for words, _ in train]
     encoders = fine_tuning.Encoders(scratch=lambda: fine_tuning.from_scratch(config.encoder, texts, config.vocab_size))
-    right, seen, found, curves = entities(tags), surfaces(train), {}, {}
+    right, seen, by_contestant, curves = entities(tags), surfaces(train), {}, {}
     for contestant in config.contestants:
         if contestant in ("words", "names"):
             rule = most_frequent_tags if contestant == "words" else known_names
-            ones = [parts(contestant, lambda rule=rule: {"found": entities(rule(train, sentences))})]
+            seed_records = [parts(contestant, lambda rule=rule: {"found": entities(rule(train, sentences))})]
         else:
-            ones = []
+            seed_records = []
             for seed in config.seeds:
                 name = f"{contestant}, {seed}"
-                ones.append(parts(name, learn, contestant, seed, encoders, config, device, parts, name))
-                curves[name] = ones[-1].pop("curves")
-        counted = [scores([tuple(entity) for entity in one["found"]], right, sentences, seen) for one in ones]
-        found[contestant] = ones[0] | counted[0] | {"f1_seeds": [one["f1"] for one in counted]}
+                seed_records.append(parts(name, learn, contestant, seed, encoders, config, device, parts, name))
+                curves[name] = seed_records[-1].pop("curves")
+        counted = [
+            scores([tuple(entity) for entity in record["found"]], right, sentences, seen) for record in seed_records
+        ]
+        by_contestant[contestant] = seed_records[0] | counted[0] | {"f1_seeds": [record["f1"] for record in counted]}
     new = [i for i, *place, _ in right if surface(sentences[i], *place) not in seen]
     kept = list(dict.fromkeys(new))[: config.shown]
     metrics = {
         "examples": {split: len(plain.examples(split)) for split in plain.splits},
         "right": right,
         "novelty": novelty(train, test),
-        "contestants": found,
-        "sentences": [_shown(i, sentences[i], right, found) for i in kept],
+        "contestants": by_contestant,
+        "sentences": [_shown(i, sentences[i], right, by_contestant) for i in kept],
     }
-    told = [f"{found[name]['f1']:.1f} ({NAMES[name]})" for name in config.contestants]
+    phrases = [f"{by_contestant[name]['f1']:.1f} ({NAMES[name]})" for name in config.contestants]
     metrics["headline"] = (
-        f"F1 of entities {', '.join(told)}; of the test's entities {metrics['novelty']['entities']:.0%} are new"
+        f"F1 of entities {', '.join(phrases)}; of the test's entities {metrics['novelty']['entities']:.0%} are new"
     )
     files = "wnut17", ["wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"]
     return {
@@ -255,9 +259,9 @@ def run(config, device, parts=None):
     }
 
 
-def _shown(number, words, right, found):
+def _shown(number, words, right, by_contestant):
     def here(several):
         return [[surface(words, *place), kind] for i, *place, kind in several if i == number]
 
-    others = {contestant: here(one["found"]) for contestant, one in found.items()}
+    others = {contestant: here(record["found"]) for contestant, record in by_contestant.items()}
     return {"words": words, "right": here(right), "found": others}

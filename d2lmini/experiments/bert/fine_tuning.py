@@ -115,7 +115,7 @@ def fine_tune(head, data, places, tuning, device, score, *, seed=0, parts=None, 
     head.lr = tuning.lr
 
     def check(trainer):
-        before = [one["chosen_by"] for one in trainer.history.get("val", [])]
+        before = [scores["chosen_by"] for scores in trainer.history.get("val", [])]
         val = score("val")
         return {"val": val, "test": score("test") if not before or val["chosen_by"] > max(before) else None}
 
@@ -132,18 +132,18 @@ def fine_tune(head, data, places, tuning, device, score, *, seed=0, parts=None, 
         precision=tuning.precision,
         seed=seed,
     )
-    values = [one["chosen_by"] for one in history["val"]]
+    values = [scores["chosen_by"] for scores in history["val"]]
     best = values.index(max(values))  # the earliest of equals, the one whose test was scored
-    found = {"passes": (best + 1) * passes, "steps": total, "train_s": round(history["seconds"][-1], 3)}
-    return found | {"val": history["val"][best], "test": history["test"][best]}, history
+    record = {"passes": (best + 1) * passes, "steps": total, "train_s": round(history["seconds"][-1], 3)}
+    return record | {"val": history["val"][best], "test": history["test"][best]}, history
 
 
 def curves(history):
     """Curves of a training: the loss, thinned, and what chose at each check."""
-    found = summaries.curves(history)
+    curves_by_name = summaries.curves(history)
     steps, checks = history["step"][-1], len(history["val"])
-    found["val_step"] = [steps * (number + 1) // checks for number in range(checks)]
-    return found | {"val_chosen_by": [one["chosen_by"] for one in history["val"]]}
+    curves_by_name["val_step"] = [steps * (number + 1) // checks for number in range(checks)]
+    return curves_by_name | {"val_chosen_by": [scores["chosen_by"] for scores in history["val"]]}
 
 
 @torch.no_grad()
@@ -151,9 +151,9 @@ def outputs(head, loader):
     """What a model gives for the batches of a loader, in float32 and on the CPU, a list with one entry a batch."""
     training, device = head.training, next(head.parameters()).device
     head.eval()
-    found = [head(*(part.to(device) for part in batch[:-1])).float().cpu() for batch in loader]
+    batches = [head(*(part.to(device) for part in batch[:-1])).float().cpu() for batch in loader]
     head.train(training)
-    return found
+    return batches
 
 
 def from_scratch(config, texts, vocab_size, seed=0):
@@ -254,10 +254,10 @@ def checksums(made, files, encoders):
         files: (name of the data set, list of its files).
         encoders: names.
     """
-    found = {} if made else registry.checksums(*files)
+    digests = {} if made else registry.checksums(*files)
     if "minilm" in encoders:
-        found |= registry.checksums(NAME, ["model.safetensors", "tokenizer.json"])
-    return found
+        digests |= registry.checksums(NAME, ["model.safetensors", "tokenizer.json"])
+    return digests
 
 
 def need(*packages):

@@ -75,10 +75,10 @@ class Windows(TextWindows):
 
     def __init__(self, tokenizer, train, val, window, batch_size, val_windows, seed=0):
         super().__init__(tokenizer, train, val, window, batch_size, seed=seed)
-        found = self.windows["val"]
+        windows = self.windows["val"]
         if len(self.windows["train"]) < batch_size:
             raise ValueError(f"the text has {len(self.windows['train'])} windows, expected a batch of {batch_size}")
-        self.windows["val"] = found[:: max(1, len(found) // val_windows)][:val_windows]
+        self.windows["val"] = windows[:: max(1, len(windows) // val_windows)][:val_windows]
         self.steps = 1
         unk_id = self.encoder.encode([_LOST])[0][0][0]
         self.special_ids = sorted({*self.encoder.special_ids, unk_id})

@@ -197,10 +197,10 @@ class Electra(Module):
 
 
 def _plotted(model, batch, train):
-    found = model.measures(batch)
-    for name, value in found.items():
+    measures = model.measures(batch)
+    for name, value in measures.items():
         model.plot(name, value, train=train)
-    return found["loss"]
+    return measures["loss"]
 
 
 def generator_config(recipe):

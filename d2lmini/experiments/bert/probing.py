@@ -28,10 +28,10 @@ def exchanged(documents, most, seed=0):
 
     Source: Conneau et al. 2018, section 2, the task "bigram shift".
     """
-    found = [s.split() for document in documents for paragraph in document for s in split_sentences(paragraph)]
-    found = [words for words in found if 6 <= len(words) <= 40]
+    sentences = [s.split() for document in documents for paragraph in document for s in split_sentences(paragraph)]
+    sentences = [words for words in sentences if 6 <= len(words) <= 40]
     draw, made = random.Random(seed), []
-    for number, words in enumerate(found[:: max(1, len(found) // most)][:most]):
+    for number, words in enumerate(sentences[:: max(1, len(sentences) // most)][:most]):
         places = [i for i in range(len(words) - 2) if words[i].lower() != words[i + 1].lower()]  # not the last mark
         label = number % 2 if places else 0
         if label:
@@ -111,15 +111,15 @@ def probe(encoder, tokenizer, splits, shares, draws, causal=False):
         encoded = pieces.encode([text for text, _ in split])
         sequences = [pieces.join(ids[: T - 2])[0] for ids, _ in encoded]
         seen.append((*features(encoder, sequences, pieces.pad_id, causal), [label for _, label in split]))
-    found = {"mean": [], "last": []}
-    for name, column in (("mean", lambda one: one[0][-1]), ("last", lambda one: one[1])):
-        (X, y), val, test = ((column(one), one[2]) for one in seen)
+    accuracies = {"mean": [], "last": []}
+    for name, column in (("mean", lambda part: part[0][-1]), ("last", lambda part: part[1])):
+        (X, y), val, test = ((column(part), part[2]) for part in seen)
         for share in shares:
             n = round(share * len(y))
             starts = range(0, n * min(draws, len(y) // n), n)
-            found[name].append(mean(regression((X[s : s + n], y[s : s + n]), val, test) for s in starts))
+            accuracies[name].append(mean(regression((X[s : s + n], y[s : s + n]), val, test) for s in starts))
     blocks = range(len(seen[0][0]))
-    return found | {"by_block": [regression(*((one[0][block], one[2]) for one in seen)) for block in blocks]}
+    return accuracies | {"by_block": [regression(*((part[0][block], part[2]) for part in seen)) for block in blocks]}
 
 
 def plain_sentences(tokenizer, documents, number):
@@ -131,19 +131,19 @@ def plain_sentences(tokenizer, documents, number):
     Raises:
         ValueError: there is none.
     """
-    encoder, found = TextEncoder(tokenizer), []
+    encoder, sentences = TextEncoder(tokenizer), []
     for document in documents:
         for sentence in (s for paragraph in document for s in split_sentences(paragraph)):
             tokens = [tokenizer.id_to_token(index) for index in encoder.encode([sentence])[0][0]]
             ends = tokens[-1:] == ["."] and len(tokens[-2:][0]) > 2
             if 8 <= len(tokens) <= 14 and ends and all(t.isalpha() or t in ",." for t in tokens):
-                found.append(sentence)
+                sentences.append(sentence)
                 break
-        if len(found) == number:
-            return found
-    if not found:
+        if len(sentences) == number:
+            return sentences
+    if not sentences:
         raise ValueError("no sentence has 8 to 14 whole words: is the vocabulary too small, or the text?")
-    return found
+    return sentences
 
 
 @torch.no_grad()
@@ -160,7 +160,7 @@ def guesses(model, tokenizer, texts, top=6):
         list of dicts, one of each text: ``tokens``, T str; ``guesses``, of each the likeliest [token, probability];
         ``truth_probability``, T numbers. `MaskGuess` shows them.
     """
-    encoder, found, device = TextEncoder(tokenizer), [], model.bert.embedding.weight.device
+    encoder, guesses_by_text, device = TextEncoder(tokenizer), [], model.bert.embedding.weight.device
     for ids, _ in encoder.encode(texts):
         tokens = torch.tensor(encoder.join(ids)[0], device=device)  # (T + 2,)
         if model.causal:
@@ -172,11 +172,11 @@ def guesses(model, tokenizer, texts, top=6):
         best = probabilities.topk(top)
         rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         truth = probabilities.gather(1, torch.tensor(ids)[:, None])[:, 0]
-        found.append(
+        guesses_by_text.append(
             {
                 "tokens": [tokenizer.id_to_token(index) for index in ids],
                 "guesses": [[[tokenizer.id_to_token(i), p] for i, p in zip(*row, strict=True)] for row in rows],
                 "truth_probability": truth.tolist(),
             }
         )
-    return found
+    return guesses_by_text

@@ -111,15 +111,15 @@ def _reviews(source, number):
         word = source.choice(_GOOD if good else _BAD)
         return f"the {thing} is {'not ' * turned}{word}", int(good != turned)
 
-    found = {}
-    while len(found) < number:
+    labels = {}
+    while len(labels) < number:
         (first, weak), (second, strong) = (clause(thing) for thing in source.sample(_THINGS, 2))
         form = source.randrange(4)
         texts = (f"{second} .", f"{first} , but {second} .", f"although {first} , {second} .")
         text = (*texts, f"{second} , although {first} .")[form]
         if form == 0 or weak != strong or source.random() < 0.3:  # most of the time the clauses disagree
-            found[text] = strong
-    return list(found.items())
+            labels[text] = strong
+    return list(labels.items())
 
 
 def _name(source):
@@ -127,7 +127,7 @@ def _name(source):
 
 
 def _tagged(source, number):
-    found = []
+    examples = []
     for _ in range(number):
         words, tags = [], []
         for word in source.choice(_TAGGED).split():
@@ -138,13 +138,13 @@ def _tagged(source, number):
                 entity += ["Inc"] * (kind == "corporation" and source.random() < 0.5)
             words += entity
             tags += ["O"] if kind == word else [f"B-{kind}", *[f"I-{kind}"] * (len(entity) - 1)]
-        found.append((words, tags))
-    return found
+        examples.append((words, tags))
+    return examples
 
 
 def _questions(source, number):
-    found = []
-    while len(found) < number:
+    questions = []
+    while len(questions) < number:
         people = [_name(source) for _ in range(2)]
         if people[0] == people[1]:
             continue
@@ -158,18 +158,18 @@ def _questions(source, number):
         asked = source.randrange(len(facts))
         who, (_, question) = facts[asked]
         context = " ".join(sentences)
-        found.append(Question(f"made-{len(found)}", "", question.format(who=who), context, (answers[asked],)))
-    return found
+        questions.append(Question(f"made-{len(questions)}", "", question.format(who=who), context, (answers[asked],)))
+    return questions
 
 
 def _pairs(source, number):
-    found = []
-    while len(found) < 2 * number:
+    pairs = []
+    while len(pairs) < 2 * number:
         forms = source.choice(_PAIRED)
         forms = forms if source.random() < 0.5 else forms[::-1]
         a, b = source.sample(_SYLLABLES, 2)
         a, b, thing = a.capitalize(), b.capitalize(), source.choice(_GIVEN)
         first, second = (form.format(a=a, b=b, thing=thing) for form in forms)
         twin = forms[1].format(a=b, b=a, thing=thing)
-        found += [(first, second, 1), (first, twin, 0)]
-    return found
+        pairs += [(first, second, 1), (first, twin, 0)]
+    return pairs

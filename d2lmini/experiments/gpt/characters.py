@@ -53,14 +53,14 @@ def learn(recipe, ids, device, seed, parts, name):
     model, history = language.train(recipe, *ids, device, seed, parts=parts, name=name)
     total, scored = language.loss_on_whole(model, ids[1], recipe)
     by_place = language.loss_by_place(model, ids[1], recipe)
-    found = {
+    metrics = {
         "crops": by_place.mean().item(),
         "whole": total / scored,
         "train_crops": language.loss_by_place(model, ids[0], recipe).mean().item(),
         **language.measures(model, history, recipe),
     }
     curves = summaries.curves(history, *language.CURVES) | {"loss_by_place": [round(x, 4) for x in by_place.tolist()]}
-    return model, {"metrics": found, "curves": curves}
+    return model, {"metrics": metrics, "curves": curves}
 
 
 @torch.no_grad()
@@ -103,13 +103,13 @@ def run(config, device, parts=None):
 
     def work(recipe, seed, name, looked_at):
         recipe = replace(recipe, model=replace(recipe.model, vocab_size=len(tokenizer)))
-        model, found = learn(recipe, ids, device, seed, parts, name)
-        return found | {"look": look(model, tokenizer, ids, config) if looked_at else {}}
+        model, record = learn(recipe, ids, device, seed, parts, name)
+        return record | {"look": look(model, tokenizer, ids, config) if looked_at else {}}
 
     names = {seed: f"seed-{seed}" for seed in config.seeds}
-    found = [parts(name, work, config, seed, name, seed == config.seeds[0]) for seed, name in names.items()]
-    metrics = summaries.columns([one["metrics"] for one in found]) | found[0]["look"]
-    curves = found[0]["curves"]
+    records = [parts(name, work, config, seed, name, seed == config.seeds[0]) for seed, name in names.items()]
+    metrics = summaries.columns([record["metrics"] for record in records]) | records[0]["look"]
+    curves = records[0]["curves"]
     loss = metrics["crops"][0]
     metrics["headline"] = (
         f"{loss:.3f} nats a character on random crops, {metrics['whole'][0]:.3f} on the whole validation text, with "

@@ -37,8 +37,8 @@ def passages(tokens, num, before, after, begins=None):
     if begins is not None:  # the next such place, or the last one
         allowed = begins[tokens[before : len(tokens) - after + 1].long()].nonzero()[:, 0] + before
         ends = allowed[torch.searchsorted(allowed, ends).clamp(max=len(allowed) - 1)]
-    found = torch.stack([tokens[end - before : end + after] for end in ends.tolist()]).long()
-    return found[:, :before], found[:, before:]
+    windows = torch.stack([tokens[end - before : end + after] for end in ends.tolist()]).long()
+    return windows[:, :before], windows[:, before:]
 
 
 @torch.no_grad()
@@ -62,9 +62,9 @@ def write(model, prompts, num, method, num_texts, seed=0):
         start = (model.step, state, prompts[:, -1], None, num)
         if "num_groups" not in method:
             return beam_search(*start, **method, num_return=min(num_texts, method["beam_size"])).tokens
-        found = diverse_beam_search(*start, **method)
-        order = found.scores[..., 0].argsort(dim=1, descending=True)[..., None]  # the best of each group, (P, G, 1)
-        return found.tokens[:, :, 0].gather(1, order.expand(-1, -1, num))[:, :num_texts]
+        beams = diverse_beam_search(*start, **method)
+        order = beams.scores[..., 0].argsort(dim=1, descending=True)[..., None]  # the best of each group, (P, G, 1)
+        return beams.tokens[:, :, 0].gather(1, order.expand(-1, -1, num))[:, :num_texts]
     if method.get("temperature") == 0:
         num_texts = 1
     generator = torch.Generator().manual_seed(seed)
@@ -90,11 +90,11 @@ def read(model, contexts, texts, beyond=()):
         logits = model(torch.cat([context, text], 1)[:, :-1])[:, -text.shape[1] :]
         log_probs = logits.float().log_softmax(-1)  # (n, L, V)
         chosen = log_probs.gather(-1, text[..., None])  # (n, L, 1)
-        found = [chosen[..., 0], (log_probs > chosen).sum(-1), -(log_probs.exp() * log_probs).sum(-1)]
+        row = [chosen[..., 0], (log_probs > chosen).sum(-1), -(log_probs.exp() * log_probs).sum(-1)]
         if beyond:
             ordered = log_probs.double().exp().sort(dim=-1, descending=True)[0]
-            found += [ordered[..., k:].sum(-1) for k in beyond]
-        rows.append(found)
+            row += [ordered[..., k:].sum(-1) for k in beyond]
+        rows.append(row)
     log_prob, rank, entropy, *tails = map(torch.cat, zip(*rows, strict=True))
     return {"log_prob": log_prob, "rank": rank, "entropy": entropy, "beyond": dict(zip(beyond, tails, strict=True))}
 
@@ -195,16 +195,16 @@ def compare(model, tokens, config, decode, begins=None):
         texts = truth[:, None] if method is None else write(model, contexts, *options)  # (P, K, L)
         judged = texts[:, :1] if searched else texts
         rows = contexts.repeat_interleave(judged.shape[1], 0)
-        found = read(model, rows, judged.flatten(0, 1), config.beyond if name in ("the author", "sampling") else ())
-        methods[name] = {"log_prob": found["log_prob"].mean().item(), **looks(texts, searched)}
-        entropy[name] = [round(x, 4) for x in found["entropy"].mean(0).tolist()]
+        readings = read(model, rows, judged.flatten(0, 1), config.beyond if name in ("the author", "sampling") else ())
+        methods[name] = {"log_prob": readings["log_prob"].mean().item(), **looks(texts, searched)}
+        entropy[name] = [round(x, 4) for x in readings["entropy"].mean(0).tolist()]
         written[name] = [after(*pair, decode) for pair in zip(contexts[: config.shown], texts[:, 0], strict=False)]
-        if found["beyond"]:
+        if readings["beyond"]:
             tail[name] = {
                 "k": list(config.beyond),
-                "mass": [found["beyond"][k].mean().item() for k in config.beyond],
-                "drawn": [(found["rank"] >= k).double().mean().item() for k in config.beyond],
-                "without": [(found["rank"] < k).all(1).double().mean().item() for k in config.beyond],
+                "mass": [readings["beyond"][k].mean().item() for k in config.beyond],
+                "drawn": [(readings["rank"] >= k).double().mean().item() for k in config.beyond],
+                "without": [(readings["rank"] < k).all(1).double().mean().item() for k in config.beyond],
             }
     return {"methods": methods, "tail": tail, "entropy": entropy, "written": written}
 
@@ -230,17 +230,17 @@ def repeated(model, sentences, times):
         ``rises``, the share of passages that are more probable than in the copy before.
     """
     after_others = torch.stack([sentences.roll(-i, 0) for i in range(times)], 1)  # (n, times, L)
-    found = {}
+    log_probs = {}
     for name, rows in (("copies", sentences[:, None].expand(-1, times, -1)), ("others", after_others)):
         flat = rows.flatten(1)
         log_prob = read(model, flat[:, :1], flat[:, 1:])["log_prob"]
         log_prob = torch.cat([torch.zeros(len(flat), 1), log_prob.cpu()], 1).unflatten(1, (times, -1))
-        found[name] = log_prob[:, :, 1:]  # (n, times, L - 1)
-    by_copy = found["copies"].mean(2)  # (n, times)
+        log_probs[name] = log_prob[:, :, 1:]  # (n, times, L - 1)
+    by_copy = log_probs["copies"].mean(2)  # (n, times)
     return {
-        "probability": found["copies"].exp().mean((0, 2)).tolist(),
+        "probability": log_probs["copies"].exp().mean((0, 2)).tolist(),
         "log_prob": by_copy.mean(0).tolist(),
-        "others": found["others"].exp().mean((0, 2)).tolist(),
+        "others": log_probs["others"].exp().mean((0, 2)).tolist(),
         "rises": (by_copy.diff(dim=1) > 0).double().mean(0).tolist(),
     }
 
@@ -263,15 +263,15 @@ def swapped(model, tokens, lengths, num, before, after, seed=0):
         dict of lists, a mean loss in nats for each m: ``own``, ``elsewhere``, ``left_out``; and ``lengths``.
     """
     contexts, truth = passages(tokens, num, before, after)
-    found = {"lengths": list(lengths), "own": [], "elsewhere": [], "left_out": []}
+    losses = {"lengths": list(lengths), "own": [], "elsewhere": [], "left_out": []}
     for m in lengths:
         start, end = contexts[:, : before - m], contexts[:, before - m :]
         own = write(model, start, m, {}, 1, seed)[:, 0] if m else end
         ends = {"own": own, "elsewhere": end.roll(1, 0) if m else end, "left_out": end[:, :0]}
         for name, tail in ends.items():
             log_prob = read(model, torch.cat([start, tail.cpu()], 1), truth)["log_prob"]
-            found[name].append(-log_prob.mean().item())
-    return found
+            losses[name].append(-log_prob.mean().item())
+    return losses
 
 
 def next_scores(model, contexts):

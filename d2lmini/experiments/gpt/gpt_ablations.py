@@ -103,18 +103,18 @@ def run(config, device, parts=None):
         return characters.learn(recipe, ids, device, seed, parts, name)[1]
 
     taking_part = {name: recipe for name, recipe in contestants(config.base).items() if name not in config.left_out}
-    found = {}
+    records = {}
     for i, (name, recipe) in enumerate(taking_part.items()):
         folder = f"{i:02}"
-        found[name] = parts(folder, work, recipe, config.seeds[0] + (name == AGAIN), folder)
-    metrics = {name: one["metrics"] for name, one in found.items()}
-    for one in metrics.values():
-        one["behind"] = one["whole"] - metrics["base"]["whole"]
-    others = {name: one["behind"] for name, one in metrics.items() if name not in ("base", AGAIN)}
+        records[name] = parts(folder, work, recipe, config.seeds[0] + (name == AGAIN), folder)
+    metrics = {name: record["metrics"] for name, record in records.items()}
+    for losses in metrics.values():
+        losses["behind"] = losses["whole"] - metrics["base"]["whole"]
+    others = {name: losses["behind"] for name, losses in metrics.items() if name not in ("base", AGAIN)}
     worst = max(others, key=others.get)
     metrics["headline"] = (
         f"of {len(others)} changes to a GPT of today's parts {sum(b > 0 for b in others.values())} make it worse, most "
         f"of all {worst!r}, by {others[worst]:.3f} nats (another seed: {metrics[AGAIN]['behind']:+.3f})"
     )
-    curves = {name: {key: one["curves"][key] for key in language.CURVES} for name, one in found.items()}
+    curves = {name: {key: record["curves"][key] for key in language.CURVES} for name, record in records.items()}
     return {"metrics": metrics, "curves": curves, "data": language.text_checksums(config.text)}

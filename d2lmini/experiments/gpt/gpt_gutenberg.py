@@ -140,10 +140,10 @@ def learn(recipe, tokenizer, ids, device, seed, parts, name):
 
 def sentences_of(text, tokenizer, length, most):
     """The first tokens of sentences that have so many or more, (n, length), of the first ``most`` of a text."""
-    found = re.findall(r"(?<=[.!?] )[A-Z][^.!?\n]*[.!?](?=\s)", text)
-    rows = [row[:length] for row in tokenizer.encode_batch(list(dict.fromkeys(found))) if len(row) >= length][:most]
+    sentences = re.findall(r"(?<=[.!?] )[A-Z][^.!?\n]*[.!?](?=\s)", text)
+    rows = [row[:length] for row in tokenizer.encode_batch(list(dict.fromkeys(sentences))) if len(row) >= length][:most]
     if not rows:
-        raise ValueError(f"none of {len(found)} sentences has {length} tokens: choose another sentence_length")
+        raise ValueError(f"none of {len(sentences)} sentences has {length} tokens: choose another sentence_length")
     return torch.tensor(rows)
 
 
@@ -193,25 +193,27 @@ def run(config, device, parts=None):
 
     def work(size, steps, name, decodes):
         tokenizer, *ids = tokens(size)
-        model, found = learn(replace(config, steps=steps), tokenizer, ids, device, config.seeds[0], parts, name)
-        return found | {"look": look(model, tokenizer, ids, texts, config) if decodes else {}}
+        model, record = learn(replace(config, steps=steps), tokenizer, ids, device, config.seeds[0], parts, name)
+        return record | {"look": look(model, tokenizer, ids, texts, config) if decodes else {}}
 
     first, *others = config.vocab_sizes
     name = f"{first}"
-    found = {name: parts(name, work, first, config.steps, name, True)}
-    bytes_a_token = found[name]["metrics"]["bytes_per_token"]
+    records = {name: parts(name, work, first, config.steps, name, True)}
+    bytes_a_token = records[name]["metrics"]["bytes_per_token"]
     for size in others:
         name = f"{size}, as many tokens"
-        found[name] = parts(name, work, size, config.steps, name, False)
-        share = bytes_a_token / found[name]["metrics"]["bytes_per_token"]
+        records[name] = parts(name, work, size, config.steps, name, False)
+        share = bytes_a_token / records[name]["metrics"]["bytes_per_token"]
         name = f"{size}, as many bytes"
-        found[name] = parts(name, work, size, config.checks * round(config.steps * share / config.checks), name, False)
-    metrics = {"runs": {name: one["metrics"] for name, one in found.items()}, **found[f"{first}"]["look"]}
-    bits = [f"{one['bits_per_byte']:.3f} (vocabulary of {name})" for name, one in metrics["runs"].items()]
+        records[name] = parts(
+            name, work, size, config.checks * round(config.steps * share / config.checks), name, False
+        )
+    metrics = {"runs": {name: record["metrics"] for name, record in records.items()}, **records[f"{first}"]["look"]}
+    bits = [f"{record['bits_per_byte']:.3f} (vocabulary of {name})" for name, record in metrics["runs"].items()]
     greedy, nucleus = (metrics["methods"][name]["repetition"] for name in ("greedy", "nucleus 0.9"))
     metrics["headline"] = (
         f"bits per byte {', '.join(bits)}; of the 4-grams {greedy:.0%} repeat one of the same text when decoded "
         f"greedily, {nucleus:.0%} with a nucleus of 0.9"
     )
-    curves = {name: one["curves"] for name, one in found.items()}
+    curves = {name: record["curves"] for name, record in records.items()}
     return {"metrics": metrics, "curves": curves, "data": language.text_checksums(config.text)}

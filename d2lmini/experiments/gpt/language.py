@@ -83,8 +83,8 @@ class Windows(Dataset):
         return len(self.windows)
 
     def __getitems__(self, starts):
-        found = self.windows[torch.as_tensor(starts)].long()  # (B, T + 1)
-        return found[:, :-1].contiguous(), found[:, 1:].contiguous()
+        rows = self.windows[torch.as_tensor(starts)].long()  # (B, T + 1)
+        return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
 
 
 class Pieces(Sampler):
@@ -224,13 +224,13 @@ def recalled(model, tokens, lengths, num, passages, seed=0):
     longest, generator = max(lengths), torch.Generator().manual_seed(seed)
     ends = torch.randint(longest, len(tokens) - num, (passages,), generator=generator).tolist()
     wanted = torch.stack([tokens[end : end + num] for end in ends]).long()
-    found = {"mean": [], "all": []}
+    agreement = {"mean": [], "all": []}
     for length in lengths:
         prompts = torch.stack([tokens[end - length : end] for end in ends]).long()
         agree = (model.generate(prompts, num, temperature=0).tokens.cpu() == wanted).long().cumprod(1).sum(1)
-        found["mean"].append(agree.double().mean().item())
-        found["all"].append((agree == num).double().mean().item())
-    return found
+        agreement["mean"].append(agree.double().mean().item())
+        agreement["all"].append((agree == num).double().mean().item())
+    return agreement
 
 
 def bits_per_byte(total, text):

@@ -93,12 +93,12 @@ def passages(tokens, length, number):
 
 
 @torch.no_grad()
-def losses_at(model, found, length):
+def losses_at(model, texts, length):
     """Losses in nats of the last tokens of passages, read from ``length`` tokens: (passages, length), float64.
 
     Whatever the length, the last columns are losses of the same tokens.
     """
-    X, Y = found[:, -length - 1 : -1], found[:, -length:]
+    X, Y = texts[:, -length - 1 : -1], texts[:, -length:]
     device, rows = model.embedding.weight.device, []
     for part in language.batched(range(len(X)), max(1, 8_192 // length)):  # a slice of a range is a range
         i = slice(part.start, part.stop)
@@ -107,12 +107,12 @@ def losses_at(model, found, length):
     return torch.cat(rows)
 
 
-def score(model, found, config, rotation=None, factor=None):
+def score(model, texts, config, rotation=None, factor=None):
     """What a model makes of each length: dict for JSON, with a list over ``config.lengths`` for each name.
 
     Args:
         model: a `LongLearner`; as it was afterwards.
-        found: `passages`.
+        texts: `passages`.
         config: settings.
         rotation: None, or one of `ROTATIONS`: how rotary positions are stretched at lengths above that of the training.
         factor: by how much; None: by length over that of the training.
@@ -129,7 +129,7 @@ def score(model, found, config, rotation=None, factor=None):
             stretch = factor or max(1.0, length / config.lengths[0])
             model.rotary = StretchedRotary(stretch, rotation)
         try:
-            losses = losses_at(model, found, length)
+            losses = losses_at(model, texts, length)
         except ValueError as error:
             if model.pos_embedding is None:  # others know no longest length
                 raise
@@ -150,11 +150,11 @@ def score(model, found, config, rotation=None, factor=None):
     return result
 
 
-def score_window(model, found, config):
+def score_window(model, texts, config):
     """As `score`, with attention to no more than the last ``config.lengths[0]`` positions."""
     model.window = config.lengths[0]
     try:
-        return score(model, found, config)
+        return score(model, texts, config)
     finally:
         model.window = None
 
@@ -218,19 +218,19 @@ def run(config, device, parts=None):
 
     def compare(positions):
         model, about = trained(positions)
-        found = text()[2]
-        scores = {WHOLE: score(model, found, config)}
+        texts = text()[2]
+        scores = {WHOLE: score(model, texts, config)}
         if positions != "learned":
-            scores[WINDOW] = score_window(model, found, config)
+            scores[WINDOW] = score_window(model, texts, config)
         if positions == "rotary":
-            scores |= {way: score(model, found, config, way) for way in ROTATIONS[1:]}
+            scores |= {rotation: score(model, texts, config, rotation) for rotation in ROTATIONS[1:]}
         return about | {"scores": scores}
 
-    def tune(name, length, way):
+    def tune(name, length, rotation):
         factor = length / config.model.max_len
-        begin, rotary = trained("rotary")[0], StretchedRotary(factor, way)
+        begin, rotary = trained("rotary")[0], StretchedRotary(factor, rotation)
         model, about = train(name, tuning(config, length), "rotary", begin, rotary)
-        return about | {"scores": score(model, text()[2], config, way, factor)}
+        return about | {"scores": score(model, text()[2], config, rotation, factor)}
 
     def at_once():
         model, about = train("longer", replace(tuning(config, config.longer), **_of_training(config)), "rotary")
@@ -240,20 +240,22 @@ def run(config, device, parts=None):
     tuned = {}
     if "rotary" in config.positions:
         short, long = config.model.max_len, config.longer
-        jobs = {f"{way}, {long}": (long, way) for way in ROTATIONS} | {f"as trained, {short}": (short, ROTATIONS[0])}
+        jobs = {f"{rotation}, {long}": (long, rotation) for rotation in ROTATIONS} | {
+            f"as trained, {short}": (short, ROTATIONS[0])
+        }
         for i, (name, job) in enumerate(jobs.items()):
             tuned[name] = parts(f"tuned-{i}", tune, f"tuned-{i}", *job)
     longer = parts("longer", at_once)
-    everything = done | {f"rotary, then {name}": one for name, one in tuned.items()} | {"longer": longer}
+    everything = done | {f"rotary, then {name}": record for name, record in tuned.items()} | {"longer": longer}
     metrics = {
         "lengths": list(config.lengths),
-        "models": {name: one["scores"] for name, one in done.items()},
-        "tuned": {name: one["scores"] for name, one in tuned.items()},
+        "models": {name: record["scores"] for name, record in done.items()},
+        "tuned": {name: record["scores"] for name, record in tuned.items()},
         "longer": longer["scores"],
-        "sizes": {name: one["sizes"] for name, one in everything.items()},
+        "sizes": {name: record["sizes"] for name, record in everything.items()},
     }
     metrics["headline"] = headline(metrics, config)
-    curves = {name: one["curves"] for name, one in everything.items()}
+    curves = {name: record["curves"] for name, record in everything.items()}
     return {"metrics": metrics, "curves": curves, "data": language.text_checksums(config.text)}
 
 
@@ -265,11 +267,14 @@ def headline(metrics, config):
     """One sentence: how the loss of the same tokens changes from the first length to the one of more training."""
     first, at = config.lengths[0], config.lengths.index(config.longer)
     rows = {name: ways[WHOLE] for name, ways in metrics["models"].items()}
-    rows |= {f"rotary {way}": metrics["models"].get("rotary", {}).get(way) for way in ROTATIONS[1:]}
+    rows |= {f"rotary {rotation}": metrics["models"].get("rotary", {}).get(rotation) for rotation in ROTATIONS[1:]}
     rows |= {f"tuned ({name})": scores for name, scores in metrics["tuned"].items()}
     rows[f"trained at {config.longer}"] = metrics["longer"]
     more = {name: scores["more"][at] for name, scores in rows.items() if scores}
-    told = ", ".join(f"{name} {'refused' if one is None else f'{one:+.3f}'}" for name, one in more.items())
+    differences = ", ".join(
+        f"{name} {'refused' if difference is None else f'{difference:+.3f}'}" for name, difference in more.items()
+    )
     return (
-        f"trained at {first} tokens, loss in nats at {config.longer} less that at {first}, of the same tokens: {told}"
+        f"trained at {first} tokens, loss in nats at {config.longer} less that at {first}, of the same tokens: "
+        f"{differences}"
     )

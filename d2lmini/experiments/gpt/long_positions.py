@@ -31,13 +31,13 @@ class LongLearner(Learner):
             self.pos_embedding = _Sines(self.config.num_hiddens)
 
     def _before_blocks(self, tokens, past, padding):
-        X, told = super()._before_blocks(tokens, past, padding)
+        X, block_inputs = super()._before_blocks(tokens, past, padding)
         T, device = tokens.shape[1], tokens.device
         if self.positions == "ALiBi":
-            told["score_bias"] = alibi(self.config.num_heads, T, past + T, device=device).to(X.dtype)
+            block_inputs["score_bias"] = alibi(self.config.num_heads, T, past + T, device=device).to(X.dtype)
         if self.window is not None:
-            told["mask"] = sliding_window_mask(T, self.window, num_keys=past + T, device=device)
-        return X, told
+            block_inputs["mask"] = sliding_window_mask(T, self.window, num_keys=past + T, device=device)
+        return X, block_inputs
 
 
 class _Sines(nn.Module):

@@ -86,20 +86,20 @@ def _cases(runs):
 
 
 def _described(law, drawn, level):
-    found = {
-        "floor": {"value": law.floor, "interval": percentile_interval([one.floor for one in drawn], level)},
+    described = {
+        "floor": {"value": law.floor, "interval": percentile_interval([draw.floor for draw in drawn], level)},
         "factors": list(law.factors),
         "exponents": [
-            {"value": value, "interval": percentile_interval([one.exponents[i] for one in drawn], level)}
+            {"value": value, "interval": percentile_interval([draw.exponents[i] for draw in drawn], level)}
             for i, value in enumerate(law.exponents)
         ],
     }
     if len(law.exponents) == 2:
-        found["best_parameters"] = {
+        described["best_parameters"] = {
             "value": growth(law),
-            "interval": percentile_interval([growth(one) for one in drawn], level),
+            "interval": percentile_interval([growth(draw) for draw in drawn], level),
         }
-    return found
+    return described
 
 
 def growth(law):
@@ -123,7 +123,7 @@ def optima(runs):
     for run in runs:
         means.setdefault((run["parameters"]["matrices"], run["tokens"]), []).append(run["loss"])
     columns = [list(column) for column in zip(*[(*key, mean(values)) for key, values in means.items()], strict=True)]
-    profiles, found = [], []
+    profiles, points = [], []
     for flops in (6 * middle * length for length in lengths):
         profile = {"flops": flops}
         profiles.append(profile)
@@ -131,10 +131,10 @@ def optima(runs):
             parameters, _, losses = isoflop_profile(*columns, flops)
             profile.update(parameters=parameters, losses=losses)
             profile["best"] = list(isoflop_optimum(parameters, losses, flops))
-            found.append((math.log(flops), math.log(profile["best"][0])))
+            points.append((math.log(flops), math.log(profile["best"][0])))
         except ValueError as error:
             profile["problem"] = str(error)
-    return {"profiles": profiles, "growth": slope(found) if len(found) > 1 else None}
+    return {"profiles": profiles, "growth": slope(points) if len(points) > 1 else None}
 
 
 def slope(points):
@@ -167,6 +167,6 @@ def compare(prediction, loss):
     if loss is None:
         raise ValueError("the held-back run diverged: there is no loss to compare the prediction with. Lower its rate")
     return {
-        name: {"error": one["loss"] / loss - 1, "inside": one["low"] <= loss <= one["high"]}
-        for name, one in prediction["losses"].items()
+        name: {"error": predicted["loss"] / loss - 1, "inside": predicted["low"] <= loss <= predicted["high"]}
+        for name, predicted in prediction["losses"].items()
     }

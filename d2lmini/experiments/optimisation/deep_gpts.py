@@ -168,7 +168,7 @@ def train(model, batches, optimizer, schedule, steps, gradient_clip_val=0.0, aft
     """
     model.train()
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: schedule(done + 1))
-    found = {"losses": [], "norms": []}
+    history = {"losses": [], "norms": []}
     for _ in range(steps):
         X, Y = next(batches)
         optimizer.zero_grad()
@@ -180,11 +180,11 @@ def train(model, batches, optimizer, schedule, steps, gradient_clip_val=0.0, aft
             break
         optimizer.step()
         scheduler.step()
-        found["losses"].append(loss)
-        found["norms"].append(norm)
+        history["losses"].append(loss)
+        history["norms"].append(norm)
         if after_step:
             after_step()
-    return found
+    return history
 
 
 def score(model, text, config):
@@ -216,8 +216,8 @@ def verdict(loss, start, unigram, uniform):
 
 def told(values):
     """Of what is known of each parameter: that of the `MATRICES` of the blocks, lists over depth, to four digits."""
-    found = by_depth(values)
-    return {name: rounded(found[key]) for name, key in MATRICES.items() if key in found}
+    over_depth = by_depth(values)
+    return {name: rounded(over_depth[key]) for name, key in MATRICES.items() if key in over_depth}
 
 
 def rounded(values):

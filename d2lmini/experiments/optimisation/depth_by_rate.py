@@ -118,15 +118,15 @@ def learn(form, depth, rate, seed, config, text, device):
     optimizer.param_groups[0]["lr"] = rate
     schedule = WarmupLinear(int(FORMS[form].warmup * config.steps), config.steps, int(config.decay * config.steps))
     batches = text.batches(config.batch_size, config.model.max_len, device, seed)
-    found = train(model, batches, optimizer, schedule, config.steps)
-    loss = score(model, text, config) if len(found["losses"]) == config.steps else None
+    history = train(model, batches, optimizer, schedule, config.steps)
+    loss = score(model, text, config) if len(history["losses"]) == config.steps else None
     return {
         "loss": loss,
-        "verdict": verdict(loss, next(iter(found["losses"]), None), text.unigram(config), text.uniform),
-        "steps": len(found["losses"]),
-        "norm": max(found["norms"], default=None),
+        "verdict": verdict(loss, next(iter(history["losses"]), None), text.unigram(config), text.uniform),
+        "steps": len(history["losses"]),
+        "norm": max(history["norms"], default=None),
         "stream_gradients": _of_stream(gradient_sizes(model, next(batches), model.blks)),
-        "losses": means(found["losses"], max(1, config.steps // config.points)),
+        "losses": means(history["losses"], max(1, config.steps // config.points)),
     }
 
 

@@ -88,7 +88,7 @@ class Config:
 
 
 def _only(*names, **changes):
-    return tuple(replace(one, **changes) for one in CONTESTANTS if one.name in names)
+    return tuple(replace(contestant, **changes) for contestant in CONTESTANTS if contestant.name in names)
 
 
 PRESETS = {
@@ -117,21 +117,21 @@ PRESETS = {
 }  # fmt: skip
 
 
-def make(one, rate, config, text, device, seed):
+def make(contestant, rate, config, text, device, seed):
     """The model of a contestant and its optimizer."""
     torch.manual_seed(seed)
-    model = DeepGPT(replace(config.model, vocab_size=text.vocab_size), Form(one.norms)).to(device)
-    if one.optimizer == "muon":
-        decay = {"weight_decay": one.weight_decay}
+    model = DeepGPT(replace(config.model, vocab_size=text.vocab_size), Form(contestant.norms)).to(device)
+    if contestant.optimizer == "muon":
+        decay = {"weight_decay": contestant.weight_decay}
         return model, muon_of(model, model.blks, lr=rate, lr_others=config.lr_others, betas=config.betas, **decay)
-    options = {"lr": rate, "weight_decay": one.weight_decay}
-    if one.optimizer == "sgd":
+    options = {"lr": rate, "weight_decay": contestant.weight_decay}
+    if contestant.optimizer == "sgd":
         return model, torch.optim.SGD(model.parameters(), momentum=config.momentum, **options)
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[one.optimizer]
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[contestant.optimizer]
     return model, kind(model.parameters(), betas=config.betas, **options)
 
 
-def learn(one, rate, seed, config, text, device):
+def learn(contestant, rate, seed, config, text, device):
     """Trains one contestant at one rate.
 
     Returns:
@@ -140,31 +140,31 @@ def learn(one, rate, seed, config, text, device):
         before clipping, and ``clipped``, the share of steps in which it was; ``losses`` in the training, means of
         ``config.points`` stretches; and ``inside``, what `look` returns (None: the training came to no end).
     """
-    size, steps = round(config.batch_size * one.times), round(config.steps / one.times)
-    model, optimizer = make(one, rate, config, text, device, seed)
+    size, steps = round(config.batch_size * contestant.times), round(config.steps / contestant.times)
+    model, optimizer = make(contestant, rate, config, text, device, seed)
     # of a step that sees more characters less is kept
-    mean_of_weights = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.averaging**one.times))
-    schedule = WarmupLinear(int(one.warmup * steps), steps, int(one.decay * steps))
+    mean_of_weights = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.averaging**contestant.times))
+    schedule = WarmupLinear(int(contestant.warmup * steps), steps, int(contestant.decay * steps))
     batches = text.batches(size, config.model.max_len, device, seed)
-    found = train(
-        model, batches, optimizer, schedule, steps, one.gradient_clip_val,
+    history = train(
+        model, batches, optimizer, schedule, steps, contestant.gradient_clip_val,
         after_step=lambda: mean_of_weights.update_parameters(model),
     )  # fmt: skip
-    whole, norms, most = len(found["losses"]) == steps, torch.tensor(found["norms"]), one.gradient_clip_val
+    whole, norms, most = len(history["losses"]) == steps, torch.tensor(history["norms"]), contestant.gradient_clip_val
     loss, averaged = (score(m, text, config) if whole else None for m in (model, mean_of_weights.module))
     return {
         "loss": loss,
         "averaged": averaged,
-        "verdict": verdict(loss, next(iter(found["losses"]), None), text.unigram(config), text.uniform),
-        "steps": len(found["losses"]),
+        "verdict": verdict(loss, next(iter(history["losses"]), None), text.unigram(config), text.uniform),
+        "steps": len(history["losses"]),
         "norms": rounded([norms.median().item(), norms.max().item()]) if len(norms) else [None, None],
         "clipped": (norms > most).double().mean().item() if most and len(norms) else 0.0,
-        "losses": means(found["losses"], max(1, steps // config.points)),
-        "inside": look(model, optimizer, rate, next(batches), one) if loss is not None else None,
+        "losses": means(history["losses"], max(1, steps // config.points)),
+        "inside": look(model, optimizer, rate, next(batches), contestant) if loss is not None else None,
     }
 
 
-def look(model, optimizer, rate, batch, one):
+def look(model, optimizer, rate, batch, contestant):
     """Sizes after the training, lists over the blocks for each of `deep_gpts.MATRICES`; all are RMS.
 
     Returns:
@@ -174,7 +174,7 @@ def look(model, optimizer, rate, batch, one):
     model.train()
     for group in optimizer.param_groups:
         group["lr"] = group["initial_lr"]
-    updates = update_sizes(model, optimizer, batch, one.gradient_clip_val)
+    updates = update_sizes(model, optimizer, batch, contestant.gradient_clip_val)
     moments = second_moments(model, optimizer)
     return {
         "gradients": told(gradient_sizes(model, batch)),
@@ -200,13 +200,18 @@ def best(rows, rates, key="loss"):
 
 def check(config):
     """Raises ValueError where two contestants have one name, or a batch or a number of steps is not whole."""
-    names = [one.name for one in config.contestants]
+    names = [contestant.name for contestant in config.contestants]
     if len(set(names)) < len(names):
         raise ValueError(f"contestants are {names}, expected each name once")
-    for one in config.contestants:
-        for value, what in ((config.batch_size * one.times, "batch"), (config.steps / one.times, "number of steps")):
+    for contestant in config.contestants:
+        for value, what in (
+            (config.batch_size * contestant.times, "batch"),
+            (config.steps / contestant.times, "number of steps"),
+        ):
             if value < 1 or value != int(value):
-                raise ValueError(f"times is {one.times} for {one.name!r}, by which the {what} would be {value}")
+                raise ValueError(
+                    f"times is {contestant.times} for {contestant.name!r}, by which the {what} would be {value}"
+                )
 
 
 def run(config, device, parts=None):
@@ -218,21 +223,26 @@ def run(config, device, parts=None):
         With ``curves``, the losses in the training by "contestant, rate" with the first seed, and with ``data``.
     """
     check(config)
-    parts, text, found, curves = parts or Parts(), Text.read(config.text), {}, {}
-    for i, one in enumerate(config.contestants):
+    parts, text, by_contestant, curves = parts or Parts(), Text.read(config.text), {}, {}
+    for i, contestant in enumerate(config.contestants):
         rows = [
-            [parts(f"{i:02}-{rate:g}-{seed}", learn, one, rate, seed, config, text, device) for seed in config.seeds]
-            for rate in one.rates
+            [
+                parts(f"{i:02}-{rate:g}-{seed}", learn, contestant, rate, seed, config, text, device)
+                for seed in config.seeds
+            ]
+            for rate in contestant.rates
         ]
-        found[one.name] = summary(rows, one.rates)
-        curves |= {f"{one.name}, {rate:g}": row[0]["losses"] for rate, row in zip(one.rates, rows, strict=True)}
-    first = next(iter(found.values()))
-    for row in found.values():
+        by_contestant[contestant.name] = summary(rows, contestant.rates)
+        curves |= {
+            f"{contestant.name}, {rate:g}": row[0]["losses"] for rate, row in zip(contestant.rates, rows, strict=True)
+        }
+    first = next(iter(by_contestant.values()))
+    for row in by_contestant.values():
         both = row["loss"] is not None and first["loss"] is not None
         row["behind"] = row["loss"] - first["loss"] if both else None
-    losses = "; ".join(f"{name} " + _told(row["loss"]) for name, row in found.items())
+    losses = "; ".join(f"{name} " + _told(row["loss"]) for name, row in by_contestant.items())
     metrics = {
-        "contestants": found,
+        "contestants": by_contestant,
         "unigram": text.unigram(config),
         "characters": config.batch_size * config.steps * config.model.max_len,
         "headline": f"nats a character at the best of several rates: {losses}",

@@ -24,8 +24,8 @@ def entities(answer, wanted):
 
     An entity is its type and its words; where in the text they stand is not asked.
     """
-    found, right = _entities_of(answer), _entities_of(wanted)
-    return 2.0 * sum((found & right).values()), float(sum(found.values()) + sum(right.values()))
+    given, right = _entities_of(answer), _entities_of(wanted)
+    return 2.0 * sum((given & right).values()), float(sum(given.values()) + sum(right.values()))
 
 
 def _entities_of(text):

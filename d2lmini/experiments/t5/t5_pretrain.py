@@ -135,14 +135,14 @@ def fillings(model, data, tokens, config):
     batches = data.fixed(-(-config.filled // config.batch_size))
     rows = [row for inputs, _, _, targets in batches for row in zip(inputs, targets, strict=True)][: config.filled]
     inputs, targets = (torch.stack(part) for part in zip(*rows, strict=True))
-    found = model.generate(inputs, targets.shape[1] + 4).tokens.cpu()
-    for given, wanted, written in zip(inputs, targets, found, strict=True):
+    generated = model.generate(inputs, targets.shape[1] + 4).tokens.cpu()
+    for given, wanted, written in zip(inputs, targets, generated, strict=True):
         spans = by_sentinel(wanted.tolist(), tokens)
         guesses = by_sentinel(written.tolist(), tokens)
         right += sum(guesses.get(sentinel) == span for sentinel, span in spans.items())
         wanted_spans += len(spans)
         examples.append({"input": given, "target": wanted, "filling": written})
-    shown = [{name: tokens.decode(ids) for name, ids in one.items()} for one in examples[: config.shown]]
+    shown = [{name: tokens.decode(ids) for name, ids in example.items()} for example in examples[: config.shown]]
     return {"spans": wanted_spans, "right": right / max(wanted_spans, 1), "examples": shown}
 
 
@@ -231,31 +231,33 @@ def run(config, device, parts=None):
         for task, n in config.downstream
     }
     metrics = {
-        "runs": {name: one["metrics"] for name, one in runs.items()},
+        "runs": {name: record["metrics"] for name, record in runs.items()},
         "fillings": runs[first]["fillings"],
         "downstream": {
             task: {
                 "metric": tasks[task].metric,
                 "train": examples,
                 "starts": {
-                    name: answer_scores.ratio(one["rows"])
-                    | {"less_not_pretrained": answer_scores.difference(one["rows"], tuned[task][SCRATCH]["rows"])}
-                    for name, one in tuned[task].items()
+                    name: answer_scores.ratio(record["rows"])
+                    | {"less_not_pretrained": answer_scores.difference(record["rows"], tuned[task][SCRATCH]["rows"])}
+                    for name, record in tuned[task].items()
                 },
             }
             for task, examples in config.downstream
         },
     }
     metrics["headline"] = _headline(metrics)
-    curves = {name: one["curves"] for name, one in runs.items()}
-    curves |= {f"{name}, {task}": one["curves"] for task, ways in tuned.items() for name, one in ways.items()}
+    curves = {name: record["curves"] for name, record in runs.items()}
+    curves |= {
+        f"{name}, {task}": record["curves"] for task, by_start in tuned.items() for name, record in by_start.items()
+    }
     return {"metrics": metrics, "curves": curves, "data": language.text_checksums(config.text)}
 
 
 def _headline(metrics):
-    targets = [f"{one['target_tokens']} ({name})" for name, one in metrics["runs"].items() if "FLOPs" not in name]
+    targets = [f"{record['target_tokens']} ({name})" for name, record in metrics["runs"].items() if "FLOPs" not in name]
     scores = [
-        f"{task} " + ", ".join(f"{one['score']:.1f} ({name})" for name, one in told["starts"].items())
-        for task, told in metrics["downstream"].items()
+        f"{task} " + ", ".join(f"{result['score']:.1f} ({name})" for name, result in task_metrics["starts"].items())
+        for task, task_metrics in metrics["downstream"].items()
     ]
     return f"tokens of a target: {', '.join(targets)}; after fine-tuning, in %: {'; '.join(scores)}"

@@ -92,23 +92,23 @@ def learn(config, tasks, tokens, rates, device, parts, name):
 def test(model, task, tokens, config, limit=None, prefix=None):
     """Answers to the test of a task: the texts, and what each adds to the sums of the score (N, 2)."""
     pairs = text_tasks.pairs_of(task, "test", tokens, prefix=prefix)[: limit or config.tested]
-    found = text_to_text.answers(model, tokens, [ids for ids, _ in pairs], config.answer_len)
-    wanted = [answer for _, answer in task.examples["test"][: len(found)]]
-    return found, [task.row(*pair) for pair in zip(found, wanted, strict=True)]
+    answers = text_to_text.answers(model, tokens, [ids for ids, _ in pairs], config.answer_len)
+    wanted = [answer for _, answer in task.examples["test"][: len(answers)]]
+    return answers, [task.row(*pair) for pair in zip(answers, wanted, strict=True)]
 
 
-def other_scores(task, found):
+def other_scores(task, answers):
     """What else is known of answers to a task: chrF and BLEU of translations, words shared of summaries."""
-    wanted = [answer for _, answer in task.examples["test"][: len(found)]]
+    wanted = [answer for _, answer in task.examples["test"][: len(answers)]]
     if task.name == "translate":
-        return {"bleu": corpus_bleu(found, wanted).value, "chrf": corpus_chrf(found, wanted).value}
+        return {"bleu": corpus_bleu(answers, wanted).value, "chrf": corpus_chrf(answers, wanted).value}
     if task.name == "summarise":
         return {
-            "overlap": answer_scores.ratio([answer_scores.overlap(*pair) for pair in zip(found, wanted, strict=True)])[
-                "score"
-            ]
+            "overlap": answer_scores.ratio(
+                [answer_scores.overlap(*pair) for pair in zip(answers, wanted, strict=True)]
+            )["score"]
         }
-    return {"of_the_form": 100 * sum(text_tasks.kind_of(answer) == task.name for answer in found) / len(found)}
+    return {"of_the_form": 100 * sum(text_tasks.kind_of(answer) == task.name for answer in answers) / len(answers)}
 
 
 def swap(model, tasks, tokens, config):
@@ -119,17 +119,17 @@ def swap(model, tasks, tokens, config):
         ``score`` on the task of the inputs, ``kinds``, how many answers are of which form (`text_tasks.kind_of`), and
         ``answers`` to the first inputs.
     """
-    found = {}
+    by_task = {}
     for name, task in tasks.items():
-        found[name] = {}
+        by_task[name] = {}
         for other, prefix in [*((other, tasks[other].prefix) for other in tasks), ("none", "")]:
             answers, rows = test(model, task, tokens, config, config.swapped, prefix)
-            found[name][other] = {
+            by_task[name][other] = {
                 "score": answer_scores.ratio(rows)["score"],
                 "kinds": dict(Counter(map(text_tasks.kind_of, answers))),
                 "answers": answers[: config.shown],
             }
-    return found
+    return by_task
 
 
 def run(config, device, parts=None):
@@ -150,67 +150,70 @@ def run(config, device, parts=None):
 
     def work(steps, shares, name):
         recipe = replace(config, steps=max(config.checks, steps))
-        model, found = learn(recipe, tasks, tokens, shares, device, parts, name)
-        found["tests"] = {}
+        model, record = learn(recipe, tasks, tokens, shares, device, parts, name)
+        record["tests"] = {}
         for task in shares:
             answers, rows = test(model, tasks[task], tokens, config)
             scores = answer_scores.ratio(rows) | other_scores(tasks[task], answers)
-            found["tests"][task] = {"rows": rows, "scores": scores, "answers": answers[: config.shown]}
+            record["tests"][task] = {"rows": rows, "scores": scores, "answers": answers[: config.shown]}
         if len(shares) > 1:
-            found["swapped"] = swap(model, tasks, tokens, config)
-        return found
+            record["swapped"] = swap(model, tasks, tokens, config)
+        return record
 
-    found = {"mixture": parts("mixture", work, config.steps, rates, "mixture")}
+    records = {"mixture": parts("mixture", work, config.steps, rates, "mixture")}
     for task, rate in rates.items():
-        for way, share in ((SAME_STEPS, 1.0), (SAME_EXAMPLES, rate)):
-            name = f"{task} {way}"
-            found[name] = parts(name, work, round(share * config.steps), {task: 1.0}, name)
+        for method, share in ((SAME_STEPS, 1.0), (SAME_EXAMPLES, rate)):
+            name = f"{task} {method}"
+            records[name] = parts(name, work, round(share * config.steps), {task: 1.0}, name)
     metrics = {
-        "tasks": {name: _compared(task, found, rates[name], config) for name, task in tasks.items()},
-        "swapped": found["mixture"]["swapped"],
+        "tasks": {name: _compared(task, records, rates[name], config) for name, task in tasks.items()},
+        "swapped": records["mixture"]["swapped"],
         "left_out": {
             name: len(task.examples["train"]) - size for (name, task), size in zip(tasks.items(), sizes, strict=True)
         },
-        "runs": {name: one["measured"] for name, one in found.items()},
+        "runs": {name: record["measured"] for name, record in records.items()},
     }
     metrics["headline"] = _headline(metrics["tasks"])
     files = {name: FILES[name] for name in config.tasks if name in FILES}
     data = {
         f"{file}/{name}": digest
         for file in files.values()
-        for name, digest in registry.checksums(file, [one.name for one in registry.get(file).files]).items()
+        for name, digest in registry.checksums(file, [entry.name for entry in registry.get(file).files]).items()
     }
-    return {"metrics": metrics, "curves": {name: one["curves"] for name, one in found.items()}, "data": data}
+    return {"metrics": metrics, "curves": {name: record["curves"] for name, record in records.items()}, "data": data}
 
 
-def _compared(task, found, rate, config):
+def _compared(task, records, rate, config):
     """What `run` tells of a task."""
-    tests = {"mixture": found["mixture"]["tests"][task.name]}
-    tests |= {way: found[f"{task.name} {way}"]["tests"][task.name] for way in (SAME_STEPS, SAME_EXAMPLES)}
+    tests = {"mixture": records["mixture"]["tests"][task.name]}
+    tests |= {method: records[f"{task.name} {method}"]["tests"][task.name] for method in (SAME_STEPS, SAME_EXAMPLES)}
     examples = task.examples["test"][: config.tested]
     commonest = Counter(answer for _, answer in task.examples["train"]).most_common(1)[0][0]
-    told = {
+    compared = {
         "metric": task.metric,
         "prefix": task.prefix,
         "train": len(task.examples["train"]),
         "rate": rate,
         "commonest": answer_scores.ratio([task.row(commonest, answer) for _, answer in examples])["score"],
     }
-    for way, one in tests.items():
-        told[way] = one["scores"]
-        if way != "mixture":
-            told[way] = told[way] | {"mixture_less": answer_scores.difference(tests["mixture"]["rows"], one["rows"])}
-    told["samples"] = [
-        {"input": f"{task.prefix} {text}", "right": answer} | {way: one["answers"][i] for way, one in tests.items()}
+    for method, result in tests.items():
+        compared[method] = result["scores"]
+        if method != "mixture":
+            compared[method] = compared[method] | {
+                "mixture_less": answer_scores.difference(tests["mixture"]["rows"], result["rows"])
+            }
+    compared["samples"] = [
+        {"input": f"{task.prefix} {text}", "right": answer}
+        | {method: result["answers"][i] for method, result in tests.items()}
         for i, (text, answer) in enumerate(examples[: config.shown])
     ]
-    return told
+    return compared
 
 
 def _headline(tasks):
     said = [
-        f"{name} {told['mixture']['score']:.1f} ({told[SAME_STEPS]['score']:.1f}, {told[SAME_EXAMPLES]['score']:.1f})"
-        for name, told in tasks.items()
+        f"{name} {row['mixture']['score']:.1f} ({row[SAME_STEPS]['score']:.1f}, {row[SAME_EXAMPLES]['score']:.1f})"
+        for name, row in tasks.items()
     ]
     return (
         "one model for all tasks, and in brackets one for each at equal steps and at equal examples of it, in %: "

@@ -69,8 +69,8 @@ def summaries(num_pairs, seed):
             others = generator.sample(sentences, generator.randrange(_LONGEST_STORY))
             story = [generator.choice(statements), *others]
             generator.shuffle(story)
-            told = [telegram(s) for s in story if form_of(s.pattern) == "statement"]
-            examples[split].append((" ".join(s.english for s in story), " ".join(told)))
+            telegrams = [telegram(s) for s in story if form_of(s.pattern) == "statement"]
+            examples[split].append((" ".join(s.english for s in story), " ".join(telegrams)))
     return Task("summarise", "summarise:", "exact match", exact, examples)
 
 
@@ -115,15 +115,15 @@ def tagging(_seed):
 
 def named(words, tags):
     """The entities of words by their tags, as text; ``I-x`` that follows no ``x`` begins one."""
-    found, last = [], ""
+    named_entities, last = [], ""
     for word, tag in zip(words, tags, strict=True):
         mark, _, kind = tag.partition("-")
         if mark == "I" and kind == last:
-            found[-1] += f" {word}"
+            named_entities[-1] += f" {word}"
         elif kind:
-            found.append(f"{kind}: {word}")
+            named_entities.append(f"{kind}: {word}")
         last = kind
-    return "; ".join(found) or "none"
+    return "; ".join(named_entities) or "none"
 
 
 def tasks_of(names, num_pairs, seed):

@@ -183,8 +183,8 @@ def answers(model, tokens, inputs, max_new_tokens, batch_size=128):
     texts = [None] * len(inputs)
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        found = model.generate([inputs[i] for i in rows], max_new_tokens).tokens
-        for i, row in zip(rows, found, strict=True):
+        outputs = model.generate([inputs[i] for i in rows], max_new_tokens).tokens
+        for i, row in zip(rows, outputs, strict=True):
             texts[i] = tokens.decode(row)
     return texts
 

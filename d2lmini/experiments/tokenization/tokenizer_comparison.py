@@ -146,21 +146,21 @@ def plain_lengths(lines, vocabulary, with_words):
     def row(units):
         return {"tokens": sum(map(len, units)), "pairs": sum(len(line) ** 2 for line in units), "unknown": 0}
 
-    found = {"characters": row(lines), "bytes": row([line.encode() for line in lines])}
+    by_kind = {"characters": row(lines), "bytes": row([line.encode() for line in lines])}
     if with_words:
         words = [re.findall(r"\w+|[^\w\s]", line) for line in lines]
-        found["words"] = row(words) | {"unknown": sum(word not in vocabulary for line in words for word in line)}
-    return found
+        by_kind["words"] = row(words) | {"unknown": sum(word not in vocabulary for line in words for word in line)}
+    return by_kind
 
 
 def pieces_by_frequency(tokenizer, frequency, words):
     """Mean number of tokens of a word, for each of `BINS`; None where no word of the test has such a frequency."""
-    found = []
+    means = []
     for low, high in BINS:
         chosen = [word for word in words if low <= frequency[word] < high]
         count = sum(len(ids) for ids in tokenizer.encode_batch([f" {word}" for word in chosen]))
-        found.append(count / len(chosen) if chosen else None)
-    return found
+        means.append(count / len(chosen) if chosen else None)
+    return means
 
 
 def with_typo(word, letters, rng):
@@ -194,7 +194,7 @@ def compare(config, name, seed):
     spaces = name.partition(".")[2] not in WITHOUT_SPACES
     frequent = Counter(word for line in train for word in re.findall(r"\w+|[^\w\s]", line))
     vocabulary = {word for word, _ in frequent.most_common(config.vocab_size - 1)}
-    found = {
+    record = {
         "train_characters": sum(map(len, train)),
         "characters": sum(map(len, test)),
         "bytes": sum(len(line.encode()) for line in test),
@@ -206,31 +206,31 @@ def compare(config, name, seed):
     running = [word for line in test for word in _WORDS(line)]
     for kind in config.kinds:
         tokenizer = SubwordTokenizer.train(kind, train, config.vocab_size)
-        found["kinds"][kind] = lengths(tokenizer, test) | {"vocab_size": len(tokenizer)}
+        record["kinds"][kind] = lengths(tokenizer, test) | {"vocab_size": len(tokenizer)}
         if spaces:
             frequency = Counter(word for line in train for word in _WORDS(line))
-            found["rare"][kind] = pieces_by_frequency(tokenizer, frequency, set(running))
-            found["typos"][kind] = typos(tokenizer, running, config.num_typos, random.Random(seed))
-    for row in found["kinds"].values():
-        row["bytes_per_token"] = found["bytes"] / row["tokens"]
-        row["tokens_per_word"] = row["tokens"] / found["words"] if spaces else None
+            record["rare"][kind] = pieces_by_frequency(tokenizer, frequency, set(running))
+            record["typos"][kind] = typos(tokenizer, running, config.num_typos, random.Random(seed))
+    for row in record["kinds"].values():
+        row["bytes_per_token"] = record["bytes"] / row["tokens"]
+        row["tokens_per_word"] = row["tokens"] / record["words"] if spaces else None
         row["unknown_share"] = row["unknown"] / row["tokens"]
-        row["pairs_of_characters"] = row["pairs"] / found["kinds"]["characters"]["pairs"]
-    return {"found": found, "data": sums}
+        row["pairs_of_characters"] = row["pairs"] / record["kinds"]["characters"]["pairs"]
+    return {"found": record, "data": sums}
 
 
 def by_size(config, seed):
     """The first text with vocabularies of all sizes: tokens of a word, by kind; None where the text has no so many."""
     train, test, _ = load(config.texts[0])
     train, test = sample(train, config.max_characters, random.Random(seed)), test[: config.max_lines]
-    words, found = sum(len(line.split()) for line in test), {}
+    words, by_kind = sum(len(line.split()) for line in test), {}
     for kind in config.kinds:
-        found[kind] = []
+        by_kind[kind] = []
         for size in config.sizes:
             tokenizer = SubwordTokenizer.train(kind, train, size)
             full = len(tokenizer) >= 0.98 * size  # the trainer of unigram may stop a little below
-            found[kind].append(lengths(tokenizer, test)["tokens"] / words if full else None)
-    return found
+            by_kind[kind].append(lengths(tokenizer, test)["tokens"] / words if full else None)
+    return by_kind
 
 
 def transfer(config, seed):
@@ -258,11 +258,11 @@ def dropout(config, seed):
     tokenizer = SubwordTokenizer.train("bpe", sample(train, config.max_characters, rng), config.vocab_size).by_hand()
     text = "\n".join(test)[:50_000]
     words = [f" {word}" for word in rng.sample(sorted(set(_WORDS(text))), 100)]
-    whole, found = len(tokenizer.encode(text)), []
+    whole, rows = len(tokenizer.encode(text)), []
     for p in config.dropouts:
         ways = [len({tuple(tokenizer.encode(word, p, rng)) for _ in range(20)}) for word in words]
-        found.append({"p": p, "tokens": len(tokenizer.encode(text, p, rng)) / whole, "ways": sum(ways) / len(ways)})
-    return found
+        rows.append({"p": p, "tokens": len(tokenizer.encode(text, p, rng)) / whole, "ways": sum(ways) / len(ways)})
+    return rows
 
 
 def run(config, device, parts=None):

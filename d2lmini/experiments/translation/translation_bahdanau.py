@@ -126,12 +126,12 @@ def bleu_by_length(data, split, translations, bins):
 
 def learn(config, data, kind, seed, device, parts, name):
     """Trains and scores one model. Returns: dict with ``row`` and ``curves``, for JSON."""
-    one = replace(config, seeds=(seed,))
+    seed_config = replace(config, seeds=(seed,))
     steps = config.max_epochs * len(data.get_dataloader(train=True))
     torch.manual_seed(seed)
     model = build(config, data, kind)
     schedule = WarmupCosine(min(100, steps // 10), steps)
-    curves = translators.train(model, copy.copy(data), one, device, schedule, parts=parts, name=name)
+    curves = translators.train(model, copy.copy(data), seed_config, device, schedule, parts=parts, name=name)
     scores, translations = translators.score(model, data, config.split)
     row = {"kind": kind, "seed": seed, **scores, "parameters": model.num_parameters}
     row["by_length"] = bleu_by_length(data, config.split, translations, config.bins)
@@ -148,9 +148,9 @@ def run(config, device, parts=None):
         data = translators.load_data(replace(config, seeds=(seed,)))
         for kind in DECODERS:
             name = f"{kind}-{seed}"
-            found = parts(name, learn, config, data, kind, seed, device, parts, name)
-            runs.append(found["row"])
-            curves[f"{kind}, seed {seed}"] = found["curves"]
+            record = parts(name, learn, config, data, kind, seed, device, parts, name)
+            runs.append(record["row"])
+            curves[f"{kind}, seed {seed}"] = record["curves"]
 
     def mean(kind, value):
         values = [value(row) for row in runs if row["kind"] == kind]

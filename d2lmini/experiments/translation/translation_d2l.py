@@ -135,13 +135,13 @@ def losses(model, data, device):
         return F.cross_entropy(logits.flatten(0, 1), label.flatten(), ignore_index=model.tgt_pad).item()
 
     causal = model(src, tgt, lens)
-    found = {"loss": over_words(causal)}
+    measured = {"loss": over_words(causal)}
     if isinstance(model.decoder, TransformerDecoder):
-        found["loss_padding_counted"] = model.loss(causal, label).item()
+        measured["loss_padding_counted"] = model.loss(causal, label).item()
         seen = without_mask(model, (src, tgt, lens))
-        found["loss_without_mask"] = over_words(seen)
-        found["loss_without_mask_padding_counted"] = model.loss(seen, label).item()
-    return found
+        measured["loss_without_mask"] = over_words(seen)
+        measured["loss_without_mask_padding_counted"] = model.loss(seen, label).item()
+    return measured
 
 
 @torch.no_grad()
@@ -149,12 +149,12 @@ def scores(model, data, device):
     """Mean BLEU (k = 2) of the validation sentences, decoded rightly and at position 0. Returns: dict of floats."""
     src, tgt, lens, label = (x[data.num_train :].to(device) for x in data.arrays)
     right, _ = model.predict_step((src, tgt, lens, label), device, data.num_steps)
-    found = {"bleu": mean_bleu(data, right, label)}
+    measured = {"bleu": mean_bleu(data, right, label)}
     if isinstance(model.decoder, TransformerDecoder):
         wrong = decode_at_position_0(model, (src, tgt, lens), data.num_steps)
-        found["bleu_at_position_0"] = mean_bleu(data, wrong, label)
-        found["tokens_changed"] = (wrong != right).float().mean().item()
-    return found
+        measured["bleu_at_position_0"] = mean_bleu(data, wrong, label)
+        measured["tokens_changed"] = (wrong != right).float().mean().item()
+    return measured
 
 
 def learn(config, data, kind, seed, device, parts, name):
@@ -188,9 +188,9 @@ def run(config, device, parts=None):
     for seed in config.seeds:
         for kind in ("transformer", "recurrent"):
             name = f"{kind}-{seed}"
-            found = parts(name, learn, config, data, kind, seed, device, parts, name)
-            runs.append(found["row"])
-            curves[f"{kind}, seed {seed}"] = found["curves"]
+            record = parts(name, learn, config, data, kind, seed, device, parts, name)
+            runs.append(record["row"])
+            curves[f"{kind}, seed {seed}"] = record["curves"]
 
     def mean(kind, name):
         values = torch.tensor([row[name] for row in runs if row["kind"] == kind])
@@ -207,10 +207,10 @@ def run(config, device, parts=None):
 
 def headline(summary):
     """The main numbers in a sentence; what D2L plots has two faults, which pull in opposite directions."""
-    found = {name: value["mean"] for name, value in summary["transformer"].items()}
+    means = {name: value["mean"] for name, value in summary["transformer"].items()}
     return (
-        f"validation loss {found['loss']:.2f}, without the causal mask {found['loss_without_mask']:.2f}, as D2L plots "
-        f"it (padding counted, too) {found['loss_without_mask_padding_counted']:.2f}; "
-        f"BLEU (k = 2) {found['bleu']:.3f}, decoding at position 0 {found['bleu_at_position_0']:.3f}; "
+        f"validation loss {means['loss']:.2f}, without the causal mask {means['loss_without_mask']:.2f}, as D2L plots "
+        f"it (padding counted, too) {means['loss_without_mask_padding_counted']:.2f}; "
+        f"BLEU (k = 2) {means['bleu']:.3f}, decoding at position 0 {means['bleu_at_position_0']:.3f}; "
         f"recurrent model {summary['recurrent']['bleu']['mean']:.3f}"
     )

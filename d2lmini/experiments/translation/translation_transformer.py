@@ -142,7 +142,7 @@ def run(config, device, parts=None):
         return {"scores": scores, "samples": translators.samples(data, split, translations)}
 
     tested = {split: parts(split, test, split) for split in config.splits}
-    metrics |= {split: found["scores"] for split, found in tested.items()}
+    metrics |= {split: record["scores"] for split, record in tested.items()}
     metrics["samples"] = tested[config.splits[0]]["samples"]
     first = metrics[config.splits[0]]
     metrics["headline"] = (

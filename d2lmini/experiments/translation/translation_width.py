@@ -53,13 +53,13 @@ def run(config, device, parts=None):
 
             def one(rate, seed, kind=kind, width=width):
                 name, sized = f"{kind}-{width}-{rate:g}-{seed}", replace(config, num_hiddens=width, lr=rate)
-                found = parts(name, translation_bahdanau.learn, sized, data[seed], kind, seed, device, parts, name)
-                curves[f"{kind}, width {width}, rate {rate:g}, seed {seed}"] = found["curves"]
-                return {**found["row"], "width": width, "rate": rate, "val_loss": found["curves"]["val_loss"][-1]}
+                record = parts(name, translation_bahdanau.learn, sized, data[seed], kind, seed, device, parts, name)
+                curves[f"{kind}, width {width}, rate {rate:g}, seed {seed}"] = record["curves"]
+                return {**record["row"], "width": width, "rate": rate, "val_loss": record["curves"]["val_loss"][-1]}
 
-            tried, found = at_the_best(one, config.rates, config.seeds)
+            tried, best_runs = at_the_best(one, config.rates, config.seeds)
             rates.append({"kind": kind, "width": width, **tried})
-            runs += found
+            runs += best_runs
 
     headline = "; ".join(f"{kind}: {_told(runs, kind, config.widths)}" for kind in DECODERS)
     metrics = {"headline": f"BLEU of the shortest and of the longest sentences, by width of the state; {headline}"}

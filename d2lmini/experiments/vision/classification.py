@@ -211,20 +211,20 @@ def run(make, config, device, look=lambda net, data: {}, parts=None):
     def learn(seed, name):
         torch.manual_seed(seed)
         net = make(config)
-        found = train(net, config, device, seed, parts=parts, name=name)
+        record = train(net, config, device, seed, parts=parts, name=name)
         first = seed == config.seeds[0]
         looked = look(net, Pictures(config, device, seed)) if first else {}
-        return {**found, "parameters": net.num_parameters, "look": looked}
+        return {**record, "parameters": net.num_parameters, "look": looked}
 
-    found = [parts(name, learn, seed, name) for seed, name in ((seed, f"seed-{seed}") for seed in config.seeds)]
-    metrics = summaries.columns([one["metrics"] for one in found])
-    metrics |= {"parameters": found[0]["parameters"], **summaries.summary(metrics["accuracy"]), **found[0]["look"]}
+    records = [parts(name, learn, seed, name) for seed, name in ((seed, f"seed-{seed}") for seed in config.seeds)]
+    metrics = summaries.columns([record["metrics"] for record in records])
+    metrics |= {"parameters": records[0]["parameters"], **summaries.summary(metrics["accuracy"]), **records[0]["look"]}
     metrics["headline"] = f"{say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters"
-    return {"metrics": metrics, "curves": found[0]["curves"], "data": fashion_mnist_checksums(config.subset)}
+    return {"metrics": metrics, "curves": records[0]["curves"], "data": fashion_mnist_checksums(config.subset)}
 
 
 def say_accuracy(accuracies):
     """Accuracies of several seeds, to be read: "accuracy 94.1 % (± 0.1 over 3 seeds)"."""
-    found = summaries.summary(accuracies)
-    spread = "" if found["spread"] is None else f" (± {100 * found['spread']:.2f} over {len(accuracies)} seeds)"
-    return f"accuracy {100 * found['mean']:.2f} %{spread}"
+    summary = summaries.summary(accuracies)
+    spread = "" if summary["spread"] is None else f" (± {100 * summary['spread']:.2f} over {len(accuracies)} seeds)"
+    return f"accuracy {100 * summary['mean']:.2f} %{spread}"

@@ -110,8 +110,8 @@ def make(config, captions, repeats=True):
 def settings(config, captions):
     """The `CLIPConfig` of a configuration."""
     names = "pictures", "arch", "patch_size", "num_embed", "num_hiddens", "num_heads", "num_blks"
-    found = {name: getattr(config, name) for name in names}
-    return CLIPConfig(vocab_size=len(captions.vocab), max_len=captions.max_len, **found)
+    options = {name: getattr(config, name) for name in names}
+    return CLIPConfig(vocab_size=len(captions.vocab), max_len=captions.max_len, **options)
 
 
 class Scored:
@@ -132,11 +132,11 @@ class Scored:
         """Of pictures and classes, (N, C)."""
         return self.vectors @ self.model.class_vectors(class_texts, self.captions.encode).cpu().T
 
-    def accuracy(self, wording, candidates=None, of=None):
-        """The share of right choices among the ``candidates``, of pictures whose labels are in ``of``; None: all."""
+    def accuracy(self, wording, candidates=None, classes=None):
+        """The share of right choices among ``candidates``, of pictures whose labels are in ``classes``; None: all."""
         candidates = list(range(len(FASHION_MNIST_LABELS))) if candidates is None else list(candidates)
         chosen = torch.tensor(candidates)[self.cosines(self.captions.class_texts(wording, candidates)).argmax(1)]
-        asked = torch.isin(self.labels, torch.tensor(candidates if of is None else list(of)))
+        asked = torch.isin(self.labels, torch.tensor(candidates if classes is None else list(classes)))
         return (chosen == self.labels)[asked].double().mean().item()
 
     @torch.no_grad()
@@ -147,28 +147,28 @@ class Scored:
         """
         weight = self.model.text_encoder.embedding.weight
         places = torch.tensor([self.captions.vocab[word] for word in words], device=weight.device)
-        kept, found = weight[places].clone(), []
+        kept, accuracies = weight[places].clone(), []
         for seed in range(draws):
             noise = torch.randn(kept.shape, generator=torch.Generator().manual_seed(seed))
             weight[places] = kept.norm() / noise.norm() * noise.to(weight)  # as long as they were
-            found.append(round(self.accuracy(wording, candidates), 4))
+            accuracies.append(round(self.accuracy(wording, candidates), 4))
         weight[places] = kept
-        return found
+        return accuracies
 
-    def attributes(self, of=None):
+    def attributes(self, classes=None):
         """How often little and much of an attribute are told apart, the mean of both shares: dict by attribute.
 
-        Of pictures in the outer thirds whose labels are in ``of`` alone; None where one side has no picture.
+        Of pictures in the outer thirds whose labels are in ``classes`` alone; None where one side has no picture.
         """
-        found, asked = {}, torch.isin(self.labels, torch.tensor(list(range(10)) if of is None else list(of)))
+        shares, asked = {}, torch.isin(self.labels, torch.tensor(list(range(10)) if classes is None else list(classes)))
         for i, name in enumerate(ATTRIBUTES):
             much = self.cosines(self.captions.attribute_texts(name)).argmax(1) == 1
             low, high = (asked & (self.sides[:, i] == side) for side in (-1, 1))
             both = low.any() and high.any()
-            found[name] = (
+            shares[name] = (
                 mean([(~much)[low].double().mean().item(), much[high].double().mean().item()]) if both else None
             )
-        return found
+        return shares
 
     def by_class(self, wording):
         """Mean cosines of the pictures of each class (rows) with each class's texts: 10 lists of 10."""
@@ -226,10 +226,10 @@ def without(held_out, config, seed, device, parts, part):
         "never_seen": words,
         "by_lot": scored.by_lot("names", held_out, words["names"], config.draws),
         "among held out": {wording: scored.accuracy(wording, held_out) for wording in asked},
-        "among all": {wording: scored.accuracy(wording, of=held_out) for wording in asked},
+        "among all": {wording: scored.accuracy(wording, classes=held_out) for wording in asked},
         "chance": {"among held out": 1 / len(held_out), "among all": 1 / len(FASHION_MNIST_LABELS)},
         "by_class": {
-            name: {wording: scored.accuracy(wording, of=[i]) for wording in asked}
+            name: {wording: scored.accuracy(wording, classes=[i]) for wording in asked}
             for name, i in zip(names, held_out, strict=True)
         },
         "seen": {wording: scored.accuracy(wording, seen) for wording in WORDINGS},
@@ -242,8 +242,8 @@ def classify(config, seed, device, parts, part):
     torch.manual_seed(seed)
     captions = FashionCaptions(torch.rand(3, 1, 28, 28))  # for its sizes alone
     net = picture_encoder(settings(config, captions), len(FASHION_MNIST_LABELS))
-    found = classification.train(net, replace(config, lr=config.classifier_lr), device, seed, None, parts, part)
-    return found["metrics"] | {"parameters": net.num_parameters, "curves": found["curves"]}
+    record = classification.train(net, replace(config, lr=config.classifier_lr), device, seed, None, parts, part)
+    return record["metrics"] | {"parameters": net.num_parameters, "curves": record["curves"]}
 
 
 def check(config):
@@ -266,7 +266,7 @@ def run(config, device, parts=None):
     check(config)
     parts = parts or Parts()
     works = {("classifier", "classifier"): (classify,)}
-    works |= {("contestants", one.name): (on_all, one) for one in config.contestants}
+    works |= {("contestants", contestant.name): (on_all, contestant) for contestant in config.contestants}
     for held_out in config.splits:
         works["splits", ", ".join(FASHION_MNIST_LABELS[i] for i in held_out)] = (without, held_out)
     metrics, curves = {"classifier": {}, "contestants": {}, "splits": {}}, {}

@@ -67,8 +67,8 @@ def learn(name, size, config, seed, device, parts, part):
     torch.manual_seed(seed)
     net = make(name, config)
     recipe = replace(config, num_train=size, lr=config.lr if name == "vit" else config.resnet_lr)
-    found = classification.train(net, recipe, device, seed, parts=parts, name=part)
-    return {**found, "parameters": net.num_parameters}
+    record = classification.train(net, recipe, device, seed, parts=parts, name=part)
+    return {**record, "parameters": net.num_parameters}
 
 
 def run(config, device, parts=None):
@@ -99,6 +99,6 @@ def run(config, device, parts=None):
         metrics["parameters"][name] = runs[0]["parameters"]
     lead = {size: metrics["mean"]["resnet"][str(size)] - metrics["mean"]["vit"][str(size)] for size in sizes}
     metrics["lead_of_resnet"] = {str(size): gain for size, gain in lead.items()}
-    found = ", ".join(f"{100 * gain:+.1f} with {size:,}" for size, gain in lead.items())
-    metrics["headline"] = f"percentage points by which the ResNet leads the ViT: {found} training images"
+    leads = ", ".join(f"{100 * gain:+.1f} with {size:,}" for size, gain in lead.items())
+    metrics["headline"] = f"percentage points by which the ResNet leads the ViT: {leads} training images"
     return {"metrics": metrics, "curves": curves, "data": fashion_mnist_checksums(config.subset)}

@@ -136,10 +136,10 @@ def baselines(train, test, num_levels):
         left, above = F.pad(pixels, (1, -1), value=num_levels), F.pad(pixels, (0, 0, 1, -1), value=num_levels)
         return left * (num_levels + 1) + above
 
-    found = {"even": math.log2(num_levels)}
+    bits = {"even": math.log2(num_levels)}
     for name, context in (("place", places), ("left_and_above", neighbours)):
-        found[name] = table_bits(context(train), train, context(test), test, num_levels)
-    return found
+        bits[name] = table_bits(context(train), train, context(test), test, num_levels)
+    return bits
 
 
 def complete(model, data, config, device):
@@ -210,11 +210,11 @@ def run(config, device, parts=None):
     """
     parts = parts or Parts()
     names = {seed: f"seed-{seed}" for seed in config.seeds}
-    found = [parts(name, learn, config, seed, device, parts, name) for seed, name in names.items()]
-    metrics = summaries.columns([one["metrics"] for one in found]) | found[0]["look"]
-    metrics |= {"parameters": found[0]["parameters"], **summaries.summary(metrics["bits"])}
+    records = [parts(name, learn, config, seed, device, parts, name) for seed, name in names.items()]
+    metrics = summaries.columns([record["metrics"] for record in records]) | records[0]["look"]
+    metrics |= {"parameters": records[0]["parameters"], **summaries.summary(metrics["bits"])}
     metrics["headline"] = (
         f"{metrics['mean']:.3f} bits per pixel of {config.num_levels} grey values with {metrics['parameters']:,} "
         f"parameters; counts of both neighbours {metrics['baselines']['left_and_above']:.3f}"
     )
-    return {"metrics": metrics, "curves": found[0]["curves"], "data": fashion_mnist_checksums(config.subset)}
+    return {"metrics": metrics, "curves": records[0]["curves"], "data": fashion_mnist_checksums(config.subset)}

@@ -117,19 +117,19 @@ def run(config, device, parts=None):
         device=device,
     )
     names = {seed: f"seed-{seed}" for seed in config.seeds}
-    found = [parts(name, learn, config, data, seed, device, parts, name) for seed, name in names.items()]
-    metrics = summaries.columns([one["metrics"] for one in found])
-    metrics.update(summaries.summary(metrics["accuracy"]), parameters=found[0]["parameters"])
+    records = [parts(name, learn, config, data, seed, device, parts, name) for seed, name in names.items()]
+    metrics = summaries.columns([record["metrics"] for record in records])
+    metrics.update(summaries.summary(metrics["accuracy"]), parameters=records[0]["parameters"])
     metrics["headline"] = (
         f"{classification.say_accuracy(metrics['accuracy'])} with {metrics['parameters']:,} parameters after "
         f"{config.max_epochs} epochs; the loss of the first step is {mean(metrics['first_loss']):.1f}"
     )
-    curves = found[0]["curves"]
+    curves = records[0]["curves"]
     if config.cured_lr is not None:
         names = {seed: f"cured-{seed}" for seed in config.seeds}
-        found = [parts(name, learn, config, data, seed, device, parts, name, True) for seed, name in names.items()]
-        metrics["cured"] = summaries.columns([one["metrics"] for one in found])
+        records = [parts(name, learn, config, data, seed, device, parts, name, True) for seed, name in names.items()]
+        metrics["cured"] = summaries.columns([record["metrics"] for record in records])
         metrics["cured"] |= summaries.summary(metrics["cured"]["accuracy"])
-        curves["cured"] = found[0]["curves"]
+        curves["cured"] = records[0]["curves"]
         metrics["headline"] += f"; cured, {classification.say_accuracy(metrics['cured']['accuracy'])}"
     return {"metrics": metrics, "curves": curves, "data": fashion_mnist_checksums(config.subset)}

@@ -80,10 +80,10 @@ def scored(labels, seen, places):
 def test_accuracy_by_hand():
     one = scored([0, 1, 1, 5, 8], [0, 1, 5, 5, 0], lambda texts: NAMES_OF[texts[0]])
     assert one.accuracy("names") == 3 / 5
-    assert one.accuracy("names", of=[1]) == 1 / 2 and one.accuracy("names", of=[8]) == 0
+    assert one.accuracy("names", classes=[1]) == 1 / 2 and one.accuracy("names", classes=[8]) == 0
     # among fewer: pictures of other classes are not asked, and no other class can be chosen
     assert one.accuracy("names", [1, 5]) == 2 / 3  # the third looks like 5
-    assert one.accuracy("names", [5, 1], of=[5]) == 1
+    assert one.accuracy("names", [5, 1], classes=[5]) == 1
     assert [len(texts) for texts in one.model.asked] == [10, 10, 10, 2, 2]
 
 

@@ -1,0 +1,110 @@
+"""What becomes of the verdicts: the table, its totals, Gradescope's file, and a page that a student can be sent."""
+
+import csv
+import os
+from html import escape
+
+from ..engine.judge import PASSED, RECORDED
+from ..engine.model import Discussion
+from ..engine.registry import find
+from ..reader.plain_math import plain
+
+COLUMNS = ("notebook", "exercise", "verdict", "code", "message")
+ABSENT = ("unreadable", "no answers")  # verdicts on a whole notebook
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: 0.4rem 0.8rem 0.4rem 0; border-bottom: 1px solid #8888; }
+td:last-child { white-space: pre-wrap; overflow-wrap: anywhere; }
+"""
+
+
+def row(*values):
+    """Return a row of the table; what no screen and no file of text can take is replaced."""
+    clean = ("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in v) for v in values)
+    return dict(zip(COLUMNS, clean, strict=True))
+
+
+def write_csv(path, rows):
+    """Write the table, or leave what was there."""
+    half = path.with_name(path.name + ".tmp")
+    with open(half, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows({name: _no_formula(value) for name, value in r.items()} for r in rows)
+    os.replace(half, path)
+
+
+def _no_formula(value):
+    """Keep a spreadsheet from taking a learner's text for a formula."""
+    return "'" + value if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def by_notebook(rows) -> dict:
+    """Return name -> rows, in order."""
+    return {name: [r for r in rows if r["notebook"] == name] for name in dict.fromkeys(r["notebook"] for r in rows)}
+
+
+def totals(rows) -> str:
+    """Return one line a notebook: how many of its answers are verified, and what is left to read."""
+    return "\n".join(f"{name:<40} {_total(own)}" for name, own in by_notebook(rows).items())
+
+
+def _total(rows):
+    if rows[0]["verdict"] in ABSENT:
+        return f"{rows[0]['verdict']}: {rows[0]['message']}"
+    texts = [r for r in rows if is_text(r["exercise"])]
+    passed = sum(r["verdict"] == PASSED for r in rows)
+    written = sum(r["verdict"] == RECORDED for r in texts)
+    more = f", {written} of {len(texts)} texts to be read" if texts else ""
+    return f"{passed:>3} of {len(rows) - len(texts)} verified{more}"
+
+
+def is_text(key):
+    try:
+        return isinstance(find(key)[1], Discussion)
+    except KeyError:
+        return False
+
+
+def gradescope_results(rows) -> dict:
+    """Return the results of one notebook in the form of Gradescope's ``results.json``."""
+    tests = []
+    for r in rows:
+        most = 0.0 if is_text(r["exercise"]) else 1.0
+        tests.append(
+            {
+                "name": r["exercise"] or r["notebook"],
+                "score": most if r["verdict"] == PASSED else 0.0,
+                "max_score": most,
+                "status": "passed" if r["verdict"] in (PASSED, RECORDED) else "failed",
+                "output": f"{r['verdict'].upper()}: {r['message']}",
+            }
+        )
+    return {"tests": tests}
+
+
+def page(name, rows) -> str:
+    """Return one HTML file on a notebook, for its student: each part, its verdict and its message."""
+    lines = "".join(
+        f"<tr><th scope='row'>{escape(r['exercise'])}</th><td>{escape(r['verdict'])}</td>"
+        f"<td>{escape(plain(r['message']))}</td></tr>\n"
+        for r in rows
+    )
+    return f"""\
+<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(name)}</title><style>{STYLE}</style></head>
+<body>
+<h1>{escape(name)}</h1>
+<p>{escape(_total(rows).strip())}</p>
+<table>
+<thead><tr><th scope="col">Part</th><th scope="col">Verdict</th><th scope="col">Message</th></tr></thead>
+<tbody>
+{lines}</tbody>
+</table>
+</body>
+</html>
+"""

@@ -1,0 +1,95 @@
+"""How far the reader is: a table in a terminal, squares in a notebook."""
+
+from html import escape
+
+from ..engine.model import Discussion, Identity
+from ..engine.registry import NOTEBOOKS, chapters, exercises
+from .front_end import show_html
+from .progress import load_progress, progress_path
+
+SIGNS = {"done": "\N{BLACK SQUARE}", "begun": "\N{SQUARE WITH LEFT HALF BLACK}", "open": "\N{WHITE SQUARE}"}
+
+
+def progress(chapter=None):
+    """Show which exercises are solved, and in how many tries: squares in a notebook, else a table.
+
+    Args:
+        chapter: ``"03"``; None: all.
+
+    Raises:
+        ValueError: no such chapter has exercises.
+    """
+    show_html(progress_report(chapter), _squares(_chosen(chapter)))
+
+
+def progress_report(chapter=None) -> str:
+    """Return a table of all parts, or of those of one chapter; what was self-assessed is counted apart.
+
+    Args:
+        chapter: ``"03"``; None: all.
+
+    Raises:
+        ValueError: no such chapter has exercises.
+    """
+    parts, lines, shown = load_progress(), [], None
+    verified = verifiable = assessed = assessable = 0
+    for exercise in (e for name in _chosen(chapter) for e in exercises(name)):
+        if exercise.chapter != shown:
+            shown = exercise.chapter
+            lines += ["", f"Chapter {shown}"]
+        for part in exercise.parts:
+            entry, marks = parts.get(part.key, {}), []
+            if not isinstance(part, Discussion):
+                verifiable += 1
+                verified += bool(entry.get("passed"))
+                last = entry.get("last") or "not attempted"
+                marks.append(("verified" if entry.get("passed") else f"not yet ({last})") + _tries(entry))
+            if isinstance(part, (Discussion, Identity)):
+                assessable += 1
+                assessed += bool(entry.get("review"))
+                marks.append(f"self-assessed: {entry['review']}" if entry.get("review") else "not self-assessed")
+            lines.append(f"  {part.key:<12} {part.kind:<11} {exercise.title[:48]:<49} {'; '.join(marks)}")
+    head = [
+        f"Verified by checks:  {verified} of {verifiable}",
+        f"Self-assessed:       {assessed} of {assessable} (proofs and discussions)",
+    ]
+    return "\n".join(head + lines + ["", f"Kept in {progress_path()}"])
+
+
+def _chosen(chapter):
+    """Return the chapters that a reader asks for."""
+    if chapter is None:
+        return chapters()
+    wanted = str(chapter).strip().zfill(2)
+    if wanted not in chapters():
+        expected = ", ".join(chapters())
+        raise ValueError(f"there is no chapter {chapter!r} with exercises, expected one of {expected}")
+    return [wanted]
+
+
+def _tries(entry):
+    count = entry.get("tries", 0)
+    return f", {count} {'try' if count == 1 else 'tries'}" if count else ""
+
+
+def _squares(names):
+    """Return a line a chapter: a square for each part, in form and words, so that no colour is needed."""
+    parts, lines = load_progress(), []
+    for name in names:
+        cells, done, total = [], 0, 0
+        for exercise in exercises(name):
+            for part in exercise.parts:
+                entry = parts.get(part.key, {})
+                finished = bool(entry.get("review" if isinstance(part, Discussion) else "passed"))
+                done, total = done + finished, total + 1
+                sign = SIGNS["done" if finished else "begun" if entry else "open"]
+                state = "solved" if finished else "begun" if entry else "not attempted"
+                title = escape(f"{part.key}, {exercise.title}: {state}{_tries(entry)}", quote=True)
+                cells.append(f'<span title="{title}">{sign}</span>')
+        lines.append(
+            f"<tr><td>{name}</td><td style='text-align:left'>{NOTEBOOKS[name][3:].replace('_', ' ')}</td>"
+            f"<td style='text-align:right'>{done} of {total}</td>"
+            f"<td style='text-align:left;font-size:1.2em'>{''.join(cells)}</td></tr>"
+        )
+    legend = f"{SIGNS['done']} solved, {SIGNS['begun']} begun, {SIGNS['open']} not attempted"
+    return f"<table><caption>Your exercises: {legend}</caption>{''.join(lines)}</table>"

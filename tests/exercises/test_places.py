@@ -1,0 +1,64 @@
+"""Where wrong entries stand."""
+
+import pytest
+import torch
+
+from d2lmini.exercises.engine.compare import Compared
+from d2lmini.exercises.engine.relations import explain
+
+WANT = torch.rand(4, 5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1
+LOWER = torch.ones(6, 6).tril().bool()
+LOTS, OTHER = torch.rand(2, 6, 6, generator=torch.Generator().manual_seed(2)) > 0.5
+KEPT = torch.tensor([True, True, False, True, False, True])
+ZERO = torch.where(torch.arange(5)[:, None] > 2, 0, WANT)
+
+
+def mixed(right):
+    """The reference where ``right`` is true, and numbers that are related to nothing elsewhere."""
+    return torch.where(right, WANT, torch.rand(4, 5, 6, generator=torch.Generator().manual_seed(1)).double() - 3)
+
+
+def at(axis, *places):
+    flags = torch.zeros(4, 5, 6, dtype=torch.bool)
+    flags.index_fill_(axis, torch.tensor(places), True)
+    return flags
+
+
+@pytest.mark.parametrize(
+    ("code", "got", "want", "words"),
+    [
+        ("first-alone", mixed(at(0, 0)), WANT, "along axis 0 the first entry alone is right"),
+        ("last-alone", mixed(at(1, 4)), WANT, "along axis 1 the last entry alone is right"),
+        ("first-place", mixed(~at(2, 0)), WANT, "only the first entry along axis 2 is wrong"),
+        ("last-place", mixed(~at(1, 4)), WANT, "only the last entry along axis 1 is wrong"),
+        ("above-diagonal", mixed(LOWER[:5]), WANT, "wrong only above the diagonal"),
+        ("below-diagonal", mixed(LOWER.T[:5]), WANT, "wrong only below the diagonal"),
+        ("diagonal", LOTS ^ torch.eye(6).bool(), LOTS, "wrong only on the diagonal"),
+        ("masked", mixed(KEPT), WANT, "wrong only where argument number 1 is False"),
+        ("not-zero", mixed(ZERO != 0), ZERO, "only those entries are wrong that should be 0"),
+        ("not-infinite", mixed(at(1, 0, 1, 3)), WANT.masked_fill(~at(1, 0, 1, 3), -torch.inf), "should be infinite"),
+        ("left-zero", ZERO * (KEPT | at(0, 0, 1)), ZERO, "every wrong entry is 0"),
+        ("too-many", LOTS | OTHER, LOTS, "True that should be False"),
+        ("too-few", LOTS & OTHER, LOTS, "False that should be True"),
+    ],
+)
+def test_each_place_is_named(code, got, want, words):
+    given = (KEPT,) if code == "masked" else ()
+    got = got.float() if got.is_floating_point() else got
+    found, sentence = explain(Compared("the result", got, None, want), given)
+    assert (found, words in sentence) == (code, True), sentence
+
+
+@pytest.mark.parametrize("shape", [(6,), (1, 6), (4, 1, 6)])
+def test_a_mask_may_lack_axes(shape):
+    mask = torch.tensor(KEPT.tolist()).expand(shape).clone()
+    assert explain(Compared("the result", mixed(KEPT).float(), None, WANT), (3, mask))[0] == "masked"
+    rows = torch.tensor([[True, False, True, False, True]]).expand(4, 5).clone()
+    got = mixed(rows[..., None]).float()
+    assert "number 2 is False" in explain(Compared("the result", got, None, WANT), (3, rows))[1]
+
+
+def test_a_single_wrong_entry_is_no_place():
+    got = WANT.clone()
+    got[1, 2, 3] = -7.3
+    assert explain(Compared("the result", got.float(), None, WANT)) is None

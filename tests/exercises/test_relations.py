@@ -1,0 +1,175 @@
+"""Values that are wrong for no foreseen reason: how they are related to the right ones is told, where it is so."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+
+from d2lmini.exercises.engine import registry, source
+from d2lmini.exercises.engine.compare import Compared
+from d2lmini.exercises.engine.judge import judge
+from d2lmini.exercises.engine.relations import explain
+from d2lmini.exercises.faults import FaultyResult
+
+G = torch.Generator().manual_seed(0)
+REAL = torch.randn(3, 5, 5, generator=G, dtype=torch.float64)
+POSITIVE = REAL.exp()
+SHARES = torch.softmax(REAL, dim=-1)
+COUNTS = torch.randint(3, 90, (3, 7), generator=G)
+FLAGS = torch.rand(4, 6, generator=G) > 0.5
+
+
+def explained(got, want, given=(), tolerance=None):
+    got = got.float() if isinstance(got, torch.Tensor) and got.is_floating_point() else got
+    return explain(Compared("the result", got, tolerance, want), given)
+
+
+@pytest.mark.parametrize(
+    ("code", "want", "change", "words"),
+    [
+        ("sign", REAL, lambda x: -x, "wrong sign"),
+        ("signs", REAL, lambda x: x * (1 - 2 * (torch.arange(5) % 2)), "some of the signs"),
+        ("factor", REAL, lambda x: 2 * x, "every entry is 2 times"),
+        ("factor", REAL, lambda x: -x / 2, "every entry is 1/2 times what it should be, with the wrong sign"),
+        ("factor", REAL, lambda x: x / 5, "1/5 times what it should be, and 5 is a size here: a mean for a sum"),
+        ("factor", REAL, lambda x: x * 5**0.5, "sqrt(5) times what it should be, and 5 is a size here: a root"),
+        ("factor", REAL, lambda x: x * 5 / 4, "5/4 times what it should be: is one of 5 left out"),
+        ("factor", REAL, lambda x: x / torch.tensor(2.0).log(), "1/log 2 times what it should be: a logarithm to an"),
+        ("factor", REAL, lambda x: x * 1.234, "every entry is off by one and the same factor"),
+        ("zero", REAL, lambda x: 0 * x, "every entry is 0"),
+        ("offset", REAL, lambda x: x - 1, "every entry is too small by 1"),
+        ("offset", REAL, lambda x: x + 0.37, "too large by one and the same amount"),
+        ("off-by-one", COUNTS, lambda x: x + 1, "every entry is one too large"),
+        ("off-by-one", COUNTS, lambda x: x - (x > 40).long(), "each wrong entry is one too small"),
+        ("not", FLAGS, lambda x: ~x, "a `not` too many"),
+        ("log", POSITIVE, torch.log, "the logarithm of what it should be"),
+        ("log2", POSITIVE, torch.log2, "the logarithm to base 2"),
+        ("exp", REAL, torch.exp, "the exponential"),
+        ("square", POSITIVE, torch.square, "the square of"),
+        ("root", POSITIVE, torch.sqrt, "the square root of"),
+        ("inverse", POSITIVE, torch.reciprocal, "one divided by"),
+        ("complement", REAL, lambda x: 1 - x, "one minus"),
+        ("absolute", REAL, torch.abs, "without its sign"),
+        ("clipped", REAL, torch.relu, "where that is positive"),
+        ("rounded", 9 * REAL, torch.round, "rounded to a whole number"),
+        ("rounded-down", 9 * REAL, torch.floor, "rounded down"),
+        ("transposed", REAL, lambda x: x.mT, "axes 1 and 2 are exchanged"),
+        ("reversed", COUNTS, lambda x: x.flip(1), "along axis 1 stand in reverse order"),
+        ("sorted", REAL, lambda x: x.sort(1, descending=True).values, "axis 1 are the right ones, but sorted"),
+        ("shifted", REAL, lambda x: x.roll(1, 2), "along axis 2 stand one place later"),
+        ("shifted", COUNTS, lambda x: torch.cat([x[:, 1:], 5 * x[:, :1]], 1), "axis 1 stand one place earlier"),
+        ("order", REAL, lambda x: x.permute(1, 0, 2).reshape(3, 5, 5), "in other places: look at axes"),
+        ("running-sum", COUNTS, lambda x: x.cumsum(1), "along axis 1 are running sums"),
+        ("differences", REAL.cumsum(1), lambda x: x.diff(dim=1, prepend=0 * x[:, :1]), "axis 1 are the differences"),
+        ("before-softmax", SHARES, lambda x: x.log() + 3, "before the softmax along axis 2"),
+        ("softmax-axis", SHARES, lambda x: torch.softmax(REAL, 1), "sum to one along axis 1, but should along axis 2"),
+        ("not-normalised", SHARES, lambda x: x * POSITIVE[..., :1], "axis 2 the entries are not divided by their sum"),
+        ("sums", SHARES, lambda x: x + 0.1 * SHARES.flip(0), "along axis 2 should sum to one, and do not"),
+        ("before-norm", torch.nn.functional.layer_norm(REAL, (5,)), lambda x: REAL, "before the layer normalisation"),
+        ("line-factor", REAL, lambda x: x * POSITIVE[:, :, :1], "a factor that is the same along axis 2"),
+        ("line-offset", REAL, lambda x: x + POSITIVE[:, :1], "an amount that is the same along axis 1"),
+        ("close", REAL, lambda x: x + 0.004 * torch.sin(9 * REAL), "every entry is nearly right"),
+    ],
+)
+def test_each_relation_is_told(code, want, change, words):
+    found, sentence = explained(change(want), want)
+    assert (found, words in sentence) == (code, True), sentence
+    assert "looks as if" not in sentence
+
+
+def test_an_argument_that_comes_back():
+    assert explained(REAL, POSITIVE, (3, REAL.float())) == ("argument", "this is argument number 2, unchanged")
+
+
+def test_few_values_are_told_with_doubt_and_no_number_but_a_named_one():
+    number = {"tolerance": (1e-9, 0.0)}
+    assert explained(6, 3.0, **number)[1] == "it looks as if it is 2 times what it should be"
+    assert explained(4.5, 1.5, (3,), **number)[1].endswith("and 3 is a size here: a sum for a mean, or something "
+        "counted 3 times?")  # fmt: skip
+    assert explained(8, 7.0, **number)[0] == "off-by-one"
+    for got, want in ((7, 3.0), (0.7, 2.0), (1234.5, 7.0), (0, 3.0)):
+        assert explained(got, want, **number) is None
+    assert explained(torch.tensor([2.0, 6.0]), torch.tensor([1.0, 3.0]).double())[1].startswith("it looks as if every")
+    assert explained(torch.tensor([1.7, 5.1]), torch.tensor([1.0, 3.0]).double()) is None
+    assert "128" not in explained(128 * REAL, REAL, (128,))[1]
+
+
+def test_rows_of_one_and_zeros_do_sum_to_one():
+    one_hot = torch.zeros_like(SHARES).scatter(-1, SHARES.argmax(-1, keepdim=True), 1.0)
+    relation = explain(Compared("x", one_hot, None, SHARES))
+    assert relation is None or relation[0] != "sums"
+
+
+def test_right_values_and_noise_are_related_to_nothing():
+    assert explained(REAL, REAL) is None
+    for seed in range(300):
+        g = torch.Generator().manual_seed(seed)
+        shape = torch.randint(1, 6, (1 + seed % 3,), generator=g).tolist()
+        want, noise = torch.randn(2, *shape, generator=g, dtype=torch.float64)
+        assert explained(noise, want, (noise[:1] + 1, want > 0, 5)) is None or want.numel() == 1, (seed, shape)
+        flags, other = torch.rand(2, 6, 7, generator=g) > 0.5
+        assert explained(flags, other) is None, seed
+
+
+# on real exercises: what their own mistakes get where nobody foresaw them
+
+MISTAKES = [
+    ("d2l-11.1.1b", "over-queries", "softmax-axis"),
+    ("d2l-11.1.1c", "not-normalised", "not-normalised"),
+    ("d2l-11.1.3a", "scores", "before-softmax"),
+    ("d2l-11.1.3b", "unmoved", "argument"),
+    ("d2l-11.1.2", "negative", "sign"),
+    ("d2l-11.4.1a", "returned-swapped", "exchanged"),
+    ("d2l-11.4.2a", "weights-late", "shifted"),
+    ("d2l-11.6.2", "offset-ignored", "line-offset"),
+    ("d2l-11.7.5", None, "line-factor"),
+    ("own-05.1b", "transposed", "transposed"),
+    ("own-05.1b", "turned", "not"),
+    ("own-08.2a", "no-last-norm", "before-norm"),
+    ("own-08.3b", "exponent", "log2"),
+    ("own-09.1a", "not-itself", "diagonal"),
+    ("own-09.1c", "late", "off-by-one"),
+    ("own-09.4b", "order", "reversed"),
+    ("own-10.1a", "twice", "order"),
+    ("own-14.2a", "all-active", "exchanged"),
+    ("own-16.1a", "sorted", "sorted"),
+    ("own-16.2b", "exp", "exp"),
+    ("udl-12.10b", "area", "square"),
+]
+
+
+@cache
+def part_of(key):
+    return replace(registry.find(key)[1], mutants=())
+
+
+@pytest.mark.parametrize(("key", "mistake", "code"), MISTAKES)
+def test_mistakes_of_real_exercises_are_explained_without_being_foreseen(key, mistake, code):
+    part = registry.find(key)[1]
+    codes = {
+        judge(part_of(key), source.mutant(part, mutant), seed=0).code
+        for mutant in part.mutants
+        if mistake in (None, mutant.diagnosis)
+    }
+    assert code in codes
+
+
+CHANGES = {
+    "factor": lambda x: 3 * x,
+    "sign": lambda x: -x,
+    "offset": lambda x: x + 1,
+    "reversed": lambda x: x.flip(-1),
+    "running-sum": lambda x: x.cumsum(-1),
+    "square": lambda x: x**2,
+    "values": lambda x: torch.randn(x.shape, generator=torch.Generator().manual_seed(3), dtype=x.dtype) * 3,
+}
+
+
+@pytest.mark.parametrize("code", CHANGES)
+@pytest.mark.parametrize("key", ["d2l-11.3.1", "d2l-11.2.3", "own-09.2b", "udl-12.11b", "own-07.1"])
+def test_solutions_of_real_exercises_whose_result_is_changed(key, code):
+    part = part_of(key)
+    changed = FaultyResult(source.build(source.solution(part), part.name), code, code, item=CHANGES[code])
+    verdict = judge(part, changed, seed=0)
+    assert (verdict.status, verdict.code) == ("wrong", code), verdict
