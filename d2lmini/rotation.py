@@ -54,7 +54,7 @@ class RotationTable(nn.Module):
         self.register_buffer("sin", self.angles.sin().to(device, wide), persistent=False)
 
     def _apply(self, fn, recurse=True):
-        # bfloat16 would be off by 0.4 % of a turn's sine: of what moves a model, only the device counts here
+        # rounded to bfloat16 the table would turn by other angles: of what moves a model, only the device counts here
         self._place(fn(torch.empty(0, device=self.cos.device)).device)
         return self
 

@@ -17,6 +17,11 @@ def reply_to(*order):
     return wire.decode(data[16 : 16 + text], data[16 + text :])
 
 
+def test_a_cell_may_call_what_readers_call_and_learns_nothing():
+    for call in ("check('a', 1)", "hint('a')", "review('a', 'agrees')", "reset('a')", "progress()"):
+        assert run_cell("a", f"answer = {call}", [], "answer") is None
+
+
 def test_a_cell_has_the_prelude_and_the_imports_and_nothing_else():
     source = "check('x', 1)\ndef f():\n    return math.pi + statistics.mean([1, 3]) + len(F.__name__)"
     assert run_cell("k", source, ["import statistics", "import no_such_module"], "f")() > 5

@@ -6,6 +6,8 @@ import linecache
 import re
 import textwrap
 
+from .model import Choice, Coded
+
 PRELUDE = """\
 import math
 
@@ -44,9 +46,9 @@ def answer_cell(part, answer) -> str:
 
 def unanswered(part) -> str:
     """Return what a reader starts from, whatever the kind of the part."""
-    if hasattr(part, "verify"):
+    if isinstance(part, Coded):
         return stub(part)
-    if hasattr(part, "lettered"):
+    if isinstance(part, Choice):
         *most, last = (f'"{letter}"' for letter in part.lettered)
         return f"answer = ...  # {', '.join(most)} or {last}"
     return "answer = ...  # your text, in triple quotes"

@@ -126,10 +126,15 @@ def forget(keys) -> int:
     return len(begun)
 
 
+def is_done(part, entry) -> bool:
+    """Whether a part has passed, or a discussion was reviewed; ``entry`` is what is kept of it."""
+    return bool(entry.get("review" if isinstance(part, Discussion) else "passed"))
+
+
 def next_open(exercise, part):
     """Return (exercise, part) of what comes next: in the same chapter, else in the next one; None if all is done.
 
-    Done is what has passed, and a discussion that was reviewed. A chapter is imported when those before it are done.
+    A chapter is imported when those before it are done.
     """
     parts, order = load_progress(), chapters()
     here = order.index(exercise.chapter)
@@ -138,6 +143,6 @@ def next_open(exercise, part):
         start = next((index for index, (_, p) in enumerate(every) if p.key == part.key), 0)
         for e, p in every[start:] + every[:start]:
             entry = parts.get(p.key, {})
-            if p.key != part.key and not entry.get("review" if isinstance(p, Discussion) else "passed"):
+            if p.key != part.key and not is_done(p, entry):
                 return e, p
     return None

@@ -5,7 +5,7 @@ from html import escape
 from ..engine.model import Discussion, Identity
 from ..engine.registry import NOTEBOOKS, chapters, exercises
 from .front_end import show_html
-from .progress import load_progress, progress_path
+from .progress import is_done, load_progress, progress_path
 
 SIGNS = {"done": "\N{BLACK SQUARE}", "begun": "\N{SQUARE WITH LEFT HALF BLACK}", "open": "\N{WHITE SQUARE}"}
 
@@ -80,7 +80,7 @@ def _squares(names):
         for exercise in exercises(name):
             for part in exercise.parts:
                 entry = parts.get(part.key, {})
-                finished = bool(entry.get("review" if isinstance(part, Discussion) else "passed"))
+                finished = is_done(part, entry)
                 done, total = done + finished, total + 1
                 sign = SIGNS["done" if finished else "begun" if entry else "open"]
                 state = "solved" if finished else "begun" if entry else "not attempted"
