@@ -113,7 +113,7 @@ def main(argv=None):
     run.add_argument("--max-minutes", metavar="M", type=float, help="stop then, with status 75; needs --checkpoint")
     run.set_defaults(run=_run)
 
-    grade = commands.add_parser("grade", help="grade a folder of notebooks, each answer in a sandbox of its own")
+    grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a sandbox of its own")
     grade.add_argument("folder")
     grade.add_argument("--csv", required=True, help="where to write the table of verdicts")
     grade.add_argument("--gradescope", metavar="FOLDER", help="also write a results.json for each notebook there")

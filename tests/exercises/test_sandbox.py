@@ -15,7 +15,7 @@ import toy_exercise
 from d2lmini.exercises.engine.compare import Rejected
 from d2lmini.exercises.engine.host import HostError
 from d2lmini.exercises.engine.judge import judge
-from d2lmini.exercises.grading import sandbox, wire
+from d2lmini.exercises.grading import process, sandbox, wire
 from d2lmini.exercises.grading.remote import RemoteHost
 
 REASON = sandbox.why_not()
@@ -27,9 +27,9 @@ SOLUTION = "def doubled(x):\n    return 2.0 * x\n"
 
 
 @contextmanager
-def answering(source, name="doubled", seconds=10.0, memory=2**30):
-    with sandbox.AnswerProcess(seconds, memory) as process:
-        host = RemoteHost(process.exchange, "toy_exercise")
+def answering(source, name="doubled", seconds=10.0, memory=2**30, place=None):
+    with place or sandbox.Sandbox() as place, process.AnswerProcess(place, seconds, memory) as answer_process:
+        host = RemoteHost(answer_process.exchange, "toy_exercise")
         yield host, host.cell("own-99.1", textwrap.dedent(source), [], name, 1)
 
 
@@ -41,10 +41,17 @@ def verdict_on(source, **limits):
         return error
 
 
-def report_of(source):
+def report_of(source, **options):
     """Return what the function ``probe`` of a cell returns: plain data."""
-    with answering(source, "probe") as (host, probe):
+    with answering(source, "probe", **options) as (host, probe):
         return host.call(probe, (), {})[0]
+
+
+class Shared(sandbox.Sandbox):
+    """A sandbox for several `answering`, which each close what they get."""
+
+    def __exit__(self, *_):
+        pass
 
 
 TRIES = """
@@ -300,7 +307,7 @@ ENDS = {
 
 @pytest.mark.parametrize("how", ENDS)
 def test_limits_end_an_answer_and_say_so(how, monkeypatch):
-    monkeypatch.setattr(sandbox, "SPARE", 1.0)
+    monkeypatch.setattr(process, "SPARE", 1.0)
     source, status, fragment = ENDS[how]
     start = time.monotonic()
     verdict = verdict_on(source, seconds=1.0)
@@ -309,7 +316,7 @@ def test_limits_end_an_answer_and_say_so(how, monkeypatch):
 
 
 def test_a_process_that_reads_nothing_does_not_hold_the_judge_up(monkeypatch):
-    monkeypatch.setattr(sandbox, "SPARE", 1.0)
+    monkeypatch.setattr(process, "SPARE", 1.0)
     source = (
         "import os\nfor n in range(3, 30):\n    try: os.close(n)\n    except OSError: pass\ndef doubled(x): return x"
     )
@@ -329,6 +336,77 @@ def _parent(process):
         return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
     except OSError:
         return None
+
+
+@pytest.fixture
+def shared():
+    place = Shared()
+    yield place
+    place.close()
+
+
+REACHES = (
+    TRIES
+    + """
+import ctypes, resource, signal
+libc = ctypes.CDLL(None, use_errno=True)
+
+def called(*words):
+    if libc.syscall(*words) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+def probe():
+    parent = os.getppid()
+    found = {f"read {name}": outcome(lambda: open(f"/proc/{parent}/{name}", "rb").read(1)) for name in
+             ("mem", "environ", "maps", "auxv", "syscall")}
+    found["descriptors"] = outcome(lambda: [os.open(f"/proc/{parent}/fd/{n}", os.O_RDWR) for n in range(5)])
+    found["links"] = outcome(lambda: [os.readlink(f"/proc/{parent}/fd/{n}") for n in range(5)])
+    for other in (parent, 1, 0, -1, -parent):
+        found[f"signal {other}"] = outcome(lambda: os.kill(other, 0))
+    found["stop"] = outcome(lambda: os.kill(parent, signal.SIGSTOP))
+    found["signal of a thread"] = outcome(lambda: called(234, parent, parent, 0))
+    found["limits"] = outcome(lambda: resource.prlimit(parent, resource.RLIMIT_CPU, (1, 1)))
+    found["handle"] = outcome(lambda: os.pidfd_open(parent))
+    found["trace"] = outcome(lambda: called(101, 16, parent, 0, 0))
+    found["priority"] = outcome(lambda: os.setpriority(os.PRIO_PROCESS, parent, 19))
+    return found
+"""
+)
+
+
+def test_an_answer_reaches_neither_the_fork_server_nor_the_next_answer(shared):
+    came = report_of(REACHES, place=shared)
+    assert len(came) == 18 and not [name for name, outcome in came.items() if outcome.startswith("done")], came
+    running = shared.process.pid
+    assert verdict_on(SOLUTION, place=shared).passed and shared.process.pid == running
+
+
+LEAVES = {
+    "a file": "open('/tmp/left', 'w').write('x')",
+    "shared memory": "open('/dev/shm/left', 'w').write('x')",
+    "a closed folder": "os.chmod('/tmp', 0o500)",
+}
+FINDS = "import os\ndef probe(): return [os.stat('/tmp').st_mode, os.listdir('/tmp'), os.listdir('/dev/shm')]"
+
+
+@pytest.mark.parametrize("what", LEAVES)
+def test_what_an_answer_leaves_is_not_there_for_the_next(shared, what):
+    before = report_of(FINDS, place=shared)
+    assert before[1:] == [[], []]
+    did = report_of(f"import os\ndef probe():\n    {LEAVES[what]}\n    return 'done'", place=shared)
+    assert did == "done" and report_of(FINDS, place=shared) == before
+
+
+def test_answers_share_no_state_and_a_lost_sandbox_is_made_anew(shared):
+    counts = "import os, d2lmini\nd2lmini.seen = getattr(d2lmini, 'seen', 0) + 1\ndef probe(): return d2lmini.seen"
+    assert [report_of(counts, place=shared) for _ in range(2)] == [1, 1]
+    shared.process.kill()
+    shared.process.wait()
+    assert verdict_on(SOLUTION, place=shared).passed
+    with pytest.raises(HostError, match="closed its way"), answering(SOLUTION, place=shared) as (host, answer):
+        shared.process.kill()
+        host.call(answer, (torch.ones(3),), {})
+    assert verdict_on(SOLUTION, place=shared).passed
 
 
 def test_a_cell_that_cannot_be_run_is_told():

@@ -5,8 +5,10 @@ table.py          what becomes of the verdicts: a table, totals, a page for a st
 journal.py        verdicts as they come, so that a killed run goes on
 answer_cells.py   the answers of a notebook, of which nothing is trusted
 answer.py         the verdicts on the answers of a notebook
-sandbox.py        the process that an answer gets, and what it may do
-endpoint.py       the program that runs there
+process.py        the process that an answer gets, and its time
+sandbox.py        where it runs, and what it may do there
+fork_server.py    the program there that starts it
+endpoint.py       what the process itself does
 remote.py         the judge's end of it
 wire.py           what crosses between the two
 """

@@ -1,4 +1,4 @@
-"""Judge the answers of a notebook: each in a process of its own, the verdict here."""
+"""Judge the answers of a notebook: each in a process of its own, all in one sandbox, the verdict here."""
 
 import ast
 import re
@@ -10,8 +10,9 @@ from ..engine.judge import WRONG, heavy, judge
 from ..engine.model import Coded
 from ..engine.registry import find
 from .answer_cells import defined_elsewhere
+from .process import ASLEEP, AnswerProcess
 from .remote import RemoteHost
-from .sandbox import ASLEEP, AnswerProcess
+from .sandbox import Sandbox, Unprotected
 
 NOT_JUDGED = "not judged"
 GIB = 2**30
@@ -45,29 +46,31 @@ def judge_notebook(notebook, rules):
         rules: a `Rules`.
     """
     verdicts, slept = {}, None
-    for key, source in notebook["answers"].items():
-        if slept:
-            message = f"left, since {slept} before it slept past its limit: hand in again without what waits there"
-            verdicts[key] = NOT_JUDGED, "left", message
-            continue
-        try:
-            status, code, message = judge_cell(key, source, notebook["sources"], notebook["imports"], rules)
-        except Exception as error:  # a fault of ours, which must not cost the verdicts on all others
-            status, code = NOT_JUDGED, "broken"
-            message = f"the judge itself fails, please report it ({type(error).__name__}: {error})"
-        if key in notebook["repeated"]:
-            message += "\n  (several cells of this notebook answer it: the last one counts)"
-        verdicts[key] = status, code, message
-        slept = key if code == ASLEEP else None
+    with Unprotected() if rules.unsafe else Sandbox() as place:
+        for key, source in notebook["answers"].items():
+            if slept:
+                message = f"left, since {slept} before it slept past its limit: hand in again without what waits there"
+                verdicts[key] = NOT_JUDGED, "left", message
+                continue
+            try:
+                status, code, message = judge_cell(key, source, notebook["sources"], notebook["imports"], rules, place)
+            except Exception as error:  # a fault of ours, which must not cost the verdicts on all others
+                status, code = NOT_JUDGED, "broken"
+                message = f"the judge itself fails, please report it ({type(error).__name__}: {error})"
+            if key in notebook["repeated"]:
+                message += "\n  (several cells of this notebook answer it: the last one counts)"
+            verdicts[key] = status, code, message
+            slept = key if code == ASLEEP else None
     return verdicts
 
 
-def judge_cell(key, source, sources, imports, rules):
+def judge_cell(key, source, sources, imports, rules, place):
     """Return the verdict on one answer cell as (status, code, message).
 
     Args:
         key: of the part. source: of the cell. sources: of all code cells of its notebook.
         imports: import statements of the notebook. rules: a `Rules`.
+        place: a `Sandbox` or `Unprotected`, where it runs.
     """
     try:
         _, part = find(key)
@@ -79,7 +82,7 @@ def judge_cell(key, source, sources, imports, rules):
     seconds = rules.seconds or (part.seconds if isinstance(part, Coded) else SECONDS)
     module = part.verify.__module__ if isinstance(part, Coded) else None
     try:
-        with AnswerProcess(seconds, rules.memory, module is not None and heavy(part), rules.unsafe) as process:
+        with AnswerProcess(place, seconds, rules.memory, module is not None and heavy(part)) as process:
             host = RemoteHost(process.exchange, module)
             answer = host.cell(part.key, source, imports, part.name, rules.seed)
             verdict = judge(part, answer, seed=rules.seed, host=host)

@@ -7,6 +7,7 @@ import math
 import os
 import pickle
 import random
+import sys
 
 import numpy as np
 import torch
@@ -106,12 +107,12 @@ def limit(seconds, memory):
             resource.setrlimit(getattr(resource, name), value)
 
 
-def main():
-    """Serve the judge: orders come by stdin, replies go by what was stdout; stdout itself leads nowhere."""
-    orders, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
+def serve(orders, replies):
+    """Serve the judge until it sends no more; the first order holds the limits.
+
+    Args:
+        orders, replies: binary streams.
+    """
 
     def receive():
         return wire.read_exactly(orders, int.from_bytes(wire.read_exactly(orders, 8), "little"))
@@ -120,12 +121,9 @@ def main():
         replies.write(data)
         replies.flush()
 
-    limits = json.loads(receive())
-    if limits.pop("heavy"):
-        load_everything(heavy=True)  # it takes seconds, which are not the answer's
     torch.set_num_threads(1)
     endpoint = Endpoint()
-    limit(**limits)
+    limit(**json.loads(receive()))
     reply(wire.encode("ready"))
     while True:
         try:
@@ -133,6 +131,17 @@ def main():
         except EOFError:
             os._exit(0)
         reply(endpoint.handle(order))
+
+
+def main():
+    """Orders come by stdin, replies go by what was stdout; stdout itself leads nowhere."""
+    orders, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    if "heavy" in sys.argv[1:]:
+        load_everything(heavy=True)  # it takes seconds, which are not the answer's
+    serve(orders, replies)
 
 
 if __name__ == "__main__":

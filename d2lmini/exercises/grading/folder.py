@@ -1,4 +1,4 @@
-"""Grade a folder of strangers' notebooks, each answer in a sandbox of its own."""
+"""Grade a folder of strangers' notebooks, each in a sandbox of its own."""
 
 import json
 import os
@@ -33,9 +33,9 @@ def grade(
     """Grade every notebook below ``folder`` and write one row for each answer.
 
     Only answer cells (known by their first line, ``# exercise: KEY``) and import statements are run: each answer in a
-    fresh process in a bubblewrap sandbox. Inputs go in and results come out; what they are compared with, and the
-    verdict, are never there. The verdicts on a notebook are kept as they come: if the command is killed, the same
-    command goes on.
+    fresh process, each notebook in a bubblewrap sandbox of its own. Inputs go in and results come out; what they are
+    compared with, and the verdict, are never there. The verdicts on a notebook are kept as they come: if the command
+    is killed, the same command goes on.
 
     Args:
         folder: searched for ``*.ipynb``, in subfolders too.

@@ -1,41 +1,31 @@
-"""The boundary: a process for one answer, in a bubblewrap sandbox.
+"""The boundary: a bubblewrap sandbox for the answers of one notebook, in which each gets a process of its own.
 
-What it may see is the system and the Python packages, read-only, without the exercises and their solutions; what it may
-write is a folder of its own in memory, which goes with it. It has no network, sees no other process and can start none.
+What an answer may see is the system and the Python packages, read-only, without the exercises and their solutions; what
+it may write is a folder in memory. It has no network. A sandbox in which an answer left something is not used again.
 """
 
+import contextlib
 import json
 import os
-import queue
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from functools import cache
 from pathlib import Path
 
-import psutil
-
 import d2lmini
-
-from ..engine.host import HostError
-from . import wire
 
 PACKAGE = Path(d2lmini.__file__).resolve().parent
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
-DENIED = (
-    *("fork", "vfork", "ptrace", "process_vm_readv", "process_vm_writev"),
+DENIED = (  # to all in the sandbox; `fork_server` has what an answer is denied besides
+    *("ptrace", "process_vm_readv", "process_vm_writev"),
     *("unshare", "setns", "mount", "umount2", "pivot_root", "chroot"),
     *("memfd_create", "shmget", "msgget", "semget", "mq_open"),  # memory that no limit of the process counts
     *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup"),
 )
-STARTUP = 120.0  # seconds in which a process must have loaded torch
-PATIENCE = 3.0  # times the limit that an answer may take on the clock; of processor time it has the limit itself
-SPARE = 20.0  # seconds on the clock that are added to that
-LOOK = 0.25  # seconds between two looks whether it does anything
-ASLEEP = "asleep"  # the code where it did nothing for as long as its limit
+PATIENCE = 5.0  # seconds in which a process that was killed must be gone
 MIB = 2**20
 
 
@@ -74,12 +64,8 @@ def _rules():
     import pyseccomp  # it needs libseccomp, which only Linux has
 
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
-    refuse, absent = pyseccomp.ERRNO(1), pyseccomp.ERRNO(38)
     for name in DENIED:
-        rules.add_rule(refuse, name)
-    # a clone without CLONE_THREAD is a process; clone3 hides its flags, and without it the C library takes clone
-    rules.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, 0x00010000, 0))
-    rules.add_rule(absent, "clone3")
+        rules.add_rule(pyseccomp.ERRNO(1), name)
     file = tempfile.TemporaryFile()  # noqa: SIM115 - who asked for the rules closes it
     rules.export_bpf(file)
     file.seek(0)
@@ -100,7 +86,7 @@ def _bubblewrap(rules):
         words += ["--ro-bind", path, path]
     exercises = str(PACKAGE / "exercises")
     words += ["--ro-bind", str(PACKAGE), str(PACKAGE), "--tmpfs", exercises]  # the solutions are not there
-    for folder in ("engine", "grading"):  # of what the program at the answer's end is made
+    for folder in ("engine", "grading"):  # of what the programs in it are made
         words += ["--ro-bind", f"{exercises}/{folder}", f"{exercises}/{folder}"]
     words += ["--remount-ro", exercises]
     words += ["--proc", "/proc", "--dev", "/dev", "--size", str(16 * MIB), "--tmpfs", "/dev/shm"]
@@ -133,144 +119,120 @@ def _environment(home):
     }
 
 
-class AnswerProcess:
-    """The process of one answer; use it with ``with``, at whose end it and all of its own are gone.
+class Sandbox:
+    """A sandbox for the answers of one notebook, one after another; it is made when the first begins.
 
-    Args:
-        seconds: of processor time that the answer may take.
-        memory: bytes that it may have beside what the libraries take.
-        heavy: whether libraries for training and measuring are loaded before.
-        unsafe: whether it runs without a sandbox.
+    In it `fork_server` loads torch once and forks a process for each answer.
     """
 
-    def __init__(self, seconds, memory, heavy=False, unsafe=False):
-        self.seconds, self.memory, self.heavy, self.unsafe = seconds, memory, heavy, unsafe
-        self.left, self.idle = STARTUP, None  # None: it is not watched while it loads
-        self.worked = None  # seconds of processor time, when it was last looked at
+    def __init__(self):
+        self.process = self.control = None
 
     def __enter__(self):
-        program = [sys.executable, "-m", "d2lmini.exercises.grading.endpoint"]
-        self.home = tempfile.TemporaryDirectory()
-        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        options |= {"start_new_session": True, "cwd": self.home.name}
-        if self.unsafe:
-            kept = {k: v for k, v in os.environ.items() if k in ("SYSTEMROOT", "PATH", "LD_LIBRARY_PATH")}
-            self.process = subprocess.Popen(program, env=_environment(self.home.name) | kept, **options)
-        else:
-            with _rules() as rules:
-                self.process = subprocess.Popen([*_bubblewrap(rules), *program], pass_fds=[rules.fileno()], **options)
-        try:
-            limits = {"seconds": self.seconds, "memory": self.memory, "heavy": self.heavy}
-            self._send(json.dumps(limits).encode())
-            self._receive()  # it says when it is ready: what it loads is not on the answer's clock
-            self.left, self.idle = self._allowed(), 0.0
-        except BaseException:
-            self.__exit__()
-            raise
         return self
 
     def __exit__(self, *_):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)  # bubblewrap; whatever is inside dies with it
-        except (AttributeError, ProcessLookupError, PermissionError):
-            self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            try:
-                pipe.close()
-            except OSError:
-                continue
-        self.home.cleanup()
+        self.close()
 
-    def _allowed(self):
-        """Seconds on the clock that the judge waits for the answer altogether."""
-        return PATIENCE * self.seconds + SPARE
+    def begin(self, heavy):
+        """Start the process of an answer, and return the streams for its orders and its replies.
 
-    def exchange(self, order):
-        """Send an order and return (JSON, tensors) of the reply: bytes.
-
-        Raises:
-            HostError: the process ended, took too long, or sent too much.
+        Args:
+            heavy: whether libraries for training and measuring are loaded before.
         """
-        self._send(order)
-        return self._receive()
-
-    def _send(self, data):
-        def write():
-            self.process.stdin.write(len(data).to_bytes(8, "little") + data)
-            self.process.stdin.flush()
-
-        self._in_time(write)
-
-    def _receive(self):
-        def read():
-            text, tensors = wire.SIZES.unpack(wire.read_exactly(self.process.stdout, wire.SIZES.size))
-            if text > wire.MOST_TEXT or tensors > wire.MOST_TENSORS:
-                raise wire.WireError("the answer's process sent what is no result, or more than is taken")
-            return wire.read_exactly(self.process.stdout, text), wire.read_exactly(self.process.stdout, tensors)
-
-        return self._in_time(read)
-
-    def _in_time(self, work):
-        """Return ``work()``, which waits for the answer: in a thread, since a pipe knows no time limit everywhere."""
-        done = queue.SimpleQueue()
-
-        def run():
-            try:
-                done.put((work(), None))
-            except (OSError, ValueError, EOFError, HostError) as error:
-                done.put((None, error))
-
-        threading.Thread(target=run, daemon=True).start()
-        start = time.monotonic()
-        while True:
-            try:
-                result, error = done.get(timeout=LOOK)
-                break
-            except queue.Empty:
-                self._look_after(time.monotonic() - start)
-        self.left -= time.monotonic() - start
-        if isinstance(error, HostError):
-            raise error
-        if error is not None:
-            self._lost()
-        return result
-
-    def _look_after(self, waited):
-        """Raise `HostError` if the answer has had its time, or has done nothing for as long as its limit."""
-        if waited > self.left:
-            message = "had to be stopped, it did not end in time: is there an endless loop?"
-            raise HostError(message, "timeout", "timeout")
-        if self.idle is None:
-            return
-        before, self.worked = self.worked, self._processor_time()
-        self.idle = self.idle + LOOK if self.worked is not None and self.worked == before else 0.0
-        if self.idle > self.seconds:
-            message = f"stopped, it did nothing for {self.seconds:g} s: does it sleep, or wait for something?"
-            raise HostError(message, "timeout", ASLEEP)
-
-    def _processor_time(self):
-        """Return the seconds that the processes of the answer took; None where one works or waits for its turn."""
+        if self.process is None or self.process.poll() is not None:
+            self._start()
+        orders, to_answer = os.pipe()
+        from_answer, replies = os.pipe()
         try:
-            bubblewrap = psutil.Process(self.process.pid)
-            processes = [bubblewrap, *bubblewrap.children(recursive=True)]
-            if any(process.status() != psutil.STATUS_SLEEPING for process in processes):
-                return None
-            return sum(sum(process.cpu_times()[:2]) for process in processes)
-        except psutil.Error:  # it has just ended: what waits for its reply will say so
+            socket.send_fds(self.control, [json.dumps({"heavy": heavy}).encode()], [orders, replies])
+        except OSError:
+            self.close()  # whoever waits for a reply will be told that none comes
+        finally:
+            os.close(orders)
+            os.close(replies)
+        return os.fdopen(to_answer, "wb"), os.fdopen(from_answer, "rb")
+
+    def end(self, grace=0.0):
+        """Return the exit code of the answer's process, which is killed if it does not end by itself; None if it is.
+
+        Args:
+            grace: seconds in which it may end by itself.
+        """
+        if self.process is None:
             return None
-
-    def _lost(self):
-        """Say how the process ended."""
         try:
-            code = self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            raise HostError("the answer's process closed its way back to the judge") from None
-        number = -code if code < 0 else code - 128  # bubblewrap gives 128 + the signal
-        # who ignores the first signal of the limit gets SIGKILL two seconds later
-        late = number == getattr(signal, "SIGKILL", None) and self._allowed() - self.left >= self.seconds
-        if number == getattr(signal, "SIGXCPU", None) or late:
-            raise HostError(f"stopped after {self.seconds:g} s: is there an endless loop?", "timeout", "timeout")
-        if number in set(signal.Signals):
-            raise HostError(f"the answer's process was ended by {signal.Signals(number).name}")
-        raise HostError(f"the answer's process ended with exit code {code}")
+            self.control.settimeout(grace + PATIENCE)
+            self.control.send(json.dumps({"grace": grace}).encode())
+            told = json.loads(self.control.recv(1000))
+            code, clean = told["code"], told["clean"]
+        except (OSError, ValueError, LookupError, TypeError):
+            code, clean = None, False
+        if not clean:
+            self.close()
+        return code
+
+    def _start(self):
+        self.close()
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, _rules() as rules:
+            program = [sys.executable, "-m", "d2lmini.exercises.grading.fork_server", str(theirs.fileno())]
+            nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            passed = [rules.fileno(), theirs.fileno()]
+            command = [*_bubblewrap(rules), *program]
+            self.process = subprocess.Popen(command, pass_fds=passed, start_new_session=True, **nothing)
+
+    def close(self):
+        """End all that runs in it."""
+        if self.process is not None:
+            _kill(self.process)  # bubblewrap; whatever is inside dies with it
+        if self.control is not None:
+            self.control.close()
+        self.process = self.control = None
+
+
+class Unprotected:
+    """In place of a `Sandbox`: a fresh process for each answer, which can do whatever you can."""
+
+    def __init__(self):
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def begin(self, heavy):
+        """As `Sandbox.begin`."""
+        self.home = tempfile.TemporaryDirectory()
+        kept = {k: v for k, v in os.environ.items() if k in ("SYSTEMROOT", "PATH", "LD_LIBRARY_PATH")}
+        program = [sys.executable, "-m", "d2lmini.exercises.grading.endpoint", *["heavy"][: bool(heavy)]]
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        options |= {"start_new_session": True, "cwd": self.home.name, "env": _environment(self.home.name) | kept}
+        self.process = subprocess.Popen(program, **options)
+        return self.process.stdin, self.process.stdout
+
+    def end(self, grace=0.0):
+        """As `Sandbox.end`."""
+        code = None
+        if self.process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self.process.wait(grace)
+            self.close()
+        return code
+
+    def close(self):
+        """End it, and all that it started."""
+        if self.process is not None:
+            _kill(self.process)
+            self.home.cleanup()
+        self.process = None
+
+
+def _kill(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, ProcessLookupError, PermissionError):
+        process.kill()
+    process.wait()
