@@ -95,6 +95,14 @@ def test_few_values_are_told_with_doubt_and_no_number_but_a_named_one():
     assert "128" not in explained(128 * REAL, REAL, (128,))[1]
 
 
+def test_of_one_number_no_coincidence_is_told():
+    share, layers = torch.tensor(0.64), torch.tensor(-1)
+    assert explained(share.double().sqrt(), share.double(), tolerance=(1e-3, 1e-3)) is None
+    assert explained(4 * layers.abs(), layers) is None  # four times, and with the wrong sign
+    assert explained(-layers, layers)[0] == "sign" and explained(4 * layers, layers)[0] == "factor"
+    assert explained(torch.tensor(81), torch.tensor(9))[0] == "square"  # a count
+
+
 def test_rows_of_one_and_zeros_do_sum_to_one():
     one_hot = torch.zeros_like(SHARES).scatter(-1, SHARES.argmax(-1, keepdim=True), 1.0)
     relation = explain(Compared("x", one_hot, None, SHARES))

@@ -18,7 +18,7 @@ def nearest(queries, keys, k):
         (B, T, S); each row has k equal entries that sum to one, and zeros.
     """
     ### BEGIN SOLUTION
-    distances = torch.cdist(queries, keys)  # (B, T, S)
+    distances = (queries[:, :, None] - keys[:, None]).norm(2, -1)  # (B, T, S)
     matches = distances.topk(k, dim=-1, largest=False).indices  # (B, T, k): positions among the keys
     return torch.zeros_like(distances).scatter(-1, matches, 1 / k)
     ### END SOLUTION
@@ -33,7 +33,7 @@ def nearest_by_rank(queries, keys, k):
 
 
 def nearest_by_radius(queries, keys, k):
-    distances = torch.cdist(queries, keys)
+    distances = torch.cdist(queries, keys, compute_mode="donot_use_mm_for_euclid_dist")
     return F.normalize((distances <= distances.kthvalue(k, -1, keepdim=True).values).to(keys.dtype), p=1, dim=-1)
 
 
@@ -46,6 +46,8 @@ def nearest_in_length(queries, keys, k):
 
 
 # checks
+
+AWAY = "(queries[:, :, None] - keys[:, None]).norm(2, -1)"  # the solution's distances
 
 
 def away(queries, keys):
@@ -72,7 +74,8 @@ def chosen(scores, k, dim=-1):
 
 INEXACT = (
     "some keys do not match themselves: their distance has come out a little above 0, or another's below. Subtract the "
-    "vectors first and square then; a square that is multiplied out is rounded"
+    "vectors first and square then; a square that is multiplied out is rounded (beyond 25 rows torch.cdist multiplies "
+    "out as well, unless its compute_mode forbids it)"
 )
 
 
@@ -91,20 +94,22 @@ def verify_nearest(t, answer):
     name = "the weight matrix for k = 1 and one sequence whose keys are the queries (a dictionary), in float64"
     records = keys[:1].double()
     t.same(t.call(answer, records, records, 1), torch.eye(S, dtype=torch.float64)[None], name)
-    records = records + 1e9  # so far from the origin that squares of 1e18 hide distances of one
-    t.that(finds_itself(t.call(answer, records, records, 1), S), "inexact", f"with keys around 1e9, {INEXACT}")
+    # so far from the origin that squares of 1e18 hide distances of one, and enough of them for cdist to take a product
+    records = t.randn(1, 40, keys.shape[2], dtype=torch.float64) + 1e9
+    t.that(finds_itself(t.call(answer, records, records, 1), 40), "inexact", f"with keys around 1e9, {INEXACT}")
 
 
 MUTANTS = [
-    Mutant("inexact", ("torch.cdist(queries, keys)",
+    Mutant("inexact", (AWAY,
         "queries.square().sum(-1)[..., None] - 2 * queries @ keys.mT + keys.square().sum(-1)[:, None]")),
+    Mutant("inexact", (AWAY, "torch.cdist(queries, keys)")),
     Mutant("farthest", ("largest=False", "largest=True"), "these are the farthest keys: a small distance is a good "
         "match"),
-    Mutant("dot", ("torch.cdist(queries, keys)", "-(queries @ keys.mT)"), "these keys have the largest dot products, "
+    Mutant("dot", (AWAY, "-(queries @ keys.mT)"), "these keys have the largest dot products, "
         "and long keys win those; near is a small distance"),
-    Mutant("cosine", ("torch.cdist(queries, keys)", "-F.cosine_similarity(queries[:, :, None], keys[:, None], dim=-1)"),
+    Mutant("cosine", (AWAY, "-F.cosine_similarity(queries[:, :, None], keys[:, None], dim=-1)"),
         "these keys have the best direction; near is a small distance"),
-    Mutant("manhattan", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=1)"), "the absolute differences "
+    Mutant("manhattan", (AWAY, "torch.cdist(queries, keys, p=1)"), "the absolute differences "
         "are summed; the distance is Euclidean"),
     Mutant("only-nearest", ("distances.topk(k, dim=-1, largest=False).indices",
         "distances.argmin(dim=-1, keepdim=True); k = 1"), "only the one nearest key has weight: k is not used"),
@@ -139,16 +144,16 @@ MUTANTS = [
     Mutant("one-more-shared", ("distances.topk(k,", "distances.topk(k := min(k + 1, keys.shape[1]),"),
         "k + 1 keys share the weight, one too many"),
     Mutant("whole-division", ("1 / k", "1 // k"), "all zero where k is more than 1: `//` rounds down"),
-    Mutant("not-itself", ("torch.cdist(queries, keys)",
+    Mutant("not-itself", (AWAY,
         "torch.cdist(queries, keys); distances = distances.masked_fill(distances == 0, torch.inf)"),
         "a key at distance 0 is left out; a query that is in the database must find itself"),
-    Mutant("chebyshev", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=torch.inf)"),
+    Mutant("chebyshev", (AWAY, "torch.cdist(queries, keys, p=torch.inf)"),
         "the largest difference of an entry is taken; the distance is Euclidean"),
     Mutant("lengths", nearest_in_length, "these keys are nearest in length; the distance is the length of the "
         "difference, not the difference of the lengths"),
-    Mutant("first-of-batch", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys[:1].expand_as(keys))"),
+    Mutant("first-of-batch", (AWAY, "torch.cdist(queries, keys[:1].expand_as(keys))"),
         "the keys of the first batch entry are used for all"),
-    Mutant("shape", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).squeeze()")),  # a batch of one squeezed
+    Mutant("shape", (AWAY, "torch.cdist(queries, keys).squeeze()")),  # a batch of one squeezed
     Mutant("dtype", ("return torch.zeros_like(distances)", "return matches; (distances)")),  # positions
     Mutant("dtype", (".scatter(-1, matches, 1 / k)", ".scatter(-1, matches, 1 / k) > 0")),  # a mask
     Mutant("dtype", ("torch.zeros_like(distances)", "torch.zeros(distances.shape)")),  # always float32

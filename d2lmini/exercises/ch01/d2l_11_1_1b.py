@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from d2lmini.exercises.ch01.d2l_11_1_1a import INEXACT, away, finds_itself, places
+from d2lmini.exercises.ch01.d2l_11_1_1a import AWAY, INEXACT, away, finds_itself, places
 from d2lmini.exercises.engine import Code, Mutant
 
 
@@ -19,14 +19,14 @@ def within(queries, keys, radius):
         (B, T, S); each row sums to one, and a row without any match is zero throughout.
     """
     ### BEGIN SOLUTION
-    matches = (torch.cdist(queries, keys) <= radius).to(keys.dtype)  # (B, T, S): one or zero
+    matches = ((queries[:, :, None] - keys[:, None]).norm(2, -1) <= radius).to(keys.dtype)  # (B, T, S): one or zero
     counts = matches.sum(dim=-1, keepdim=True)  # (B, T, 1)
     return matches / counts.clamp(min=1)  # no match: 0 / 1, not 0 / 0
     ### END SOLUTION
 
 
 def within_by_masking(queries, keys, radius):
-    matches = torch.cdist(queries, keys) <= radius
+    matches = torch.cdist(queries, keys, compute_mode="donot_use_mm_for_euclid_dist") <= radius
     weights = torch.zeros(matches.shape, dtype=keys.dtype).masked_fill(~matches, -torch.inf).softmax(-1)
     return weights.masked_fill(~matches.any(-1, keepdim=True), 0)
 
@@ -77,10 +77,11 @@ def verify_within(t, answer):
     want = torch.tensor([[[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1], [0, 0, 0, 0]]], dtype=torch.float64)
     t.same(t.call(answer, q, k, 0.0), want, "the weight matrix for radius 0, an exact match with two equal keys")
 
-    exact = torch.eye(20, dtype=torch.float64).expand(4, -1, -1)
-    records = t.randn(4, 20, 48)  # long, so that a product of two and a sum of squares are rounded differently
+    exact = torch.eye(40, dtype=torch.float64).expand(4, -1, -1)
+    # long, so that a product of two and a sum of squares are rounded differently; many, as in part a
+    records = t.randn(4, 40, 48)
     got = t.call(answer, records, records, 0.0)
-    t.that(finds_itself(got, 20), "inexact", f"with radius 0 and the keys as queries, {INEXACT}")
+    t.that(finds_itself(got, 40), "inexact", f"with radius 0 and the keys as queries, {INEXACT}")
     t.same(got, exact, "the weight matrix for radius 0 and the keys as queries (a dictionary)")
 
 
@@ -89,7 +90,7 @@ MUTANTS = [
     Mutant("nonfinite", within_masked_softmax),
     Mutant("strict", ("<= radius", "< radius"), "a key at exactly the radius matches: <=, not <"),
     Mutant("outside", ("<= radius", "> radius"), "these are the keys outside the radius: turn the comparison"),
-    Mutant("squared", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"), "the squared distance is "
+    Mutant("squared", (AWAY, "torch.cdist(queries, keys).square()"), "the squared distance is "
         "compared with the radius: square both or neither"),
     Mutant("not-normalised", (" / counts.clamp(min=1)", ""), "each match weighs 1: divide by the number of matches to "
         "get their mean"),
@@ -109,14 +110,15 @@ MUTANTS = [
     Mutant("soft-cut", ("matches / counts.clamp(min=1)",
         "matches * torch.softmax(-torch.cdist(queries, keys), dim=-1)"), "these are softmax weights with the rest cut "
         "off: a database treats all matches alike"),
-    Mutant("manhattan", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=1)"), "the absolute differences "
+    Mutant("manhattan", (AWAY, "torch.cdist(queries, keys, p=1)"), "the absolute differences "
         "are summed; the distance is Euclidean"),
-    Mutant("dot", ("torch.cdist(queries, keys) <= radius", "queries @ keys.mT >= radius"), "dot products are compared "
+    Mutant("dot", (f"{AWAY} <= radius", "queries @ keys.mT >= radius"), "dot products are compared "
         "with the radius; near is a small distance"),
     Mutant("tolerance", ("<= radius", "<= radius + 1e-3"), "a key just outside the radius is let in: compare with the "
         "radius itself"),
     Mutant("inexact", within_by_multiplying_out),
-    Mutant("chebyshev", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys, p=torch.inf)"),
+    Mutant("inexact", (AWAY, "torch.cdist(queries, keys)")),
+    Mutant("chebyshev", (AWAY, "torch.cdist(queries, keys, p=torch.inf)"),
         "the largest difference of an entry is compared with the radius; the distance is Euclidean"),
     Mutant("over-batch", ("dim=-1", "dim=(0, -1)"), "the matches are counted over the whole batch; every query has its "
         "own"),

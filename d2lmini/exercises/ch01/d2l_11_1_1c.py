@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from d2lmini.exercises.ch01.d2l_11_1_1a import away, chosen, places
+from d2lmini.exercises.ch01.d2l_11_1_1a import AWAY, away, chosen, places
 from d2lmini.exercises.engine import Code, Mutant
 
 
@@ -20,7 +20,7 @@ def soft_within(queries, keys, radius, temperature):
         (B, T, S); each row sums to one.
     """
     ### BEGIN SOLUTION
-    room = radius - torch.cdist(queries, keys)  # (B, T, S): positive inside, negative outside
+    room = radius - (queries[:, :, None] - keys[:, None]).norm(2, -1)  # (B, T, S): positive inside, negative outside
     scores = F.logsigmoid(room / temperature)  # the logarithm: exact where the sigmoid itself is 0
     return torch.softmax(scores, dim=-1)
     ### END SOLUTION
@@ -132,7 +132,7 @@ MUTANTS = [
         "(radius - distance) / temperature, in which the radius cancels: it is the same for every key"),
     Mutant("softmax-of-degrees", ("F.logsigmoid(", "torch.sigmoid("), "a softmax exponentiates: give it the logarithm "
         "of the degrees, or divide the degrees by their sum"),
-    Mutant("squared", ("torch.cdist(queries, keys)", "torch.cdist(queries, keys).square()"), "the distance is squared"),
+    Mutant("squared", (AWAY, "torch.cdist(queries, keys).square()"), "the distance is squared"),
     Mutant("hard", ("torch.softmax(scores, dim=-1)", "F.normalize((room >= 0).to(keys.dtype), p=1, dim=-1)"),
         "a key is in or out, whatever the temperature: where is the sigmoid?"),
     Mutant("over-queries", ("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), "the columns sum to one; normalise "
@@ -141,7 +141,7 @@ MUTANTS = [
         "divide each row by its sum"),
     Mutant("logs-divided", ("torch.softmax(scores, dim=-1)", "scores / scores.sum(dim=-1, keepdim=True)"),
         "the logarithms of the degrees are divided by their sum; it is the degrees that must sum to one"),
-    Mutant("distance-alone", ("room = radius - torch.cdist(queries, keys)",
+    Mutant("distance-alone", (f"room = radius - {AWAY}",
         "room = radius * temperature - torch.cdist(queries, keys)"), "the distance alone is divided by the "
         "temperature: the radius must be, too"),
     Mutant("temperature-outside", ("F.logsigmoid(room / temperature)", "F.logsigmoid(room) / temperature"),
@@ -168,7 +168,7 @@ MUTANTS = [
         "all keys weigh the same. Is there a small number inside a logarithm, or a bound on what goes into the "
         "sigmoid? It drowns degrees that are smaller still"),
     Mutant("cusp", soft_with_bare_root),
-    Mutant("under-the-root", ("torch.cdist(queries, keys)",
+    Mutant("under-the-root", (AWAY,
         "((queries[:, :, None] - keys[:, None]).square().sum(-1) + 1e-6).sqrt()"), "close keys look farther than they "
         "are: is something added under the root, or a bound set under distances? torch.cdist needs no such help"),
     Mutant("dtype", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores.float(), dim=-1)")),  # always float32

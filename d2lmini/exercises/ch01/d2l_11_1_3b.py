@@ -76,25 +76,21 @@ def verify_refine(t, answer):
         got = t.call(answer, query, documents, wanted, temperature, step)
         t.same(got, q.detach() + step * slope, "the refined query")
 
-    # cold, and the wanted document at the very bottom: its weight is 0 in float32
-    query = t.randn(6)
-    documents = torch.cat([query + t.randn(4, 6, scale=0.2), -query + t.randn(1, 6, scale=0.2)])
-    d, q = documents.cpu().double(), query.cpu().double().requires_grad_()
-    units = d / d.square().sum(-1, keepdim=True).sqrt()
-    log_weights = torch.log_softmax(units @ q / q.square().sum().sqrt() / 0.01, 0)
-    want = q.detach() + 0.001 * torch.autograd.grad(log_weights[4], q)[0]
-    t.same(
-        t.call(answer, query, documents, 4, 0.01, 0.001),
-        want,
-        "the refined query where the wanted weight is 0",
-        mistakes={
-            "vanished": (
-                q,
-                "the query has not moved. A small number that is added to a weight of 0, or a bound under it, leaves "
-                "no slope: log_softmax never computes the weight",
-            )
-        },
+    # cold, and the wanted document at the very bottom: its weight is 0 in float32, and then in float64
+    message = (
+        "the query has not moved. A small number that is added to a weight of 0, or a bound under it, leaves no slope: "
+        "log_softmax never computes the weight"
     )
+    for temperature in (0.01, 0.001):
+        query = t.randn(6)
+        documents = torch.cat([query + t.randn(4, 6, scale=0.2), -query + t.randn(1, 6, scale=0.2)])
+        d, q = documents.cpu().double(), query.cpu().double().requires_grad_()
+        units = d / d.square().sum(-1, keepdim=True).sqrt()
+        log_weights = torch.log_softmax(units @ q / q.square().sum().sqrt() / temperature, 0)
+        want = q.detach() + temperature / 10 * torch.autograd.grad(log_weights[4], q)[0]
+        got = t.call(answer, query, documents, 4, temperature, temperature / 10)
+        name = f"the refined query where the wanted weight is 0, at temperature {temperature}"
+        t.same(got, want, name, tolerance=(1e-3, 1e-3), mistakes={"vanished": (q, message)})
 
     # a user who insists gets it: from the middle of the ranking to the top
     ((shelf, _),) = pictures(t, PER_CLASS)
@@ -125,6 +121,8 @@ MUTANTS = [
         "not fade where the weight is small"),
     Mutant("nonfinite", refine_by_log_of_weight),
     Mutant("vanished", refine_by_log_with_a_bound),
+    Mutant("vanished", ("torch.log_softmax(cosines / temperature, dim=-1)",
+        "(torch.softmax(cosines.double() / temperature, dim=-1) + 1e-300).log()")),
     Mutant("long-query", ("F.cosine_similarity(moved, documents, dim=-1)", "F.normalize(documents, dim=-1) @ moved"),
         "the scores are not divided by the length of the query, so they are no cosines"),
     Mutant("unit-query", ("query.detach().clone()", "F.normalize(query.detach(), dim=-1)"), "the gradient is taken at "

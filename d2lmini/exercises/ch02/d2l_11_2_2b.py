@@ -132,8 +132,8 @@ def verify_widths(t, answer):
             "left-out-unfinished",
             "the width under 'left_out' is not where the leave-one-out loss is least: "
             f"a {'narrower' if _error(stored, stored, 0.9 * left_out, True) < left_out_loss else 'wider'} "
-            "kernel does better on the stored examples. More steps, or another learning rate? Do the other "
-            "weights sum to one, and does the Gaussian divide by 2 w^2?",
+            "kernel does better on the stored examples. Is it learned from these data, in enough steps, at a "
+            "suitable rate? Do the other weights sum to one, and does the Gaussian divide by 2 w^2?",
         )
         t.that(
             trained[direct] <= 0.4 * least,

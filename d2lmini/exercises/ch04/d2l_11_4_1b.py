@@ -173,7 +173,7 @@ def verify_compare(t, answer):
         makers = {kind: _Maker(kind, train[0], 16 if kind == "gru" else size) for kind in kinds}
         got = t.call(answer, makers, train, valid, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
-        states, losses, whole, own = t.look(_states), {}, {}, {}
+        states, losses, whole, own, matrices = t.look(_states), {}, {}, {}, {}
         for kind in kinds:
             count, starts, ends, _, foreign, faults = states[kind]
             t.that(count == 1, "not-made", f"the model {kind!r} must be made with its function in `make`, and once")
@@ -193,6 +193,7 @@ def verify_compare(t, answer):
             t.that(moved, "partly-trained", message)
             whole[kind] = sum(p.numel() for p in model.parameters())
             own[kind] = sum(p.numel() for p in model.decoder.rnn.parameters())
+            matrices[kind] = sum(p.numel() for p in model.decoder.rnn.parameters() if p.dim() > 1)
             for name, state in ((f"{kind}_start", starts[0]), (kind, ends[0])):
                 model.load_state_dict(state)
                 with torch.no_grad():
@@ -205,6 +206,10 @@ def verify_compare(t, answer):
         mistakes = {
             "upside-down": (own["gru"] / own["lstm"], "the ratio is upside down"),
             "not-counted": (4 / 3, "this is the ratio for models of one size; these have two: count their parameters"),
+            "no-biases": (
+                matrices["lstm"] / matrices["gru"],
+                "the biases are left out of the ratio: they are parameters as well",
+            ),
             "whole-model": (whole["lstm"] / whole["gru"], "only the parameters of `model.decoder.rnn` are asked for"),
         }
         t.number(report["ratio"], own["lstm"] / own["gru"], "'ratio'", mistakes=mistakes)
@@ -234,6 +239,8 @@ MUTANTS = [
         "loss = model.loss(model(*valid[:-1]), valid[-1])")),
     Mutant("other-time", ('result["ratio"] =',
         'result |= {"gru_start": result["gru"], "lstm_start": result["lstm"]}\n    result["ratio"] =')),
+    Mutant("no-biases", ("for p in model.decoder.rnn.parameters()",
+        "for p in model.decoder.rnn.parameters() if p.dim() > 1")),
     Mutant("whole-model", ("model.decoder.rnn.parameters()", "model.parameters()")),  # whole models
     Mutant("not-counted", ('sizes["lstm"] / sizes["gru"]', "4 / 3")),  # known beforehand
     Mutant("part-of-batch", ("loss = model.loss(model(*train[:-1]), train[-1])",

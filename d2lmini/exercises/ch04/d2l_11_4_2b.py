@@ -94,6 +94,11 @@ VALID = 40  # sentences to judge by: as many as in no other batch
 FAULTS = {  # code, and what is told
     "part": ("part-of-batch", "a model was trained on a part of `train`: each step takes the whole batch"),
     "evaluation": ("not-training", "a model was trained in evaluation mode: call train() before the first step"),
+    "late": (
+        "timed-on-train",
+        "a model that had been judged on `valid` ran backward on `train` in evaluation mode: the runs to time are on "
+        "`long`, and those to train on come after train()",
+    ),
     "uncleared": (
         "uncleared",
         "a model gets new gradients on top of old ones: clear them before every backward pass of the training",
@@ -120,7 +125,11 @@ class _Maker:
         self.kind, self.src, self.model, self.start, self.slow, self.waits = kind, src, None, None, slow, waits
         self.order = [] if order is None else order
         self.sentences, self.foreign, self.long, self.timed, self.faults = 0, 0, 0, None, set()
-        self.begun, self.elapsed = None, 0.0  # seconds from when it is made to its last run on long sources
+        self.judged, self.begun, self.elapsed = (
+            False,
+            None,
+            0.0,
+        )  # seconds from when it is made to its last run on long sources
 
     def __call__(self):
         attention = d2l.DotProductAttention() if self.kind == "dot" else None
@@ -132,6 +141,7 @@ class _Maker:
         return self.model
 
     def watch(self, module, args, logits):
+        self.judged |= len(args[0]) == VALID
         if len(args[0]) == VALID and module.training:
             self.faults.add("judged")
         if args[0].shape[1] > 20:
@@ -164,7 +174,8 @@ class _Maker:
         self.sentences, self.foreign = self.sentences + len(src), self.foreign + int((~known).sum())
         faults = {
             "part": len(src) < len(self.src),
-            "evaluation": not self.model.training,
+            "evaluation": not (self.model.training or self.judged),
+            "late": self.judged and not self.model.training,
             "uncleared": all(p.grad is not None and bool(p.grad.any()) for p in self.model.parameters()),
         }
         self.faults |= {name for name, made in faults.items() if made}
@@ -263,6 +274,7 @@ MUTANTS = [
     Mutant("not-training", ("model.train()", "model.eval()")),  # trained in evaluation mode
     Mutant("not-eval", ("model.eval()", "pass")),  # judged in training mode
     Mutant("uncleared", ("optimizer.zero_grad()", "pass")),  # gradients not cleared
+    Mutant("timed-on-train", ("model(*long[:-1]), long[-1])", "model(*train[:-1]), train[-1])")),
     Mutant("not-timed", ("long[-1]).backward()", "long[-1])")),  # forward alone
     Mutant("steps-timed", ("long[-1]).backward()",
         "long[-1]).backward()\n            torch.optim.SGD(model.parameters(), 0.01).step()")),  # steps timed, too

@@ -170,7 +170,7 @@ def verify(t, answer):
     for form in ("usual", "one sentence", "small weights"):
         for case in t.random.sample(list(CASES), len(CASES)):
             B, S, T, h, embed, V = t.sizes(6, 3, 10)
-            S = 200 if form == "small weights" else S
+            S = 1500 if form == "small weights" else S
             layers = d2l.Seq2SeqAttentionDecoder(V, embed, h, 1).eval()
             with torch.no_grad():
                 for parameter in layers.parameters():
@@ -178,7 +178,8 @@ def verify(t, answer):
                 layers.attention.w_v.weight *= 0.1 if form == "small weights" else 1
             what, *numbers = CASES[case]
             # with one key alone, a query changes nothing
-            state = t.randn(B, S, h), t.randn(B, 1, h), t.integers(S // 2 + 1, S, B)
+            lengths = torch.full((B,), S - 1) if form == "small weights" else t.integers(S // 2 + 1, S, B)
+            state = t.randn(B, S, h), t.randn(B, 1, h), lengths
             X = t.integers(0, V, B, T)
             X[:2, 0] = torch.tensor([1, 2])
             if form == "one sentence":  # one sentence of one token again and again, and one key of padding
@@ -214,6 +215,8 @@ MUTANTS = [
     Mutant("no-change", ("(X[:, 0] + 1) % decoder.embedding.num_embeddings", "X[:, 0].roll(1)")),
     Mutant("missed-unnormalised", ("1e-4", "0.5")),  # sums roughly tested
     Mutant("tolerance", ("padding[:, None]).sum() > 0", "padding[:, None]).max() > 0.01")),  # little is taken for none
+    Mutant("tolerance", ("padding[:, None]).sum() > 0", "padding[:, None]).sum() > 0.05")),  # one key's share is less
+    Mutant("tolerance", ("> 1e-4", "> 1e-3")),  # one key's share of a sum
     Mutant("mixed-up", ('return "late"', 'return "stale"')),  # names mixed up
     Mutant("looked-inside", by_reading),
     Mutant("raised", ("def look(X):", "decoder.rnn\n\n    def look(X):")),  # asks for its layers
@@ -239,7 +242,7 @@ EXERCISE = Exercise(
             alternatives=[by_all_tokens],
             advice={
                 "mixed-up": "One call can show several things: test for weight on padding before you test for "
-                "sums, and for both before you test what a row depends on.",
+                "sums, and for both before you test what a row depends on. Each example has a length of its own.",
                 "tolerance": "The sources are long here and the scores weak, so that weights and their changes are "
                 "small: is a tolerance too wide, or too narrow for rounding?",
                 "no-change": "If you ask with other tokens: are they others for every X? X may be one sentence, of "

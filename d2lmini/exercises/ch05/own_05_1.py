@@ -304,8 +304,8 @@ MUTANTS_B = [
         "input really change?"),
     Mutant("cumulative", ("changed = X.clone()", "changed = X"), "tokens that were changed stay changed: start from "
         "the first X for every token"),
-    Mutant("everything", ("changed[0, s] +=", "changed[0] +="), "all columns are alike: change one token at a "
-        "time, and compare with the output for the same X"),
+    Mutant("everything", ("changed[0, s] +=", "changed[0] +="), "every column is the same: does each come from "
+        "its own token alone, compared with the output for the same X?"),
     Mutant("without-itself", ("dim=1)", "dim=1) & ~torch.eye(num_tokens, dtype=torch.bool)"), "an output depends on "
         "its own token too"),
     Mutant("future-only", ("dim=1)", "dim=1).triu(1)"), "only forbidden dependences are found; missing ones are faults "
@@ -374,7 +374,8 @@ if they were neighbours.
 **Catch it.** The colleague's test for leaks found nothing, and there is no leak. Write the test that says more:
 `dependence(layer, num_tokens, num_hiddens)` returns a table (T, T) of booleans that tells which outputs depend on which
 inputs. It can only call the layer, and is tried on one that is right, on four that are not, and on four whose links are
-drawn at random: some of these are weak, and one layer multiplies tokens with each other.
+drawn at random: some of these are weak (a ten-thousandth, but not less), and one layer multiplies tokens with each
+other.
 """,
             hints=[
                 "Call the layer twice, with inputs that differ in one token. Which outputs moved?",

@@ -241,6 +241,10 @@ MUTANTS_A = [
         "takes the sum"),
     Mutant("no-residual", ("X = norm(X + f(X))", "X = norm(f(X))"), "the stream is not added to what the branch gives"),
     Mutant("no-post-norm", ("X = norm(X + f(X))", "X = X + f(X)"), "there is no norm after the sum"),
+    Mutant("alphas-everywhere", ("X = norm(X + f(X))", "X = norm(X + alpha * f(X))"), "the branch is multiplied by its "
+        "alpha: \"weighted\" alone uses the alphas"),
+    Mutant("alphas-everywhere", ("X = X + f(norm(X))", "X = X + alpha * f(norm(X))"), "the branch is multiplied by its "
+        "alpha: \"weighted\" alone uses the alphas"),
     Mutant("two-norms", ("X = norm(X + f(X))", "X = norm(X + f(norm(X)))"), "the branch reads a norm of the stream: in "
         "post-norm it reads the stream as it is, x_0 too"),
     Mutant("stream-normed", ("X = X + f(norm(X))", "X = norm(X) + f(norm(X))"), "the norm takes the stream, too: in "

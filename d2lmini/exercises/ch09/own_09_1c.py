@@ -159,6 +159,8 @@ def verify_layers(t, answer):
 MUTANTS = [
     Mutant("no-residuals", without_residuals, "all do meet here. With a residual connection a token keeps what it "
         "has, and the powers of the mask alone leave that out"),
+    Mutant("no-end", ("return -1  #", "return n if mask.any(1).all() else -1  #"), "-1 is wanted here: another layer "
+        "brings nothing new, and some tokens have not met"),
     Mutant("late", ("n = 0\n", "n = 1\n"), "one too many: before the first layer, after 0, everybody has met itself"),
     Mutant("early", ("    return n\n", "    return max(n - 1, 0)\n"), "one too few: a direct connection takes one "
         "layer"),

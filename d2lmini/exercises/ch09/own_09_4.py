@@ -202,6 +202,9 @@ def verify_bias(t, answer):
 
 
 MUTANTS_A = [
+    Mutant("float32", ("return positions[:, None] * base ** (-2 * j / D)",
+        "return (positions[:, None].float() * base ** (-2 * j.float() / D)).double()"), "these are computed in "
+        "float32, whose rounding shows at far positions: compute in float64 throughout"),
     Mutant("from-one", ("torch.arange(D // 2, dtype=positions.dtype, device=positions.device)",
         "torch.arange(1, D // 2 + 1, dtype=positions.dtype, device=positions.device)"), "pairs are counted from 1: the "
         "fastest has j = 0 and turns by 1 a position"),

@@ -186,6 +186,8 @@ MUTANTS = [
         "by their inner product, phi(q_t) times the sum of the keys' features"),
     Mutant("no-phi", ("phi(queries), phi(keys)", "queries, keys"), "queries and keys are multiplied as they are: where "
         "is phi?"),
+    Mutant("eps", ("torch.where(normaliser > 0, to @ state / normaliser, 0)",
+        "to @ state / normaliser.clamp(min=1e-9)"), EPS),
     Mutant("softmax", softmax_as_ever, "this is softmax attention: use the kernel of phi"),
     Mutant("softmax-features", softmax_of_features, "the products of features are put through a softmax: phi stands in "
         "place of exp"),

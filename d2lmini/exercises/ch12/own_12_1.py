@@ -285,7 +285,8 @@ EXERCISE = Exercise(
             alternatives=[recursive, from_the_end],
             advice={
                 "values": "b[k] is the largest of b[j] + log_probs[word[j:k]] over all j < k, however long the piece "
-                "is; going back follows the j that won",
+                "is; going back follows the j that won. Add logarithms, since a product of small probabilities becomes "
+                "0, and begin at minus infinity, since a sum may be below any other number",
                 "raised": "If it is a KeyError: not all letters are a piece. Ask with `in`, or with `.get(piece, "
                 "-math.inf)`.",
                 "not-the-word": "Going back, the last piece comes first: turn the list around. And the first and the "

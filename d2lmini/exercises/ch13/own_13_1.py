@@ -176,11 +176,11 @@ def from_the_batch(tokens, special, vocab_size, mask_id):
     return torch.where((labels >= 0) & (inputs != labels) & (inputs != mask_id), drawn, inputs), labels
 
 
-B, T, V = 256, 400, 24  # about 85,000 tokens may be chosen, and 13,000 are
+B, T, V = 256, 400, 24  # about 98,000 tokens may be chosen, and 15,000 are
 
 
 def _batch(t):
-    """Tokens of which half are one and the same word, special tokens at the ends and inside, and padding."""
+    """Tokens of which half are one and the same word, special ones inside, in some rows at the ends and as padding."""
     ids = t.random.sample(range(1, V - 1), V - 2)
     special, words = ids[:10], [*ids[10:], 0, V - 1]  # the first and the last id are words
     cls, sep, pad, mask_id, *_ = special  # and six that are not used: many, so that to draw them shows
@@ -189,9 +189,10 @@ def _batch(t):
     tokens = torch.tensor(words)[torch.randint(len(words), (B, T), generator=generator)]
     tokens[torch.rand(B, T, generator=generator) < 0.5] = words[0]
     lengths = torch.randint(3 * T // 4, T + 1, (B, 1), generator=generator)
+    lengths[B // 5 :] = 2 * T  # most rows are cut out of a longer text: words in the first and the last column
     places = torch.arange(T)
     tokens[torch.rand(B, T, generator=generator) < 0.01] = sep
-    tokens = torch.where(places == 0, cls, torch.where(places == lengths - 1, sep, tokens))
+    tokens = torch.where((places == 0) & (lengths <= T), cls, torch.where(places == lengths - 1, sep, tokens))
     tokens = torch.where(places >= lengths, pad, tokens)
     return tokens, torch.tensor(sorted(special)), mask_id
 
@@ -247,7 +248,11 @@ def verify(t, answer):
     evenly = _likely(_count(chosen, 0)[columns], _count(ordinary, 0)[columns], rate.clamp(0.01, 0.99))
     t.that(evenly, "places", message)
     message = f"too {'few' if rate < 0.15 else 'many'} tokens are chosen: 15 % of those that are not special"
-    message += "" if kept.any() else "; and one that stays as it is has a label, too"
+    if not kept.any():
+        message = (
+            "no token that stays as it is has a label. One in ten of the chosen stays, and is guessed like the others: "
+            "with these the chosen are 15 % of those that are not special"
+        )
     t.that(_likely(_count(chosen), _count(ordinary), torch.tensor(0.15).double()), "rate", message)
 
     side_by_side = (ordinary & chosen)[:, :-1] & ordinary[:, 1:]
@@ -311,6 +316,8 @@ MUTANTS = [
     Mutant("rate", ("< 0.15", "< 0.15 / 0.8")),  # 15 % masked
     Mutant("places", the_first_of_each_row),
     Mutant("places", every_row_alike),
+    Mutant("places", ("torch.rand(tokens.shape, device=tokens.device) < 0.15)",
+        "(torch.rand(tokens.shape) + (torch.arange(tokens.shape[1]) == tokens.shape[1] - 1)) < 0.15)")),
     Mutant("special-drawn", ("ordinary[special] = False\n", "pass\n")),  # special put in
     Mutant("masked", ("(fate < 0.8)", "(fate < 1.8)")),  # all masked
     Mutant("drawn", (" & (fate < 0.9)", "")),  # none kept

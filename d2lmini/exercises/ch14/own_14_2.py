@@ -225,7 +225,12 @@ def padding_in_the_probabilities(scores, real):
 
 def verify_balance(t, answer):
     n, N = t.random.randrange(17, 24), t.random.randrange(4, 8)
-    for name in ("of tokens that differ", "of a batch with padding", "of tokens that want one expert"):
+    for name in (
+        "of tokens that differ",
+        "of a batch with padding",
+        "of tokens that want one expert",
+        "of tokens whose scores are high or low together",
+    ):
         scores = t.randn(n, N, scale=1.5)
         real = torch.ones(n, dtype=torch.bool, device=t.device)
         if "padding" in name:
@@ -233,6 +238,8 @@ def verify_balance(t, answer):
             scores[~real, t.random.randrange(N)] += 4  # padding is alike, and all of it goes to one expert
         if "one expert" in name:
             scores[:, t.random.randrange(N - 1)] += 200  # the last one gets none
+        if "together" in name:
+            scores[::2], scores[1::2] = scores[::2] + 500, scores[1::2] - 500
         wide = scores.cpu().double().requires_grad_()
         rows = [row.softmax(0) for row, kept in zip(wide, real.tolist(), strict=True) if kept]
         counts = [0] * N
@@ -303,6 +310,8 @@ MUTANTS_A = [
 ]  # fmt: skip
 
 MUTANTS_B = [
+    Mutant("nonfinite", ("torch.softmax(scores, dim=1)",
+        "(e := (scores - scores.max()).exp()) / e.sum(1, keepdim=True)")),  # the largest score of all tokens
     Mutant("padding", ("    scores = scores[real]\n", ""), "padding counts as tokens do: leave it out of both"),
     Mutant("padding-zero", padding_to_zero, "the scores of padding are set to 0, but it still counts: 0 for all is a "
         "router that does not care, and `argmax` sends it to the first expert"),

@@ -281,6 +281,11 @@ MUTANTS_A = [
     *(what_is_left(faults) for count in (1, 2, 3) for faults in combinations(FAULTS, count)),
     Mutant("one-early", ("positions[P + t : P + t + 1]", "positions[P + t - 1 : P + t]"), "the first written token "
         "stands where the last of the prompt stood: it stands at position P"),
+    Mutant("one-text", ("logits[:, -1].argmax(dim=-1, keepdim=True)",
+        "logits[:1, -1].argmax(dim=-1, keepdim=True).expand(len(prompt), 1)"), "the first text is right, and its "
+        "tokens are written into all: each row has a token of its own"),
+    Mutant("still", ("positions[P + t : P + t + 1]", "positions[P : P + 1]"), "all written tokens get the position P: "
+        "only the first of them is there"),
     Mutant("one-late", one_place_late, "the first written token stands one place too late: it stands at position P"),
     Mutant("twice", last_token_twice, "the last token of the prompt goes in twice: the pass over the prompt tells what "
         "follows it already"),

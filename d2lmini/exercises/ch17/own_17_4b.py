@@ -133,6 +133,7 @@ def verify_moved(t, answer):
     cases = [
         ("where all rewards differ", [0.3, 1.1, -0.4, 2.0, 0.7], n, False),
         ("where some rewards are equal", [1.0, 2.0, 1.0, 2.0, 0.0], n, False),
+        ("where two rewards differ in the eleventh digit", [1.0, 1.0 + 1e-10, 0.2, 2.0, 0.0], n, False),
         ("where the best answer is never drawn", [0.3, 1.1, -0.4, 2.0, 0.7], n, True),
         ("for n = 1", [1.0, 2.0, 1.0, 2.0, 0.0], 1, False),
     ]
@@ -167,6 +168,8 @@ def verify_moved(t, answer):
 
 
 MUTANTS = [
+    Mutant("near", ("(rewards[None, :] == rewards[:, None])", "(rewards.float()[None, :] == rewards.float()[:, None])"),
+        "rewards that differ by little are taken for equal: compare them in float64, and exactly"),
     Mutant("turned", turned_round, "this is KL(p, q): it is taken under the best of n, KL(q, p)"),
     Mutant("bound", the_bound, "this is the bound, log n - (n - 1) / n: compute the divergence of these answers"),
     Mutant("log-n", logarithm_of_n, "log n is more than it can ever be: compute the divergence of these answers"),

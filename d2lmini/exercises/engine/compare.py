@@ -74,12 +74,12 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
     if got.device != device:
         raise Rejected("device", f"{name} is on {got.device}, expected {device}: make new tensors with device=")
     if got.dtype != dtype:
-        raise Rejected("dtype", f"{name} has dtype {got.dtype}, expected {dtype}{whose}")
+        raise Rejected("dtype", f"{name}: dtype {got.dtype}, expected {dtype}{whose}")
     if got.shape != want.shape:
         swapped = got.dim() >= 2 and got.transpose(-1, -2).shape == want.shape
         raise Rejected(
             "shape",
-            f"{name} has shape {tuple(got.shape)}, expected {tuple(want.shape)}"
+            f"{name}: shape {tuple(got.shape)}, expected {tuple(want.shape)}"
             + (": the last two axes look swapped" if swapped else ""),
         )
     got, want = got.cpu(), want.detach().cpu()
@@ -96,7 +96,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
         alternative = alternative.detach().cpu().to(want.dtype)
         if alternative.shape == got.shape and not differ(got, alternative, rtol, atol).any():
             raise Rejected(code, f"{name}: {message}")
-    raise Rejected("values", f"{name} has the right shape, but {_count(wrong)} wrong{_first(wrong)}")
+    raise Rejected("values", f"{name}: the right shape, but {_count(wrong)} wrong{_first(wrong)}")
 
 
 def bare(got):

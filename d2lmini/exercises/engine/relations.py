@@ -92,6 +92,8 @@ def factor(case):
     if abs(ratio + 1) <= case.slack:
         return "sign", f"{case.each} has the right size and the wrong sign"
     sign = ", with the wrong sign" if ratio < 0 else ""
+    if sign and case.want.numel() == 1:
+        return None  # of one number, a factor and a sign are two coincidences
     for name, value, cause in _factors(case):
         if abs(value / abs(ratio) - 1) <= case.slack:
             return "factor", f"{case.each} is {name} times what it should be{sign}{cause}"
@@ -149,8 +151,10 @@ def function(case):
     if case.kind == torch.bool or not case.different():
         return None
     zeros = not case.got[case.wrong].any()  # rounding is then too much said
+    alone = case.want.numel() == 1 and case.kind.is_floating_point  # its root may be near by chance
     for code, (change, words) in FUNCTIONS.items():
-        if not (zeros and code.startswith("rounded")) and case.equals(change(case.want)):
+        chance = zeros if code.startswith("rounded") else alone and code in ("square", "root")
+        if not chance and case.equals(change(case.want)):
             return code, f"{case.each} is {words}"
 
 
