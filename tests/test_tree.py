@@ -28,6 +28,8 @@ ELSEWHERE = {
     "exercises/grading/answer": ("exercises/test_grade.py", "a folder is graded answer by answer"),
     "exercises/grading/folder": ("exercises/test_grade.py", "a folder is graded as a whole"),
     "exercises/grading/journal": ("exercises/test_grade.py", "a folder is graded as a whole"),
+    "exercises/grading/fork_server": ("exercises/test_sandbox.py", "what an answer may do is tried in a sandbox"),
+    "exercises/grading/process": ("exercises/test_sandbox.py", "its limits are tried in a sandbox"),
     "exercises/grading/table": ("exercises/test_grade.py", "a folder is graded as a whole"),
     "lab/fit": ("experiments/test_cuts.py", "every experiment that trains is cut inside of it"),
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
