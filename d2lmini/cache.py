@@ -46,6 +46,21 @@ class KeyValueCache:
         """S, how many positions are in it."""
         return self._keys.shape[2]
 
+    @property
+    def num_bytes(self):
+        """Bytes of its keys and values; room that is kept free is not counted."""
+        return sum(x.numel() * x.element_size() for x in self)
+
+    def first(self, length):
+        """A cache of the first positions alone; the numbers are shared, and this one stays as it is.
+
+        Raises:
+            ValueError: there are fewer positions, or ``length`` is below 0.
+        """
+        if not 0 <= length <= self.length:
+            raise ValueError(f"the cache holds {self.length} positions, expected a length of 0 to that, got {length}")
+        return KeyValueCache(self.keys[:, :, :length], self.values[:, :, :length])
+
     def append(self, new):
         """This cache and after it another, (B, H, S + n, d).
 
@@ -77,6 +92,30 @@ class KeyValueCache:
 
     def __repr__(self):
         return f"KeyValueCache({self.length} positions of {tuple(self.keys.shape)})"
+
+
+def cache_bytes(config, num_tokens, batch_size=1, bytes_per_number=2):
+    """Bytes of the keys and values that a decoder keeps: 2 L h for each token, times those of a number.
+
+    Args:
+        config: has ``num_blks``, L, and ``num_hiddens``, h, as `GPTConfig` does; all heads have keys of their own.
+        num_tokens: how many were read.
+        batch_size: of texts.
+        bytes_per_number: 2 for float16 and bfloat16, 4 for float32.
+
+    Returns:
+        int.
+
+    Raises:
+        ValueError: a number is negative.
+
+    Source: Pope et al. 2022, section 3.3.
+    """
+    if min(num_tokens, batch_size, bytes_per_number) < 0:
+        raise ValueError(
+            f"got {num_tokens} tokens, a batch of {batch_size}, {bytes_per_number} bytes a number: expected 0 or more"
+        )
+    return 2 * config.num_blks * config.num_hiddens * num_tokens * batch_size * bytes_per_number
 
 
 class _Room:

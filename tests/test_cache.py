@@ -124,3 +124,31 @@ def test_other_dtypes_and_shapes():
     assert mixed.keys.dtype == torch.float64 and mixed.length == 3
     with pytest.raises(ValueError, match=r"cannot be appended: expected \(B, H, S, d\)"):
         some(1).append(KeyValueCache(torch.zeros(1, H, 1, d), torch.zeros(1, H, 1, d)))
+
+
+@torch.no_grad()
+def test_the_first_positions_alone():
+    parts = [some(n) for n in (3, 2)]
+    cache = parts[0].append(parts[1])
+    whole, held = joined(*parts), cache.first(4)
+    assert (
+        same(held, [x[:, :, :4] for x in whole])
+        and held.length == 4
+        and same(cache.first(0), [x[:, :, :0] for x in whole])
+    )
+    longer = held.append(new := some(1))  # goes another way than the cache that it is of
+    assert same(longer, joined(held, new)) and same(cache, whole)
+    with pytest.raises(ValueError, match="holds 5 positions"):
+        cache.first(6)
+
+
+@torch.no_grad()
+def test_bytes_are_what_the_formula_says():
+    config = d2l.GPTConfig(7, 20, 16, 4, 3, dropout=0.0)
+    _, state = d2l.GPT(config).extend(torch.zeros(2, 9).long(), d2l.GPT(config).empty_state(2))
+    held = sum(cache.num_bytes for cache in state.caches)
+    assert held == d2l.cache_bytes(config, 9, batch_size=2, bytes_per_number=4) == 2 * 3 * 16 * 9 * 2 * 4
+    gpt3 = d2l.GPT_CONFIGS["gpt3"]
+    assert d2l.cache_bytes(gpt3, 1) == 4_718_592 and d2l.cache_bytes(gpt3, 0) == 0
+    with pytest.raises(ValueError, match="0 or more"):
+        d2l.cache_bytes(gpt3, -1)

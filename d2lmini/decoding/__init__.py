@@ -5,15 +5,18 @@ score what follows, and ``state`` is any nesting of tuples, lists and dicts of t
 must not change the state it is given: hypotheses that go different ways start from the same one. A language model goes
 on from a prompt: its state has read all of it but the last token, and that one is ``bos``, a tensor (B,).
 
-steps.py      what every way shares: what it returns, the rows of a state, checks
-search.py     the likeliest sequence: greedily, or with a beam
-diverse.py    beams in groups that avoid each other's tokens
-filters.py    from logits to what is drawn from: temperature, top-k, nucleus, penalties
-sampling.py   drawing, all at once or token by token
-votes.py      several samples vote on an answer
-fast.py       a copy of a model whose steps take less time; the only one that knows of blocks and attention
+steps.py         what every way shares: what it returns, the rows of a state, checks
+search.py        the likeliest sequence: greedily, or with a beam
+diverse.py       beams in groups that avoid each other's tokens
+filters.py       from logits to what is drawn from: temperature, top-k, nucleus, penalties
+sampling.py      drawing, all at once or token by token
+speculative.py   drawing what a small model drafts and a large one may keep
+contrast.py      a search that avoids vectors like those before
+votes.py         several samples vote on an answer
+fast.py          a copy of a model whose steps take less time; the only one that knows of blocks and attention
 """
 
+from .contrast import contrastive_search
 from .diverse import diverse_beam_search
 from .filters import (
     Filters,
@@ -26,16 +29,20 @@ from .filters import (
 )
 from .sampling import Sampled, sample, stream
 from .search import beam_search, greedy_search
+from .speculative import Drafted, accept_or_replace, speculative_sample
 from .steps import Decoded, reorder
 from .votes import Vote, majority_vote, vote_accuracy
 
 __all__ = [
     "Decoded",
+    "Drafted",
     "Filters",
     "Sampled",
     "Vote",
+    "accept_or_replace",
     "beam_search",
     "block_repeated_ngrams",
+    "contrastive_search",
     "diverse_beam_search",
     "greedy_search",
     "keep_min_p",
@@ -45,6 +52,7 @@ __all__ = [
     "penalise_repetition",
     "reorder",
     "sample",
+    "speculative_sample",
     "stream",
     "vote_accuracy",
     "with_temperature",

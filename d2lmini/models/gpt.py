@@ -36,6 +36,10 @@ class GPTState(NamedTuple):
         """How many tokens went by, padding too."""
         return self.caches[0].length
 
+    def first(self, length):
+        """The state after the first tokens alone; this one stays as it is. See `KeyValueCache.first`."""
+        return GPTState(tuple(cache.first(length) for cache in self.caches), self.padding)
+
 
 class GPT(Module):
     """A causal Transformer over tokens: a distribution over the next one at every position.

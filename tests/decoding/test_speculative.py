@@ -1,0 +1,161 @@
+"""Speculative sampling: what is written is the large model's, and how often the large model is called."""
+
+import itertools
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+import torch
+
+import d2lmini as d2l
+from d2lmini.decoding import Filters, accept_or_replace, speculative_sample
+
+V = 3
+
+
+class State(NamedTuple):
+    tokens: torch.Tensor  # (T,)
+
+    @property
+    def length(self):
+        return len(self.tokens)
+
+    def first(self, length):
+        return State(self.tokens[:length])
+
+
+class Toy:
+    """The next token depends on the two before it; counts its calls."""
+
+    def __init__(self, seed, size=V, sharpness=1.5):
+        draw = torch.Generator().manual_seed(seed)
+        self.logits = sharpness * torch.randn(size, size, size, generator=draw, dtype=torch.float64)
+        self.calls = 0
+
+    def empty_state(self, batch):
+        assert batch == 1
+        return State(torch.zeros(0).long())
+
+    def extend(self, tokens, state):
+        self.calls += 1
+        seen = torch.cat([state.tokens, tokens[0]])
+        previous = torch.cat([torch.zeros(1).long(), seen])[:-1]  # before the first one there is a 0
+        return self.logits[previous, seen][None, state.length :], State(seen)
+
+    def probability(self, prompt, text, **filters):
+        seen, total = [0, *prompt], 1.0
+        for token in text:
+            total *= Filters(**filters).probabilities(self.logits[seen[-2], seen[-1]])[token].item()
+            seen.append(token)
+        return total
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_token_is_distributed_as_p_exactly(seed):
+    """Over all tokens that q may propose: what is kept, and what the rest of p makes up for, is p."""
+    generator = torch.Generator().manual_seed(seed)
+    p, q = torch.randn(2, 6, generator=generator, dtype=torch.float64).mul(2).softmax(-1)
+    kept = torch.minimum(p, q)
+    rest = (p - q).clamp(min=0)
+    torch.testing.assert_close(kept + (1 - kept.sum()) * rest / rest.sum(), p)
+    counts = torch.zeros(6, dtype=torch.float64)
+    accepted, n = 0, 4000
+    for token in torch.multinomial(q, n, replacement=True, generator=generator).tolist():
+        token, was = accept_or_replace(token, p, q, generator)
+        counts[token] += 1
+        accepted += was
+    chi_square = ((counts - n * p) ** 2 / (n * p)).sum()
+    assert chi_square < 20.5  # 5 degrees of freedom: one in a thousand is above
+    assert abs(accepted / n - kept.sum()) < 4 * 0.5 / n**0.5
+
+
+def test_a_token_that_the_large_model_likes_more_is_kept_and_an_impossible_one_never():
+    p, q = torch.tensor([0.0, 0.4, 0.6]), torch.tensor([0.5, 0.3, 0.2])
+    for _ in range(50):
+        assert accept_or_replace(1, p, q) == (1, True) and accept_or_replace(2, p, q) == (2, True)
+        token, kept = accept_or_replace(0, p, q)
+        assert not kept and token in (1, 2)
+    assert all(accept_or_replace(1, p, p)[1] for _ in range(50))
+
+
+@pytest.mark.parametrize(
+    ("draft_length", "filters"), [(1, {}), (2, {"temperature": 0.7}), (3, {"top_k": 2}), (4, {"min_p": 0.2})]
+)
+def test_texts_have_the_large_models_distribution(draft_length, filters):
+    draft, target, prompt, length, n = Toy(1), Toy(2), [2, 1], 3, 3000
+    generator, counts = torch.Generator().manual_seed(draft_length), Counter()
+    options = {"draft_length": draft_length, "generator": generator, **filters}
+    for _ in range(n):
+        counts[tuple(speculative_sample(draft, target, prompt, length, **options).tokens.tolist())] += 1
+    texts = list(itertools.product(range(V), repeat=length))
+    wanted = torch.tensor([target.probability(prompt, text, **filters) for text in texts])
+    found = torch.tensor([counts[text] for text in texts]) / n
+    torch.testing.assert_close(wanted.sum(), torch.tensor(1.0))
+    assert not counts.keys() - {text for text, p in zip(texts, wanted, strict=True) if p > 0}
+    # 27 texts: the expected total variation of n draws is about sqrt(27 / (2 pi n)) = 0.04; a draft's texts are far off
+    others = torch.tensor([draft.probability(prompt, text, **filters) for text in texts])
+    assert (found - wanted).abs().sum() / 2 < 0.06 < 0.3 < (others - wanted).abs().sum() / 2
+    likely = wanted * n >= 5
+    chi_square = ((found - wanted) ** 2 / wanted)[likely].sum() * n
+    freedom = int(likely.sum())
+    assert chi_square < freedom + 4 * (2 * freedom) ** 0.5
+
+
+@pytest.mark.parametrize("draft_length", [0, 1, 3, 5])
+def test_greedy_is_the_large_models_greedy(draft_length):
+    torch.manual_seed(draft_length)
+    large, small = (
+        d2l.GPT(d2l.GPTConfig(11, 32, 16, 2, blocks, dropout=0.0, positions=positions)).eval()
+        for blocks, positions in ((2, "rotary"), (1, "learned"))
+    )
+    for model in (large, small):
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.5)
+    prompt = [3, 1, 4, 1, 5]
+    found = speculative_sample(small, large, prompt, 20, draft_length=draft_length, temperature=0)
+    assert found.tokens.tolist() == large.generate([prompt], 20, temperature=0).tokens[0].tolist()
+    assert found.accepted <= found.proposed and found.passes <= 20
+
+
+def test_what_is_counted():
+    target = Toy(3)
+    alone = speculative_sample(Toy(4), target, [1], 12, draft_length=0)
+    assert (alone.proposed, alone.accepted, alone.passes) == (0, 0, 12) and target.calls == 12
+    own = speculative_sample(Toy(3), Toy(3), [1], 12, draft_length=3)  # it agrees with itself: 4 tokens a pass
+    assert (own.proposed, own.accepted, own.passes) == (9, 9, 3) and own.tokens.shape == (12,)
+    target, draft = Toy(5), Toy(6)
+    found = speculative_sample(draft, target, [1], 50, draft_length=3)
+    assert found.passes == target.calls < 50 and draft.calls == found.proposed
+    assert len(found.tokens) == 50 == found.accepted + found.passes  # each pass adds one: a replacement or one more
+
+
+def test_a_generator_repeats_it():
+    def written(seed):
+        options = {"draft_length": 3, "generator": torch.Generator().manual_seed(seed)}
+        return speculative_sample(Toy(1), Toy(2), [0], 20, **options).tokens.tolist()
+
+    assert written(0) == written(0) != written(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([], 3), {}, "prompt is empty"),
+        (([1], 0), {}, "max_new_tokens is 0"),
+        (([1], 3), {"draft_length": -1}, "draft_length -1"),
+        (([1], 3), {"temperature": -1}, "temperature is -1"),
+        (([1], 3), {"repetition_penalty": 2.0}, "repetition"),
+    ],
+)
+def test_wrong_arguments(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        speculative_sample(Toy(1), Toy(2), *arguments, **options)
+
+
+def test_models_that_do_not_fit():
+    with pytest.raises(ValueError, match="same vocabulary"):
+        speculative_sample(Toy(1, size=4), Toy(2), [1], 3)
+    with pytest.raises(ValueError, match="shapes"):
+        accept_or_replace(0, torch.ones(2) / 2, torch.ones(3) / 3)
+    with pytest.raises(ValueError, match="no probability"):
+        accept_or_replace(0, torch.ones(2) / 2, torch.tensor([0.0, 1.0]))
