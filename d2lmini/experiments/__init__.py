@@ -42,7 +42,7 @@ SUBJECTS = {
     "tokenization": ["tokenizer_comparison"],
     "bert": ["bert_pairs", "bert_pretrain", "bert_qa", "bert_sentiment", "bert_tagging"],
     "t5": ["t5_pretrain", "t5_tasks"],
-    "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context"],
+    "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context", "long_recall"],
     "laws": ["scaling"],
     "abilities": ["chain_of_thought", "in_context", "in_context_sizes", "induction", "instruct"],
 }

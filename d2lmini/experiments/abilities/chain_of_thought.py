@@ -1,4 +1,4 @@
-"""Chapter 17: does it help a GPT to write steps before an answer?
+"""Chapter 18: does it help a GPT to write steps before an answer?
 
 Small GPTs learn to add several numbers, characters being their tokens (`addition`). One writes the answer at once, one
 the running sums before it. Three more tell what the steps are good for: one that is given a filler token in the place

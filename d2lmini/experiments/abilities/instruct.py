@@ -1,4 +1,4 @@
-"""Chapter 17: a small GPT learns to follow instructions, then what a judge likes; and what it does to a bad judge.
+"""Chapter 18: a small GPT learns to follow instructions, then what a judge likes; and what it does to a bad judge.
 
 It is pretrained on sentences of a grammar with their translations, fine-tuned on instructions with demonstrated
 answers (only answers are counted), and draws several answers to further instructions. Of these a judge chooses: the

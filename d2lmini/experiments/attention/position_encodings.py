@@ -9,6 +9,12 @@ Small Transformers of one design differ in their position encoding alone. Three 
 
 Training sees the lengths from ``shortest`` to ``longest``; scores are the share of right answers, at lengths up to
 that ("within") and above it ("beyond"), on fresh sequences.
+
+An encoding with parameters of its own (the learned table, Shaw's vectors, T5's numbers) gets a learning rate of its own
+for them, ``lr`` times one of ``multipliers``. For each task it is the one with the lowest loss at lengths *within*, of
+a model of ``validation_seed``, on sequences that no other score uses; the tested models have other seeds. Without this,
+Adam, which moves a parameter by about the rate in a step, would decide how far a score made of one bare number can go.
+Nothing beyond the trained lengths has a say in the choice; what each of the rates does there is recorded.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +37,10 @@ NO_ANSWER = -100  # a place that is not scored
 
 @dataclass(frozen=True)
 class Config:
-    """Settings; lengths and offsets count tokens, ``max_offset`` is Shaw's k, ``max_distance`` that of T5's buckets."""
+    """Settings; lengths and offsets count tokens, ``max_offset`` is Shaw's k, ``max_distance`` that of T5's buckets.
+
+    ``multipliers`` of the rate of an encoding's own parameters are tried where there are several.
+    """
 
     tasks: tuple = TASKS
     encodings: tuple = ENCODINGS
@@ -51,13 +60,15 @@ class Config:
     batch_size: int = 32
     steps: int = 500
     lr: float = 3e-3
+    multipliers: tuple = (1, 3, 10, 30)
     test_size: int = 200
+    validation_seed: int = 100
     seeds: tuple = (0, 1, 2)
 
 
 PRESETS = {
-    "smoke": replace(Config(), steps=8, seeds=(0,), test_size=20, within=(8,), beyond=(20,)),
-    "cpu": replace(Config(), tasks=("back",), steps=300, seeds=(0,)),  # the task that is learned soonest
+    "smoke": replace(Config(), steps=8, multipliers=(1, 10), seeds=(0,), test_size=20, within=(8,), beyond=(20,)),
+    "cpu": replace(Config(), tasks=("back",), steps=300, multipliers=(10,), seeds=(0,)),  # the task learned soonest
     "laptop": Config(),
 }
 
@@ -112,6 +123,10 @@ class Tagger(nn.Module):
             self.rotary = rotary
         self.encoding = encoding
 
+    def of_encoding(self):
+        """The parameters of the encoding alone, a list."""
+        return [*self.absolute.parameters(), *self.relative.parameters()]
+
     def forward(self, tokens):
         """Tokens (B, N) to logits (B, N, num_symbols)."""
         X = self.absolute(self.embedding(tokens))
@@ -125,11 +140,19 @@ class Tagger(nn.Module):
         return self.dense(self.norm(X))
 
 
-def train(model, task, config, seed, device):
-    """Train on lengths drawn evenly; returns the losses of all steps."""
+def train(model, task, config, seed, device, times=1.0):
+    """Train on lengths drawn evenly; returns the losses of all steps.
+
+    The parameters of the encoding have ``times`` the learning rate of the others.
+    """
     model.to(device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.lr, weight_decay=0.01, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.lr, total_steps=config.steps, pct_start=0.1)
+    own = model.of_encoding()
+    others = [p for p in model.parameters() if all(p is not q for q in own)]
+    groups = [{"params": others, "lr": config.lr}, {"params": own, "lr": times * config.lr}]
+    groups = [group for group in groups if group["params"]]
+    rates = [group["lr"] for group in groups]
+    optimizer = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=config.steps, pct_start=0.1)
     generator, losses = torch.Generator().manual_seed(seed), []
     for _ in range(config.steps):
         length = int(torch.randint(config.shortest, config.longest + 1, (1,), generator=generator))
@@ -152,16 +175,66 @@ def accuracy(model, task, length, config, device):
     return (model.eval()(tokens).argmax(-1) == answers)[asked].double().mean().item()
 
 
-def learn(task, encoding, config, seed, device):
-    """Train one model and score it at every length. Returns: dict for JSON."""
+def accuracies(model, task, config, device):
+    """`accuracy` at every length, within and beyond. Returns: dict from the length as str."""
+    return {str(n): accuracy(model, task, n, config, device) for n in (*config.within, *config.beyond)}
+
+
+@torch.no_grad()
+def validation_loss(model, task, config, device):
+    """Mean cross-entropy over the lengths within, on sequences that neither training nor `accuracy` draws."""
+    losses = []
+    for length in config.within:
+        generator = torch.Generator().manual_seed(20_000 + length)
+        tokens, answers = (x.to(device) for x in draw(task, length, config.test_size, config, generator))
+        losses.append(F.cross_entropy(model.eval()(tokens).flatten(0, 1), answers.flatten()).item())
+    return mean(losses)
+
+
+def make(encoding, config, seed):
+    """The model of an encoding before training."""
     torch.manual_seed(seed)
-    model = Tagger(config, encoding)
-    losses = train(model, task, config, seed, device)
-    lengths = (*config.within, *config.beyond)
+    return Tagger(config, encoding)
+
+
+def attempt(task, encoding, times, config, device):
+    """Train the model of the validation seed at one rate of the encoding's parameters.
+
+    Returns:
+        dict of ``loss``, the validation loss, and ``accuracy``, by length.
+    """
+    model = make(encoding, config, config.validation_seed)
+    train(model, task, config, config.validation_seed, device, times)
+    return {"loss": validation_loss(model, task, config, device), "accuracy": accuracies(model, task, config, device)}
+
+
+def learn(task, encoding, times, config, seed, device):
+    """Train one model and score it at every length. Returns: dict for JSON."""
+    model = make(encoding, config, seed)
+    losses = train(model, task, config, seed, device, times)
     return {
         "losses": means(losses, max(1, config.steps // 50)),
-        "accuracy": {str(length): accuracy(model, task, length, config, device) for length in lengths},
+        "accuracy": accuracies(model, task, config, device),
     }
+
+
+def choose(task, encoding, config, device, parts):
+    """How many times the common rate the encoding's own parameters get.
+
+    Returns:
+        the multiplier, and what `attempt` returned for each of ``config.multipliers``, a list that is empty where
+        nothing was tried. The multiplier is None for an encoding without parameters.
+    """
+    if not make(encoding, config, config.validation_seed).of_encoding():
+        return None, []
+    if len(config.multipliers) == 1:
+        return config.multipliers[0], []
+    tried = [
+        parts(f"{task}-{encoding}-times-{times}", attempt, task, encoding, times, config, device)
+        for times in config.multipliers
+    ]
+    losses = [attempted["loss"] for attempted in tried]
+    return config.multipliers[losses.index(min(losses))], tried
 
 
 def run(config, device, parts=None):
@@ -169,20 +242,26 @@ def run(config, device, parts=None):
 
     Returns:
         dict with ``metrics``: ``accuracy[task][encoding][length]`` as a list over seeds, and their means over seeds and
-        lengths, ``within[task][encoding]`` and ``beyond[task][encoding]``; and ``curves``, training losses of the
-        first seed, each the mean of ``steps // 50`` steps.
+        lengths, ``within[task][encoding]`` and ``beyond[task][encoding]``; ``times[task][encoding]``, the multiplier of
+        the rate of the encoding's own parameters (None: it has none), and ``tried[task][encoding]``, what `attempt`
+        returned for each of ``config.multipliers``; and ``curves``, training losses of the first seed, each the mean
+        of ``steps // 50`` steps.
     """
     parts = parts or Parts()
-    scores, curves = {}, {}
+    scores, curves, chosen, tried = {}, {}, {}, {}
     for task in config.tasks:
         for name in config.encodings:
             by_length = scores.setdefault(task, {}).setdefault(name, {})
+            times, attempts = choose(task, name, config, device, parts)
+            chosen.setdefault(task, {})[name] = times
+            if attempts:
+                tried.setdefault(task, {})[name] = attempts
             for seed in config.seeds:
-                record = parts(f"{task}-{name}-{seed}", learn, task, name, config, seed, device)
+                record = parts(f"{task}-{name}-{seed}", learn, task, name, times or 1, config, seed, device)
                 curves.setdefault(f"{task}_{name}", record["losses"])
                 for length, score in record["accuracy"].items():
                     by_length.setdefault(length, []).append(score)
-    metrics = {"accuracy": scores}
+    metrics = {"accuracy": scores, "times": chosen, "tried": tried}
     for side in ("within", "beyond"):
         metrics[side] = {
             task: {

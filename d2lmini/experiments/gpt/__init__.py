@@ -7,6 +7,7 @@ The experiments:
     gpt_gutenberg.py    GPTs on novels, by vocabulary and by way of decoding
     gpt_shakespeare.py  GPTs on Shakespeare's plays, by characters
     long_context.py     texts longer than those of training
+    long_recall.py      the same, where what was said long ago is worth knowing
 
 What they share:
 

@@ -66,6 +66,11 @@ PRESETS = {
         final_batches=10,
     ),
     "laptop": Config(),
+    # what the core of the chapter compares, with three seeds
+    "seeds": replace(
+        Config(), depths=(4, 16), rates=(1e-3, 3e-3, 1e-2), seeds=(0, 1, 2),
+        forms=("post-norm", "post-norm, warm-up", "pre-norm", "no norm, residual weight"),
+    ),
     # three seeds, longer contexts and four times the steps, in which slow ones learn, too
     "full": replace(
         Config(), depths=(2, 4, 8, 16, 32, 64), rates=(1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2), batch_size=32, steps=1_000,

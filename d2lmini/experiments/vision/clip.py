@@ -1,4 +1,4 @@
-"""Chapter 17: pictures of Fashion-MNIST and captions made by rule, told apart by a small CLIP.
+"""Chapter 18: pictures of Fashion-MNIST and captions made by rule, told apart by a small CLIP.
 
 What can it classify that was never a label? Classes whose pictures and names were held out of training, called by their
 names and described in words that are known; classes called by names that no caption had; attributes of a picture. And

@@ -54,6 +54,60 @@ def test_accuracy_counts_the_places_that_are_asked():
     assert experiment.accuracy(Oracle(), "place", 16, CONFIG, "cpu") < 0.3
 
 
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_an_encoding_s_own_parameters_are_all_that_it_has_more_than_the_model_without(name):
+    own, all_of_it, without = (
+        sum(p.numel() for p in parameters)
+        for parameters in (
+            Tagger(CONFIG, name).of_encoding(),
+            Tagger(CONFIG, name).parameters(),
+            Tagger(CONFIG, "none").parameters(),
+        )
+    )
+    assert own == all_of_it - without
+    assert (own > 0) == (name in ("learned", "shaw", "t5"))
+
+
+def test_only_the_encoding_s_own_parameters_get_another_rate():
+    config = dataclasses.replace(CONFIG, steps=1)
+    start, ends = experiment.make("t5", config, 0), {}
+    for times in (1, 10):
+        model = experiment.make("t5", config, 0)
+        experiment.train(model, "back", config, 0, "cpu", times)
+        ends[times] = model
+    moved = {times: (model.relative[0].weight - start.relative[0].weight).abs().mean() for times, model in ends.items()}
+    assert 9 < moved[10] / moved[1] < 11
+    assert torch.equal(ends[1].dense.weight, ends[10].dense.weight)
+
+
+def test_the_rate_with_the_lowest_validation_loss_is_chosen(monkeypatch):
+    # beyond the trained lengths another rate is better: it has no say
+    made = {
+        times: {"loss": loss, "accuracy": {"64": loss}} for times, loss in ((1, 0.5), (3, 0.2), (10, 0.3), (30, 0.9))
+    }
+    monkeypatch.setattr(experiment, "attempt", lambda task, encoding, times, config, device: made[times])
+
+    def parts(name, work, *args):
+        return work(*args)
+
+    assert experiment.choose("back", "t5", CONFIG, "cpu", parts) == (3, list(made.values()))
+    assert experiment.choose("back", "rotary", CONFIG, "cpu", parts) == (None, [])  # it has no parameters
+
+
+def test_rates_are_chosen_on_sequences_that_no_score_uses():
+    seen = []
+
+    class Spy(torch.nn.Module):
+        def forward(self, tokens):
+            seen.append(tokens)
+            return torch.zeros(*tokens.shape, CONFIG.num_symbols)
+
+    experiment.validation_loss(Spy(), "back", CONFIG, "cpu")
+    experiment.accuracy(Spy(), "back", CONFIG.within[0], CONFIG, "cpu")
+    assert [x.shape[1] for x in seen] == [*CONFIG.within, CONFIG.within[0]]
+    assert not torch.equal(seen[0], seen[-1]) and CONFIG.validation_seed not in CONFIG.seeds
+
+
 @pytest.mark.train
 def test_training_lowers_the_loss():
     config = dataclasses.replace(CONFIG, steps=60)

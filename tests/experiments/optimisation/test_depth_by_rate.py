@@ -18,6 +18,11 @@ TEXT = Text.read("book")
 def test_the_presets_cover_what_the_chapter_compares():
     laptop = PRESETS["laptop"]
     assert set(laptop.forms) == set(FORMS) and max(laptop.rates) / min(laptop.rates) == pytest.approx(100)
+    seeds = PRESETS["seeds"]
+    assert len(seeds.seeds) == 3 and seeds == replace(
+        laptop, forms=seeds.forms, depths=seeds.depths, rates=seeds.rates, seeds=seeds.seeds
+    )
+    assert all(set(getattr(seeds, name)) < set(getattr(laptop, name)) for name in ("forms", "depths", "rates"))
     for config in PRESETS.values():
         assert list(config.depths) == sorted(config.depths) and list(config.rates) == sorted(config.rates)
         depth_by_rate.check(config)
