@@ -92,7 +92,7 @@ def foretold(record):
         {100 * abs(said / had - 1):.1f} %."""
 
 
-@_finding("instruct", "17")
+@_finding("instruct", "18")
 def flattery(record):
     (run,) = record["metrics"]["runs"]
     ways = [of["measured"] for name, of in run["preferred"].items() if name.startswith("flattered")]

@@ -33,7 +33,7 @@ function render({ model, el }) {
     change("base"),
   ).parentNode;
   const distance = whole("largest distance", bias.length / 4 + 1, 64, "max_distance");
-  tick(controls, { label: "words count, too", value: now.words }, change("words"));
+  tick(controls, { label: "words count", value: now.words }, change("words"));
 
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const left = add(panels, "figure"),
@@ -67,7 +67,7 @@ function render({ model, el }) {
   const top = draw(plot.svg, "text", { x: 6, y: 16 }),
     bottom = draw(plot.svg, "text", { x: 6, y: height - 6 });
   draw(plot.svg, "line", { x1: plot.x(0), x2: plot.x(0), y1: 0, y2: height, stroke: "#8886" });
-  const where = draw(plot.svg, "text", { y: height - 6 });
+  const where = draw(plot.svg, "text", { y: height - 24 });
   add(right, "figcaption", {}, "score against offset: from the chosen position (thick) and from eight others");
 
   const scroll = scroller(el);

@@ -1,4 +1,4 @@
-"""Figure of chapter 17: the matrix of a batch of pictures and texts, and what each chooses at a temperature."""
+"""Figure of chapter 18: the matrix of a batch of pictures and texts, and what each chooses at a temperature."""
 
 import torch
 import torch.nn.functional as F

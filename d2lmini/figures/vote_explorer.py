@@ -1,4 +1,4 @@
-"""Figure of chapter 17: draw chains of thought for one question and let their answers vote."""
+"""Figure of chapter 18: draw chains of thought for one question and let their answers vote."""
 
 from itertools import accumulate
 

@@ -36,6 +36,14 @@ def test_no_two_works_have_one_label():
     }
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_citation_links_to_the_bibliography(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    bare = [found for text in texts for found in re.findall(r"\[\[[^\[\]]+\]\](?!\(\.\./bibliography\.md#)", text)]
+    assert not bare
+
+
 def test_letters_are_in_the_order_of_the_bibliography():
     found = re.findall(r"^- <a id=[^>]*></a>\[(.*?)\]", citations.references(), re.M)
     lettered = [label for label in found if re.search(r"\d[a-z]$", label)]

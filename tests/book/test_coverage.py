@@ -238,7 +238,7 @@ def test_a_target_that_is_not_there_is_refused(target, message):
 
 def test_a_section_ends_where_the_next_of_its_level_begins():
     there = coverage.sections("chapters/06_self_attention_and_position.ipynb")
-    outer, inner = there["one-sequence-in-three-roles"], there["counting"]
+    outer, inner = there["going-further"], there["counting"]
     assert "capture_attention" in inner.code and "capture_attention" in outer.code
     assert "FlopCounterMode" not in outer.code
     twice = coverage.sections("chapters/03_attention_scoring.ipynb")["additive-scores-in-blocks-save-memory"]

@@ -26,6 +26,7 @@ NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked ou
     "15": "15_gpt",
     "16": "16_decoding",
     "17": "17_scaling",
+    "18": "18_after_pretraining",
 }
 REPOSITORY = "https://colab.research.google.com/github/d2lmini/d2lmini/blob/main"  # where Colab opens its notebooks
 

@@ -1,4 +1,4 @@
-"""Diagram of chapter 17: from a language model to one that answers, in three stages.
+"""Diagram of chapter 18: from a language model to one that answers, in three stages.
 
 Source: Ouyang et al. 2022, figure 2; Rafailov et al. 2023, figure 1; Bai et al. 2022, figure 1.
 """

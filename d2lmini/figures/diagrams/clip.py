@@ -1,4 +1,4 @@
-"""Diagram of chapter 17: CLIP.
+"""Diagram of chapter 18: CLIP.
 
 Source: Radford et al. 2021, figure 1 and section 2.3.
 """

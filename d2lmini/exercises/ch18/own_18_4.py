@@ -327,12 +327,12 @@ MUTANTS_B = [
 
 
 EXERCISE = Exercise(
-    key="own-17.3",
+    key="own-18.4",
     doc=__doc__,
     source="own",
     parts=[
         Code(
-            key="own-17.3a",
+            key="own-18.4a",
             prompt=r"""
 Write `clip_loss(images, texts, log_scale)`:
 
@@ -374,7 +374,7 @@ d2lmini clips the parameter itself between steps, so that it can come back.
 """,
         ),
         Code(
-            key="own-17.3b",
+            key="own-18.4b",
             prompt=r"""
 Write `zero_shot(images, prompts, class_of)`. A class has several wordings, as "a photo of a bag" and "a picture of a
 handbag". They become one vector: the wordings' features are brought to length 1 and averaged, and what a picture is
@@ -403,7 +403,7 @@ brought to length 1, all of its scores would be smaller, and it would be chosen 
 """,
         ),
         Choice(
-            key="own-17.3c",
+            key="own-18.4c",
             prompt='In a batch two pictures of different bags have the same text, word for word: "a bag". What does '
             "the loss of part a do with them?",
             hints=["Look at the row of one of these pictures: how many of its candidates are right?"],

@@ -5,18 +5,18 @@ better, by the judge's opinion. Two questions are worth an exact answer: what is
 how far have the answers moved from those of the model, the *reference*?
 """
 
-from d2lmini.exercises.ch17 import own_17_4a, own_17_4b
+from d2lmini.exercises.ch18 import own_18_1a, own_18_1b
 from d2lmini.exercises.engine import Choice, Exercise, Option
 
 EXERCISE = Exercise(
-    key="own-17.4",
+    key="own-18.1",
     doc=__doc__,
     source="own",
     parts=[
-        own_17_4a.PART,
-        own_17_4b.PART,
+        own_18_1a.PART,
+        own_18_1b.PART,
         Choice(
-            key="own-17.4c",
+            key="own-18.1c",
             prompt="The judge of part a is imperfect: a reward is the value plus an error. As n grows, what must "
             "happen?",
             hints=["Which answers does a large n find: good ones, or those for which the judge errs most?"],

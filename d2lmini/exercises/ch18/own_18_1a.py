@@ -1,4 +1,4 @@
-"""Part a of own-17.4, "The best of n": `expected_best`."""
+"""Part a of own-18.1, "The best of n": `expected_best`."""
 
 import itertools
 import math
@@ -230,7 +230,7 @@ MUTANTS = [
 
 
 PART = Code(
-    key="own-17.4a",
+    key="own-18.1a",
     prompt="You have drawn m answers to each question and want to know what the best of n would be worth, for "
     "several n up to m. The first n alone would waste the others. Write `expected_best(rewards, values, n)`: "
     "the mean over *all* choices of n among the m. As each choice is n independent draws, it has no bias. "

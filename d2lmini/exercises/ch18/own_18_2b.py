@@ -1,8 +1,8 @@
-"""Part b of own-17.5, "Find the gamed reward": `mended`."""
+"""Part b of own-18.2, "Find the gamed reward": `mended`."""
 
 import itertools
 
-from d2lmini.exercises.ch17.own_17_5a import _good
+from d2lmini.exercises.ch18.own_18_2a import _good
 from d2lmini.exercises.engine import Code, Mutant
 
 
@@ -196,7 +196,7 @@ MUTANTS = [
 
 
 PART = Code(
-    key="own-17.5b",
+    key="own-18.2b",
     prompt="""
 Write `mended(terms, answer)`: 1.0 for every good answer and 0.0 for all others. The check tries good answers, with and
 without remarks, and what a policy might find: padding, steps that cancel, other terms, a sum that is right by chance.

@@ -238,12 +238,12 @@ MUTANTS = [
 
 
 EXERCISE = Exercise(
-    key="own-17.6",
+    key="own-18.3",
     doc=__doc__,
     source="own",
     parts=[
         Code(
-            key="own-17.6a",
+            key="own-18.3a",
             prompt="Write `chance_of(texts, right)`. Its mean over questions is the accuracy of the vote, and has no "
             "luck in it: where a tie is decided by the order of the chains, the same chains in another order give "
             "another accuracy.",
@@ -272,7 +272,7 @@ chain. `d2l.majority_vote` and `d2l.vote_accuracy` do this.
 """,
         ),
         Choice(
-            key="own-17.6b",
+            key="own-18.3b",
             prompt="A chain of ours is right in 40 % of the cases. Of the wrong ones half give the same wrong answer, "
             "the others all differ. What does a vote of very many chains give?",
             hints=["Which shares do the answers of one question have, in the limit?"],

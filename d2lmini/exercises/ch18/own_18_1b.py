@@ -1,4 +1,4 @@
-"""Part b of own-17.4, "The best of n": `moved`."""
+"""Part b of own-18.1, "The best of n": `moved`."""
 
 import itertools
 import math
@@ -206,7 +206,7 @@ MUTANTS = [
 
 
 PART = Code(
-    key="own-17.4b",
+    key="own-18.1b",
     prompt=r"""
 Now the other question. With answers $y$ of probability $p(y)$ and the best of n distributed as $q(y)$, write
 `moved(probabilities, rewards, n)`, which returns $q$ and

@@ -14,18 +14,18 @@ Judges reward answers, and models are trained to be rewarded. None of the judges
 Each looks at something that good answers *have*. What happens when one asks for more of it?
 """
 
-from d2lmini.exercises.ch17 import own_17_5a, own_17_5b
+from d2lmini.exercises.ch18 import own_18_2a, own_18_2b
 from d2lmini.exercises.engine import Choice, Exercise, Option
 
 EXERCISE = Exercise(
-    key="own-17.5",
+    key="own-18.2",
     doc=__doc__,
     source="own",
     parts=[
-        own_17_5a.PART,
-        own_17_5b.PART,
+        own_18_2a.PART,
+        own_18_2b.PART,
         Choice(
-            key="own-17.5c",
+            key="own-18.2c",
             prompt="A policy is trained against a learned judge of essays. The reward rises from week to week. How do "
             "you find out whether the judge is being gamed?",
             hints=["Which number has the search not been looking at?"],

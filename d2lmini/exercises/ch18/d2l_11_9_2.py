@@ -56,7 +56,7 @@ One answer among many.
 Tests stand beside it: they need no model, and keep what passes. Baseline: a search for similar code, which is never
 quite what is needed. A mistake is noticed by the tests or, where these are thin, by nobody until later; so the code is
 read by a person, and the tests are not written by the same model. Measure: how many of held-out problems are solved by
-one of n attempts (own-17.4 estimates it without bias), on problems that are younger than the training data.
+one of n attempts (own-18.1 estimates it without bias), on problems that are younger than the training data.
 
 **2. Reading with examples in the context: fields from reports.** Each report becomes a date, a place, an amount. What
 carries it is in-context learning (Brown et al. 2020): a handful of examples says what is meant, and no label is needed.

@@ -1,4 +1,4 @@
-"""Part a of own-17.5, "Find the gamed reward": `game`."""
+"""Part a of own-18.2, "Find the gamed reward": `game`."""
 
 import itertools
 
@@ -205,7 +205,7 @@ MUTANTS = [
 
 
 PART = Code(
-    key="own-17.5a",
+    key="own-18.2a",
     prompt="""
 Write `game(terms, answer, judge)`: from a good answer make a wrong one that the judge likes *better*. You are not told
 what this judge looks at. The check has five of them: one likes remarks, one counts true steps, one likes many steps
@@ -236,7 +236,7 @@ with bad ones. Each *correlates* with being good, on the answers that a model gi
 then leaves these answers behind, and what is left of the correlation is what you have just measured: the reward is
 higher and the sum is wrong. This is Goodhart's law, and all that it took was asking a few times.
 
-In chapter 17 the experiment `instruct` does so with a real policy: best of n and DPO find that the judge likes
+In chapter 18 the experiment `instruct` does so with a real policy: best of n and DPO find that the judge likes
 courtesies.
 """,
 )
