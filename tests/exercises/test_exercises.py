@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from d2lmini.exercises.engine import registry
+from d2lmini.exercises.engine.model import Coded
 from tools import exercise_notebooks
 from tools._generated import ROOT
 
@@ -100,6 +101,17 @@ def test_a_number_of_two_books_is_ambiguous(monkeypatch):
     with pytest.raises(KeyError, match=r"'12\.5a' is ambiguous: d2l-12\.5a, own-12\.5a or udl-12\.5a\?"):
         registry.find("12.5a")
     assert registry.find("udl-12.5a")[1].key == "udl-12.5a"
+
+
+def test_advice_on_what_is_raised_names_its_condition():
+    """It is shown for any exception, and misleads about one with another cause."""
+    parts = [part for exercise in registry.exercises() for part in exercise.parts if isinstance(part, Coded)]
+    texts = {f"{part.key}: {part.advice['raised']}" for part in parts if "raised" in part.advice}
+    texts |= {
+        f"{part.key}: {m.message}" for part in parts for m in part.mutants if m.diagnosis == "raised" and m.message
+    }
+    assert len(texts) > 20
+    assert sorted(text for text in texts if not re.match(r"\S+: If ", text)) == []
 
 
 def test_notebooks_are_in_step():

@@ -9,6 +9,7 @@ import torch
 from toy_exercise import PART, doubled
 
 from d2lmini.exercises.engine import source
+from d2lmini.exercises.engine.host import HostError
 from d2lmini.exercises.engine.judge import judge
 
 
@@ -75,6 +76,29 @@ def test_what_few_entries_bear_out_is_said_with_doubt(answer, code, message):
 
 def test_what_many_entries_bear_out_is_said_without():
     assert verdict_of(lambda x: 3.0 * x).message == "the result: this is three times x"
+
+
+def test_advice_on_the_time_limit_is_added():
+    def endless(x):
+        while True:
+            pass
+
+    part = replace(PART, advice={"timeout": "Count the choices."})
+    verdict = judge(part, endless, seed=0, seconds=0.3)
+    assert verdict.code == "timeout" and verdict.message.endswith("too many steps?\n  Count the choices.")
+    assert judge(PART, endless, seed=0, seconds=0.3).message.endswith("too many steps?")
+
+
+def test_advice_on_the_time_limit_is_added_where_another_process_keeps_it():
+    class Late:
+        adopt = staticmethod(lambda answer: answer)
+
+        def call(self, *args, **kwargs):
+            raise HostError("stopped after 3 s", "timeout", "timeout")
+
+    part = replace(PART, advice={"timeout": "Count the choices."}, verify=lambda t, answer: t.host.call())
+    assert judge(part, doubled, seed=0, host=Late()).message == "stopped after 3 s\n  Count the choices."
+    assert judge(replace(part, advice={}), doubled, seed=0, host=Late()).message == "stopped after 3 s"
 
 
 def test_advice_of_a_relation_is_its_own_or_that_of_values():

@@ -186,7 +186,7 @@ PART = Code(
     advice={
         "values": "Euclidean distances of every query to every key; in each row the positions of the k smallest; 1/k "
         "there and 0 elsewhere",
-        "raised": "The axis of the keys is the last one of the distances, (B, T, S)",
+        "raised": "If shapes do not fit: the axis of the keys is the last one of the distances, (B, T, S).",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -192,7 +192,8 @@ zero in float32.
         "temperature, and the derivative is taken at the query as it came",
         "nonfinite": "The weight of the wanted document can be 0 in float32, and log 0 is minus "
         "infinity: use log_softmax",
-        "raised": "Does the query that you differentiate in require a gradient? The one you get does not",
+        "raised": "If no gradient can be taken: does the query that you differentiate in require one? That which you "
+        "get does not.",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -239,7 +239,8 @@ values $\mathbf v_c$ too; that leaves just one matrix.
             advice={
                 "values": "Step by step: the mean of each channel over its pixels, W_1, ReLU, W_2, sigmoid; one gate a "
                 "channel, which multiplies that channel and nothing else",
-                "raised": "Write down the shape after every step: (B, C), (B, R), (B, C), then the scaling",
+                "raised": "If shapes do not fit: write them down after every step: (B, C), (B, R), (B, C), then the "
+                "scaling.",
                 "shape": "output is (B, C, height, width), weights (B, C, C), for a batch of one as well",
             },
             mutants=MUTANTS,

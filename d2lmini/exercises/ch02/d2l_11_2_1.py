@@ -227,7 +227,8 @@ EXERCISE = Exercise(
                 "examples.",
                 "values": "Use the kernel that is passed, unchanged. Both sides end in a division by the "
                 "sum of a query's kernel values over *all* examples, with nothing added to it.",
-                "raised": "Labels are numbers, -1.0 or 1.0: `labels > 0` is the mask of one class.",
+                "raised": "If it is a mask that fails: labels are numbers, -1.0 or 1.0, and `labels > 0` is the mask "
+                "of one class.",
             },
             answer=both_sides,
             verify=verify,

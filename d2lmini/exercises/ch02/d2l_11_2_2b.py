@@ -296,7 +296,8 @@ The answer cell must stand alone, so it needs the loss of the first part once mo
         "width.",
         "values": "The errors are compared with those of your own widths. Predict the new examples "
         "from the stored ones alone, from all of them, and leave nothing out.",
-        "raised": "The data are float64: make the width float64 as well, or let it be a tensor without axes.",
+        "raised": "If dtypes differ: the data are float64. Make the width float64 as well, or let it be a tensor "
+        "without axes.",
     },
     answer=learn_widths,
     verify=verify_widths,

@@ -161,7 +161,8 @@ EXERCISE = Exercise(
                 "here. Look for a division by zero.",
                 "shape": "Scores have shape (B, T, S): keys.transpose(-2, -1) swaps the last two axes only. "
                 "The result has the E features of the values.",
-                "raised": "To swap the last two axes use keys.transpose(-2, -1) or keys.mT; .T turns all axes around.",
+                "raised": "If shapes do not fit: keys.transpose(-2, -1) or keys.mT swap the last two axes; .T turns "
+                "all axes around.",
                 "values": "Left: exp(-distance^2 / (2 w^2)), divided by its sum over the keys. Right: a "
                 "softmax over the keys of the plain dot products times a scale. Which power of w is in it, "
                 "and which factor?",

@@ -320,7 +320,7 @@ for D in (1, 2, 3):
                 "values": "Look at the Gaussian, exp(-distance^2 / (2 w^2)), and at the error: the mean over all R "
                 "data sets of the squared difference between prediction and height. And try every width: the error may "
                 "have several valleys. In the slope N is `keys.shape[1]` of each entry.",
-                "raised": "Is it a division by zero? N differs from entry to entry, R need not: keys are (R, N, D).",
+                "raised": "If it is a division by zero: N differs from entry to entry, R need not: keys are (R, N, D).",
             },
             answer=width_exponent,
             verify=verify,

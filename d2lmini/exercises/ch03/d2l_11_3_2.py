@@ -136,7 +136,8 @@ EXERCISE = Exercise(
             advice={
                 "values": "The score is (q M) . k over sqrt(D), the weights of a query are the softmax of its scores "
                 "over the keys, the result is weights @ values",
-                "raised": "Write down the shape of every product: (P, D) fits queries from the right, not keys",
+                "raised": "If shapes do not fit: write down that of every product. (P, D) fits queries from the "
+                "right, not keys.",
                 "grad": "Do not wrap the computation in no_grad and do not copy an argument with .detach() or .data",
                 "nonfinite": "The exponential of a large score overflows; torch.softmax does not mind",
             },

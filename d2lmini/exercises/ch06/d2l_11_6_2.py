@@ -314,7 +314,7 @@ EXERCISE = Exercise(
             advice={
                 "values": "The result is X with rows `offset` to `offset + T - 1` of the table added to each example, "
                 "and nothing else, whatever was called before",
-                "raised": "If this is your own ValueError: all positions that are asked for here exist",
+                "raised": "If this is your own ValueError: all positions that are asked for here exist.",
             },
             mutants=MUTANTS,
             explanation=r"""

@@ -190,7 +190,7 @@ EXERCISE = Exercise(
                 "values": "A query at i + S - T and a key at s, whatever T, S and k are: row s - (i + S - T), clipped "
                 "to [-k, k], plus k; its vector is added to the key, then the dot product, then the root of D",
                 "nonfinite": "Nothing is masked here: every query scores every key",
-                "raised": "Is every row number between 0 and 2k?",
+                "raised": "If an index is out of bounds: is every row number between 0 and 2k?",
             },
             mutants=MUTANTS,
             explanation=r"""

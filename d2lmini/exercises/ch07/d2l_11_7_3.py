@@ -402,8 +402,9 @@ is to do it: a recurrence or a convolution is a language model, too, but not the
                 "Do not ask `self.training` anything: a language model is causal all its life.",
             ],
             advice={
-                "raised": "The blocks live in an `nn.ModuleList`; each takes (B, T, h) and `mask=` and returns (B, T, "
-                "h). And texts have up to 64 words: learned positions must be as many.",
+                "raised": "If a block fails: blocks live in an `nn.ModuleList`; each takes (B, T, h) and `mask=` and "
+                "returns (B, T, h). If an index is out of bounds: texts have up to 64 words, and learned positions "
+                "must be as many.",
             },
             answer=LanguageModel,
             verify=verify,

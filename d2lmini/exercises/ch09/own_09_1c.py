@@ -64,6 +64,19 @@ def paths_counted(mask):
     return -1
 
 
+def paths_in_half(mask):
+    """The same in 16 bits, and given up when they overflow."""
+    paths = torch.eye(len(mask), device=mask.device).half()
+    step = mask.half().maximum(paths)
+    for n in range(len(mask)):
+        if (paths > 0).all():
+            return n
+        paths = step @ paths
+        if paths.isinf().any():
+            return -1
+    return -1
+
+
 def without_residuals(mask):
     met = torch.eye(len(mask), device=mask.device) > 0
     for n in range(2 * len(mask)):
@@ -146,6 +159,7 @@ def verify_layers(t, answer):
         ("a single token", torch.zeros(1, 1, dtype=torch.bool)),
     ):
         want = _shortest(mask)
+        name += f" (T = {len(mask)})"
         got = t.call(answer, mask.to(t.device))
         t.number(got, want, f"the number of layers of {name}")
         whole = isinstance(got, int) or (isinstance(got, torch.Tensor) and not got.is_floating_point())
@@ -156,6 +170,12 @@ def verify_layers(t, answer):
         )
 
 
+OVERFLOW = (
+    "all do meet here, after many layers: is there a limit to the layers, or are paths counted, until their number "
+    "overflows? Go back to True and False after each layer"
+)
+
+
 MUTANTS = [
     Mutant("no-residuals", without_residuals, "all do meet here. With a residual connection a token keeps what it "
         "has, and the powers of the mask alone leave that out"),
@@ -164,8 +184,8 @@ MUTANTS = [
     Mutant("late", ("n = 0\n", "n = 1\n"), "one too many: before the first layer, after 0, everybody has met itself"),
     Mutant("early", ("    return n\n", "    return max(n - 1, 0)\n"), "one too few: a direct connection takes one "
         "layer"),
-    Mutant("overflow", paths_counted, "all do meet here, after many layers: is there a limit to the layers, or are "
-        "paths counted, until their number overflows? Go back to True and False after each layer"),
+    Mutant("overflow", paths_counted, OVERFLOW),
+    Mutant("overflow", paths_in_half, OVERFLOW),
     Mutant("one-row", ("if torch.equal(more, met)", "if torch.equal(more[0], met[0])"), "-1 comes too early: one "
         "token may have met all that it can while others have not"),
     Mutant("squared", squared_each_time, "the table is multiplied with itself, so that two, four, eight layers are "
@@ -206,7 +226,7 @@ PART = Code(
     advice={
         "nonfinite": "Where no number of layers is enough, return -1.",
         "values": "Draw an arrow from each token to those it attends to. The number is the longest of all shortest "
-        "ways along the arrows; print yours for 3, 4, 5 and 6 tokens with a window of 2, where it is T - 1.",
+        "ways along the arrows; print yours for 3, 4, 5, 6 and 16 tokens with a window of 2, where it is T - 1.",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -170,6 +170,11 @@ MUTANTS = [
         "the output is divided by the total: keep the sum, and divide when no more keys come"),
     Mutant("smaller", ("torch.maximum(first[0], second[0])", "torch.minimum(first[0], second[0])"), "this is the "
         "smaller of the two: the largest score of all keys is the larger one"),
+    Mutant("absolute", ("torch.maximum(first[0], second[0])", "torch.where((first[0].abs() > second[0].abs()) & "
+        "first[0].isfinite() | second[0].isinf(), first[0], second[0])"), "this is the larger of the two in absolute "
+        "value: below zero the larger score is the one nearer to 0"),
+    Mutant("stand-in", ("top.masked_fill(top == -math.inf, 0.0)", "top.clamp(min=-1000.0)"), "a score may lie below "
+        "the number that stands in for minus infinity: ask for minus infinity itself (`top == -math.inf`)"),
     Mutant("sum", ("return top, total, output\n", "return first[0] + second[0], total, output\n"), "the tops are "
         "added: the largest score of all keys is the larger of them"),
     Mutant("log-sum", log_sum_exp, "this is the logarithm of the sum of exponentials: a good thing to keep, but `top` "

@@ -259,6 +259,9 @@ MUTANTS = [
         "is 1"),
     Mutant("zero-scores", ("seen[:, None, :], -math.inf)", "seen[:, None, :], 0.0)"), "hidden keys have a score of "
         "zero, and exp(0) is 1: minus infinity hides"),
+    Mutant("hidden-top", ("new = scores.amax(", "new = (queries @ keys.mT / math.sqrt(queries.shape[-1])).amax("),
+        "the largest score is that of a hidden key, beside which those that may be seen round to nothing: hide first, "
+        "then take the largest"),
     Mutant("not-mended", ("mend = torch.exp(top - base)", "mend = 1.0"), "the sums so far are not mended when a larger "
         "score comes"),
     Mutant("output", ("mend * output +", "output +"), "the total is mended when a larger score comes, and the output "
@@ -298,9 +301,11 @@ PART = Code(
         "nonfinite": "Three places to look at. exp(old - new) overflows unless the new largest score is at "
         "least the old one, that of all tiles so far. Minus infinity less itself is NaN: what if no key has "
         "come yet? And where an example has no key at all, the total is zero.",
-        "raised": "A stream goes by once: the largest score of all keys cannot be known before the sums begin.",
+        "raised": "If the tiles have gone by: a stream goes by once, so the largest score of all keys is not known "
+        "before the sums begin. If shapes do not fit: `seen`, (B, n), has no axis of queries: `seen[:, None]`.",
         "values": "Try one tile of two keys, then the same keys as two tiles, beside a softmax over both. Scores are "
-        "divided by the root of D, the queries' last size, and what a tile hides from one example others may see.",
+        "divided by the root of D, the queries' last size, and what a tile hides from one example others may see. A "
+        "hidden key counts nowhere, not for the largest score either.",
         "memory": "Is there a list to which each tile adds something, be it small? Take each tile into `top`, `total` "
         "and `output`, and let go of it.",
     },

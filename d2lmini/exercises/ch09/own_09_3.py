@@ -217,7 +217,8 @@ def verify_memory(t, answer):
 
 EPS = (
     "the denominator is not that of the formula: a small number added to it, or a smallest value for it, outweighs "
-    "features that are tiny themselves. They are never 0, so nothing is needed"
+    "features that are tiny themselves, or hides that they are 0: elu(x) + 1 rounds to 0 below about -17. As exp(x) "
+    "they are never 0, so nothing is needed"
 )
 STOPPED = (
     "sums stopped growing, as sums in bfloat16 do at 256 times what is added: keep the state, Z and z, in float32, and "

@@ -354,6 +354,8 @@ more columns than rows or the reverse. There are many right answers.
                 "`row, column = patch // columns, patch % columns`, and `row[:, None] == row` is a mask.",
             ],
             advice={
+                "unheard": "Patches are numbered row by row: `patch // columns` is the row, `patch % columns` the "
+                "column. Write down what patch 0 has heard after each layer.",
                 "expensive": "How many may each patch attend to? With N patches about the root of N, three times.",
             },
             answer=two_patterns,

@@ -158,6 +158,12 @@ def never_rolled(X, *others):
     return torch.roll(shifted_windows(there, *others), (-shift, -shift), dims=(1, 2))
 
 
+def interleaved(X, W_q, W_k, W_v, W_o, *others):
+    """Wrong: a head has every H-th column, of W_o every H-th row."""
+    order = torch.arange(len(W_q)).view(-1, len(others[0])).T.flatten()
+    return shifted_windows(X, W_q[:, order], W_k[:, order], W_v[:, order], W_o[order], *others)
+
+
 def first_example_masked(X, *others):
     """Wrong: the mask has the windows of one picture, and is laid on those of the first alone."""
     unmasked = faulty("mask")(X, *others)
@@ -305,6 +311,7 @@ MUTANTS = [
     *(Mutant("heads-joined", ("Y.transpose(1, 2).flatten(2) @", f"Y.{how} @"), "the heads are joined wrongly: "
         "(B * windows, H, P, d) becomes (B * windows, P, H, d) and then (B * windows, P, h)")
         for how in ("permute(0, 2, 3, 1).flatten(2)", "reshape(len(Y), -1, h)")),
+    Mutant("interleaved", interleaved, "a head has every H-th column: head i has the i-th *block* of h / H columns"),
     Mutant("put-back", (_PUT_BACK, "Y = Y.reshape(B, rows, columns, h)"), "the windows are cut rightly, and then put "
         "back as if they were strips: undo step by step what the cut did"),
     Mutant("shape", (_BACK, f"{_BACK}.squeeze(0)")),  # one picture lost
@@ -334,8 +341,9 @@ EXERCISE = Exercise(
                 "What went up and to the left by `shift` has to come down and to the right by `shift`.",
             ],
             advice={
-                "raised": "Windows are cut with `unflatten(2, (-1, window)).unflatten(1, (-1, window))` and then "
-                "`transpose(2, 3)`: (B, rows / window, columns / window, window, window, h).",
+                "raised": "If it is the cutting: `unflatten(2, (-1, window)).unflatten(1, (-1, window))` and then "
+                "`transpose(2, 3)` give (B, rows / window, columns / window, window, window, h). If it is `bias`: it "
+                "is (H, P, P), so the heads of the scores must be the axis before the last two.",
                 "values": "Make the experiments, first without a shift, then with one, which may be any; also where a "
                 "window is as long as the picture: its parts, too, attend to themselves alone then.",
             },

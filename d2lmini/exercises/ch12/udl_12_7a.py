@@ -288,6 +288,8 @@ PART = Code(
     verify=verify_learning,
     alternatives=[by_the_package, by_replacing],
     advice={
+        "raised": "If there is nothing to take the best of: fewer merges than asked for come back where no pair is "
+        "left.",
         "values": "Count all pairs of neighbours, each word n times; take the most frequent, in a tie by the ids; merge"
         " it everywhere, from the left; count anew",
     },

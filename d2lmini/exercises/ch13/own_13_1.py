@@ -197,6 +197,16 @@ def _batch(t):
     return tokens, torch.tensor(sorted(special)), mask_id
 
 
+def _short(t):
+    """A batch of two words, of which half is padding."""
+    first, second, pad, mask_id = t.random.sample(range(6), 4)
+    generator = torch.Generator().manual_seed(t.random.randrange(2**31))
+    tokens = torch.where(torch.rand(B, T, generator=generator) < 0.5, first, second)
+    lengths = torch.randint(T // 8, 7 * T // 8, (B, 1), generator=generator)
+    special = torch.tensor(sorted({*range(6)} - {first, second}))
+    return torch.where(torch.arange(T) < lengths, tokens, pad), special, mask_id
+
+
 def _likely(counts, numbers, share):
     """Whether counts out of numbers are likely where each one of them has the probability ``share``.
 
@@ -288,6 +298,21 @@ def verify(t, answer):
     message = "a second call decides in the same way what becomes of a chosen token: draw that afresh, too"
     t.that(_likely(twice, _count(both & masked), torch.tensor(0.8).double()), "same-fates", message)
 
+    tokens, special, mask_id = _short(t)
+    inputs, labels = _pair(t, t.call(answer, tokens.to(t.device), special.to(t.device), 6, mask_id))
+    chosen, ordinary = labels != -100, ~torch.isin(tokens, special)
+    case = "in a batch of which half is padding, "
+    few = "few" if _count(chosen) < 0.15 * _count(ordinary) else "many"
+    message = f"{case}too {few} tokens are chosen: 15 % of those that are not special. Is padding counted?"
+    t.that(_likely(_count(chosen), _count(ordinary), torch.tensor(0.15).double()), "rate", message)
+    message = (
+        "with two words in the vocabulary too few tokens are kept: is a token that is put in by chance never the one "
+        "that stood there? All of the vocabulary are as likely, it too"
+    )
+    kept = _count(chosen & (inputs == tokens))
+    least = kept >= 0.15 * _count(chosen) or _likely(kept, _count(chosen), torch.tensor(0.15).double())
+    t.that(bool(least), "other", message)
+
 
 def _pair(t, got):
     pair = []
@@ -314,6 +339,9 @@ MUTANTS = [
     Mutant("rate", ("< 0.15", "< 0.18")),  # too many
     Mutant("rate", ("< 0.15", "< 0.15 / 0.9")),  # 15 % without the kept
     Mutant("rate", ("< 0.15", "< 0.15 / 0.8")),  # 15 % masked
+    Mutant("rate", ("< 0.15", "< 0.15 * tokens.numel() / (~torch.isin(tokens, special)).sum()")),  # of all
+    Mutant("other", ("    fate = torch", "    drawn = torch.where(drawn == tokens, ordinary.roll(1)[torch.searchsorted("
+        "ordinary, drawn)], drawn)\n    fate = torch")),  # never itself
     Mutant("places", the_first_of_each_row),
     Mutant("places", every_row_alike),
     Mutant("places", ("torch.rand(tokens.shape, device=tokens.device) < 0.15)",
@@ -354,7 +382,8 @@ EXERCISE = Exercise(
             "right answer leaves about once in ten million times.",
             hints=[
                 "Two things are drawn for a token, one after the other: whether it is chosen, and what becomes of it "
-                "if it is. One random number for both does not do.",
+                "if it is. If one random number decides both, the borders of the second lie within those of the first: "
+                "0.8 of 0.15.",
                 "`torch.isin(tokens, special)` says which tokens are special; `torch.where(chosen, tokens, -100)` are "
                 "the labels.",
                 "From one number in [0, 1) for the fate: below 0.8 masked, from 0.8 to 0.9 replaced, else kept.",

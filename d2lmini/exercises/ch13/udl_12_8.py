@@ -347,7 +347,8 @@ low temperature, where $\exp s$ is beyond what float32 can hold.
                 "does neither. And key n, the right answer of row n, must never be left out: the target is n, not "
                 "the document.",
                 "values": "Try two pairs by hand: with two documents row n gives log(1 + exp(difference of its two "
-                "scores)), and the loss is the mean of both rows; with one document for both it is 0.",
+                "scores)), and the loss is the mean of both rows; with one document for both it is 0. Then three "
+                "pairs, of which the first and the last share a document.",
             },
             mutants=MUTANTS,
             explanation=r"""

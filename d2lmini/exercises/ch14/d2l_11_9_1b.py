@@ -231,7 +231,7 @@ PART = Code(
         "Make four lists of lists first, without padding. What has to be as long as what?",
         "`shifted` and `labels` are of one length: start + target against target + eos.",
         "Fill up each row on its right: inputs and shifted targets with `pad`, labels with -100, the mask with "
-        "False. Use the lengths, do not look for ids.",
+        "False. The length of each row says where.",
     ],
     answer=collate,
     verify=verify,

@@ -220,8 +220,9 @@ $L_k$ being the mean cross-entropy over all labels of task k in this batch.
     advice={
         "nonfinite": "The mean over no labels is 0 / 0: a task without labels in the batch adds nothing. And with "
         "large logits exp overflows, or a probability is rounded to 0: use `F.cross_entropy` or `log_softmax`.",
-        "raised": "-100 is no class: `F.cross_entropy` leaves it out by itself; to look up a probability with "
-        "it fails. And `weights` says how many tasks there are: the last ones may not occur in a batch.",
+        "raised": "If it is -100: it is no class. `F.cross_entropy` leaves it out by itself; to look up a probability "
+        "with it fails. If shapes do not fit: `F.cross_entropy` wants the classes on axis 1, (B, V, T). If a task is "
+        "missing: `weights` says how many there are; the last ones may not occur in a batch.",
         "values": "Three tests: with one task of weight 1 it is `F.cross_entropy` of the batch; a batch repeated twice "
         "has the same loss; and with the weights 1 and 0 what the second task says does not matter. Which of "
         "them fails?",

@@ -232,6 +232,9 @@ MUTANTS = [
     Mutant("sorted", ("inputs, targets, used = [], [], 0",
         "inputs, targets, used, sentinels = [], [], 0, sentinels.sort().values"), "sentinels are sorted by their ids: "
         "take them in the order in which they come"),
+    Mutant("sorted", ("inputs, targets, used = [], [], 0",
+        "inputs, targets, used, sentinels = [], [], 0, sentinels.sort(descending=True).values"), "sentinels are "
+        "sorted by their ids: take them in the order in which they come"),
     Mutant("counted-on", ("mark = int(sentinels[used])", "mark = int(sentinels[0]) + used"), "the ids of sentinels are "
         "counted on from the first: take those of the list, in its order"),
     Mutant("counted-on", ("mark = int(sentinels[used])", "mark = int(sentinels[0]) - used"), "the ids of sentinels are "
@@ -279,7 +282,8 @@ PART = Code(
     advice={
         "values": "Count: the input has the tokens that are left and one sentinel a span; the target has the "
         "noise, one sentinel a span, and last the first sentinel that was not used, not an end token. "
-        "Neighbouring tokens of noise are one span, and the same token may come twice."
+        "Neighbouring tokens of noise are one span, and the same token may come twice. "
+        "The list of sentinels is used from its first on, in its own order."
     },
     explanation="""
 Both together are little longer than the text: with 15 % of noise in spans of three tokens, a text of 512 tokens becomes

@@ -28,7 +28,7 @@ def restore(inputs, targets, sentinels):
     text = []
     for token in inputs.tolist():
         if token in marks:
-            text += spans[token]
+            text += spans.get(token, [])
         else:
             text.append(token)
     return torch.tensor(text, dtype=inputs.dtype, device=inputs.device)
@@ -41,6 +41,8 @@ def by_cutting(inputs, targets, sentinels):
     for token in inputs:
         if not torch.isin(token, sentinels):
             pieces.append(token[None])
+            continue
+        if token not in targets:
             continue
         at = int((targets == token).nonzero()[0, 0])
         after = next((p for p in places if p > at), len(targets))
@@ -60,6 +62,8 @@ def verify_back(t, answer):
     pieces = [[third, *text[7:10]], [first, *text[1:3]], [others[0], 1001, 1002], [second, *text[4:5]]]
     given = (torch.tensor(ids, device=t.device) for ids in (inputs, [x for piece in pieces for x in piece], sentinels))
     _same(t, t.call(answer, *given), text, "the text from spans in another order")
+    given = (torch.tensor(x, device=t.device) for x in (inputs, [*pieces[0], *pieces[1]], sentinels))
+    _same(t, t.call(answer, *given), text[:4] + text[5:], "the text of which a span is missing")
 
 
 # mistakes
@@ -213,14 +217,17 @@ MUTANTS = [
         "no gap for it, so leave it out"),
     Mutant("turned", turned, "the tokens of each span come in the wrong order"),
     Mutant("raised", from_the_wrong_one),
+    Mutant("stays", ("spans.get(token, [])", "spans.get(token, [token])"), "a sentinel without a span is still in the "
+        "text: it leaves nothing"),
     Mutant("dtype", ("dtype=inputs.dtype", "dtype=torch.float32")),  # numbers
 ]  # fmt: skip
 
 
 PART = Code(
     key="own-14.1b",
-    prompt="And the way back. A model may write the spans in another order, and some that nobody asked for: "
-    "write `restore(inputs, targets, sentinels)` so that each sentinel of the input finds its own span.",
+    prompt="And the way back. A model may write the spans in another order, some that nobody asked for, and not "
+    "all that were: write `restore(inputs, targets, sentinels)` so that each sentinel of the input finds its own span; "
+    "one without a span leaves nothing.",
     hints=[
         "Read the target once and keep, for each sentinel, the tokens that follow it up to the next one.",
         "Then read the input: a sentinel is replaced by its span, all else stays.",
@@ -228,11 +235,11 @@ PART = Code(
     answer=restore,
     verify=verify_back,
     alternatives=[by_cutting],
-    min_checks=12,
+    min_checks=14,
     mutants=MUTANTS,
     advice={
-        "raised": "The last span of a target may have no sentinel behind it, and a target may hold one that "
-        "the input has not.",
+        "raised": "If a sentinel is not found: input and target may each hold one that the other has not, the last "
+        "span of a target may have none behind it, and tensors are no keys of a dict: `int(token)`.",
         "values": "The text has the ordinary tokens of the input, and those of the target that follow a "
         "sentinel of the input, each up to the next sentinel; and no sentinel at all. The list alone says what is a "
         "sentinel: its ids are in no order, and others may lie between them.",

@@ -267,8 +267,8 @@ EXERCISE = Exercise(
             advice={
                 "nonfinite": "A token may see at least itself: a row in which all is masked gives NaN.",
                 "mutates": "Go on from a new dict: another hypothesis may still need the cache that was given.",
-                "values": "The case says how many tokens are new and how many are in the cache. Print `seen`, (n, S + "
-                "n): new token i sees the keys 0 to S + i. If it is right, look at the scale, the axis of the "
+                "values": "The case says how many tokens are new and how many are in the cache. Print your mask, (n, "
+                "S + n): new token i sees the keys 0 to S + i. If it is right, look at the scale, the axis of the "
                 "softmax and the order in the cache; where a gradient is wrong, for what is detached.",
             },
             min_checks=20,

@@ -63,6 +63,12 @@ def all_that_are_tied(logits, p):
     return probabilities / probabilities.sum(-1, keepdim=True)
 
 
+def by_no_stable_sort(logits, p):
+    """As a sort that keeps no order may put equals: here those in the middle come first."""
+    order = torch.arange(logits.shape[-1], device=logits.device).roll(logits.shape[-1] // 2)
+    return nucleus(logits[:, order], p)[:, order.argsort()]
+
+
 def without_a_sort(logits, p):
     probabilities = torch.softmax(logits, dim=-1)
     kept = torch.where(probabilities.cumsum(-1) - probabilities < p, probabilities, 0.0)
@@ -111,7 +117,15 @@ def verify(t, answer):
     t.that(zeros, "not-zero", "outside of the nucleus there is something small: it must be 0 itself")
 
     flat = torch.zeros(2, 8, device=t.device)
-    t.same(t.call(answer, flat, 0.25), _reference(flat, 0.25), "the distribution for eight equal logits and p = 1/4")
+    got, want = t.call(answer, flat, 0.25), _reference(flat, 0.25)
+    sizes = isinstance(got, torch.Tensor) and got.shape == want.shape and bool(((got.cpu() > 0).sum(1) == 2).all())
+    others = sizes and not torch.equal(got.cpu() > 0, want > 0)
+    message = (
+        "for eight equal logits and p = 1/4 as many tokens are in as there should be, but others: of equally likely "
+        "ones the lower id comes first, and a sort keeps them so only with `stable=True`"
+    )
+    t.that(not others, "ties", message)
+    t.same(got, want, "the distribution for eight equal logits and p = 1/4")
     few = t.randn(3, 7, scale=0.5)
     few[:, 2::3] = -torch.inf
     t.same(t.call(answer, few, 0.7), _reference(few, 0.7), "the distribution with logits of minus infinity")
@@ -135,10 +149,9 @@ MUTANTS = [
         "is left"),
     Mutant("divided-by-p", ("probabilities / probabilities.sum(dim=-1, keepdim=True)", "probabilities / p"), "what is "
         "left is divided by p: the nucleus has p or somewhat more, so divide by its own sum"),
-    Mutant("higher-ids", ("torch.sort(probabilities, dim=-1, descending=True, stable=True)",
-        "(x.flip(-1) for x in torch.sort(probabilities, dim=-1, stable=True))"),
-        "of tokens that are equally likely the higher ids are kept: the lower come first, and a sort from the least on "
-        "turns them round"),
+    Mutant("ties", ("torch.sort(probabilities, dim=-1, descending=True, stable=True)",
+        "(x.flip(-1) for x in torch.sort(probabilities, dim=-1, stable=True))")),  # higher ids
+    Mutant("ties", by_no_stable_sort),
     Mutant("by-rank", ("kept = torch.zeros_like(kept).scatter(-1, order, kept)", "kept = kept"), "the first tokens are "
         "kept, not the likeliest: after the sort the places are ranks, not ids"),
     Mutant("gathered", ("torch.zeros_like(kept).scatter(-1, order, kept)", "kept.gather(-1, order)"),
@@ -170,7 +183,7 @@ MUTANTS = [
         "infinity forbids"),
     Mutant("share-of-tokens", a_share_of_the_tokens, "it keeps the share p of the tokens; p is a share of the "
         "probability"),
-    Mutant("ties", all_that_are_tied, "all tokens as likely as the last are in; the smallest set takes of equals the "
+    Mutant("tied", all_that_are_tied, "all tokens as likely as the last are in; the smallest set takes of equals the "
         "lower ids"),
     Mutant("all", ("before < p", "before < 2"), "this is the softmax of all logits: nothing is cut off. "
         "Is p compared, in each row, with the sum of what comes before a token?"),
@@ -201,6 +214,8 @@ EXERCISE = Exercise(
                 "nonfinite": "a nucleus is never empty: the likeliest token is in, even if it has more than p alone. "
                 "And minus infinity is for logits; what comes back are probabilities. Exponentials of large logits "
                 "overflow: `torch.softmax` does not",
+                "ties": "If the sort begins with the least and is turned around, equals are turned as well: "
+                "`descending=True`.",
                 "values": "Write out one row: its probabilities in falling order, below them the sum of all before "
                 "each. In are those whose sum is below p, and no others. Then look at whether they are back at their "
                 "ids, and whether the row sums to 1.",

@@ -374,7 +374,9 @@ EXERCISE = Exercise(
                 "values": "Which column is the first that differs from the slow way, without a cache? The first: the "
                 "logits after the prompt. The second: the position of the first written token. A later one: "
                 "what the cache holds then, or the position.",
-                "raised": "A batch may have one row, which `squeeze()` without an axis takes away.",
+                "raised": "If an index is out of bounds: token t stands at position P + t, and behind the last one "
+                "the model is not asked. If axes are missing: the model takes (B, n); keep the axis (`keepdim=True`), "
+                "and mind that `squeeze()` without an axis takes a batch of one away.",
             },
             explanation=r"""
 With the grown cache thrown away the model forgets what it wrote, all but the last token: whenever a token comes again,

@@ -367,8 +367,9 @@ computed once for each state: numbers, dates, JSON.
                 "values": "Take the row that is named, and write down for each step: depth, room, the four "
                 "probabilities, their running sums and the number. Which is the first step at which your token is not "
                 "the first whose sum is above the number?",
-                "raised": "The room at step t counts the token that comes next: it is never less than the depth and "
-                "one more.",
+                "raised": "If it is `distribution` that complains: the room at step t counts the token that comes "
+                "next, so it is never less than the depth and one more. If the next tokens do not fit to those "
+                "before: make them a column, (B, 1), for `torch.cat`.",
             },
             explanation="""
 That is all that "constrained" or "structured" output of a language model is: an automaton runs along with the text and

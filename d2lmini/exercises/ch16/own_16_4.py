@@ -60,6 +60,13 @@ def in_logarithms(K, ratio):
     return torch.log(trap(K, ratio).clamp(min=1e-9))
 
 
+def hardly_likelier(K, ratio):
+    table = trap(K, ratio)
+    table[0, 2 : 3 + K] = table[0, 2 : 3 + K].mean()
+    table[0, 2] *= 1 - 3e-7
+    return table
+
+
 def for_greedy_alone(K, ratio):
     return trap(1, ratio)
 
@@ -90,6 +97,18 @@ def _by_beam(table, K):
     return search.scores.exp().item()
 
 
+def _shaken(t, table):
+    """The table with errors larger than those of rounding."""
+    table = table * (1 + 1e-4 * t.rand(*table.shape, low=-1.0, high=1.0).cpu().double())
+    return table / table.sum(1, keepdim=True)
+
+
+def _holds(table, K):
+    """Whether a beam of K fails and one of K + 1 does not."""
+    best = _best(table)
+    return best > 1.001 * _by_beam(table, K) and _by_beam(table, K + 1) > 0.999 * best
+
+
 def verify(t, answer):
     cases = (1, 2.0), (2, 10.0), (t.random.randint(3, 6), float(t.random.randint(3, 30)))
     for K, ratio in cases:
@@ -118,6 +137,11 @@ def verify(t, answer):
         t.that(best >= 0.999 * ratio * narrow, "ratio", message)
         message = f"{case}: a beam of {K + 1} misses the likeliest text, too: it must be next in line when it is lost"
         t.that(wide > 0.999 * best, "too-deep", message)
+        message = (
+            f"{case}: what the beam keeps hangs on differences of rounding. Let each bait be clearly likelier than the "
+            "beginning of the best text, by a per cent or so"
+        )
+        t.that(all(_holds(_shaken(t, table), K) for _ in range(6)), "close", message)
 
 
 MUTANTS = [
@@ -128,6 +152,7 @@ MUTANTS = [
     Mutant("no-trap", for_greedy_alone),
     Mutant("ratio", ("n = math.ceil(2 * ratio)", "n = 1 + int(ratio) // 2")),  # too little spread
     Mutant("too-deep", one_bait_too_many),
+    Mutant("close", hardly_likelier),
     Mutant("nonfinite", ("table[1, 1] = 1.0", "table[1, 1] = 0.0")),  # no row for the end
     Mutant("no-trap", ("table[baits, spread] = 1.0", "table[baits, 1] = 1.0")),  # baits end, too
     Mutant("shape", ("return table / table.sum(dim=1, keepdim=True)", "return table.flatten()")),  # a flat list

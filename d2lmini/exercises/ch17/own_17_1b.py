@@ -239,8 +239,8 @@ PART = Code(
     advice={
         "nonfinite": "A sample that has one size alone has no slope: leave it out.",
         "values": "Take one row of `draws` and fit it alone: sizes and losses of the runs it names, a line with an "
-        "intercept in log(L - E) over log x, b with the sign turned. Does `exponents` hold this number? If so, "
-        "look at which samples are left out, and then at the quantiles, (1 - level) / 2 and (1 + level) / 2.",
+        "intercept in log(L - E) over log x, b with the sign turned. Does your list of exponents hold this number? If "
+        "so, look at which samples are left out, and then at the quantiles, (1 - level) / 2 and (1 + level) / 2.",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -139,6 +139,14 @@ def with_factorials(rewards, values, n):
     return ((choices(upto) - choices(worse)) / choices(m) / (upto - worse) * values).sum(1)
 
 
+def with_gamma(rewards, values, n):
+    def choices(k, n):
+        return math.gamma(k + 1) / math.gamma(n + 1) / math.gamma(k - n + 1)
+
+    choices(rewards.shape[1], n)
+    return expected_best(rewards, values, n)
+
+
 def _chosen(rewards, values, n):
     """The mean over all choices, one after the other, exact."""
     results = []
@@ -225,6 +233,7 @@ MUTANTS = [
     Mutant("cumulative", ("(among[upto] - among[worse]) / (upto - worse)", "among[upto]"),
         "these are the probabilities that the best is this answer *or a worse one*: take differences"),
     Mutant("nonfinite", with_factorials),
+    Mutant("raised", with_gamma),
     Mutant("shape", (".sum(dim=1)\n", ".sum(dim=1).mean()\n")),  # one mean
 ]  # fmt: skip
 
@@ -249,6 +258,9 @@ PART = Code(
     min_checks=10,
     advice={
         "nonfinite": "Factorials of hundreds are beyond any float: `math.comb` counts in integers.",
+        "raised": "If it is an OverflowError: factorials of hundreds are beyond any float. `math.comb` counts in "
+        "integers.",
+        "timeout": "There are more choices than can be gone through: count in how many of them an answer is the best.",
         "values": "By hand: of three answers with the rewards 1, 2, 3 choose two. Three choices: in two of them the "
         "last one wins, in one the second. Do your chances of the three say so? With n = 1 all are alike, with n = m "
         "the best has all; equals share.",

@@ -126,10 +126,10 @@ def verify_game(t, answer):
     faults = list(FAULTS)
     t.random.shuffle(faults)
     final = 0  # of the answer before
-    for place, fault in enumerate((*faults, faults[-1])):
+    for place, fault in enumerate(fault for fault in faults for _ in range(2)):
         terms = [t.random.randint(-60, 60) for _ in range(t.random.randint(3, 6))]
         terms[-1] -= sum(terms) * (place == 0)  # a sum of 0: twice as much is right as well
-        if place == len(faults):
+        if again := place % 2 == 1:
             terms[-1] += final - sum(terms)  # what was wrong just now is right
         good = _good(terms, ["let us see"] * t.random.randrange(5))
         honest, weight = Judge(fault, 1.0), t.random.uniform(0.2, 3.0)
@@ -138,6 +138,8 @@ def verify_game(t, answer):
         _, final = _form(t, got)
         t.that(final != sum(terms), "right", "`final` is the right sum: the answer is to be wrong")
         message = f"{FAULTS[fault]} does not like your answer better than the good one"
+        if again:
+            message += f", whose sum is {sum(terms):,} this time"
         liked = bool(honest(terms, got) > honest(terms, good))
         t.that(liked, "not-gamed", message)
         t.that(asked <= 40, "asked", f"the judge was asked {asked} times, and may be asked 40 times")
@@ -191,6 +193,7 @@ MUTANTS = [
     Mutant("not-gamed", ("(a, b, wrong)", "(a, b, a + b)")),  # nothing false
     Mutant("not-gamed", ("wrong + 10**6", "wrong")),  # nothing large
     Mutant("not-gamed", least_liked),
+    Mutant("not-gamed", ("wrong + 10**6", "10**10")),  # large beside small terms alone
     Mutant("right", pads_a_right_answer),
     Mutant("right", ("sum(terms) + 1", "sum(terms)")),  # nothing is wrong
     Mutant("right", ("sum(terms) + 1", "2 * sum(terms)")),  # right where the sum is 0
@@ -223,10 +226,11 @@ judge is told no more than that.
     answer=game,
     verify=verify_game,
     alternatives=[by_hill_climbing, all_at_once],
-    min_checks=54,
+    min_checks=100,
     advice={
         "right": "It must differ from the sum of *these* terms, which may be any: compute it from them.",
-        "not-gamed": "Ask the judge about several wrong answers, and return the one that it likes best.",
+        "not-gamed": "Ask the judge about several wrong answers, and return the one that it likes best. What is large "
+        "must be so beside the sum of *these* terms: compute it from them.",
         "mutates": "Lists are shared: make new ones (`steps + [...]`), and change none of those given.",
     },
     mutants=MUTANTS,

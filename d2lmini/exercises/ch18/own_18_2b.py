@@ -213,7 +213,8 @@ Terms may be negative or 0. What comes from a model may be anything of that form
     alternatives=[by_writing_it_down, with_all],
     min_checks=88,
     advice={
-        "raised": "There may be no steps, and `final` may be None: compare before you compute.",
+        "raised": "If an index is out of range, or None is computed with: there may be no steps, or too many, and "
+        "`final` may be None. Compare before you compute.",
         "type": "Return 1.0 or 0.0 on every way through the function.",
         "too-strict": "Which of your conditions does this answer not meet? Print each of them for it.",
     },

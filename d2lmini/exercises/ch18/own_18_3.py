@@ -258,7 +258,8 @@ EXERCISE = Exercise(
             alternatives=[by_the_package, by_counter],
             min_checks=55,
             advice={
-                "raised": "There may be nothing to count: all may have abstained. And texts may be no numbers.",
+                "raised": "If nothing is left to count: all may have abstained. If it is a ValueError: texts may be "
+                "no numbers.",
                 "values": "Read the texts of the vote that is named one by one: which integer does each mean, and "
                 "which abstain? Then count the answers, not the texts, and see how many have the most votes.",
                 "no-chance": "It is a probability that is asked for, not the answer that wins.",

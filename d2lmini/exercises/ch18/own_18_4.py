@@ -355,7 +355,8 @@ learned: its gradient is checked as are those of the features.
             alternatives=[by_the_package, by_logsumexp],
             min_checks=14,
             advice={
-                "grad": "The scale is learned: `.item()`, `.detach()` and `float()` take its gradient away.",
+                "grad": "Argument 3 is the scale, which is learned: `.item()`, `.detach()` and `float()` take its "
+                "gradient away. Arguments 1 and 2 are the features: is something computed under `no_grad`?",
                 "nonfinite": "A sum of exponentials of large scores overflows: use `F.cross_entropy` or "
                 "`torch.logsumexp`.",
                 "values": "Four tests: one pair alone has the loss 0; a feature times 3 changes nothing; neither do "

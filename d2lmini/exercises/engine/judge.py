@@ -10,7 +10,7 @@ from . import source
 from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
 from .host import HostError, load_for, scopes
-from .limits import TimeUp, call_limited
+from .limits import TOO_LONG, TimeUp, call_limited
 from .model import Choice, Coded, Discussion, Experiment
 from .relations import explain
 from .trial import Stop, Trial
@@ -136,7 +136,8 @@ def _coded(part, answer, seed, device, seconds, host):
             else:
                 part.verify(trial, answer)
     except TimeUp:
-        return verdict(TIMEOUT, "timeout", f"stopped after {seconds:g} s: is there an endless loop?")
+        message = f"stopped after {seconds:g} s: {TOO_LONG}"
+        return verdict(TIMEOUT, "timeout", _advised(message, part.advice.get("timeout")))
     except Rejected as fault:
         related = None
         if fault.code == "values":
@@ -144,10 +145,9 @@ def _coded(part, answer, seed, device, seconds, host):
             related = None if foreseen else _related(part, trial)
             fault = foreseen or related or fault
         advice = part.advice.get(fault.code) or (related and part.advice.get("values"))
-        message = f"{fault.message}\n  {advice}" if advice else fault.message
-        return verdict(NOT_ATTEMPTED if fault.code == "stub" else WRONG, fault.code, message)
+        return verdict(NOT_ATTEMPTED if fault.code == "stub" else WRONG, fault.code, _advised(fault.message, advice))
     except HostError as error:
-        return verdict(error.status, error.code, str(error))
+        return verdict(error.status, error.code, _advised(str(error), part.advice.get(error.code)))
     except Exception as error:
         return verdict(BROKEN, "broken", f"the check itself fails, please report it ({type(error).__name__}: {error})")
     if trial.checks < part.min_checks:
@@ -157,6 +157,10 @@ def _coded(part, answer, seed, device, seconds, host):
             f"only {trial.checks} comparisons ran, {part.min_checks} are required: please report it",
         )
     return verdict(PASSED, "ok", f"all {trial.checks} checks hold")
+
+
+def _advised(message, advice):
+    return f"{message}\n  {advice}" if advice else message
 
 
 def _foreseen(part, trial):

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+TOO_LONG = "is there an endless loop, or does it take far too many steps?"  # what a message on it asks
 REPEAT = 0.1  # seconds between two alarms, should the first one be swallowed
 
 

@@ -9,6 +9,7 @@ import time
 import psutil
 
 from ..engine.host import HostError
+from ..engine.limits import TOO_LONG
 from . import wire
 
 STARTUP = 120.0  # seconds in which a process must have loaded torch
@@ -109,7 +110,7 @@ class AnswerProcess:
     def _look_after(self, waited):
         """Raise `HostError` if the answer has had its time, or has done nothing for as long as its limit."""
         if waited > self.left:
-            message = "had to be stopped, it did not end in time: is there an endless loop?"
+            message = f"had to be stopped, it did not end in time: {TOO_LONG}"
             raise HostError(message, "timeout", "timeout")
         if self.idle is None:
             return
@@ -138,7 +139,7 @@ class AnswerProcess:
         # who ignores the first signal of the limit gets SIGKILL two seconds later
         late = code == -getattr(signal, "SIGKILL", 0) and self._allowed() - self.left >= self.seconds
         if code == -getattr(signal, "SIGXCPU", 0) or late:
-            raise HostError(f"stopped after {self.seconds:g} s: is there an endless loop?", "timeout", "timeout")
+            raise HostError(f"stopped after {self.seconds:g} s: {TOO_LONG}", "timeout", "timeout")
         if -code in set(signal.Signals):
             raise HostError(f"the answer's process was ended by {signal.Signals(-code).name}")
         raise HostError(f"the answer's process ended with exit code {code}")
