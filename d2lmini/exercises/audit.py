@@ -4,7 +4,7 @@
     python -m d2lmini.exercises.audit                # all
     python -m d2lmini.exercises.audit --seconds 60 d2l-11.3.1   # right answers with the seeds of a minute
 
-The tests run the same function over all exercises.
+The tests run the same function over all exercises, with one seed for each wrong answer.
 """
 
 import argparse
@@ -41,11 +41,12 @@ class Problem:
         return f"{self.key}: {self.rule}: {self.detail}"
 
 
-def audit(exercise, seconds=1.0, tally=None) -> list[Problem]:
+def audit(exercise, seconds=1.0, tally=None, seeds=SEEDS) -> list[Problem]:
     """Return what is wrong with an exercise; an empty list when nothing is.
 
     Args:
         exercise: an `Exercise`.
+        seeds: those with which wrong answers are judged; most of an experiment's with the first alone.
         seconds: how long the right answers of a part are judged with one seed after another; a few are judged anyway.
         tally: a dict into which the number of seeds of each right answer is written.
     """
@@ -53,7 +54,7 @@ def audit(exercise, seconds=1.0, tally=None) -> list[Problem]:
     broken = list(_form(exercise))
     for part in exercise.parts:
         if isinstance(part, Coded):
-            problems = _coded(part, seconds, tally)
+            problems = _coded(part, seconds, tally, seeds[:1] if isinstance(part, Experiment) else seeds)
         else:
             problems = _choice(part) if isinstance(part, Choice) else _discussion(part)
         broken += (Problem(part.key, rule, detail) for rule, detail in problems)
@@ -83,7 +84,7 @@ def _form(exercise):
             yield Problem(part.key, "hints", "there are none")
 
 
-def _coded(part, seconds, tally):
+def _coded(part, seconds, tally, seeds):
     solution = source.solution(part)
     if solution == source.marked(part):
         yield "markers", "no ### BEGIN SOLUTION and ### END SOLUTION in the answer"
@@ -95,13 +96,8 @@ def _coded(part, seconds, tally):
     yield from _right_answers(part, source.build(solution, part.name), seconds, tally)
     yield from _stub(part)
     yield from _generic(part)
-    yield from _mutants(part)
-    yield from _faults(part, source.build(solution, part.name))
-
-
-def _seeds(part):
-    """An experiment takes long: of most of its answers, one run must do."""
-    return SEEDS[:1] if isinstance(part, Experiment) else SEEDS
+    yield from _mutants(part, seeds)
+    yield from _faults(part, source.build(solution, part.name), seeds)
 
 
 def _right_answers(part, solution, seconds, tally):
@@ -110,7 +106,7 @@ def _right_answers(part, solution, seconds, tally):
     answers = {part.name: solution} | {f.__name__: f for f in part.alternatives}
     for name, answer in answers.items():
         rule = "solution" if answer is solution else "alternatives"
-        least = _seeds(part) if answer is solution else (1,)
+        least = (1,) if answer is not solution else SEEDS[:1] if isinstance(part, Experiment) else SEEDS
         verdicts, slowest = _over_seeds(part, answer, least, seconds / len(answers))
         tally[f"{part.key} {name}"] = len(verdicts)
         wrong = [verdict for verdict in verdicts if verdict.status != PASSED]
@@ -209,7 +205,7 @@ def _map(value, change):
     return change(value) if isinstance(value, (int, float)) else None
 
 
-def _mutants(part):
+def _mutants(part, seeds):
     least = LEAST_MUTANTS[part.kind]
     if len(part.mutants) < least:
         yield "mutants", f"there are {len(part.mutants)}, a part of this kind needs {least}"
@@ -221,16 +217,16 @@ def _mutants(part):
         except (ValueError, SyntaxError) as error:
             yield "mutants", f"{mutant}: {error}"
             continue
-        yield from _wrong(part, answer, mutant.diagnosis, str(mutant), _seeds(part))
+        yield from _wrong(part, answer, mutant.diagnosis, str(mutant), seeds)
 
 
-def _faults(part, solution):
+def _faults(part, solution, seeds):
     """Faults that any answer may have, each where this one has something to which it applies."""
     for fault in faults(solution):
         if isinstance(part, Experiment) and fault.diagnosis != "shape":  # it returns numbers, and takes long
             continue
-        if seeds := [seed for seed in _seeds(part) if _applies(part, fault, seed)]:
-            yield from _wrong(part, fault, fault.diagnosis, f"the solution, {fault.__name__}", seeds)
+        if applies := [seed for seed in seeds if _applies(part, fault, seed)]:
+            yield from _wrong(part, fault, fault.diagnosis, f"the solution, {fault.__name__}", applies)
 
 
 def _applies(part, fault, seed):
