@@ -250,7 +250,7 @@ def expected_best_of(rewards, values, n):
 def best_of_n_kl(n):
     """How far the best of n answers may be from one answer, as distributions: log n - (n - 1) / n, in nats.
 
-    It is the KL divergence where no two answers have the same reward, and a bound where some do.
+    The KL divergence is never larger, and near it where no answer is likely and no two have the same reward.
 
     Raises:
         ValueError: ``n`` is below 1.
