@@ -100,9 +100,9 @@ def mixing_layers(num_tokens=5, width=3):
     layers = ways(num_tokens, width)
     steps = {name: len(path) for name, (_, path) in layers.items()}
     costs = {
-        "convolution": ("work w N D\u00b2", "in a row: 1", "way: 2 (N - 1) / (w - 1)"),
-        "recurrent": ("work N D\u00b2", "in a row: N", "way: N"),
-        "self-attention": ("work N D\u00b2 and N\u00b2 D", "in a row: 1", "way: 1"),
+        "convolution": ("work w N D\u00b2", "in a row: constant", "path: 2 (N - 1) / (w - 1)"),
+        "recurrent": ("work N D\u00b2", "in a row: N", "path: N"),
+        "self-attention": ("work N D\u00b2 and N\u00b2 D", "in a row: constant", "path: 1"),
     }
     diagram = _Sketch(
         "Three ways to mix a sequence",
@@ -112,7 +112,7 @@ def mixing_layers(num_tokens=5, width=3):
         f"before it, and the first token reaches the last after {steps['recurrent']} steps, which have to wait for "
         "each other. Right, self-attention: each output reads every token, and the first token reaches the last in "
         "one step.",
-        "Orange: a shortest way from the first token to the last. N tokens, D features, width w; in a row: operations "
+        "Orange: a shortest path from the first token to the last. N tokens, D features, width w; in a row: steps "
         "of one layer that wait for each other. The work leaves constant factors out.",
     )
     top = max(row for edges, _ in layers.values() for _, (row, _) in edges)
