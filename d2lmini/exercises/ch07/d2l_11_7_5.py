@@ -288,6 +288,7 @@ EXERCISE = Exercise(
                 "nonfinite": "exp(300) is infinite in float32: subtract the maximum before every exponential. "
                 "exp(-300) is 0: it must be the maximum of each query's own scores, and of nothing else. And infinity "
                 "minus infinity is NaN: look at what happens before the first chunk",
+                "close": "In float64, is a sum or a maximum kept in float32? A new tensor has the dtype of the inputs.",
                 "memory": "Do not collect the chunks' scores; keep the three running quantities",
                 "values": "After each chunk m, l and o must be those of all keys so far: compute these at once, and "
                 "compare. A mean of the chunks' outputs is not it, padding with zeros has scores, nothing is cut off, "

@@ -364,9 +364,9 @@ EXERCISE = Exercise(
                 "grad": "`alphas` are learned, and the stream must carry gradients from its end to x_0: no detach, no "
                 "item, no no_grad.",
                 "mutates": "`X += ...` writes into the tensor that you were given: `X = X + ...`.",
-                "values": "Compute x_1 by itself, from x_0. Is it the norm? That of F.layer_norm divides by the root "
-                "of variance (uncorrected) + 1e-5, and takes the sum (post) or what goes into the branch (pre). Where "
-                "x_0 is wrong, `X += ...` has written into it.",
+                "values": "Compute x_1 by itself, from x_0; with alphas it has the first, sign and all. The norm of "
+                "F.layer_norm divides by the root of variance (uncorrected) + 1e-5, and takes the sum (post) or what "
+                "goes into the branch (pre). Where x_0 is wrong, `X += ...` has written into it.",
             },
             mutants=MUTANTS_A,
             explanation=r"""
