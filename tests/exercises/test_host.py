@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from d2lmini.exercises.engine.compare import Rejected
-from d2lmini.exercises.engine.host import Host
+from d2lmini.exercises.engine.host import Host, load_for
 from d2lmini.exercises.engine.limits import TimeUp
 
 
@@ -40,6 +40,13 @@ def test_gradients_may_be_weighted_and_may_not_arrive():
     got, _ = host.call(lambda x: x * x, (x,), {})
     assert host.gradient(got, 0, torch.tensor([1.0, 0, 1])).tolist() == [0, 0, 4]
     assert host.gradient(got.detach(), 0) is None and host.gradient(3, 0) is None
+
+
+def test_gradient_wants_weights_of_the_shape_of_the_result():
+    host, x = Host(), torch.ones(3, requires_grad=True)
+    got, _ = host.call(lambda x: x[:1] * 2, (x,), {})
+    with pytest.raises(Rejected, match="shape"):
+        host.gradient(got, 0, torch.ones(3))
 
 
 def test_a_look_sees_what_the_answer_left():
@@ -86,3 +93,29 @@ print(before, "d2lmini.models.gpt" in sys.modules, "d2lmini.models.vit" in sys.m
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert found.stdout.split() == ["False", "True", "False"], found.stderr
+
+
+SLOW = {  # what torch imports at the first use of something, which takes seconds
+    "torch.autograd.grad(x, x, x)": "torch.fx.experimental.symbolic_shapes",
+    "x.backward(x)": "torch.fx.experimental.symbolic_shapes",
+    "torch.func.grad(x)": "torch._dynamo",
+    "torch.optim.SGD([x], lr=1)": "torch._dynamo",
+    "torch.utils.checkpoint.checkpoint(x, x)": "torch._dynamo",
+}
+
+
+@pytest.mark.parametrize(("use", "module"), SLOW.items())
+def test_what_torch_imports_late_is_imported_before_an_answer_runs(monkeypatch, use, module):
+    loaded, scope = [], {"torch": torch}
+    monkeypatch.setattr("d2lmini.exercises.engine.host.importlib.import_module", loaded.append)
+    exec(f"def answer(x): return {use}\ndef verify(t, answer): pass", scope)
+    load_for(scope["answer"], scope["verify"], heavy=False)
+    assert module in loaded
+
+
+def test_nothing_slow_is_imported_for_an_answer_that_needs_none(monkeypatch):
+    loaded, scope = [], {"torch": torch}
+    monkeypatch.setattr("d2lmini.exercises.engine.host.importlib.import_module", loaded.append)
+    exec("def answer(x): return torch.softmax(x, -1)\ndef verify(t, answer): pass", scope)
+    load_for(scope["answer"], scope["verify"], heavy=False)
+    assert loaded == []

@@ -182,3 +182,18 @@ print(judge(part, part.answer).status)
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert found.stdout.strip() == "passed", found.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.05, 0.5, 1.5])
+def test_a_session_survives_a_timeout(seconds):
+    program = f"""
+from d2lmini.exercises.engine import registry
+from d2lmini.exercises.engine.judge import judge
+part = registry.load("d2l-11.2.2").parts[0]
+judge(part, part.answer, seed=1, seconds={seconds})
+experiment = registry.load("d2l-11.1.3").parts[2]
+print(judge(part, part.answer, seed=1).status, judge(experiment, experiment.answer, seed=1).status)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240)
+    assert found.stdout.strip() == "passed passed", found.stderr

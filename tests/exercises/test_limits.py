@@ -1,5 +1,6 @@
 """The time limit stops every kind of loop, and leaves nothing behind."""
 
+import importlib
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ import pytest
 import torch
 from toy_exercise import PART, doubled
 
+from d2lmini.exercises.engine import limits
 from d2lmini.exercises.engine.judge import judge
 from d2lmini.exercises.engine.limits import TimeUp, call_limited
 
@@ -83,6 +85,40 @@ def test_timeout_verdict_and_no_alarm_afterwards():
     assert judge(PART, lambda x: plain_loop(), seconds=0.2).status == "timeout"
     time.sleep(0.3)
     assert judge(PART, doubled, seconds=0.5).passed
+
+
+@pytest.mark.parametrize("in_main", [True, False])
+def test_limit_waits_for_an_import_and_leaves_the_module_whole(tmp_path, monkeypatch, in_main):
+    name = f"slow_to_import_{in_main}"
+    (tmp_path / f"{name}.py").write_text("import time\nfor _ in range(60):\n    time.sleep(0.01)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    stopped = []
+
+    def load_and_loop():
+        importlib.import_module(name)
+        plain_loop()
+
+    def run():
+        try:
+            call_limited(load_and_loop, 0.1)
+        except TimeUp:
+            stopped.append(True)
+
+    if in_main:
+        run()
+    else:
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(10)
+    assert stopped == [True] and getattr(sys.modules.pop(name, None), "whole", False)
+
+
+def test_an_import_that_never_ends_is_stopped(tmp_path, monkeypatch):
+    (tmp_path / "endless_to_import.py").write_text("while True:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(limits, "IMPORTS", 0.5)
+    with pytest.raises(TimeUp):
+        call_limited(lambda: importlib.import_module("endless_to_import"), 0.1)
 
 
 AFTERWARDS = """

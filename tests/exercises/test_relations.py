@@ -80,6 +80,7 @@ def test_each_relation_is_told(code, want, change, words):
 
 def test_an_argument_that_comes_back():
     assert explained(REAL, POSITIVE, (3, REAL.float())) == ("argument", "this is argument number 2, unchanged")
+    assert explained(0 * REAL, REAL, (0 * REAL,))[0] == "zero"  # an argument of zeros is not what came back
 
 
 def test_few_values_are_told_with_doubt_and_no_number_but_a_named_one():

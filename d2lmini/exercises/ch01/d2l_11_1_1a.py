@@ -94,6 +94,9 @@ def verify_nearest(t, answer):
     name = "the weight matrix for k = 1 and one sequence whose keys are the queries (a dictionary), in float64"
     records = keys[:1].double()
     t.same(t.call(answer, records, records, 1), torch.eye(S, dtype=torch.float64)[None], name)
+    want = chosen(-away(records, records), 3)
+    name = "the weight matrix for k = 3 and one sequence whose keys are the queries, in float64"
+    t.same(t.call(answer, records, records, 3), want, name)
     # so far from the origin that squares of 1e18 hide distances of one, and enough of them for cdist to take a product
     records = t.randn(1, 40, keys.shape[2], dtype=torch.float64) + 1e9
     t.that(finds_itself(t.call(answer, records, records, 1), 40), "inexact", f"with keys around 1e9, {INEXACT}")
@@ -147,6 +150,10 @@ MUTANTS = [
     Mutant("not-itself", (AWAY,
         "torch.cdist(queries, keys); distances = distances.masked_fill(distances == 0, torch.inf)"),
         "a key at distance 0 is left out; a query that is in the database must find itself"),
+    Mutant("itself-alone", ("return torch.zeros_like(distances).scatter(-1, matches, 1 / k)",
+        "found, weights = distances == 0, torch.zeros_like(distances).scatter(-1, matches, 1 / k)\n    return "
+        "torch.where(found.any(-1, keepdim=True), found.to(keys.dtype), weights)"), "a query that is in the database "
+        "finds that record alone: with k = 1 so it should; with a larger k the k nearest share the weight there, too"),
     Mutant("chebyshev", (AWAY, "torch.cdist(queries, keys, p=torch.inf)"),
         "the largest difference of an entry is taken; the distance is Euclidean"),
     Mutant("lengths", nearest_in_length, "these keys are nearest in length; the distance is the length of the "
@@ -173,10 +180,12 @@ PART = Code(
     key="d2l-11.1.1a",
     prompt="**The k nearest.** Write `nearest(queries, keys, k)`: the k keys nearest to a query "
     "weigh 1/k each, all others nothing. With k = 1 and a query that is in the database "
-    "this is the ordinary dictionary; with k = S it is the average.",
+    "this is the ordinary dictionary, also where the keys are far from the origin (around 1e9, in "
+    "float64): a query finds itself there, too. With k = S it is the average.",
     hints=[
         "Three steps, as always: compare, turn the comparison into weights, mix. Only the second is new.",
-        "`torch.cdist` gives all distances at once, (B, T, S); `topk` finds the smallest with `largest=False`.",
+        "`(queries[:, :, None] - keys[:, None]).norm(dim=-1)` gives all distances, (B, T, S), and subtracts first, "
+        "where `torch.cdist` may multiply out; `topk` finds the smallest with `largest=False`.",
         "`topk` also returns the positions. `torch.zeros_like(distances).scatter(-1, positions, "
         "1 / k)` writes the weights there.",
     ],

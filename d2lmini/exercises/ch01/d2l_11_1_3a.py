@@ -95,10 +95,11 @@ def verify_search(t, answer):
 
     blank, nothing = documents.clone(), queries.detach().clone()
     blank[0] *= 2e-5 / blank[0].norm()  # nearly empty, and yet it has a direction
+    nothing[0] *= 2e-5 / nothing[0].norm()
     blank[1], nothing[2] = 0, 0
     cosines[:, 1], cosines[2] = 0, 0
     want = torch.softmax(cosines / 0.5, -1)
-    name = "the weight matrix with a document and a query of zeros, and a document that is short"
+    name = "the weight matrix with a document and a query of zeros, and one of each that is short"
     t.same(t.call(answer, nothing, blank, 0.5), want, name, tolerance=(2e-3, 2e-4))
 
     (shelf, kinds), (asked, asked_kinds) = pictures(t, PER_CLASS, 5)
@@ -158,6 +159,10 @@ MUTANTS = [
         "weighs as much as one in the same: the cosine has a sign"),
     Mutant("floor", ("F.normalize(documents, dim=-1)", "F.normalize(documents, dim=-1, eps=0.01)"),
         "a short document is not divided by its length: only a row of zeros is special"),
+    Mutant("added", ("queries, documents = F.normalize(queries, dim=-1), F.normalize(documents, dim=-1)\n    cosines = "
+        "queries @ documents.mT", "lengths = queries.norm(dim=-1)[:, None] * documents.norm(dim=-1)\n    cosines = "
+        "queries @ documents.mT / (lengths + 1e-10)"), "something is added to the product of the lengths, which is "
+        "small itself where both rows are short: divide each row by its own length, only a row of zeros is special"),
     Mutant("empty-left-out", ("cosines / temperature",
         "cosines.masked_fill((documents == 0).all(-1), -torch.inf) / temperature"), "the empty document weighs "
         "nothing; its cosine counts as 0, and exp(0) is 1"),

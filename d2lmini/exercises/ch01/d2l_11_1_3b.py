@@ -65,7 +65,7 @@ def refine_at_the_unit_query(query, documents, wanted, temperature, step):
 
 def verify_refine(t, answer):
     N, D = t.sizes(2, 4, 10)
-    for temperature, step in ((0.7, 0.3), (1.6, 0.9)):
+    for temperature, step in ((0.7, 6.0), (1.6, 14.0)):  # long steps: the query alone is not nearly right
         query, documents, wanted = t.randn(D), t.randn(N, D), t.random.randrange(1, N)
         d = documents.cpu().double()
         units = d / d.square().sum(-1, keepdim=True).sqrt()
@@ -163,6 +163,12 @@ MUTANTS = [
         "step times the gradient itself"),
     Mutant("blend", ("query + step * slope", "(1 - step) * query + step * slope"), "query and gradient are blended: "
         "the whole query, plus step times the gradient"),
+    Mutant("half-temperature", ("torch.log_softmax(cosines / temperature, dim=-1)",
+        "cosines / temperature - cosines.logsumexp(-1)"), "the temperature is missing in the logsumexp: all scores are "
+        "divided by it"),
+    Mutant("left-out", ("log_weights[wanted]", "cosines[wanted] / temperature - torch.logsumexp((cosines / "
+        "temperature)[torch.arange(len(cosines)) != wanted], 0)"), "the wanted document is left out of the sum: a "
+        "softmax sums over all documents"),
     Mutant("distances", ("F.cosine_similarity(moved, documents, dim=-1)", "-(documents - moved).norm(dim=-1)"), "the "
         "scores are distances; they are cosines"),
 ]  # fmt: skip

@@ -77,6 +77,7 @@ def verify_loss(t, answer):
     N = t.random.randrange(9, 16)
     D = t.random.randrange(2, 6)
     keys, values = t.randn(N, D), t.randn(N)
+    values[1] = values[0] + 1
     values[-1], keys[-1] = values[0], keys[0] + 0.3  # neighbours of one value: neither is the other
     width = torch.tensor(t.random.uniform(0.6, 0.9), device=t.device).requires_grad_()
     k, y, w = keys.cpu().double(), values.cpu().double(), width.detach().cpu().double().requires_grad_()
@@ -94,8 +95,8 @@ def verify_loss(t, answer):
         t.same(gradient, slope, f"the gradient of {name} in the width", tolerance=(2e-3, 1e-4))
 
     # a width below all distances: each point stands on a line, farther from the next than from the last; the first
-    # two are so close that a width of 0.1 would not do, the others so far away that a score of -1e6 is none
-    steps = torch.tensor([0.0, 0.15, *(24.0 + 8 * i for i in range(N - 2))])
+    # two are so close that a width of 0.03 would not do, the others so far away that a score of -1e6 is none
+    steps = torch.tensor([0.0, 0.06, *(24.0 + 8 * i for i in range(N - 2))])
     keys = torch.zeros(N, D, device=t.device)
     keys[:, 0] = steps.cumsum(0).to(t.device)
     narrow = torch.tensor(0.01, device=t.device).requires_grad_()
@@ -114,6 +115,8 @@ MUTANTS = [
     Mutant("always-left-out", ("if leave_one_out:", "if True:"), "with leave_one_out=False the example counts in its "
         "own prediction, here it does not (does it with True? Then the flag is the wrong way round)"),
     Mutant("width-bounded", ("width**2)", "width.clamp(min=0.1) ** 2)"), "the width is not let below a bound: take it "
+        "as it comes"),
+    Mutant("width-bounded", ("width**2)", "width.clamp(min=0.05) ** 2)"), "the width is not let below a bound: take it "
         "as it comes"),
     Mutant("near-left-out", ("torch.eye(len(keys), dtype=torch.bool, device=keys.device)",
         "torch.cdist(keys, keys) < 0.5"), "near neighbours are left out as well; only the example itself is"),
@@ -165,7 +168,7 @@ PART = Code(
     prompt="Write both losses as one function, `width_loss(keys, values, width, leave_one_out)`, "
     "for keys of shape (N, D) and values (N,). It returns a tensor without axes, through which a "
     "gradient must reach the width. It must also work for widths far below all distances: the check "
-    "tries 0.01 where the examples are more than 0.5 apart.",
+    "tries 0.01 where the examples are more than 0.05 apart.",
     hints=[
         "The stored keys are the queries, too: the scores form an (N, N) matrix.",
         "On its diagonal every example meets itself. Which score gives a weight of exactly zero?",

@@ -144,6 +144,10 @@ def _exponent(t, answer, datasets, height, offers):
             _slope(y, x),
             "this is the slope of log(N) against log(width): width is on the vertical axis",
         ),
+        "turned-line": (
+            1 / (_slope(y, x) or 1e-9),
+            "log(N) was fitted against log(width), and that line turned round: fit log(width) against log(N)",
+        ),
         "sign": (-slope, "the sign is turned: a slope is positive where the width grows with N"),
         "intercept": (
             sum(y) / len(y) - slope * sum(x) / len(x),
@@ -262,6 +266,7 @@ MUTANTS = [
     Mutant("untried", without_the_narrowest, UNTRIED),
     Mutant("untried", without_the_widest, UNTRIED),
     Mutant("other-line", ("(x * x).sum()", "(y * y).sum()")),  # axes swapped
+    Mutant("turned-line", ("(x * y).sum() / (x * x).sum()", "(y * y).sum() / (x * y).sum()")),
     Mutant("sign", ("((x * y)", "(-(x * y)")),  # turned sign
     Mutant("shape", ('"widths": best', '"widths": best[:1]')),  # one width only
     # positions
@@ -319,7 +324,7 @@ for D in (1, 2, 3):
             advice={
                 "values": "Look at the Gaussian, exp(-distance^2 / (2 w^2)), and at the error: the mean over all R "
                 "data sets of the squared difference between prediction and height. And try every width: the error may "
-                "have several valleys. In the slope N is `keys.shape[1]` of each entry.",
+                "have several valleys. In the slope log(width) is vertical, and N is `keys.shape[1]` of each entry.",
                 "raised": "If it is a division by zero: N differs from entry to entry, R need not: keys are (R, N, D).",
             },
             answer=width_exponent,

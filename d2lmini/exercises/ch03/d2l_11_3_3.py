@@ -125,6 +125,8 @@ MUTANTS = [
         "leave out the operations of the softmax and the scaling"),
     Mutant("keys-shared", ("B * (T * D + S * D + S * E + T * E)", "B * (T * D + T * E) + S * D + S * E"),
         "each sequence has keys and values of its own"),
+    Mutant("once-a-query", ("B * (T * D + S * D + S * E + T * E)", "B * (T * D + T * S * D + T * S * E + T * E)"),
+        "K and V are counted once for each query: a matrix product reads them once for all queries of a sequence"),
     Mutant("six-times", ("middle = 4 *", "middle = 6 *"), "(T, S) numbers move four times, not six: leave out the "
         "scaling, and count each step of the softmax once"),
     Mutant("four-bytes", ("moved = itemsize * ", "moved = 4 * "), "a number has `itemsize` bytes, not always four"),
@@ -167,8 +169,8 @@ EXERCISE = Exercise(
             min_checks=20,
             advice={
                 "values": "FLOPs: two a term, T S D terms in one product and T S E in the other. Bytes: for each step "
-                "what it reads and what it writes. All of it B times, all keys for each query, and nothing for the "
-                "operations of the softmax",
+                "what it reads and what it writes. All of it B times; K and V are read once for all queries; nothing "
+                "for the operations of the softmax",
             },
             mutants=MUTANTS,
             explanation=r"""

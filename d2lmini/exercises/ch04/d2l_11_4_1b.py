@@ -173,7 +173,7 @@ def verify_compare(t, answer):
         makers = {kind: _Maker(kind, train[0], 16 if kind == "gru" else size) for kind in kinds}
         got = t.call(answer, makers, train, valid, seed)
         report = dict(zip(names, t.fields(got, *names), strict=True))
-        states, losses, whole, own, matrices = t.look(_states), {}, {}, {}, {}
+        states, losses, whole, own, others, matrices = t.look(_states), {}, {}, {}, {}, {}
         for kind in kinds:
             count, starts, ends, _, foreign, faults = states[kind]
             t.that(count == 1, "not-made", f"the model {kind!r} must be made with its function in `make`, and once")
@@ -193,6 +193,7 @@ def verify_compare(t, answer):
             t.that(moved, "partly-trained", message)
             whole[kind] = sum(p.numel() for p in model.parameters())
             own[kind] = sum(p.numel() for p in model.decoder.rnn.parameters())
+            others[kind] = [sum(p.numel() for p in x.parameters()) for x in (model.decoder, model.encoder.rnn)]
             matrices[kind] = sum(p.numel() for p in model.decoder.rnn.parameters() if p.dim() > 1)
             for name, state in ((f"{kind}_start", starts[0]), (kind, ends[0])):
                 model.load_state_dict(state)
@@ -210,6 +211,12 @@ def verify_compare(t, answer):
                 matrices["lstm"] / matrices["gru"],
                 "the biases are left out of the ratio: they are parameters as well",
             ),
+            "decoder": (
+                others["lstm"][0] / others["gru"][0],
+                "this counts the embedding, the attention and the last layer, too: `model.decoder.rnn` alone",
+            ),
+            "encoder": (others["lstm"][1] / others["gru"][1], "this is the ratio of the encoders: the decoder's `rnn`"),
+            "tensors": (1.0, "are these numbers of tensors? Add up `p.numel()`"),
             "whole-model": (whole["lstm"] / whole["gru"], "only the parameters of `model.decoder.rnn` are asked for"),
         }
         t.number(report["ratio"], own["lstm"] / own["gru"], "'ratio'", mistakes=mistakes)
@@ -242,6 +249,9 @@ MUTANTS = [
     Mutant("no-biases", ("for p in model.decoder.rnn.parameters()",
         "for p in model.decoder.rnn.parameters() if p.dim() > 1")),
     Mutant("whole-model", ("model.decoder.rnn.parameters()", "model.parameters()")),  # whole models
+    Mutant("decoder", ("model.decoder.rnn.parameters()", "model.decoder.parameters()")),
+    Mutant("encoder", ("model.decoder.rnn.parameters()", "model.encoder.rnn.parameters()")),
+    Mutant("tensors", ("p.numel() for p in model.decoder", "1 for p in model.decoder")),
     Mutant("not-counted", ('sizes["lstm"] / sizes["gru"]', "4 / 3")),  # known beforehand
     Mutant("part-of-batch", ("loss = model.loss(model(*train[:-1]), train[-1])",
         "half = [x[:32] for x in train]\n            loss = model.loss(model(*half[:-1]), half[-1])")),
@@ -282,7 +292,10 @@ are longer: count. And the sentences of `valid` are not turned round there: repo
     verify=verify_compare,
     alternatives=[with_another_optimizer],
     seconds=60.0,
-    advice={"values": "A loss is `model.loss` on all of `valid`, before the first step or after the last one"},
+    advice={
+        "values": "The ratio: numbers in `model.decoder.rnn` alone. A loss: `model.loss` on all of `valid`, before the "
+        "first step or after the last one"
+    },
     mutants=MUTANTS,
     explanation="""
 A GRU has three sets of weights (reset, update, candidate), an LSTM four (input, forget, output, candidate), so the

@@ -208,7 +208,8 @@ want to look at them.
         "order, into the GRU with the state from before; its output into `dense`. Weights: softmax of q.k / "
         "sqrt(h) over the valid keys",
         "nonfinite": "A softmax over nothing but minus infinities is NaN: is it taken over the keys, and does "
-        "the mask leave some? One by hand needs the largest score subtracted first. And it is the weights that are "
+        "the mask leave some? One by hand needs the largest score subtracted first, the largest of those that "
+        "count. And it is the weights that are "
         "asked for, not the scores.",
         "raised": "If it is a batch of one that fails: `.squeeze()` takes every axis of size one, so name the "
         "one that you mean.",

@@ -215,6 +215,11 @@ def verify_compare(t, answer):
         t.that(foreign == more_foreign == 0, "trained-on-valid", message)
         t.that(additive == dot, "budget", "the two models were not trained on equally many sentences")
         t.that(additive > 0, "not-trained", "no backward pass of a loss on `train` was seen: that is what to train on")
+        message = (
+            "no backward pass on `long` was seen, and new gradients of a loss on `train` came on top of old ones: the "
+            "runs to time are on `long`, and before each backward pass of the training the gradients are cleared"
+        )
+        t.that(additive_long + dot_long > 0 or "uncleared" not in faults, "timed-on-train", message)
         for fault in faults:
             t.that(False, *FAULTS[fault])
         message = "for a median each model must run on `long`, forward and backward, three times or more"
@@ -275,6 +280,8 @@ MUTANTS = [
     Mutant("not-eval", ("model.eval()", "pass")),  # judged in training mode
     Mutant("uncleared", ("optimizer.zero_grad()", "pass")),  # gradients not cleared
     Mutant("timed-on-train", ("model(*long[:-1]), long[-1])", "model(*train[:-1]), train[-1])")),
+    Mutant("timed-on-train", ("model.loss(model(*long[:-1]), long[-1])",
+        "model.train().loss(model(*train[:-1]), train[-1])")),  # in training mode
     Mutant("not-timed", ("long[-1]).backward()", "long[-1])")),  # forward alone
     Mutant("steps-timed", ("long[-1]).backward()",
         "long[-1]).backward()\n            torch.optim.SGD(model.parameters(), 0.01).step()")),  # steps timed, too

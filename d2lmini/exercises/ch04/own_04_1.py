@@ -168,6 +168,7 @@ HINTS = {  # what a decoder was called that is right in this: what may have misl
 
 def verify(t, answer):
     for form in ("usual", "one sentence", "small weights"):
+        first = t.random.choice(("right", "late"))  # of these two, one has the first token of all and one the last
         for case in t.random.sample(list(CASES), len(CASES)):
             B, S, T, h, embed, V = t.sizes(6, 3, 10)
             S = 1500 if form == "small weights" else S
@@ -175,7 +176,7 @@ def verify(t, answer):
             with torch.no_grad():
                 for parameter in layers.parameters():
                     parameter.copy_(t.randn(*parameter.shape, scale=0.6))
-                layers.attention.w_v.weight *= 0.1 if form == "small weights" else 1
+                layers.attention.w_v.weight *= 0.04 if form == "small weights" else 1
             what, *numbers = CASES[case]
             # with one key alone, a query changes nothing
             lengths = torch.full((B,), S - 1) if form == "small weights" else t.integers(S // 2 + 1, S, B)
@@ -183,7 +184,8 @@ def verify(t, answer):
             X = t.integers(0, V, B, T)
             X[:2, 0] = torch.tensor([1, 2])
             if form == "one sentence":  # one sentence of one token again and again, and one key of padding
-                X, state = torch.zeros_like(X[:1]), (state[0][:1], state[1][:1], torch.full((1,), S - 1))
+                token = 0 if case == first else V - 1
+                X, state = torch.full_like(X[:1], token), (state[0][:1], state[1][:1], torch.full((1,), S - 1))
             got = t.call(answer, _suspect(layers, *numbers), X, state)
             asked_for = t.look(lambda given: given[0].asked_for)
             message = f"your code asks the decoder for {', '.join(map(repr, asked_for[:3]))}: find out by calling it"
@@ -211,6 +213,8 @@ MUTANTS = [
     Mutant("missed-stale", ("if not moved[1:].any():", "if False:")),  # change not wanted
     Mutant("false-alarm", ("if moved[0]:", "if moved.any() and moved[1]:")),  # all rows must stay
     Mutant("no-change", ("(X[:, 0] + 1) % decoder.embedding.num_embeddings", "0")),  # zero for another token
+    Mutant("no-change", ("(X[:, 0] + 1) % decoder.embedding.num_embeddings",
+        "(X[:, 0] + 1).clamp(max=decoder.embedding.num_embeddings - 1)")),  # the last token stays
     # another sentence's token
     Mutant("no-change", ("(X[:, 0] + 1) % decoder.embedding.num_embeddings", "X[:, 0].roll(1)")),
     Mutant("missed-unnormalised", ("1e-4", "0.5")),  # sums roughly tested
@@ -246,7 +250,8 @@ EXERCISE = Exercise(
                 "tolerance": "The sources are long here and the scores weak, so that weights and their changes are "
                 "small: is a tolerance too wide, or too narrow for rounding?",
                 "no-change": "If you ask with other tokens: are they others for every X? X may be one sentence, of "
-                "one token again and again.",
+                "one token again and again, the first of all or the last. And if they are: with a large memory of your "
+                "own, scores are so large that no weight moves.",
             },
             mutants=MUTANTS,
             explanation="""

@@ -103,6 +103,7 @@ def verify(t, answer):
         B = 1 if form == "a batch of one" else B
         if form == "a length for each query":  # sizes tell nothing here: nothing is causal, or turned
             B = S = T
+            key_size = query_size
         H, d = t.random.choice([(2, 3), (3, 2), (4, 3), (3, 4)])
         layer = d2l.MultiHeadAttention(H * d, H, bias=True, query_size=query_size, key_size=key_size)
         for parameter in layer.parameters():  # large enough that heads, bias and scale show, and no weight is one
@@ -125,6 +126,8 @@ def verify(t, answer):
 
 MUTANTS = [
     Mutant("unmasked", ("scores, valid_lens)", "scores)"), "the keys beyond valid_lens get weight"),
+    Mutant("same-weights", ("layer.W_k(keys)", "(layer.W_k if keys.shape[-1] != queries.shape[-1] else "
+        "layer.W_q)(keys)"), "W_q makes the keys where both sizes are equal: keys go through W_k"),
     Mutant("late-mask", ("return d2l.masked_softmax(scores, valid_lens)",
         "return torch.softmax(scores, -1) * (d2l.masked_softmax(scores, valid_lens) > 0)"), "hidden keys are zero, but "
         "the rows do not sum to one: mask before the softmax"),

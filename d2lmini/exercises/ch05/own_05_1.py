@@ -134,7 +134,8 @@ def verify_fix(t, answer):
         t.same(got, want.detach(), f"the output of {H} heads", tolerance=(1e-3, 1e-3) if H == 4 else None)
         slopes = torch.autograd.grad(want.sum(), leaves)
         for i, name in enumerate(("X", "W_q", "W_k", "W_v", "W_o")):
-            t.same(t.gradient(got, i), slopes[i], f"the gradient in {name}", tolerance=(1e-3, 3e-3 if H == 4 else 1e-4))
+            least = max(3e-3, 3e-5 * slopes[i].abs().max().item()) if H == 4 else 1e-4  # there, large numbers cancel
+            t.same(t.gradient(got, i), slopes[i], f"the gradient in {name}", tolerance=(1e-3, least))
 
 
 def dependence(layer, num_tokens, num_hiddens):

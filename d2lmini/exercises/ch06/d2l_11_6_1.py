@@ -278,7 +278,11 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_functions],
             min_checks=20,
-            advice={"values": "Number 0 is of tokens with positions, number i of layer i's output. Cosines have signs"},
+            advice={
+                "values": "Number 0 is of tokens with positions, number i of layer i's output. Cosines are of the "
+                "vectors as they are, with their signs: all pairs of different tokens of one sequence, then the mean "
+                "over the sequences. The mean of a position is over the sequences, too"
+            },
             mutants=MUTANTS,
             explanation=r"""
 Without residual connections a few layers are enough: the cosine is close to one, and the position explains next to

@@ -210,6 +210,8 @@ def verify(t, answer):
         )
         t.same(got, want, f"the result with offset {start}")
     t.same(t.call(module, X), x + p[:T], "the result without an offset")
+    square = t.randn(T, T, h)
+    t.same(t.call(module, square), square.cpu().double() + p[:T], "the result for as many sequences as tokens")
     t.same(t.call(module, X[:1]), x[:1] + p[:T], "the result for a batch of one")
     t.same(t.call(module, X[:, :1], extra), x[:, :1] + p[extra], "the result for one token")
 
@@ -252,6 +254,8 @@ MUTANTS = [
     Mutant("table-shape", ("torch.randn(max_len, num_hiddens)", "torch.randn(max_len, 1)")),  # a number a position
     Mutant("offset-ignored", ("self.P[offset:end]", "self.P[: X.shape[1]]"), "the offset is not used: these are the "
         "vectors of the first positions"),
+    Mutant("along-the-batch", ("return X + self.P[offset:end]", "rows = self.P[offset:end]\n        return X + "
+        "(rows[:, None] if len(X) == len(rows) else rows)"), "the positions run along the batch: they run along T"),
     Mutant("from-the-end", ("self.P[offset:end]", "self.P[-X.shape[1] :]"), "these are the vectors of the last "
         "positions"),
     Mutant("one-vector", ("self.P[offset:end]", "self.P[offset]"), "all tokens get the vector of one position"),

@@ -215,7 +215,8 @@ def verify(t, answer):
             accuracy[2] > 0.5,
             "untrained",
             "after training, the model of two blocks is still mostly wrong: does the optimiser have all parameters of "
-            "the model, and is the learning rate near 0.01?",
+            "the model, is the learning rate near 0.01, and does each target meet the logits of its own position (a "
+            "reshape is no transposition)?",
         )
     t.below(shallow, deep, 0.12, "no-gain", "two blocks should do clearly better on this task than one")
 

@@ -192,6 +192,10 @@ MUTANTS = [
         "W_q belongs to the queries and W_k to the keys"),
     Mutant("transposed", ("queries @ W_q.T, keys @ W_k.T  #", "queries @ W_q, keys @ W_k  #"),
         "the matrices are applied transposed: it is `queries @ W_q.T`"),
+    Mutant("transposed", ("queries @ W_q.T, keys @ W_k.T  #", "queries @ W_q, keys @ W_k.T  #"),
+        "W_q is applied transposed: it is `queries @ W_q.T`"),
+    Mutant("transposed", ("queries @ W_q.T, keys @ W_k.T  #", "queries @ W_q.T, keys @ W_k  #"),
+        "W_k is applied transposed: it is `keys @ W_k.T`"),
     Mutant("not-projected", ("queries @ W_q.T, keys @ W_k.T  #", "queries, keys  #"), "W_q and W_k are not used"),
     Mutant("scaled", ("features @ w_v", "features @ w_v / math.sqrt(W_q.shape[0])"), "additive scores are not divided "
         "by sqrt(h): the formula has no such factor"),

@@ -208,13 +208,22 @@ def verify(t, answer):
         "these are probabilities, or their logarithms; return what goes into the softmax",
     )
     text = t.integers(0, V, 8, LONGEST)
-    moved = _moved(t.call(model, _other(text, V, 0)), t.call(model, text), least=3e-4)
+    before = t.call(model, text)
+    moved = _moved(t.call(model, _other(text, V, 0)), before, least=3e-4)
     t.that(
         bool(moved[:, -1].any()),
         "forgets",
         f"in a text of {LONGEST} words the first leaves the last logits as they were. A recurrence forgets and a "
         "convolution does not reach so far; self-attention reads every earlier word directly",
     )
+    for place in (t.random.randrange(T + 1, 32), 33, 48, LONGEST - 1):
+        changed = torch.cat([text[:, :place], (text[:, place:] + 1) % V], 1)
+        t.that(
+            not bool(_moved(t.call(model, changed), before)[:, :place].any()),
+            "leak-late",
+            f"in a text of {LONGEST} words, other words from position {place} on change the logits before it: the "
+            "future must be hidden from every position of the longest text",
+        )
     single = _make(t, answer, V, h, ffn, H, 1)
     moved = _moved(t.call(single, _other(text, V, 0)), t.call(single, text))
     t.that(
@@ -323,6 +332,9 @@ MUTANTS = [
     Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=~mask)")),  # polarity
     Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=mask.T)")),  # transposed
     Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=torch.ones_like(mask).tril(1))")),  # one ahead
+    # a mask for few words
+    Mutant("leak-late", ("blk(X, mask=mask)", "blk(X, mask=mask | (torch.arange(len(mask)) >= 48))")),
+    Mutant("leak-late", ("blk(X, mask=mask)", "blk(X, mask=mask | (torch.arange(len(mask)) >= 32)[:, None])")),
     Mutant("no-context", ("blk(X, mask=mask)", "blk(X, mask=torch.eye(len(mask)).bool())")),  # only itself
     Mutant("blind", ("self.embedding(tokens)", "self.embedding(F.pad(tokens, (1, -1)))")),  # shifted once more
     Mutant("no-positions", ("self.positions(self.embedding(tokens) * math.sqrt(self.num_hiddens))",

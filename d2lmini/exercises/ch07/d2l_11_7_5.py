@@ -94,6 +94,10 @@ def chunks_of_softmax_kept(queries, keys, values, chunk):
     return torch.softmax(scores, -1) @ values
 
 
+def in_float32(queries, keys, values, chunk):
+    return chunked_attention(*(x.float() for x in (queries, keys, values)), chunk).to(queries.dtype)
+
+
 def borrowed(queries, keys, values, chunk):
     heads = (x[:, None] for x in (queries, keys, values))
     return torch.nn.functional.scaled_dot_product_attention(*heads)[:, 0]
@@ -148,6 +152,9 @@ def verify(t, answer):
         t.same(got, want.detach(), f"the result for S={S}, chunk={chunk}")
         for i, (name, slope) in enumerate(zip(("queries", "keys", "values"), slopes, strict=True)):
             t.same(t.gradient(got, i), slope, f"the gradient in the {name}, chunk={chunk}", tolerance=(1e-3, 1e-4))
+
+    got = t.call(answer, *(x.detach().to(t.device) for x in exact), 4)
+    t.same(got, want.detach(), "the result in float64", tolerance=(1e-9, 1e-11))
 
     # scores in the hundreds, growing along the keys, then falling: exp() of them is infinite
     v = inputs[2].detach()
@@ -229,6 +236,7 @@ MUTANTS = [
     Mutant("divided-early", ("        top = higher\n    return output / total",
         "        top, output = higher, output / total\n    return output"), "the weighted sum is divided in every "
         "round: divide once, at the end"),
+    Mutant("float32", in_float32, "all is rounded to float32 on the way: keep to the dtype of the inputs"),
     Mutant("remainder", ("range(0, keys.shape[1], chunk)", "range(0, max(keys.shape[1] - chunk + 1, 1), chunk)"),
         "the last, shorter chunk is left out"),
     Mutant("first-chunk", ("range(0, keys.shape[1], chunk)", "range(0, chunk, chunk)"), "this is the attention to the "
@@ -280,6 +288,7 @@ EXERCISE = Exercise(
                 "nonfinite": "exp(300) is infinite in float32: subtract the maximum before every exponential. "
                 "exp(-300) is 0: it must be the maximum of each query's own scores, and of nothing else. And infinity "
                 "minus infinity is NaN: look at what happens before the first chunk",
+                "close": "In float64, is a sum or a maximum kept in float32? A new tensor has the dtype of the inputs.",
                 "memory": "Do not collect the chunks' scores; keep the three running quantities",
                 "values": "After each chunk m, l and o must be those of all keys so far: compute these at once, and "
                 "compare. A mean of the chunks' outputs is not it, padding with zeros has scores, nothing is cut off, "

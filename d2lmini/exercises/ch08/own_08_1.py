@@ -241,7 +241,10 @@ MUTANTS_A = [
     Mutant("ascent", ("parameter - lr * update", "parameter + lr * update"), "the step goes up the gradient, not down"),
     Mutant("eps-inside", ("(s_hat.sqrt() + eps)", "(s_hat + eps).sqrt()"), "eps is under the root: it is added to the "
         "root"),
-    Mutant("no-eps", (" + eps)", ")"), "eps is missing: it is added to the root of s"),
+    Mutant("no-eps", (" + eps)", ")"), "eps is missing, or is a fixed number: it is an argument, "
+        "and is added to the root of s"),
+    Mutant("no-eps", ("+ eps)", "+ 1e-8)"), "eps is missing, or is a fixed number: it is an argument, and is added to "
+        "the root of s"),
     Mutant("eps-early", ("update = v_hat / (s_hat.sqrt() + eps)",
         "update = v_hat * (1 - beta2**t) ** 0.5 / (s.sqrt() + eps)"), "eps is added to the root of s before this is "
         "corrected, and so grows with the correction"),
@@ -292,6 +295,8 @@ MUTANTS_B = [
         "would go the same way"),
     Mutant("no-eps", ("gradient / (gradient.abs() + eps)", "gradient.sign()"), "this is the sign alone: nearly right "
         "for large gradients, but eps shows where they are small"),
+    Mutant("one-length", ("gradient.abs() + eps", "gradient.norm() + eps"), "|g| is the size of each number, not the "
+        "length of the whole vector"),
     Mutant("eps-inside", ("(gradient.abs() + eps)", "(gradient**2 + eps).sqrt()"), "eps is under the root: it is added "
         "to |g|"),
     Mutant("sgd", (" / (gradient.abs() + eps)", ""), "this is gradient descent's step: Adam's is divided by |g| + eps"),
@@ -378,8 +383,8 @@ parameter before a single activation is kept.
             alternatives=[step_by_step],
             min_checks=24,
             advice={
-                "values": "Take one number and one step: v is (1 - beta_1) g, and corrected it is g; s likewise. eps "
-                "is added to the root, before anything is divided by it.",
+                "values": "Take two numbers and one step: each has its own v, which is (1 - beta_1) g, and corrected "
+                "it is g; s likewise. eps is added to the root, before anything is divided by it.",
             },
             mutants=MUTANTS_B,
             explanation=r"""

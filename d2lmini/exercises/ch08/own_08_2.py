@@ -127,7 +127,6 @@ CASES = (  # the form, whether all alphas are 0, and what the stack is called
     ("weighted", False, "of the stack with alphas"),
     ("weighted", True, "of the stack whose alphas are 0"),
 )
-SLOPES = (1e-3, 1e-3)
 
 
 def verify_stack(t, answer):
@@ -145,6 +144,9 @@ def verify_stack(t, answer):
         results = [
             (f"the {which} {name}", *pair) for which, *pair in zip(("output", "stream"), got, wants, strict=True)
         ]
+        if isinstance(got[1], torch.Tensor) and got[1].shape == wants[1].shape:  # x_0 alone, which is given
+            t.same(got[1][0], wants[1][0].detach(), f"x_0 in the stream {name}")
+            t.same(got[1][1:], wants[1][1:].detach(), f"x_1 to x_L in the stream {name}")
         for result, value, want in results[::-1]:
             t.same(value, want.detach(), result)
         for result, value, want in results:
@@ -154,7 +156,7 @@ def verify_stack(t, answer):
             for argument, slope, what in ((0, slopes[0], "x_0"), (3, slopes[1], "the alphas")):
                 if argument == 0 or form == "weighted":
                     gradient = t.gradient(value, argument, result, weights)
-                    t.same(gradient, slope, f"the gradient of {result} in {what}", tolerance=SLOPES)
+                    t.same(gradient, slope, f"the gradient of {result} in {what}", tolerance=(1e-3, 1e-3))
 
 
 def stream_after(blocks, variance, branch):
@@ -239,6 +241,8 @@ MUTANTS_A = [
         "are swapped: the word says where the norm stands, after the sum or before the branch"),
     Mutant("branch-norm", ("X = norm(X + f(X))", "X = X + norm(f(X))"), "the norm takes the branch alone: post-norm "
         "takes the sum"),
+    Mutant("norm-of-stream", ("X = norm(X + f(X))", "X = norm(X) + f(X)"), "the norm takes the stream alone: post-norm "
+        "takes the sum"),
     Mutant("no-residual", ("X = norm(X + f(X))", "X = norm(f(X))"), "the stream is not added to what the branch gives"),
     Mutant("no-post-norm", ("X = norm(X + f(X))", "X = X + f(X)"), "there is no norm after the sum"),
     Mutant("alphas-everywhere", ("X = norm(X + f(X))", "X = norm(X + alpha * f(X))"), "the branch is multiplied by its "
@@ -248,12 +252,11 @@ MUTANTS_A = [
     Mutant("two-norms", ("X = norm(X + f(X))", "X = norm(X + f(norm(X)))"), "the branch reads a norm of the stream: in "
         "post-norm it reads the stream as it is, x_0 too"),
     Mutant("stream-normed", ("X = X + f(norm(X))", "X = norm(X) + f(norm(X))"), "the norm takes the stream, too: in "
-        "pre-norm only what goes into the branch, so that x_0 runs to the end untouched"),
+        "pre-norm only what goes into the branch"),
     Mutant("no-pre-norm", ("X = X + f(norm(X))", "X = X + f(X)"), "there is no norm before the branch"),
     Mutant("pre-no-residual", ("X = X + f(norm(X))", "X = f(norm(X))"), "the branch takes the place of the stream: it "
         "is added to it"),
-    Mutant("no-last-norm", ('output = norm(X) if form == "pre" else X', "output = X"), "the last norm is missing: "
-        "nothing else holds the size of what a pre-norm stack gives"),
+    Mutant("no-last-norm", ('output = norm(X) if form == "pre" else X', "output = X"), "the last norm is missing"),
     Mutant("always-last-norm", ('output = norm(X) if form == "pre" else X', "output = norm(X)"), "a norm stands at the "
         "end: in this form there is none"),
     Mutant("stream-last-norm", ("return output, torch.stack(stream)",
@@ -261,15 +264,14 @@ MUTANTS_A = [
         "stream is as the last branch left it"),
     Mutant("no-alpha", ("X + alpha * f(X)", "X + f(X)"), "the branches are not multiplied by their alphas"),
     Mutant("alpha-stream", ("X + alpha * f(X)", "alpha * X + f(X)"), "alpha multiplies the stream: it is the weight of "
-        "the branch. With alpha 0 the stream stays as it is"),
+        "the branch"),
     Mutant("alpha-both", ("X + alpha * f(X)", "alpha * (X + f(X))"), "alpha multiplies the sum: it is the weight of "
         "the branch alone"),
     Mutant("gate", ("X + alpha * f(X)", "(1 - alpha) * X + alpha * f(X)"), "the stream is weighted as well, with 1 - "
-        "alpha, as in a highway network: here it keeps its weight of 1"),
+        "alpha: it keeps its weight of 1"),
     Mutant("alpha-inside", ("X + alpha * f(X)", "X + f(alpha * X)"), "alpha multiplies what goes into the branch: it "
         "is the weight of what comes out"),
-    Mutant("one-alpha", ("X + alpha * f(X)", "X + alphas[0] * f(X)"), "all branches have the first alpha: each has one "
-        "of its own"),
+    Mutant("one-alpha", ("X + alpha * f(X)", "X + alphas[0] * f(X)"), "all branches have the first alpha"),
     Mutant("weighted-norm", ("X + alpha * f(X)", "X + alpha * f(norm(X))"), "there is a norm before the branch: the "
         "form with alphas has none"),
     Mutant("reversed", ("zip(alphas, branches, strict=True)", "zip(alphas.flip(0), branches[::-1], strict=True)"),
@@ -286,6 +288,8 @@ MUTANTS_A = [
     Mutant("unbiased", ("F.layer_norm(X, X.shape[-1:])",
         "(X - X.mean(-1, keepdim=True)) / (X.var(-1, keepdim=True) + 1e-5).sqrt()"), "the variance is divided by h - "
         "1: layer norm divides it by h (`correction=0`)"),
+    Mutant("unbiased", ("F.layer_norm(X, X.shape[-1:])", "(X - X.mean(-1, True)) / (X.std(-1, keepdim=True) + 1e-5)"),
+        "`std` divides by h - 1: layer norm takes the root of (variance over h, plus 1e-5)"),
     Mutant("shape", ("stream = [X]", "stream = []")),  # x_0 left out
     Mutant("grad", ("X + alpha * f(X)", "X + alpha.item() * f(X)")),  # alphas as numbers
     Mutant("grad", ("torch.stack(stream)\n", "torch.stack(stream).detach()\n")),
@@ -304,8 +308,7 @@ MUTANTS_A = [
 
 MUTANTS_B = [
     Mutant("compound", ("now = variance + blocks * branch", "now = variance * (1 + branch) ** blocks"),
-        "this grows like interest: so it would be if branches read the stream itself. The norm before them keeps what "
-        "they add at s^2"),
+        "this grows like interest: the norm before the branches keeps what they add at s^2"),
     Mutant("deviations", ("now = variance + blocks * branch", "now = (variance**0.5 + blocks * branch**0.5) ** 2"),
         "standard deviations are added up: of independent things the variances add"),
     Mutant("squared", ("now = variance + blocks * branch", "now = variance + blocks * branch**2"),
@@ -315,28 +318,24 @@ MUTANTS_B = [
         "is the stream that comes into block l"),
     Mutant("change-after", ("branch / before", "branch / now"), "this is relative to what comes out of block l: it is "
         "what comes in that counts"),
-    Mutant("change-variance", ("math.sqrt(branch / before)", "branch / before"), "this is a ratio of variances: of "
-        "standard deviations it is the root"),
+    Mutant("change-variance", ("math.sqrt(branch / before)", "branch / before"), "this is a ratio of variances"),
     Mutant("change-first", ("math.sqrt(branch / before)", "math.sqrt(branch / variance)"), "this is the first block's "
         "change: the stream has grown by then"),
     Mutant("share-root", ('"first_pre": variance / now', '"first_pre": math.sqrt(variance / now)'),
-        "this is a share of the standard deviation: of the variance it is the square"),
+        "this is the root of the share"),
     Mutant("post-as-pre", ("variance / (variance + branch) * (1 + branch) ** (1 - blocks)", "variance / now"),
         "this is the share with pre-norm: with post-norm each norm shrinks what was there before, again and again"),
     Mutant("post-first", ("variance / (variance + branch) * (1 + branch) ** (1 - blocks)", "(1 + branch) ** -blocks"),
         "the first sum is of variance + s^2, not 1 + s^2: nothing was normed before it"),
-    Mutant("post-one-more", ("** (1 - blocks)", "** -blocks"), "there is a norm too many: the first is in variance / "
-        "(variance + s^2) already"),
-    Mutant("change-squared", ("math.sqrt(branch / before)", "branch / math.sqrt(before)"), "s^2 is a variance, over a "
-        "standard deviation here: take the root of both"),
+    Mutant("post-one-more", ("** (1 - blocks)", "** -blocks"), "there is a norm too many"),
+    Mutant("change-squared", ("math.sqrt(branch / before)", "branch / math.sqrt(before)"), "s^2 needs a root, too"),
     Mutant("change-share", ("math.sqrt(branch / before)", "math.sqrt(blocks * branch / before)"), "this is what all "
-        "blocks have added: asked for is what block l adds alone"),
+        "blocks have added: block l alone is asked for"),
     Mutant("added-alone", ('"first_pre": variance / now', '"first_pre": variance / (blocks * branch)'), "x_0 is held "
-        "against what was added: its share is of the whole variance, x_0's own included"),
-    Mutant("added-share", ('"first_pre": variance / now', '"first_pre": blocks * branch / now'), "this is the share of "
-        "what the blocks added: x_0 has the rest"),
-    Mutant("post-last", (" * (1 + branch) ** (1 - blocks)", ""), "this is the share after the first block: each later "
-        "block adds s^2 to 1, and its norm shrinks the share again"),
+        "against what was added: a share is of the whole variance"),
+    Mutant("added-share", ('"first_pre": variance / now', '"first_pre": blocks * branch / now'), "x_0 has the rest"),
+    Mutant("post-last", (" * (1 + branch) ** (1 - blocks)", ""), "this is the share after the first block: later "
+        "norms shrink it again"),
     Mutant("post-root", ("** (1 - blocks)", "** ((1 - blocks) / 2)"), "1 + s^2 is a variance, and a share of a "
         "variance is divided by all of it, not by its root"),
 ]  # fmt: skip
@@ -365,8 +364,9 @@ EXERCISE = Exercise(
                 "grad": "`alphas` are learned, and the stream must carry gradients from its end to x_0: no detach, no "
                 "item, no no_grad.",
                 "mutates": "`X += ...` writes into the tensor that you were given: `X = X + ...`.",
-                "values": "Which state of the stream is the first that is wrong? Compute it by itself, from the one "
-                "before. And `X += ...` writes into a state that is in the list already.",
+                "values": "Compute x_1 by itself, from x_0; with alphas it has the first, sign and all. The norm of "
+                "F.layer_norm divides by the root of variance (uncorrected) + 1e-5, and takes the sum (post) or what "
+                "goes into the branch (pre). Where x_0 is wrong, `X += ...` has written into it.",
             },
             mutants=MUTANTS_A,
             explanation=r"""

@@ -129,6 +129,7 @@ def verify_clip(t, answer):
     shapes = (B, D), (E,), (D, B, E), ()
     for name, size, share, dtype in (  # share: max_norm as a part of the norm
         ("of large gradients", 5.0, 0.15, torch.float32),
+        ("of gradients that are a little too large", 1.0, 0.8, torch.float32),
         ("of gradients that are small enough", 0.5, 3.0, torch.float32),
         ("of tiny gradients", 2e-7, 0.4, torch.float32),
         ("of gradients of 0", 0.0, 1.0, torch.float32),
@@ -208,6 +209,9 @@ MUTANTS = [
     Mutant("unclipped", ("factor * g.float()", "g.float()"), "these are the gradients as they came, although their "
         "norm is above max_norm"),
     Mutant("nonfinite", ("(g.float() ** 2).sum()", "(g**2).sum().float()")),  # squares in float16
+    Mutant("only-large", ("(max_norm / (norm + 1e-6)).clamp(max=1.0)",
+        "torch.where(norm > 2 * max_norm, max_norm / (norm + 1e-6), 1.0)"), "gradients whose norm is a little above "
+        "max_norm are left as they came: no norm may be above it"),
     Mutant("type", ("for g in gradients], norm\n", "for g in gradients], norm.item()\n")),  # norm as a number
     # norm in float16
     Mutant("dtype", ("for g in gradients], norm\n", "for g in gradients], norm.to(gradients[0].dtype)\n")),

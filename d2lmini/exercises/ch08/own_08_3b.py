@@ -149,6 +149,10 @@ MUTANTS = [
         "too: nothing was lost there"),
     Mutant("zeros-alone", ("(lost & (values != 0)).sum()", "(values == 0).sum()"), "these are gradients that were 0 "
         "before"),
+    Mutant("tensors", ("(lost & (values != 0)).sum().item()",
+        "sum(bool((((scale * g.double()).half() == 0) & (g != 0)).any()) for g in gradients)"), "these are tensors in "
+        "which something is lost: count the numbers"),
+    Mutant("nonfinite", ("return scale,", "return torch.tensor(scale),")),  # in float32
     Mutant("subnormal", ("(scale * values).half() == 0",
         "(scale * values).abs() < torch.finfo(torch.float16).smallest_normal"), "all below 2^-14 are counted: float16 "
         "has smaller, subnormal numbers, with fewer digits"),
@@ -187,6 +191,10 @@ PART = Code(
     alternatives=[by_trying, from_exponents],
     min_checks=24,
     advice={
+        "nonfinite": "Such a scale is too large for float32, though the gradients are float32: keep it in float64, "
+        "or as a Python number.",
+        "factor": "The scale is the largest power of two with which all stay finite. What is lost is counted in "
+        "numbers, not in tensors.",
         "values": "Try a single gradient, 1e-3, then 1e30 and 1e-36: double or halve the scale until `.half()` is just "
         "about finite. Compute in float64, for which no such scale is too large or too small. "
         "What is lost may have either sign.",

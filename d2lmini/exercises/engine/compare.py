@@ -87,7 +87,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
         got, want = got.double(), want.double()
         missing = ~torch.isfinite(got) & torch.isfinite(want)
         if missing.any():
-            raise Rejected("nonfinite", f"{name} is not finite: {_count(missing)} NaN or infinite{_first(missing)}")
+            raise Rejected("nonfinite", f"{name}: {_count(missing)} NaN or infinite{_first(missing)}")
     rtol, atol = tolerance or TOLERANCE.get(dtype, LOOSE)
     wrong = differ(got, want, rtol, atol)
     if not wrong.any():

@@ -22,6 +22,11 @@ from .compare import Rejected, is_placeholder
 from .limits import TimeUp
 
 MESSAGE_LIMIT = 300
+# what torch imports when one of these names is used for the first time, in seconds that are not the answer's
+LATE = {
+    "torch.fx.experimental.symbolic_shapes": {"grad", "backward", "gradcheck"},
+    "torch._dynamo": {"func", "optim", "checkpoint"},
+}
 OURS = (KeyboardInterrupt, TimeUp)  # raised by the reader and by the time limit, not by the answer
 
 
@@ -84,7 +89,11 @@ class Host:
             if not got.requires_grad:
                 return None
             weights = torch.ones_like(got) if weights is None else weights.to(got)
-            (grad,) = torch.autograd.grad(got, self.given[argument], weights, allow_unused=True, retain_graph=True)
+            if weights.shape != got.shape:
+                message = f"the result has shape {tuple(got.shape)}, expected {tuple(weights.shape)}"
+                raise Rejected("shape", message)
+            total = (got * weights).sum()  # with weights as grad_outputs, torch would import sympy
+            (grad,) = torch.autograd.grad(total, self.given[argument], allow_unused=True, retain_graph=True)
         return grad
 
     def look(self, function, results):
@@ -123,7 +132,7 @@ def load_for(answer, verify, heavy):
     inside = (
         f for scope in namespaces.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope
     )
-    _load(set().union(*(_names(f.__code__) for f in inside)) & set(d2lmini.__all__), heavy)
+    _load(set().union(*(_names(f.__code__) for f in inside)), heavy)
 
 
 def scopes(function):
@@ -135,11 +144,12 @@ def scopes(function):
 
 
 def _load(names, heavy):
-    for name in names:  # the package loads its names when they are asked for
+    for name in set(names) & set(d2lmini.__all__):  # the package loads its names when they are asked for
         with contextlib.suppress(ImportError, AttributeError):  # in a sandbox there are no exercises
             getattr(d2lmini, name)
-    if heavy:
-        importlib.import_module("torch._dynamo")
+    for module, users in LATE.items():
+        if users & set(names) or (heavy and module == "torch._dynamo"):
+            importlib.import_module(module)
 
 
 def _functions(value):

@@ -8,6 +8,7 @@ import time
 
 TOO_LONG = "is there an endless loop, or does it take far too many steps?"  # what a message on it asks
 REPEAT = 0.1  # seconds between two alarms, should the first one be swallowed
+IMPORTS = 60.0  # seconds for which an alarm waits for an import: one cut in two leaves half a module in the session
 
 
 class TimeUp(BaseException):
@@ -18,7 +19,8 @@ def call_limited(function, seconds):
     """Return ``function()``, or raise ``TimeUp`` in it after ``seconds``, again and again until it ends.
 
     In the main thread an alarm signal does it, elsewhere (and on Windows) another thread raises in this one.
-    Code that hangs outside Python, in one call of a library, is interrupted only when that call returns.
+    Code that hangs outside Python, in one call of a library, is interrupted only when that call returns, and an import
+    when it is done.
     """
     in_main = threading.current_thread() is threading.main_thread()
     return (_with_alarm if in_main and hasattr(signal, "setitimer") else _with_watcher)(function, seconds)
@@ -31,10 +33,19 @@ def _escape(frame, event, arg):
     return _escape
 
 
+def _importing(frame):
+    """Whether an import is under way in a frame or in one that called it."""
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
+
+
 def _with_alarm(function, seconds):
     here, tracer = sys._getframe(), sys.gettrace()
 
     def ring(signum, frame):
+        if _importing(frame) and time.monotonic() - start < seconds + IMPORTS:
+            return
         # a bare `except:` in the loop would catch every alarm; tracing reaches into its handler
         while frame is not None and frame is not here:
             frame.f_trace = _escape
@@ -58,10 +69,11 @@ def _with_watcher(function, seconds):
     target, lock, done = ctypes.c_ulong(threading.get_ident()), threading.Lock(), threading.Event()
 
     def watch():
-        wait = seconds
+        wait, start = seconds, time.monotonic()
         while not done.wait(wait):
             with lock:
-                if not done.is_set():
+                busy = _importing(sys._current_frames().get(target.value))
+                if not done.is_set() and not (busy and time.monotonic() - start < seconds + IMPORTS):
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(TimeUp))
             wait = REPEAT
 

@@ -63,7 +63,9 @@ def negated(case):
 
 def argument(case):
     for number, value in enumerate(case.given, 1):
-        if isinstance(value, torch.Tensor) and value.numel() > 1 and case.equals(value.detach().cpu().double()):
+        if not isinstance(value, torch.Tensor) or value.numel() < 2 or not case.equals(value.detach().cpu().double()):
+            continue
+        if value.unique().numel() > 1:  # what is one number throughout may be equal by chance
             return "argument", f"this is argument number {number}, unchanged"
 
 
