@@ -138,6 +138,8 @@ def test_the_times():
     assert core.minutes_of(equations) == pytest.approx(2 * core.EQUATION, abs=0.02)
     lines = layers.pieces(notebook("```x = 1\ny = 2\nassert x\n# no line"))[0]
     assert core.minutes_of(lines) == pytest.approx(2 / 7 + 1 / 15)
+    shown, checked = layers.pieces(notebook("```LayerWalk()", "```F# @title Check: a figure\nprint(len(LayerWalk()))"))
+    assert core.minutes_of(shown) > core.FIGURE > core.OUTPUT + 0.1 > core.minutes_of(checked)
 
 
 def test_each_chapter_begins_with_its_times():
