@@ -8,8 +8,8 @@ from itertools import pairwise
 from .drawing import Diagram
 
 _WAYS = {  # what is done, what is made on the way, what it costs beyond the features, what comes out
-    "meet fewer": ("blue", "scores where a mask allows", "pairs ~ T w", "other weights"),
-    "meet through a summary": ("orange", "sums over the keys", "state (M, E)", "a kernel's weights"),
+    "meet fewer": ("blue", "scores of a pattern's pairs", "pairs ~ T w", "other weights"),
+    "meet through a summary": ("orange", "sums over the keys", "state (M, E + 1)", "a kernel's weights"),
     "meet all, in tiles": (None, "an online softmax", "pairs ~ T S, a tile at a time", "the same weights"),
 }
 
@@ -23,10 +23,10 @@ def long_sequences():
     diagram = Diagram(
         "Three ways to attend in a long sequence",
         "From queries, keys and values three ways lead up to an output for each query. Left, meet fewer: scores are "
-        "computed only where a mask allows, w keys for each query, and the weights are other than those of full "
+        "computed only for the pairs of a pattern, w keys for each query, and the weights differ from those of full "
         "attention. Middle, meet through a summary: the keys and values are summed up before a query comes, in a state "
-        "of M by E numbers, and the weights are those of a kernel. Right, meet all, in tiles: an online softmax goes "
-        "over tiles of keys; all T S pairs are computed and never held together, and the weights are the same.",
+        "of M by E + 1 numbers, and the weights are those of a kernel. Right, meet all, in tiles: an online softmax "
+        "goes over tiles of keys; all T S pairs are computed and never held together, and the weights are the same.",
         "T queries, S keys, E features of a value, w keys for each query, M features of the kernel. The first two ways "
         "change what is computed, the third only how.",
     )
