@@ -27,8 +27,8 @@ def long_sequences():
         "attention. Middle, meet through a summary: the keys and values are summed up before a query comes, in a state "
         "of M by E + 1 numbers, and the weights are those of a kernel. Right, meet all, in tiles: an online softmax "
         "goes over tiles of keys; all T S pairs are computed and never held together, and the weights are the same.",
-        "T queries, S keys, E features of a value, w keys for each query, M features of the kernel. The first two ways "
-        "change what is computed, the third only how.",
+        "T queries, S keys, E features of a value, w keys for each query, M features of the kernel. Left and middle "
+        "change what is computed; right, the tiles, only how.",
     )
     diagram.text("inputs", (0, 0), "Q (T, D), K (S, D), V (S, E)")
     diagram.text("output", (0, 6.6), "output (T, E)")
