@@ -21,7 +21,7 @@ def test_every_fault_that_applies_gets_its_diagnosis():
         assert (verdict.code == fault.diagnosis) if fault.applied else verdict.passed
         applied += [fault.diagnosis] if fault.applied else []
     assert sorted(set(applied)) == ["dtype", "grad", "mutates", "shape", "type"]
-    assert list(_faults(PART, doubled)) == []
+    assert list(_faults(PART, doubled, (0, 1))) == []
 
 
 X = torch.ones(2, 3)
