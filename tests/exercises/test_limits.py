@@ -113,6 +113,29 @@ def test_limit_waits_for_an_import_and_leaves_the_module_whole(tmp_path, monkeyp
     assert stopped == [True] and getattr(sys.modules.pop(name, None), "whole", False)
 
 
+@pytest.mark.parametrize("in_main", [True, False])
+def test_an_import_around_the_limit_puts_nothing_off(tmp_path, monkeypatch, in_main):
+    name = f"checks_when_imported_{in_main}"
+    (tmp_path / f"{name}.py").write_text("import test_limits\ntook = test_limits.seconds_of_an_endless_loop()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "test_limits", sys.modules[__name__])
+    monkeypatch.setattr(limits, "IMPORTS", 3.0)
+    if in_main:
+        importlib.import_module(name)
+    else:
+        thread = threading.Thread(target=importlib.import_module, args=(name,), daemon=True)
+        thread.start()
+        thread.join(10)
+    assert sys.modules.pop(name).took < 2
+
+
+def seconds_of_an_endless_loop():
+    start = time.monotonic()
+    with pytest.raises(TimeUp):
+        call_limited(plain_loop, 0.1)
+    return time.monotonic() - start
+
+
 def test_an_import_that_never_ends_is_stopped(tmp_path, monkeypatch):
     (tmp_path / "endless_to_import.py").write_text("while True:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -33,18 +33,24 @@ def _escape(frame, event, arg):
     return _escape
 
 
-def _importing(frame):
-    """Whether an import is under way in a frame or in one that called it."""
-    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+def _waits(frame, here, late):
+    """Whether an alarm has to wait: an import that began in the limited call, below ``here``, is under way.
+
+    Args:
+        frame: the innermost one.
+        here: the frame that set the limit, which may be inside another import itself.
+        late: seconds since the limit.
+    """
+    while frame is not None and frame is not here and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
         frame = frame.f_back
-    return frame is not None
+    return frame is not None and frame is not here and late < IMPORTS
 
 
 def _with_alarm(function, seconds):
     here, tracer = sys._getframe(), sys.gettrace()
 
     def ring(signum, frame):
-        if _importing(frame) and time.monotonic() - start < seconds + IMPORTS:
+        if _waits(frame, here, time.monotonic() - start - seconds):
             return
         # a bare `except:` in the loop would catch every alarm; tracing reaches into its handler
         while frame is not None and frame is not here:
@@ -67,13 +73,14 @@ def _with_alarm(function, seconds):
 
 def _with_watcher(function, seconds):
     target, lock, done = ctypes.c_ulong(threading.get_ident()), threading.Lock(), threading.Event()
+    here = sys._getframe()
 
     def watch():
         wait, start = seconds, time.monotonic()
         while not done.wait(wait):
             with lock:
-                busy = _importing(sys._current_frames().get(target.value))
-                if not done.is_set() and not (busy and time.monotonic() - start < seconds + IMPORTS):
+                frame = sys._current_frames().get(target.value)
+                if not done.is_set() and not _waits(frame, here, time.monotonic() - start - seconds):
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(TimeUp))
             wait = REPEAT
 

@@ -21,13 +21,20 @@ import torch.nn.functional as F
 from d2lmini.experiments.gpt import language
 from d2lmini.experiments.gpt.gpt_gutenberg import encoded, read
 from d2lmini.experiments.gpt.language import Recipe
-from d2lmini.experiments.gpt.long_positions import POSITIONS, LongLearner
+from d2lmini.experiments.gpt.long_positions import (
+    POSITIONS,
+    WHOLE,
+    WINDOW,
+    LongLearner,
+    at_lengths,
+    check_lengths,
+    tuning,
+    tunings,
+)
 from d2lmini.lab import summaries
 from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.rotation import ROTATIONS, StretchedRotary
-
-WHOLE, WINDOW = "all before", "window"
 
 
 @dataclass(frozen=True)
@@ -122,23 +129,15 @@ def score(model, texts, config, rotation=None, factor=None):
         ``error``, the standard error of that difference over passages; ``by_place``, for each length the losses of
         groups of places. A length that the model refuses has None, and why is in ``refused``.
     """
-    first, before = None, model.rotary
-    result = {"loss": [], "more": [], "error": [], "by_place": [], "refused": None}
-    for length in config.lengths:
-        if rotation is not None:
-            stretch = factor or max(1.0, length / config.lengths[0])
-            model.rotary = StretchedRotary(stretch, rotation)
-        try:
-            losses = losses_at(model, texts, length)
-        except ValueError as error:
-            if model.pos_embedding is None:  # others know no longest length
-                raise
-            result["refused"] = result["refused"] or str(error)
+    columns, refused = at_lengths(
+        model, config.lengths, lambda length: losses_at(model, texts, length), rotation, factor
+    )
+    first, result = None, {"loss": [], "more": [], "error": [], "by_place": [], "refused": refused}
+    for losses in columns:
+        if losses is None:
             for name in ("loss", "more", "error", "by_place"):
                 result[name].append(None)
             continue
-        finally:
-            model.rotary = before
         last = losses[:, -config.scored :].mean(1)  # (passages,)
         first = last if first is None else first
         more = last - first
@@ -159,15 +158,6 @@ def score_window(model, texts, config):
         model.window = None
 
 
-def tuning(config, length, **changes):
-    """The recipe of a short training at a length, with as many tokens a step as before."""
-    batch_size = max(1, config.batch_size * config.model.max_len // length)
-    return replace(
-        config, model=replace(config.model, max_len=length), batch_size=batch_size, steps=config.tune_steps, checks=1,
-        lr=config.lr * config.tune_lr, lr_matrices=config.lr_matrices * config.tune_lr, **changes,
-    )  # fmt: skip
-
-
 def run(config, device, parts=None):
     """Trains and scores every model; see `d2lmini.lab` for the arguments.
 
@@ -180,12 +170,7 @@ def run(config, device, parts=None):
     Raises:
         ValueError: the first length of the test is not that of the training, or ``longer`` is none of them.
     """
-    if config.lengths[0] != config.model.max_len:
-        raise ValueError(
-            f"lengths begin with {config.lengths[0]}, expected that of the training, {config.model.max_len}"
-        )
-    if config.longer not in config.lengths:
-        raise ValueError(f"longer is {config.longer}, expected one of the lengths of the test, {config.lengths}")
+    check_lengths(config)
     parts, seed, made = parts or Parts(), config.seeds[0], {}
 
     def text():  # only if a part is not finished yet
@@ -239,10 +224,7 @@ def run(config, device, parts=None):
     done = {name: parts(name, compare, name) for name in config.positions}
     tuned = {}
     if "rotary" in config.positions:
-        short, long = config.model.max_len, config.longer
-        jobs = {f"{rotation}, {long}": (long, rotation) for rotation in ROTATIONS} | {
-            f"as trained, {short}": (short, ROTATIONS[0])
-        }
+        jobs = {f"{rotation}, {length}": (length, rotation) for length, rotation in tunings(config)}
         for i, (name, job) in enumerate(jobs.items()):
             tuned[name] = parts(f"tuned-{i}", tune, f"tuned-{i}", *job)
     longer = parts("longer", at_once)

@@ -24,14 +24,21 @@ import torch.nn.functional as F
 
 from d2lmini.experiments.abilities import fresh_data
 from d2lmini.experiments.gpt.language import Recipe, batched
-from d2lmini.experiments.gpt.long_positions import POSITIONS, LongLearner
+from d2lmini.experiments.gpt.long_positions import (
+    POSITIONS,
+    WHOLE,
+    WINDOW,
+    LongLearner,
+    at_lengths,
+    check_lengths,
+    tuning,
+    tunings,
+)
 from d2lmini.lab import summaries
 from d2lmini.lab.parts import Parts
 from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.objectives.masking import IGNORE_INDEX
 from d2lmini.rotation import ROTATIONS, StretchedRotary
-
-WHOLE, WINDOW = "all before", "window"
 
 
 @dataclass(frozen=True)
@@ -145,30 +152,25 @@ def score(model, texts, config, rotation=None, factor=None, window=None):
         before as `bands` says (None: of such there are none in what is read). A length that the model refuses has
         None, and why is in ``refused``.
     """
-    before, result = model.rotary, {"loss": [], "right": [], "by_distance": [], "refused": None}
-    back = distances(config, texts[0])
+    back, result = distances(config, texts[0]), {"loss": [], "right": [], "by_distance": []}
     model.window = window
     try:
-        for length in config.lengths:
-            if rotation is not None:
-                stretch = factor or max(1.0, length / config.lengths[0])
-                model.rotary = StretchedRotary(stretch, rotation)
-            try:
-                losses, right = answers(model, texts, length, config)
-            except ValueError as error:
-                if model.pos_embedding is None:  # others know no longest length
-                    raise
-                result["refused"] = result["refused"] or str(error)
-                for name in ("loss", "right", "by_distance"):
-                    result[name].append(None)
-                continue
-            result["loss"].append(losses.mean().item())
-            result["right"].append(right.double().mean().item())
-            known = (back > 0) & (back <= before_questions(config, length))
-            groups = [right[known & (back > low) & (back <= high)] for low, high in bands(config)]
-            result["by_distance"].append([group.double().mean().item() if len(group) else None for group in groups])
+        read, result["refused"] = at_lengths(
+            model, config.lengths, lambda length: answers(model, texts, length, config), rotation, factor
+        )
     finally:
-        model.rotary, model.window = before, None
+        model.window = None
+    for length, found in zip(config.lengths, read, strict=True):
+        if found is None:
+            for name in ("loss", "right", "by_distance"):
+                result[name].append(None)
+            continue
+        losses, right = found
+        result["loss"].append(losses.mean().item())
+        result["right"].append(right.double().mean().item())
+        known = (back > 0) & (back <= before_questions(config, length))
+        groups = [right[known & (back > low) & (back <= high)] for low, high in bands(config)]
+        result["by_distance"].append([group.double().mean().item() if len(group) else None for group in groups])
     return result
 
 
@@ -186,15 +188,6 @@ def ideal(texts, config):
 def texts_of_test(config):
     """The texts on which all models are scored: tokens and targets, (texts, length of the longest test)."""
     return draw(config, config.texts, config.lengths[-1], torch.Generator().manual_seed(10_000))
-
-
-def tuning(config, length):
-    """The recipe of a short training at a length, with as many tokens a step as before."""
-    batch_size = max(1, config.batch_size * config.model.max_len // length)
-    return replace(
-        config, model=replace(config.model, max_len=length), batch_size=batch_size, steps=config.tune_steps, checks=1,
-        lr=config.lr * config.tune_lr, lr_matrices=config.lr_matrices * config.tune_lr,
-    )  # fmt: skip
 
 
 def train(recipe, positions, device, seed, parts, name, begin=None, rotary=None):
@@ -236,8 +229,7 @@ def learn(positions, config, seed, device, parts):
     if positions != "rotary":
         return rows
     first |= {rotation: score(model, texts, config, rotation) for rotation in ROTATIONS[1:]}
-    jobs = [(config.longer, rotation) for rotation in ROTATIONS] + [(config.model.max_len, ROTATIONS[0])]
-    for i, (length, rotation) in enumerate(jobs):
+    for i, (length, rotation) in enumerate(tunings(config)):
         factor = config.longer / config.model.max_len
         stretched = StretchedRotary(factor, rotation)
         recipe = tuning(config, length)
@@ -258,12 +250,7 @@ def run(config, device, parts=None):
     Raises:
         ValueError: the first length of the test is not that of the training, or ``longer`` is none of them.
     """
-    if config.lengths[0] != config.model.max_len:
-        raise ValueError(
-            f"lengths begin with {config.lengths[0]}, expected that of the training, {config.model.max_len}"
-        )
-    if config.longer not in config.lengths:
-        raise ValueError(f"longer is {config.longer}, expected one of the lengths of the test, {config.lengths}")
+    check_lengths(config)
     parts, found, curves = parts or Parts(), {}, {}
     for positions in config.positions:
         for seed in config.seeds:
