@@ -84,6 +84,8 @@ PRESETS = {
     ),
     # five trainings of about ten minutes on a core
     "laptop": _LAPTOP,
+    # for the page: what believes from both sides, and what believes from the left
+    "page": replace(_LAPTOP, contestants=("masked", "causal"), steps=2_000),
     # twenty times through the text, at a size of Turc et al. 2019
     "full": replace(
         _LAPTOP, model=replace(_LAPTOP.model, num_hiddens=512, num_heads=8, dropout=0.1), generator=128,

@@ -50,6 +50,10 @@ PRESETS = {
         recall=32,
     ),
     "laptop": _LAPTOP,
+    # for the page: at most 4 MB in bytes; fewer weights than "laptop", twice as many characters
+    "page": replace(
+        _LAPTOP, model=replace(_LAPTOP.model, num_hiddens=192, dropout=0.2), steps=4_800, checks=12
+    ),
     # nanoGPT's recipe for a GPU: 10.7 million parameters, 82 million characters; today's parts see a quarter of them
     "full": replace(
         _LAPTOP, model=replace(_LAPTOP.model, num_hiddens=384, num_heads=6), batch_size=64, steps=1_250,

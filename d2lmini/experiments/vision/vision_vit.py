@@ -48,6 +48,11 @@ PRESETS = {
         Config(), **classification.LAPTOP, lr=4e-3, patch_size=4, num_hiddens=64, mlp_num_hiddens=128, num_heads=4,
         num_blks=4, drop_path=0.0,
     ),
+    # for the page: one network, half as many steps again
+    "page": replace(
+        Config(), **classification.LAPTOP | {"steps": 7_000, "seeds": (0,)}, lr=4e-3, patch_size=4, num_hiddens=64,
+        mlp_num_hiddens=128, num_heads=4, num_blks=4, drop_path=0.0,
+    ),
     "full": Config(),
 }  # fmt: skip
 
