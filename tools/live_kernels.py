@@ -45,7 +45,9 @@ def _add(kind, target, product):
     return f"(local.set ${target} ({kind}.add {_get(target)} {product}))"
 
 
-_BLOCK = "(param $a i32) (param $lda i32) (param $b i32) (param $ldb i32) (param $c i32) (param $ldc i32) (param $k i32)"
+_BLOCK = (
+    "(param $a i32) (param $lda i32) (param $b i32) (param $ldb i32) (param $c i32) (param $ldc i32) (param $k i32)"
+)
 
 
 def _nt_block(rows, columns):
@@ -53,9 +55,7 @@ def _nt_block(rows, columns):
     places = [(i, j) for i in range(rows) for j in range(columns)]
     accumulators = " ".join(f"(local $s{i}{j} v128) (local $t{i}{j} f32)" for i, j in places)
     loads = " ".join(f"(local $y{j} v128)" for j in range(columns))
-    wide = " ".join(
-        f"(local.set $y{j} (v128.load {row}))" for j, row in enumerate(_rows("b", "ldb", columns))
-    )
+    wide = " ".join(f"(local.set $y{j} (v128.load {row}))" for j, row in enumerate(_rows("b", "ldb", columns)))
     for i, row in enumerate(_rows("a", "lda", rows)):
         wide += f"(local.set $x (v128.load {row}))"
         wide += "".join(
@@ -117,10 +117,7 @@ def _nn_column(rows):
     body += _advance("a", "(i32.const 4)") + _advance("b", _get("ldb"))
     stores = "".join(f"(f32.store {row} (local.get $t{i}))" for i, row in enumerate(_rows("c", "ldc", rows)))
     sums = " ".join(f"(local $t{i} f32)" for i in range(rows))
-    return (
-        f"(func $nn_{rows}x1 {_BLOCK} (local $p i32) {sums} "
-        f"{_loop('each', 'p', 1, _get('k'), body)} {stores})"
-    )
+    return f"(func $nn_{rows}x1 {_BLOCK} (local $p i32) {sums} {_loop('each', 'p', 1, _get('k'), body)} {stores})"
 
 
 def _product(name, blocks):

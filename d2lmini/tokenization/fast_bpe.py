@@ -56,14 +56,7 @@ class BPETokenizer:
         sentences = _texts(sentences)
         if not any(sentences):
             raise ValueError("there is no text to learn from: every sentence is empty")
-        tokenizer = Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [
-                pre_tokenizers.Split(Regex(_WORD), "isolated"),
-                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-            ]
-        )
-        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer = _with_words(models.BPE())
         trainer = trainers.BpeTrainer(
             vocab_size=vocab_size,
             min_frequency=2,
@@ -73,6 +66,37 @@ class BPETokenizer:
         )
         tokenizer.train_from_iterator((" " + text for text in sentences), trainer, len(sentences))
         return cls(tokenizer)
+
+    @classmethod
+    def of(cls, tokens, merges):
+        """A tokenizer that was learned before.
+
+        Args:
+            tokens: list of str, by id, bytes written as GPT-2 does; the first are `SPECIAL_TOKENS`.
+            merges: list of pairs of str, in the order in which they were learned.
+
+        Raises:
+            ValueError: the first tokens are others, or a merge is of no tokens.
+        """
+        if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
+            raise ValueError(f"the first tokens are {tokens[:4]}, expected {', '.join(SPECIAL_TOKENS)}")
+        ids = {token: index for index, token in enumerate(tokens)}
+        try:
+            tokenizer = _with_words(models.BPE(ids, [tuple(pair) for pair in merges]))
+        except Exception as error:  # tokenizers raises a plain Exception
+            raise ValueError(f"the merges do not fit the tokens: {error}") from error
+        tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+        return cls(tokenizer)
+
+    @property
+    def merges(self):
+        """What was learned: pairs of tokens, as `of` takes them."""
+        return [tuple(pair) for pair in json.loads(self._tokenizer.to_str())["model"]["merges"]]
+
+    @property
+    def byte_tokens(self):
+        """All tokens by id, bytes written as GPT-2 does: what `of` takes."""
+        return [self._tokenizer.id_to_token(index) for index in range(len(self))]
 
     def encode(self, text):
         """The ids of a text, a list of int, without ``<bos>`` and ``<eos>``."""
@@ -190,6 +214,16 @@ class BPETokenizer:
                 "BPETokenizer.save did not write it"
             )
         return cls(tokenizer)
+
+
+def _with_words(model):
+    """A ``tokenizers.Tokenizer`` that cuts a text into our words of bytes."""
+    tokenizer = Tokenizer(model)
+    split = pre_tokenizers.Split(Regex(_WORD), "isolated")
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, to_bytes])
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
 
 
 def _texts(texts):

@@ -1,8 +1,8 @@
 """The runtime of the models that live in the page.
 
 Its modules are JavaScript with the names of the Python that they stand beside, in its order: `layers.js`,
-`multi_head.js`, `transformer.js`, `gpt.js`, ... `runtime` makes one script of them; `d2lmini.figures.live.page` says how
-it reaches a page.
+`multi_head.js`, `transformer.js`, `gpt.js`, ... `runtime` makes one script of them; `d2lmini.figures.live.page` says
+how it reaches a page.
 
     tensor.js      float32 tensors in one memory; the matrix product (kernels.js; plain.js where SIMD is missing)
     weights.js     what `d2lmini.trained` reads, dequantised
