@@ -1,0 +1,85 @@
+// GPT: a Transformer without encoder, which predicts each token from those before it.
+import { Embedding, Linear, NORMS, residual, under } from "./layers.js";
+import { KeyValueCache } from "./multi_head.js";
+import { RotaryEmbedding } from "./position.js";
+import { lasting, tidy } from "./tensor.js";
+import { TransformerEncoderBlock } from "./transformer.js";
+
+export class GPT {
+  constructor(weights, config) {
+    const { num_hiddens: h, num_heads, norm_first, ffn, qk_norm } = config,
+      norm = NORMS[config.norm];
+    this.config = config;
+    this.embedding = new Embedding(under(weights, "embedding"));
+    this.pos_embedding = config.positions === "learned" ? new Embedding(under(weights, "pos_embedding")) : null;
+    this.rotary = config.positions === "rotary" ? new RotaryEmbedding(h / num_heads, config.max_len) : null;
+    const options = { norm_first, activation: ffn, norm, qk_norm };
+    this.blks = Array.from(
+      { length: config.num_blks },
+      (_, i) => new TransformerEncoderBlock(under(weights, `blks.${i}`), num_heads, options),
+    );
+    this.norm = norm_first ? new norm(under(weights, "norm")) : null;
+    this.dense = new Linear(config.tie_weights ? () => this.embedding.weight : under(weights, "dense"));
+    if (config.tie_weights) this.dense.bias = null;
+  }
+
+  // Scores of what follows each token, (T, V). `padding`: so many of the first tokens are none. `seen(block, weights)`
+  // and `head_masks[block]`: as `MultiHeadAttention`'s.
+  forward(tokens, options = {}) {
+    const state = this.empty_state(tokens.length, options.padding);
+    try {
+      return this.extend(tokens, state, options);
+    } finally {
+      state.free();
+    }
+  }
+
+  // A state of no tokens, with room for so many.
+  empty_state(capacity = this.config.max_len, padding = 0) {
+    return new GPTState(
+      this.blks.map((blk) => new KeyValueCache(capacity, blk.attention.h)),
+      padding,
+    );
+  }
+
+  // Reads tokens that follow those in a state, all at once: scores (T, V).
+  extend(tokens, state, { seen = null, head_masks = null } = {}) {
+    const past = state.length,
+      { max_len, positions } = this.config;
+    if (positions === "learned" && past + tokens.length > max_len)
+      throw new RangeError(`${past + tokens.length} tokens, but the context is ${max_len}`);
+    return tidy(() => {
+      const places = Array.from(tokens, (_, i) => Math.max(0, past + i - state.padding));
+      let X = this.embedding.forward(tokens); // (T, h)
+      if (this.pos_embedding) X = residual(this.pos_embedding.forward(places), X);
+      this.blks.forEach((blk, i) => {
+        X = blk.extend(X, state.caches[i], {
+          causal: true,
+          first: state.padding,
+          rotary: this.rotary,
+          positions: places,
+          head_mask: head_masks?.[i] ?? null,
+          seen: seen && ((weights) => seen(i, weights)),
+        });
+      });
+      return this.dense.forward(this.norm ? this.norm.forward(X) : X);
+    });
+  }
+}
+
+export class GPTState {
+  constructor(caches, padding = 0) {
+    this.caches = lasting(caches);
+    this.padding = padding;
+  }
+  get length() {
+    return this.caches[0].length;
+  }
+  // Forgets all but the first tokens.
+  first(length) {
+    for (const cache of this.caches) cache.first(length);
+  }
+  free() {
+    for (const cache of this.caches) cache.free();
+  }
+}

@@ -1,0 +1,161 @@
+// The page's side of the models: one copy of each for all figures, loaded when a reader asks, at work in a worker.
+function makeLive() {
+  const texts = new Map(), // base64 of weights that have come
+    loads = new Map(), // promises of models that are there, or on their way
+    there = new Set(), // names of models that are there
+    waiting = new Map(); // what was asked and is not done: id to its handlers
+  let runtime = null,
+    port = null,
+    lastId = 0;
+
+  // A file of the book as a script: from file:// a page may fetch nothing.
+  function script(name) {
+    const root = document.documentElement.dataset.content_root;
+    return new Promise((resolve, reject) => {
+      if (root === undefined) {
+        reject(new Error(`${name} is not in this page`));
+        return;
+      }
+      const node = document.createElement("script");
+      node.src = `${root}_static/live/${name}.js`;
+      node.onload = resolve;
+      node.onerror = () => reject(new Error(`${name}.js could not be loaded: is the network there?`));
+      document.head.append(node);
+    });
+  }
+
+  function start() {
+    if (port) return;
+    try {
+      const source = `(${runtime})().serve(self);`;
+      const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+      port = new Worker(url);
+      port.onerror = (event) => {
+        event.preventDefault();
+        for (const { reject } of waiting.values()) reject(new Error(event.message || "the worker has stopped"));
+        waiting.clear();
+        loads.clear();
+        there.clear();
+        port = null;
+      };
+    } catch {
+      const channel = new MessageChannel(); // no worker: on this thread, in slices
+      runtime().serve(channel.port1);
+      port = channel.port2;
+    }
+    port.onmessage = ({ data }) => {
+      const handlers = waiting.get(data.id);
+      if (!handlers) return;
+      if ("step" in data) handlers.step(data.step);
+      else {
+        waiting.delete(data.id);
+        if ("error" in data) handlers.reject(new Error(data.error));
+        else handlers.resolve(data.done);
+      }
+    };
+  }
+
+  function send(message, step = () => {}) {
+    const id = ++lastId;
+    const done = new Promise((resolve, reject) => waiting.set(id, { step, resolve, reject }));
+    port.postMessage({ ...message, id });
+    return { done, stop: () => port?.postMessage({ kind: "stop", id }) };
+  }
+
+  async function bring(name) {
+    if (navigator.deviceMemory < 1) throw new Error("this machine has too little memory for it");
+    if (!runtime) await script("runtime");
+    if (!texts.has(name)) await script(name);
+    start();
+    const { products } = await send({ kind: "load", name, base64: texts.get(name) }).done;
+    texts.delete(name);
+    there.add(name);
+    return products;
+  }
+
+  return {
+    // Called by the files that `script` brings, or by those in a notebook's own output.
+    runtime: (factory) => {
+      runtime ??= factory;
+    },
+    deliver: (name, base64) => {
+      if (!there.has(name)) texts.set(name, base64);
+    },
+    // Whether a model is there, or on its way.
+    has: (name) => loads.has(name),
+    // Loads a model once; a promise of "simd" or "plain". What went wrong may be tried again.
+    load(name) {
+      if (!loads.has(name)) {
+        const coming = bring(name);
+        loads.set(name, coming);
+        coming.catch(() => {
+          loads.delete(name);
+          texts.delete(name);
+        });
+      }
+      return loads.get(name);
+    },
+    // Asks a model that is there: {done, stop}. `step` is called with each step of the task.
+    ask: (name, task, options, step) => send({ kind: "ask", name, task, options }, step),
+  };
+}
+
+if (!globalThis.d2lminiLive) globalThis.d2lminiLive = makeLive();
+const LIVE = globalThis.d2lminiLive;
+
+// A region that is read out when it changes.
+function announcer(parent) {
+  const node = add(parent, "p", { class: "d2lmini-said", role: "status", "aria-live": "polite" });
+  return (text) => {
+    node.textContent = text;
+  };
+}
+
+// The part of a figure that needs a model. Before it is there: a button with its size, and what was recorded; when it
+// is, `show(body)` draws. `weights` is {name, megabytes, run}, `recorded` {caption, header, rows}.
+function withModel(parent, { weights, recorded }, show) {
+  const body = add(parent, "div", { class: "d2lmini-live" });
+  const draw = () => {
+    body.replaceChildren();
+    show(body);
+  };
+  if (LIVE.has(weights.name)) {
+    LIVE.load(weights.name).then(draw, offer);
+    return;
+  }
+  offer();
+
+  function offer() {
+    const line = add(body, "p", { class: "d2lmini-load" });
+    const node = button(line, `Load the model (${weights.megabytes.toFixed(1)} MB)`, go);
+    const say = announcer(body);
+    recordedTable(body, recorded);
+    async function go() {
+      if (node.getAttribute("aria-disabled") === "true") return;
+      place(node, { "aria-disabled": true });
+      say("Loading …");
+      try {
+        await LIVE.load(weights.name);
+      } catch (error) {
+        place(node, { "aria-disabled": false });
+        say(`The model cannot run here: ${error.message}. What was recorded is below.`);
+        return;
+      }
+      draw();
+      (body.querySelector("textarea, input, select, button") ?? body).focus();
+    }
+  }
+}
+
+function recordedTable(parent, { caption, header, rows }) {
+  const box = add(scroller(parent), "table");
+  add(box, "caption", {}, caption);
+  const top = add(add(box, "thead"), "tr");
+  for (const text of header) add(top, "th", { scope: "col" }, text);
+  const lines = add(box, "tbody");
+  for (const [first, ...rest] of rows) {
+    const line = add(lines, "tr");
+    add(line, "th", { scope: "row" }, first);
+    for (const text of rest) add(line, "td", {}, text);
+  }
+}

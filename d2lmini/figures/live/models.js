@@ -1,0 +1,19 @@
+// A model by the name of its class, from the file that `python -m d2lmini export` writes.
+import { BERTForPretraining } from "./bert.js";
+import { GPT } from "./gpt.js";
+import { ImageGPT } from "./image_gpt.js";
+import { Transformer } from "./transformer_seq2seq.js";
+import { ViT } from "./vit.js";
+import { readWeights } from "./weights.js";
+
+const MODELS = { BERTForPretraining, GPT, ImageGPT, Transformer, ViT };
+
+// Returns {model, config, tokenizer, extra}: the last two as the file's metadata has them. Throws an Error where the
+// file is damaged, or of a model that the runtime does not know.
+export function readModel(buffer) {
+  const { metadata, weights } = readWeights(buffer);
+  const Model = MODELS[metadata.model];
+  if (!Model) throw new Error(`these weights are of a ${metadata.model}, which this page does not know`);
+  const model = new Model(weights, metadata.config.config ?? metadata.config);
+  return { model, config: model.config, tokenizer: metadata.tokenizer ?? null, extra: metadata.extra ?? {} };
+}

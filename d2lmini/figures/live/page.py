@@ -1,0 +1,64 @@
+"""How models reach a page: files of the book that are loaded when a reader asks, or a notebook's own output."""
+
+import base64
+import os
+
+from ...models.weights import files
+from ..base import Figure, asset, table
+from . import runtime
+
+IN_BOOK = "D2LMINI_BOOK"  # set while the book is built: its pages find the files under _static/live
+
+
+def runtime_script():
+    """The runtime as a script of the book. Returns: str, JavaScript."""
+    return f"d2lminiLive.runtime(() => {{\n{runtime()}\nreturn {{ serve }};\n}});\n"
+
+
+def weights_script(name):
+    """The exported weights of a model as a script of the book. Returns: str, JavaScript."""
+    text = base64.b64encode(files.path_of(name).read_bytes()).decode()
+    return f'd2lminiLive.deliver("{name}", "{text}");\n'
+
+
+class LiveFigure(Figure):
+    """A figure that asks a trained model. Nothing is loaded before the reader presses the button.
+
+    In the built book the model is a file of the book; in a notebook it is in the figure's own output, which so needs
+    neither a server nor a kernel. A subclass passes what was recorded, which a reader without JavaScript sees, and one
+    who has not loaded the model yet.
+
+    Args:
+        label: what the figure shows, in a sentence.
+        weights: name of exported weights, as `d2lmini.trained` takes it.
+        recorded: (caption, header, rows) of a table.
+        state: see `Figure`.
+
+    Raises:
+        WeightsError: there are no such weights.
+    """
+
+    def __init__(self, label, weights, recorded, **state):
+        caption, header, rows = recorded
+        path = files.path_of(weights)
+        run, bytes_sent = files.read(path).metadata["run"], path.stat().st_size * 4 / 3  # in base64
+        super().__init__(
+            label,
+            weights={"name": weights, "megabytes": bytes_sent / 1e6, "run": f"{run['experiment']} {run['preset']}"},
+            recorded={"caption": caption, "header": list(header), "rows": [list(map(str, row)) for row in rows]},
+            **state,
+        )
+
+    @classmethod
+    def _script(cls):
+        return asset("live/host.js") + super()._script()
+
+    def _repr_html_(self):
+        shown = super()._repr_html_()
+        if os.environ.get(IN_BOOK):
+            return shown
+        return f"{shown}<script>{runtime_script()}{weights_script(self.state['weights']['name'])}</script>"
+
+    def fallback(self):
+        recorded = self.state["recorded"]
+        return table(recorded["header"], recorded["rows"], recorded["caption"])

@@ -1,0 +1,140 @@
+// Tensors of float32 in one memory, which WebAssembly sees too, and their matrix products.
+import { KERNELS } from "./kernels.js";
+import { plainProducts } from "./plain.js";
+
+const PAGE = 65536; // bytes; memory grows by whole pages
+const MOST = 512 * 1024 * 1024; // bytes; a page that wants more is at fault
+
+const memory = { wasm: null, buffer: null, floats: null, top: 1024, free: new Map(), products: null };
+const scopes = [];
+
+// Makes the memory and compiles the products, once. Where there is no SIMD, plain JavaScript multiplies; `simd: false`
+// asks for that. Returns "simd" or "plain".
+export async function prepare({ simd = true } = {}) {
+  if (memory.products && simd) return memory.kind;
+  memory.products = null;
+  if (!memory.buffer) {
+    if (globalThis.WebAssembly) memory.wasm = new WebAssembly.Memory({ initial: 64, maximum: MOST / PAGE });
+    see(memory.wasm?.buffer ?? new ArrayBuffer(64 * PAGE));
+  }
+  if (simd && memory.wasm) {
+    try {
+      const bytes = Uint8Array.from(atob(KERNELS), (letter) => letter.charCodeAt(0));
+      const { instance } = await WebAssembly.instantiate(bytes, { page: { memory: memory.wasm } });
+      memory.products = instance.exports;
+    } catch {
+      memory.products = null;
+    }
+  }
+  memory.kind = memory.products ? "simd" : "plain";
+  memory.products ??= plainProducts(memory);
+  return memory.kind;
+}
+
+function see(buffer) {
+  memory.buffer = buffer;
+  memory.floats = new Float32Array(buffer);
+}
+
+function grow(bytes) {
+  const needed = Math.ceil((bytes - memory.buffer.byteLength) / PAGE);
+  if (bytes > MOST) throw new RangeError(`the models would need ${Math.round(bytes / 2 ** 20)} MB of memory`);
+  if (memory.wasm) {
+    memory.wasm.grow(needed); // the views of before are gone: Tensor.data makes new ones
+    see(memory.wasm.buffer);
+  } else {
+    const wider = new ArrayBuffer(memory.buffer.byteLength + needed * PAGE);
+    new Uint8Array(wider).set(new Uint8Array(memory.buffer));
+    see(wider);
+  }
+}
+
+// float32 of a shape, in C order. What is in a new one is left from before; `zeros` is not.
+export class Tensor {
+  #view = null;
+  constructor(...shape) {
+    this.shape = shape;
+    this.length = shape.reduce((a, b) => a * b, 1);
+    this.bytes = Math.max(64, Math.ceil((this.length * 4) / 64) * 64);
+    const left = memory.free.get(this.bytes);
+    if (left?.length) this.place = left.pop();
+    else {
+      this.place = memory.top;
+      memory.top += this.bytes;
+      if (memory.top > memory.buffer.byteLength) grow(memory.top + memory.top / 4);
+    }
+    scopes.at(-1)?.add(this);
+  }
+  static from(values, ...shape) {
+    const tensor = new Tensor(...shape);
+    tensor.data.set(values);
+    return tensor;
+  }
+  static zeros(...shape) {
+    const tensor = new Tensor(...shape);
+    tensor.data.fill(0);
+    return tensor;
+  }
+  // A view of the numbers, until memory grows: not to be kept.
+  get data() {
+    if (this.#view?.buffer !== memory.buffer) this.#view = new Float32Array(memory.buffer, this.place, this.length);
+    return this.#view;
+  }
+  // Numbers of an index of the first dimension.
+  row(i) {
+    const size = this.length / this.shape[0];
+    return this.data.subarray(i * size, (i + 1) * size);
+  }
+  free() {
+    const left = memory.free.get(this.bytes);
+    if (left) left.push(this.place);
+    else memory.free.set(this.bytes, [this.place]);
+  }
+}
+
+// Does some work, and frees the tensors that it made, all but those it returns (a tensor, or an array or an object of
+// them) and those that were kept.
+export function tidy(work) {
+  const made = new Set();
+  scopes.push(made);
+  let result;
+  try {
+    result = work();
+  } finally {
+    scopes.pop();
+    for (const tensor of held(result)) {
+      if (made.delete(tensor)) scopes.at(-1)?.add(tensor);
+    }
+    for (const tensor of made) tensor.free();
+  }
+  return result;
+}
+
+// Takes tensors out of what `tidy` will free: they stay until somebody calls `free`.
+export function lasting(result) {
+  for (const tensor of held(result)) for (const made of scopes) made.delete(tensor);
+  return result;
+}
+
+function held(result) {
+  if (result instanceof Tensor) return [result];
+  if (result === null || typeof result !== "object" || ArrayBuffer.isView(result)) return [];
+  return Object.values(result).flatMap(held);
+}
+
+// C[n, m] = A[n, k] B[k, m], and with B[m, k] transposed. Each is {place, stride}: where it begins, in bytes, and the
+// floats from row to row.
+export const multiply = (A, B, C, n, k, m) =>
+  memory.products.nn(A.place, A.stride, B.place, B.stride, C.place, C.stride, n, k, m);
+export const multiplyTransposed = (A, B, C, n, k, m) =>
+  memory.products.nt(A.place, A.stride, B.place, B.stride, C.place, C.stride, n, k, m);
+
+// A part of a matrix for the two products: from a row and a column on.
+export const part = (tensor, row = 0, column = 0) => {
+  const stride = tensor.shape.at(-1);
+  return { place: tensor.place + 4 * (row * stride + column), stride };
+};
+
+// What the memory holds, in bytes: for a test that nothing is left behind.
+export const memoryUsed = () =>
+  memory.top - [...memory.free].reduce((sum, [bytes, places]) => sum + bytes * places.length, 0);

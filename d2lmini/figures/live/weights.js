@@ -1,0 +1,86 @@
+// The weights that `python -m d2lmini export` writes: safetensors, matrices in 8 bits with a scale a row, or in 16.
+import { lasting, Tensor } from "./tensor.js";
+
+const BYTES = { I8: 1, F16: 2, F32: 4 };
+
+// Reads a file. Returns its metadata, parsed, and `weights(name)`: a tensor of float32, null where there is none.
+// Throws an Error that says what is wrong with the file.
+export function readWeights(buffer) {
+  const { metadata, tensors, data } = header(buffer);
+  const made = new Map();
+  function weights(name) {
+    if (!(name in tensors)) return null;
+    if (!made.has(name)) made.set(name, lasting(asTensor(name)));
+    return made.get(name);
+  }
+  function numbers({ dtype, data_offsets: [start, end] }) {
+    const bytes = data.slice(start, end).buffer; // a copy: a view would have to be aligned
+    if (dtype === "I8") return new Int8Array(bytes);
+    return dtype === "F16" ? Float32Array.from(new Uint16Array(bytes), half) : new Float32Array(bytes);
+  }
+  function asTensor(name) {
+    const { dtype, shape } = tensors[name],
+      tensor = Tensor.from(numbers(tensors[name]), ...shape);
+    if (dtype === "I8") {
+      const scales = numbers(tensors[`${name}.scale`]);
+      scales.forEach((scale, i) => {
+        const row = tensor.row(i);
+        for (let j = 0; j < row.length; j++) row[j] *= scale;
+      });
+    }
+    return tensor;
+  }
+  return { metadata, weights, names: Object.keys(tensors) };
+}
+
+function header(buffer) {
+  const foreign = (why) => new Error(`these are no weights of this book: ${why}`);
+  if (buffer.byteLength < 8) throw foreign("the file is too short");
+  const length = Number(new DataView(buffer).getBigUint64(0, true));
+  if (length > buffer.byteLength - 8) throw foreign("the file is cut, or no safetensors file");
+  let tensors;
+  try {
+    tensors = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  } catch {
+    throw foreign("its beginning is damaged");
+  }
+  const { __metadata__: texts, ...others } = tensors,
+    data = new Uint8Array(buffer, 8 + length);
+  if (!texts?.model || !texts.crc32) throw foreign("nothing says of which model they are");
+  if (crc32(data) !== Number(texts.crc32)) throw new Error("the weights were damaged on their way");
+  for (const [
+    name,
+    {
+      dtype,
+      shape,
+      data_offsets: [start, end],
+    },
+  ] of Object.entries(others)) {
+    const size = shape.reduce((a, b) => a * b, 1) * BYTES[dtype];
+    if (end - start !== size || end > data.length) throw foreign(`${name} does not fit into the file`);
+    if (dtype === "I8" && !(`${name}.scale` in others)) throw foreign(`${name} has no scales`);
+  }
+  const parse = (text) => (/^[{["]/.test(text) ? JSON.parse(text) : text);
+  const metadata = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, parse(text)]));
+  return { metadata, tensors: others, data };
+}
+
+// A number of 16 bits as float32.
+function half(bits) {
+  const sign = bits & 0x8000 ? -1 : 1,
+    exponent = (bits >> 10) & 0x1f,
+    fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * 2 ** -24 * fraction;
+  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+  return sign * 2 ** (exponent - 15) * (1 + fraction / 1024);
+}
+
+function crc32(bytes) {
+  const table = Uint32Array.from({ length: 256 }, (_, i) => {
+    for (let bit = 0; bit < 8; bit++) i = i & 1 ? 0xedb88320 ^ (i >>> 1) : i >>> 1;
+    return i;
+  });
+  let sum = 0xffffffff;
+  for (const byte of bytes) sum = table[(sum ^ byte) & 255] ^ (sum >>> 8);
+  return (sum ^ 0xffffffff) >>> 0;
+}

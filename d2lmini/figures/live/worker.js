@@ -1,0 +1,62 @@
+// What is asked of the models: in a worker, or on the page's own thread in slices. Messages come by a port.
+//
+//   {id, kind: "load", name, base64}        the weights of a model; the answer: {id, done: {products}}
+//   {id, kind: "ask", name, task, options}  a task of tasks.js; the answers: {id, step} for each step, {id, done}
+//   {kind: "stop", id}                      no further step of what was asked
+//
+// Where something is wrong: {id, error}, a sentence.
+import { readModel } from "./models.js";
+import { TASKS } from "./tasks.js";
+import { prepare, tidy } from "./tensor.js";
+
+const bytesOf = (base64) => {
+  const text = atob(base64),
+    bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes.buffer;
+};
+
+// Answers what comes by a port: a worker's own, or one of a MessageChannel.
+export function serve(port) {
+  const models = new Map(),
+    stopped = new Set();
+  let last = Promise.resolve();
+
+  async function load({ name, base64, simd }) {
+    const products = await prepare({ simd });
+    if (!models.has(name)) models.set(name, readModel(bytesOf(base64)));
+    return { products };
+  }
+
+  async function ask({ id, name, task, options }) {
+    if (!models.has(name)) throw new Error(`the model ${name} is not loaded`);
+    const work = TASKS[task](models.get(name), options);
+    try {
+      for (;;) {
+        if (stopped.delete(id)) return null;
+        const { value, done } = tidy(() => work.next());
+        if (done) return value;
+        port.postMessage({ id, step: value });
+        await new Promise((resolve) => setTimeout(resolve)); // the page's turn, and that of a "stop"
+      }
+    } finally {
+      work.return?.();
+    }
+  }
+
+  port.onmessage = ({ data }) => {
+    if (data.kind === "stop") {
+      stopped.add(data.id);
+      return;
+    }
+    // one after the other: they share the memory
+    last = last.then(async () => {
+      try {
+        port.postMessage({ id: data.id, done: (await (data.kind === "load" ? load(data) : ask(data))) ?? null });
+      } catch (error) {
+        port.postMessage({ id: data.id, error: String(error?.message ?? error) });
+      }
+      stopped.delete(data.id);
+    });
+  };
+}
