@@ -69,6 +69,7 @@ five characters. Nothing below normalises a text but where it is said.
 Other special ids than these are looked up in `tokens`.
 """
 
+from functools import cache
 from itertools import groupby
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
@@ -149,6 +150,7 @@ def from_json(said):
 _WORDS = pre_tokenizers.BertPreTokenizer()
 
 
+@cache
 def classes():
     """The ranges of code points that the library treats alike when it cleans and splits, as the text above names them.
 
