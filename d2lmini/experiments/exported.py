@@ -10,16 +10,16 @@ import torch
 from safetensors.torch import load_model
 from torch.nn import functional as F
 
-from d2lmini.data.images import FASHION_MNIST_LABELS
-from d2lmini.experiments.bert import bert_pretrain, information, pretraining
-from d2lmini.experiments.gpt import characters, language
-from d2lmini.experiments.translation import translation_transformer, translators
-from d2lmini.experiments.vision import classification, image_gpt, vision_vit
-from d2lmini.lab.export import Export, Source
-from d2lmini.models.image_gpt import ImageGPT, ImageGPTConfig
-from d2lmini.models.weights.tokenizers import as_json
-from d2lmini.training import CheckpointError
-from d2lmini.training.checkpoint import latest, read
+from ..data.images import FASHION_MNIST_LABELS
+from ..lab.export import Export, Source
+from ..models.image_gpt import ImageGPT, ImageGPTConfig
+from ..models.weights.tokenizers import as_json
+from ..training import CheckpointError
+from ..training.checkpoint import latest, read
+from .bert import bert_pretrain, information, pretraining
+from .gpt import characters, language
+from .translation import translation_transformer, translators
+from .vision import classification, image_gpt, vision_vit
 
 _CPU = torch.device("cpu")
 
