@@ -1,4 +1,4 @@
-"""A GPT as an ONNX model with a cache, and what makes and runs one: fetched for one benchmark, required by nothing else.
+"""A GPT as an ONNX model with a cache, and the packages that make and run it, which one benchmark alone fetches.
 
 The packages lie in the cache beside the data sets; `fetch` brings them there with `pip` and `npm`.
 """
@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F

@@ -35,11 +35,12 @@ HERE = Path(__file__).parent
 FLOAT, EIGHT = "onnxruntime-web, float32", "onnxruntime-web, int8"
 PEERS = {FLOAT: "float32.onnx", EIGHT: "int8.onnx"}
 TINY = "tiny"
+MEASURED = "first", "first_processor", "cold", "warm", "processor"  # see `_turn`
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Exported weights of a GPT of characters, what it goes on from, how far, and how often each contestant is asked."""
+    """Exported weights of a GPT of characters, its prompt, how many characters it writes, and the rounds."""
 
     weights: str = "gpt_shakespeare"
     prompt: str = "ROMEO:\n"
@@ -58,6 +59,9 @@ def tiny(folder):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         gpt = GPT(config)
+        for parameter in gpt.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter)  # so large that it does not say one thing alone
     said = {"name": TINY, "model": "GPT", "config": vars(config), "extra": {}, "rounding": {"kind": "int8"}}
     said["tokenizer"] = {"kind": "characters", "tokens": list("abc")}
     said["run"] = dict.fromkeys(("experiment", "preset", "headline", "commit", "command"), "none")
@@ -145,13 +149,18 @@ def _processor_seconds(session):
     return {process["id"]: process["cpuTime"] for process in found if process["type"] == "renderer"}
 
 
+def _spent(before, after):
+    return sum(seconds - before.get(process, 0) for process, seconds in after.items())
+
+
 def _turn(browser, url, asked, name):
-    """One contestant in a page of its own: loads, writes, and writes once more.
+    """One contestant in a page of its own: loads and writes a token, and then two texts.
 
     Returns:
         dict with ``tokens``, ``files`` (what it asked for after the click), and in seconds ``first`` (from the click to
-        the first token), ``cold`` and ``warm`` (each further token, in the first and in the second text), and
-        ``processor`` (of the renderer, for each token of the second text).
+        the first token), ``cold`` and ``warm`` (each token after the first one, in the first and the second text),
+        ``first_processor`` and ``processor`` (of the renderer, until the first token is there, and for each token of
+        the second text).
     """
     context = browser.new_context()
     session = browser.new_browser_cdp_session()
@@ -160,51 +169,49 @@ def _turn(browser, url, asked, name):
         page.set_default_timeout(180_000)
         page.goto(url, wait_until="load")
         asked.clear()
+        clicked = _processor_seconds(session)
         page.get_by_role("button", name=name, exact=True).click()
         first = page.evaluate("globalThis.found")
-        wanted = list(asked)
+        wanted, loaded = list(asked), _processor_seconds(session)
+        cold = page.evaluate("name => write(name)", name)
         before = _processor_seconds(session)
-        again = page.evaluate("write", name)
+        warm = page.evaluate("name => write(name)", name)
         after = _processor_seconds(session)
     finally:
         session.detach()
         context.close()
-    if again["tokens"] != first["tokens"]:
+    if cold["tokens"] != warm["tokens"]:
         raise AssertionError(f"{name} does not write the same twice")
-    steps = len(first["tokens"]) - 1
-    spent = sum(seconds - before.get(process, 0) for process, seconds in after.items())
+
+    def each(text):
+        return (text["times"][-1] - text["times"][0]) / 1000 / (len(text["times"]) - 1)
+
     return {
-        "tokens": first["tokens"],
+        "tokens": warm["tokens"],
         "files": wanted,
-        "first": (first["times"][0] - first["click"]) / 1000,
-        "cold": (first["times"][-1] - first["times"][0]) / 1000 / steps,
-        "warm": (again["times"][-1] - again["times"][0]) / 1000 / steps,
-        "processor": spent / (steps + 1),
+        "first": first / 1000,
+        "first_processor": _spent(clicked, loaded),
+        "cold": each(cold),
+        "warm": each(warm),
+        "processor": _spent(before, after) / len(warm["tokens"]),
     }
 
 
-def compare(folder, sizes, peers=True):
-    """Lets the contestants take turns. Returns: dict of what goes into the record.
+def compare(browser, folder, sizes, peers=True):
+    """Lets the contestants take turns in a Chromium. Returns: dict of what goes into the record.
 
     Raises:
         AssertionError: ours, or the peer in float32, writes other tokens than the model in Python.
     """
-    from playwright.sync_api import sync_playwright
-
-    from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
-
     model, prompt, before_click = lay_out(folder, sizes, peers)
     wanted = written(model, prompt, sizes.count)
     names, turns = ["ours", *(PEERS if peers else ())], {}
-    with _served(folder) as (url, asked), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+    with _served(folder) as (url, asked):
         for i in range(sizes.rounds):
             for name in reversed(names) if i % 2 else names:
                 turns.setdefault(name, []).append(_turn(browser, url, asked, name))
-                told = {key: f"{1000 * turns[name][-1][key]:.2f} ms" for key in ("first", "cold", "warm", "processor")}
+                told = {key: f"{1000 * turns[name][-1][key]:.2f} ms" for key in MEASURED}
                 print(f"  {name}: {', '.join(f'{key} {value}' for key, value in told.items())}", flush=True)
-        chromium = browser.version
-        browser.close()
     contestants = {name: _summary(folder, turns, name, wanted, before_click) for name in names}
     for name in names:
         if name != EIGHT and contestants[name]["same"] != len(wanted):
@@ -214,7 +221,7 @@ def compare(folder, sizes, peers=True):
         "text": model.tokenizer.decode(wanted),
         "rounds": sizes.rounds,
         "contestants": contestants,
-        "browser": f"Chromium {chromium}",
+        "browser": f"Chromium {browser.version}",
         "peer": {"onnxruntime-web": _onnx.WEB[1], **_onnx.WHEELS, "opset": _onnx.OPSET} if peers else {},
     }
 
@@ -225,7 +232,7 @@ def _summary(folder, turns, name, wanted, before_click):
     loaded = {file: (folder / file).read_bytes() for file in own[0]["files"]}
     if name == "ours":
         loaded["host.js, in the page"] = before_click
-    found = {key: quartiles([turn[key] for turn in own]) for key in ("first", "cold", "warm", "processor")}
+    found = {key: quartiles([turn[key] for turn in own]) for key in MEASURED}
     found["per_second"] = short(1 / found["warm"][1])
     found["same"] = next(
         (i for i, (a, b) in enumerate(zip(own[0]["tokens"], wanted, strict=True)) if a != b), len(wanted)
@@ -234,19 +241,26 @@ def _summary(folder, turns, name, wanted, before_click):
     found["gzipped"] = {file: len(gzip.compress(content, 6, mtime=0)) for file, content in loaded.items()}
     if name != "ours":
         pairs = list(zip(turns["ours"], own, strict=True))
-        keys = "first", "cold", "warm", "processor"
-        found["ratio"] = {key: quartiles([a[key] / b[key] for a, b in pairs]) for key in keys}
+        found["ratio"] = {key: quartiles([a[key] / max(b[key], 1e-9) for a, b in pairs]) for key in MEASURED}
     return found
 
 
 def measure(sizes):
     """Returns: as `compare`."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
+
     try:
         _onnx.fetch()
     except OSError as error:
         sys.exit(f"not measured: {error}")
-    with tempfile.TemporaryDirectory() as folder:
-        return compare(Path(folder), sizes)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+        try:
+            return compare(browser, Path(folder), sizes)
+        finally:
+            browser.close()
 
 
 if __name__ == "__main__":
