@@ -53,7 +53,7 @@ QUICK = replace(Sizes(), weights=TINY, prompt="ab", count=6, rounds=2)
 
 def tiny(folder):
     """Writes the weights of a GPT that nobody trained, as `python -m d2lmini export` would."""
-    config = GPTConfig(vocab_size=3, max_len=8, num_hiddens=8, num_heads=2, num_blks=1, dropout=0.0)
+    config = GPTConfig(vocab_size=12, max_len=8, num_hiddens=8, num_heads=2, num_blks=1, dropout=0.0)
     today = {"positions": "rotary", "norm": "rms", "ffn": "squared_relu", "use_bias": False, "qk_norm": True}
     config = replace(config, **today, tie_weights=False)
     with torch.random.fork_rng(devices=[]):
@@ -63,7 +63,7 @@ def tiny(folder):
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter)  # so large that it does not say one thing alone
     said = {"name": TINY, "model": "GPT", "config": vars(config), "extra": {}, "rounding": {"kind": "int8"}}
-    said["tokenizer"] = {"kind": "characters", "tokens": list("abc")}
+    said["tokenizer"] = {"kind": "characters", "tokens": list("abcdefghijkl")}
     said["run"] = dict.fromkeys(("experiment", "preset", "headline", "commit", "command"), "none")
     files.write(files.path_of(TINY, folder), rounding.rounded(dict(gpt.named_parameters()), "int8"), said)
 
