@@ -3,7 +3,7 @@
 import json
 
 from d2lmini import results
-from tools import _chart
+from tools import _chart, _in_page
 from tools._bars import BARS, NEAR, NOT, Bar, build_seconds, load, missing
 from tools._generated import ROOT, put
 from tools.site import repository
@@ -158,6 +158,15 @@ def cost_part(device):
     return ["\n".join(rows), _chart.lines(alt, in_T, "tokens", "milliseconds")]
 
 
+def in_page_part():
+    """The section on models in the page; none where there is no record: list of Markdown."""
+    form = "live_peers", "cpu", "contestants"
+    if (record := load(*form)) is None:
+        return []
+    table = _in_page.table(record, _range)
+    return [f"## {_in_page.TITLE}\n", _in_page.WORDS, table, _in_page.verdict(record), measured_on(*form)]
+
+
 def book_part():
     lines, found = [], build_seconds()
     if found:
@@ -288,7 +297,7 @@ def page():
                 continue
             where = "On a GPU: " if device == "cuda" else ""
             parts += [*render(device), where + measured_on(name, device, wants)]
-    parts += ["## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
+    parts += [*in_page_part(), "## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
     parts += ["## What was not measured\n", not_measured()]
     parts += ["## Every experiment\n", EXPERIMENTS, experiments_table()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"

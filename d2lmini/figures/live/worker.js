@@ -19,8 +19,16 @@ const bytesOf = (base64) => {
 // Answers what comes by a port: a worker's own, or one of a MessageChannel.
 export function serve(port) {
   const models = new Map(),
-    stopped = new Set();
+    stopped = new Set(),
+    { port1, port2 } = new MessageChannel();
   let last = Promise.resolve();
+
+  // The turn of the page, and of a "stop". By messages: timers in a row wait for 4 ms each.
+  const others = () =>
+    new Promise((resolve) => {
+      port1.onmessage = resolve;
+      port2.postMessage(null);
+    });
 
   async function load({ name, base64, simd }) {
     const products = await prepare({ simd });
@@ -37,7 +45,7 @@ export function serve(port) {
         const { value, done } = tidy(() => work.next());
         if (done) return value;
         port.postMessage({ id, step: value });
-        await new Promise((resolve) => setTimeout(resolve)); // the page's turn, and that of a "stop"
+        await others();
       }
     } finally {
       work.return?.();
