@@ -39,6 +39,7 @@ export class Embedding {
   // Integers, T of them, to (T, h), times a factor.
   forward(tokens, factor = 1) {
     const [size, h] = this.weight.shape;
+    if (!tokens.length) throw new RangeError("there are no tokens");
     const X = new Tensor(tokens.length, h);
     tokens.forEach((token, i) => {
       if (!(token >= 0 && token < size)) throw new RangeError(`token ${token} is none of the ${size} of this model`);
