@@ -2,4 +2,4 @@
 
 SUITE = ("attention", "training", "translation", "decoding", "cost")  # what `make bench` runs
 ON_GPU = (*SUITE, "utilisation")
-OTHERS = ("utilisation", "book", "grading")  # these need a GPU, a built book, a sandbox
+OTHERS = ("utilisation", "book", "grading", "live")  # these need a GPU, a built book, a sandbox, Chromium and weights

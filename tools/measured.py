@@ -187,6 +187,20 @@ def book_part():
     return "\n".join(lines)
 
 
+def live_part():
+    """Markdown: what the models in the page cost a reader; nothing where there is no record."""
+    record = load("live", "cpu", "models")
+    if record is None:
+        return []
+    rows = ["| weights | MB | a second | with attention weights | first output |", "|---|---|---|---|---|"]
+    for of in record["models"]:
+        rows.append(
+            f"| `{of['model']}` | {of['MB']} | {of['plain']:,.0f} {of['unit']} | {of['with_attention']:,.0f} "
+            f"{of['unit']} | {of['first_output_s']:.2f} s after the click |"
+        )
+    return ["\n".join(rows)]
+
+
 def behind():
     """Markdown: where a bar is missed, by how much, and why, as far as that is known."""
     lines = []
@@ -288,7 +302,12 @@ def page():
                 continue
             where = "On a GPU: " if device == "cuda" else ""
             parts += [*render(device), where + measured_on(name, device, wants)]
-    parts += ["## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
+    parts += ["## The book itself\n", book_part()]
+    words = (
+        "By the processor time that Chromium spends, in a worker; a token of a translator is a word or a piece of one."
+    )
+    parts += ["## Models in the page\n", words, *live_part(), measured_on("live", "cpu", "models")]
+    parts += ["## Where ours is behind\n", behind()]
     parts += ["## What was not measured\n", not_measured()]
     parts += ["## Every experiment\n", EXPERIMENTS, experiments_table()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"

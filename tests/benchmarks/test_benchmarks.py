@@ -20,6 +20,7 @@ from benchmarks import (
     cost,
     decoding,
     grading,
+    live,
     training,
     translation,
 )
@@ -28,6 +29,8 @@ from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
 from d2lmini.lab import records as lab_records
+from d2lmini.models.weights import files
+from tests.conftest import CHROMIUM
 from tools import _chart, measured
 from tools._bars import BARS, MET, MISSED, NOT, Bar
 
@@ -369,6 +372,16 @@ def test_a_chart_needs_what_has_a_logarithm(series, message):
         _chart.lines("alt", {name: [(1, 1)] for name in "abcdef"}, "x", "y")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+@pytest.mark.skipif("translator_grammar" not in files.names(), reason="the weights are not exported")
+def test_a_benchmark_of_live_models(tmp_path):
+    main("live", live.measure, None, live.QUICK, ["--quick", "--out", str(tmp_path)], gpu=False)
+    (found,) = load(tmp_path, "live")["models"]
+    assert found["model"] == "translator_grammar" and found["unit"] == "tokens"
+    assert all(found[key] > 0 for key in ("plain", "with_attention", "first_output_s", "MB"))
+
+
 def test_the_heaviest_pages_are_those_of_a_built_book(tmp_path):
     with pytest.raises(FileNotFoundError, match="`make book` makes it"):
         book.largest(tmp_path, 1)
@@ -381,11 +394,11 @@ def test_the_page_is_in_step():
     assert measured.sync(check=True) == [], "mend with: make sync"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [*MODULES, "live"])
 def test_what_is_recorded_is_of_a_clean_tree_and_of_these_sizes(name):
     path = results.FOLDER / f"benchmark_{name}.json"
     if not path.exists():
         pytest.skip(f"python -m benchmarks.{name} was not run yet")
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["source"]["dirty"] is False
-    assert record["config"] == results.as_json(MODULES[name].Sizes())
+    assert record["config"] == results.as_json((MODULES | {"live": live})[name].Sizes())

@@ -42,7 +42,8 @@ export class Embedding {
     if (!tokens.length) throw new RangeError("there are no tokens");
     const X = new Tensor(tokens.length, h);
     tokens.forEach((token, i) => {
-      if (!(token >= 0 && token < size)) throw new RangeError(`token ${token} is none of the ${size} of this model`);
+      if (!(Number.isInteger(token) && token >= 0 && token < size))
+        throw new RangeError(`token ${token} is none of the ${size} of this model`);
       const from = this.weight.row(token),
         to = X.row(i);
       for (let j = 0; j < h; j++) to[j] = factor * from[j];

@@ -50,8 +50,8 @@ CACHED = (
     % """
 const state = model.empty_state(given.tokens.length, given.options?.padding), parts = [];
 for (let i = 0; i < given.tokens.length; i += given.by)
-  parts.push(...live.tidy(() =>
-    Array.from(model.extend(given.tokens.slice(i, i + given.by), state, given.options).data)));
+  live.tidy(() => Array.from(model.extend(given.tokens.slice(i, i + given.by), state, given.options).data))
+    .forEach((x) => parts.push(x));
 state.free();
 return { shape: [given.tokens.length, parts.length / given.tokens.length], data: parts };
 """
@@ -62,8 +62,8 @@ TRANSLATE = (
 const state = model.start(given.source, given.tokens.length, { ...given.options, seen }), parts = [];
 const options = { ...given.target, seen };
 for (let i = 0; i < given.tokens.length; i += given.by)
-  parts.push(...live.tidy(() =>
-    Array.from(model.decoder.forward(given.tokens.slice(i, i + given.by), state, options).data)));
+  live.tidy(() => Array.from(model.decoder.forward(given.tokens.slice(i, i + given.by), state, options).data))
+    .forEach((x) => parts.push(x));
 state.free();
 return { shape: [given.tokens.length, parts.length / given.tokens.length], data: parts };
 """
@@ -233,7 +233,7 @@ def test_an_image_gpt(simd, live, in_both):
         % """
         const caches = model.empty_caches(), parts = [], inputs = [6, ...given.tokens.slice(0, -1)];
         for (const cut of [[0, 7], [7, 8], [8, 15]])
-          parts.push(...live.tidy(() => Array.from(model.step(inputs.slice(...cut), caches).data)));
+          live.tidy(() => Array.from(model.step(inputs.slice(...cut), caches).data)).forEach((x) => parts.push(x));
         for (const cache of caches) cache.free();
         return { shape: [15, 6], data: parts };"""
     )
@@ -377,7 +377,7 @@ def test_draws_follow_their_probabilities(live):
         ("bert_published", "BERTForPretraining", BERT, "model.forward([])", "there are no tokens"),
         ("bert_published", "BERTForPretraining", BERT, "model.forward(Array(14).fill(0))", "14 tokens, but the model"),
         ("seq2seq_False", "Transformer", SEQ2SEQ, "model.start([], 3)", "there are no tokens"),
-        ("image_gpt", "ImageGPT", IMAGE, "model.forward(Array(16).fill(0))", "16 tokens, but there is room for 15"),
+        ("image_gpt", "ImageGPT", IMAGE, "model.forward(Array(16).fill(0))", "16 pixels, but a picture has 15"),
         ("vit", "ViT", VIT, "model.forward([1, 2])", "2 pixels, expected 64"),
     ],
 )

@@ -217,9 +217,9 @@ def text_of(content):
 
 
 DELIVER = "text => d2lminiLive.deliver('small', text)"
-LOAD = (
-    "async (options) => { try { return await LIVE.load('small', options); } catch (error) { return error.message; } }"
-)
+LOAD = """async (options) => {
+  try { return await LIVE.load("small", options ?? {}); } catch (error) { return error.message; }
+}"""
 NO_WORKER = "delete window.Worker;"
 FORBIDDEN = "window.Worker = class { constructor() { setTimeout(() => this.onerror(new Event('error'))); }"
 FORBIDDEN += " postMessage() {} terminate() {} };"
