@@ -25,7 +25,7 @@ const ACTIVATIONS = {
 
 // An activation by its name. Throws an Error where there is none, as for networks with a gate.
 export function activationOf(name) {
-  if (!(name in ACTIVATIONS)) throw new Error(`the page does not know the activation ${name}`);
+  if (!Object.hasOwn(ACTIVATIONS, name)) throw new Error(`the page does not know the activation ${name}`);
   return ACTIVATIONS[name];
 }
 

@@ -12,7 +12,7 @@ const MODELS = { BERTForPretraining, GPT, ImageGPT, Transformer, ViT };
 // file is damaged, or of a model that the runtime does not know.
 export function readModel(buffer) {
   const { metadata, weights, free } = readWeights(buffer);
-  const Model = MODELS[metadata.model];
+  const Model = Object.hasOwn(MODELS, metadata.model) && MODELS[metadata.model];
   if (!Model) throw new Error(`these weights are of a ${metadata.model}, which this page does not know`);
   let model;
   try {

@@ -31,7 +31,7 @@ export function serve(port) {
 
   async function ask({ id, name, task, options }) {
     if (!models.has(name)) throw new Error(`the model ${name} is not loaded`);
-    if (!(task in TASKS)) throw new Error(`there is no task ${task}`);
+    if (!Object.hasOwn(TASKS, task)) throw new Error(`there is no task ${task}`);
     const work = TASKS[task](models.get(name), options);
     try {
       for (;;) {
