@@ -1,6 +1,14 @@
-"""The GPT that lives in the page beside its peers: what the page "Measured" tells of `benchmarks/live_peers.py`."""
+"""Models in the page, as the page "Measured" tells of them: what rounding costs, how fast they are, and their peers."""
 
 TITLE = "Models in the page"
+ROUNDING = "live_rounding.json"
+ROUNDING_WORDS = """\
+Weights that ship with the package, rounded to whole numbers of 8 bits with a scale for each row, or to 16 bits where
+that loses more than 0.2 points. A point is one of a hundred of BLEU or accuracy; of a loss, one per cent of perplexity.
+"""
+SPEED_WORDS = """\
+By the processor time that Chromium spends, in a worker; a token of a translator is a word or a piece of one.
+"""
 WORDS = """\
 The GPT of the book's pages (`d2lmini/figures/live/`) next to the same weights in ONNX, run by `onnxruntime-web` on one
 thread of the CPU, with a cache of keys and values, in float32 and with matrices and activations in 8 bits. Each of them
@@ -19,6 +27,29 @@ HEAD = (
     "our bytes over its",
 )
 COMPARED = ("bytes", "gzipped")
+
+
+def rounding(costs):
+    """Markdown: a row for each model of `ROUNDING`."""
+    head = "weights", "run", "million numbers", "MB", "kept as", "score", "before", "after", "points lost"
+    rows = [head, ["---"] * len(head)]
+    for name, of in costs.items():
+        ((score, before),) = list(of["before"].items())[:1]
+        size, sent, lost = of["parameters"] / 1e6, of["bytes"] / 1e6, of["lost_points"][of["kind"]]
+        row = f"`{name}`", f"{of['experiment']} {of['preset']}", f"{size:.2f}", f"{sent:.2f}", of["kind"], score
+        rows.append([*row, f"{before:.4g}", f"{of['after'][score]:.4g}", f"{lost:.2f}"])
+    return ROUNDING_WORDS + "\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def speed(record):
+    """Markdown: what the models in the page cost a reader."""
+    rows = ["| weights | MB | a second | with attention weights | first output |", "|---|---|---|---|---|"]
+    for of in record["models"]:
+        rows.append(
+            f"| `{of['model']}` | {of['MB']} | {of['plain']:,.0f} {of['unit']} | {of['with_attention']:,.0f} "
+            f"{of['unit']} | {of['first_output_s']:.2f} s after the click |"
+        )
+    return "\n".join(rows)
 
 
 def table(record, in_range):

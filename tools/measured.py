@@ -159,12 +159,14 @@ def cost_part(device):
 
 
 def in_page_part():
-    """The section on models in the page; none where there is no record: list of Markdown."""
-    form = "live_peers", "cpu", "contestants"
-    if (record := load(*form)) is None:
-        return []
-    table = _in_page.table(record, _range)
-    return [f"## {_in_page.TITLE}\n", _in_page.WORDS, table, _in_page.verdict(record), measured_on(*form)]
+    """The section on models in the page: list of Markdown."""
+    parts = [f"## {_in_page.TITLE}\n", _in_page.rounding(json.loads((results.FOLDER / _in_page.ROUNDING).read_text()))]
+    speed, peers = ("live", "cpu", "models"), ("live_peers", "cpu", "contestants")
+    if record := load(*speed):
+        parts += [_in_page.SPEED_WORDS, _in_page.speed(record), measured_on(*speed)]
+    if record := load(*peers):
+        parts += [_in_page.WORDS, _in_page.table(record, _range), _in_page.verdict(record), measured_on(*peers)]
+    return parts
 
 
 def book_part():

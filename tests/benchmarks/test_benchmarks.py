@@ -21,6 +21,7 @@ from benchmarks import (
     cost,
     decoding,
     grading,
+    live,
     live_peers,
     training,
     translation,
@@ -30,6 +31,8 @@ from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
 from d2lmini.lab import records as lab_records
+from d2lmini.models.weights import files
+from tests.conftest import CHROMIUM
 from tools import _chart, _in_page, measured
 from tools._bars import BARS, MET, MISSED, NOT, Bar
 
@@ -372,6 +375,16 @@ def test_a_chart_needs_what_has_a_logarithm(series, message):
         _chart.lines("alt", {name: [(1, 1)] for name in "abcdef"}, "x", "y")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+@pytest.mark.skipif("translator_grammar" not in files.names(), reason="the weights are not exported")
+def test_a_benchmark_of_live_models(tmp_path):
+    main("live", live.measure, None, live.QUICK, ["--quick", "--out", str(tmp_path)], gpu=False)
+    (found,) = load(tmp_path, "live")["models"]
+    assert found["model"] == "translator_grammar" and found["unit"] == "tokens"
+    assert all(found[key] > 0 for key in ("plain", "with_attention", "first_output_s", "MB"))
+
+
 def test_the_heaviest_pages_are_those_of_a_built_book(tmp_path):
     with pytest.raises(FileNotFoundError, match="`make book` makes it"):
         book.largest(tmp_path, 1)
@@ -384,14 +397,14 @@ def test_the_page_is_in_step():
     assert measured.sync(check=True) == [], "mend with: make sync"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [*MODULES, "live"])
 def test_what_is_recorded_is_of_a_clean_tree_and_of_these_sizes(name):
     path = results.FOLDER / f"benchmark_{name}.json"
     if not path.exists():
         pytest.skip(f"python -m benchmarks.{name} was not run yet")
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["source"]["dirty"] is False
-    assert record["config"] == results.as_json(MODULES[name].Sizes())
+    assert record["config"] == results.as_json((MODULES | {"live": live})[name].Sizes())
 
 
 def in_page(name, ours=1.0, same=6, **ratios):
@@ -409,7 +422,11 @@ def in_page(name, ours=1.0, same=6, **ratios):
 
 def test_the_page_tells_of_models_in_the_page_where_that_was_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    assert measured.in_page_part() == [] and _in_page.TITLE not in measured.page()
+    costs = {"a": {"kind": "int8", "before": {"BLEU": 50.0}, "after": {"BLEU": 49.9}, "bytes": 2_000_000}}
+    costs["a"] |= {"lost_points": {"int8": 0.1}, "parameters": 1_900_000, "experiment": "e", "preset": "p"}
+    (tmp_path / _in_page.ROUNDING).write_text(json.dumps(costs), encoding="utf-8")
+    assert "| `a` | e p | 1.90 | 2.00 | int8 | BLEU | 50 | 49.9 | 0.10 |" in measured.page()
+    assert len(measured.in_page_part()) == 2
     (tmp_path / "benchmark_live_peers.json").write_text(json.dumps(in_page("peer")), encoding="utf-8")
     page = measured.page()
     assert f"## {_in_page.TITLE}\n" in page and "Ours is ahead in all of it." in page

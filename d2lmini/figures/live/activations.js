@@ -16,12 +16,18 @@ function erf(x) {
   return Math.sign(x) * (1 - poly * Math.exp(-x * x));
 }
 
-export const ACTIVATIONS = {
+const ACTIVATIONS = {
   relu: map((x) => Math.max(x, 0)),
   gelu: map((x) => 0.5 * x * (1 + erf(x / Math.SQRT2))),
   gelu_tanh: map((x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))),
   squared_relu: map((x) => Math.max(x, 0) ** 2),
 };
+
+// An activation by its name. Throws an Error where there is none, as for networks with a gate.
+export function activationOf(name) {
+  if (!Object.hasOwn(ACTIVATIONS, name)) throw new Error(`the page does not know the activation ${name}`);
+  return ACTIVATIONS[name];
+}
 
 // Probabilities of scores, in place: `row` is a Float32Array, of which those from `first` to before `end` count; the
 // others become 0.

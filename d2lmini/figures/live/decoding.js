@@ -30,10 +30,10 @@ export function filtered(scores, { temperature = 1, top_k = null, top_p = null, 
   };
   if (top_p && top_p < 1) {
     const shares = powers();
-    let before = 0;
+    let before = 0; // what the likelier ones have
     kept = new Set(
       order.filter((i) => {
-        const enough = before >= top_p - 4 * 2 ** -23;
+        const enough = before > 0 && before >= top_p - 4 * 2 ** -23; // the first is always kept
         before += shares[i];
         return !enough && shares[i] > 0;
       }),
@@ -58,7 +58,7 @@ export function drawn(probabilities, random) {
 
 // Beam search over `step(token, state)`, which gives scores and changes the state; `copy(state)` and `free(state)`. A
 // sequence of L tokens scores its log-probability over ((5 + L) / 6) ** length_penalty, as `beam_search` of
-// decoding/search.py, which says when it ends. Yields the beams and what has ended after each token; returns the ended
+// decoding/search.py, which says when it ends; the default is that of `translate`. Yields the beams and what has ended after each token; returns the ended
 // sequences, the best first.
 export function* beamSearch({ step, copy, free }, start, { bos, eos, max_len, beam_size, length_penalty = 0.6 }) {
   const rank = ({ tokens, total }) => total / ((5 + tokens.length) / 6) ** length_penalty;
