@@ -62,27 +62,29 @@ function render({ model, el }) {
       change("prompt", field.value);
       begin();
     });
-    const remark = add(body, "div", { class: "d2lmini-key", role: "status", style: "min-height: 1.4em" });
-    const pressing = add(body, "div", { class: "d2lmini-controls" });
+    const remark = add(body, "div", { class: "d2lmini-key", role: "status", style: "min-height: 8px" });
+    const pressing = add(body, "div", { class: "d2lmini-controls", style: "gap: 8px 12px; margin-bottom: 4px" });
     const writing = button(pressing, "Write", () => (asked && left ? pause() : go(WRITE)), { style: "width: 4.5rem" });
     button(pressing, "One more", () => go(1), { "aria-label": "one character more" });
-    button(pressing, "Back to the prompt", begin);
-    const paces = Object.fromEntries(Object.entries(PACES).map(([key, [name]]) => [key, name]));
-    choice(pressing, { label: "pace", options: paces, value: now.pace }, (value) => {
-      now.pace = value;
-    });
-    const settings = add(body, "div", { class: "d2lmini-controls", style: "gap: 0 20px; margin-bottom: 6px" });
-    const setting = (key, label, min, max, step, say) =>
-      slider(settings, { label, min, max, step, value: now[key], say }, (value) => {
+    button(pressing, "To the prompt", begin, { "aria-label": "back to the prompt" });
+    const fold = add(body, "details", innerWidth > 600 ? { open: "" } : {}); // a phone has no room for all
+    add(fold, "summary", { style: "min-height: 24px" }, "top-k, nucleus, min-p, seed, pace");
+    const settings = add(fold, "div", { class: "d2lmini-controls", style: "gap: 0 20px; margin-bottom: 6px" });
+    const setting = (key, label, min, max, step, say, parent = settings) =>
+      slider(parent, { label, min, max, step, value: now[key], say }, (value) => {
         change(key, value);
         if (key === "seed") begin();
         else resume();
       });
-    setting("temperature", "temperature", 0, 2, 0.05, (x) => (x ? x.toFixed(2) : "greedy"));
+    setting("temperature", "temperature", 0, 2, 0.05, (x) => (x ? x.toFixed(2) : "greedy"), pressing);
     setting("top_k", "top-k", 1, V, 1, (k) => (k < V ? String(k) : "all"));
     setting("top_p", "nucleus", 0.05, 1, 0.05, (p) => (p < 1 ? p.toFixed(2) : "all"));
     setting("min_p", "min-p", 0, 0.5, 0.01, (p) => (p ? p.toFixed(2) : "none"));
     setting("seed", "seed", 1, 50, 1, String);
+    const paces = Object.fromEntries(Object.entries(PACES).map(([key, [name]]) => [key, name]));
+    choice(settings, { label: "pace", options: paces, value: now.pace }, (value) => {
+      now.pace = value;
+    });
 
     const panels = add(body, "div", { class: "d2lmini-panels" }),
       side = add(panels, "div");

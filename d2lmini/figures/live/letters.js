@@ -9,7 +9,7 @@ function letterBox(parent, names, { point, goOn }) {
     tabindex: 0,
     "aria-label": "the text: arrow keys look at a letter, Enter goes on from it",
     style:
-      "height: 10.5em; overflow-y: auto; white-space: pre-wrap; overflow-wrap: anywhere; padding: 4px 6px; " +
+      "height: 9em; overflow-y: auto; white-space: pre-wrap; overflow-wrap: anywhere; padding: 4px 6px; " +
       "border: 1px solid #8886; border-radius: 4px; font-family: ui-monospace, monospace; cursor: pointer; " +
       "position: relative",
   });

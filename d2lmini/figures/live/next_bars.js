@@ -44,7 +44,7 @@ function nextBars(parent, shown, V) {
     };
   });
   rove(lines.map(({ line }) => line));
-  const caption = add(parent, "figcaption", { style: "min-height: 4.2em" });
+  const caption = add(parent, "figcaption", { style: "min-height: 2.8em" });
 
   return ({ logits, filters, next, choose }) => {
     svg.style.opacity = logits ? "" : 0.3; // what is below it is of another letter
@@ -66,7 +66,7 @@ function nextBars(parent, shown, V) {
     });
     const rest = order.slice(rows).reduce((sum, id) => sum + own[id], 0);
     caption.textContent =
-      `${after.filter(Boolean).length} of ${V} characters can be drawn. Those that are not shown have ` +
-      `${rest.toFixed(3)} by the model. ${next === undefined ? "Nothing is drawn yet." : "Orange, with a tick: what came next."}`;
+      `${after.filter(Boolean).length} of ${V} can be drawn; the model gives ${rest.toFixed(3)} to those not shown. ` +
+      (next === undefined ? "Nothing is drawn yet." : "Orange, with a tick: what came next.");
   };
 }
