@@ -106,7 +106,7 @@ function render({ model, el }) {
         change("cache", value);
         resume();
       });
-    const bars = nextBars(add(panels, "figure"), shown, V);
+    const bars = nextBars(add(panels, "figure"), shown, V, caching ? 8 : 10);
     const say = announcer(body);
     begin();
 
@@ -278,7 +278,7 @@ function cacheTable(parent, value, turn) {
   const grid = add(scroller(parent), "table"),
     top = add(add(grid, "thead"), "tr"),
     lines = add(grid, "tbody");
-  for (const name of ["", "written", "positions a character", "ms a character"]) add(top, "th", { scope: "col" }, name);
+  for (const name of ["", "written", "positions each", "ms each"]) add(top, "th", { scope: "col" }, name);
   const cells = ["with cache", "without"].map((name) => {
     const line = add(lines, "tr");
     add(line, "th", { scope: "row" }, name);

@@ -121,8 +121,8 @@ def test_the_letters_are_shaded_by_the_head(loaded, writer, model):
         model(torch.tensor([model.tokenizer.encode(text)]))
     page.get_by_role("listbox").focus()
     for block, head, i in ((0, 0, len(text) - 1), (4, 2, len(text) - 1), (4, 2, 6)):
-        page.get_by_label("block").select_option(value=str(block))
-        page.get_by_label("head").select_option(value=str(head))
+        page.get_by_label("block").select_option(index=block)
+        page.get_by_label("head").select_option(index=head)
         for _ in range(len(text) - 1 - i):
             page.get_by_role("listbox").press("ArrowLeft")
         chosen = page.locator("[role=option][aria-selected=true]")

@@ -1,12 +1,12 @@
 // The page's side: what may come next, as bars.
 
-// Hollow: the model's own probabilities of its likeliest tokens; filled: those that are drawn from. Returns a function
+// Hollow: the model's own probabilities of its `most` likeliest tokens; filled: those that are drawn from. Returns a function
 // that shows scores (or none) under filters: `next` is the token that came, if one did; `choose(token)` follows a press.
-function nextBars(parent, shown, V) {
+function nextBars(parent, shown, V, most) {
   const LINE = 22,
     NAME = 40,
     BAR = 168,
-    rows = Math.min(10, V);
+    rows = Math.min(most, V);
   const { svg } = panel(parent, {
     width: 340,
     height: LINE * (rows + 1) + 4,
