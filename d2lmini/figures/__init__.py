@@ -35,6 +35,7 @@ Language models:
     cache_walk.py          which scores are computed with a cache and without
     scaling_calculator.py  parameters, tokens, FLOPs and loss by a law
     vote_explorer.py       chains of thought that vote
+    live_writer.py         a GPT that writes in the page
 
 For all of them:
 
@@ -53,6 +54,7 @@ from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
+from .live_writer import LiveWriter
 from .mask_guess import MaskGuess
 from .next_token import NextToken
 from .patch_attention import PatchAttention
@@ -80,6 +82,7 @@ __all__ = [
     "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "LiveWriter",
     "MaskGuess",
     "NextToken",
     "PatchAttention",

@@ -233,4 +233,5 @@ EXAMPLES = {
     "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
     "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
+    "LiveWriter": figures.LiveWriter,
 }

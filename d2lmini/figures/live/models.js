@@ -16,7 +16,7 @@ export function readModel(buffer) {
   if (!Model) throw new Error(`these weights are of a ${metadata.model}, which this page does not know`);
   let model;
   try {
-    model = new Model(weights, metadata.config.config ?? metadata.config);
+    model = new Model(weights, metadata.config);
   } catch (error) {
     free();
     throw new Error(`these weights do not fit a ${metadata.model} (${error.message})`);

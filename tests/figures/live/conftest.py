@@ -53,7 +53,7 @@ def live(live_page):
 def random_file(folder, name, kind, config, warm_up=(), bits="int8", seed=0):
     """Writes a model of random weights to a file. Returns: its path. `warm_up`: inputs of a first call."""
     torch.manual_seed(seed)
-    model = MODELS[kind](config).eval()
+    model = MODELS[kind](**config).eval()
     with torch.no_grad():
         if warm_up:
             model(*warm_up)
@@ -62,7 +62,7 @@ def random_file(folder, name, kind, config, warm_up=(), bits="int8", seed=0):
             parameter.normal_(near, 0.3 if parameter.dim() == 1 else parameter.shape[-1] ** -0.5)
     if kind != "ViT":  # a file has all of a config, not what differs from the defaults alone
         whole = asdict(model.config)
-        config = {"config": whole, "pad": config["pad"]} if "pad" in config else whole
+        config = whole | {"pad": config["pad"]} if "pad" in config else whole
     metadata = {"name": name, "model": kind, "config": config, "tokenizer": None, "extra": {}, "run": RUN}
     kept = rounded(dict(model.named_parameters()), bits)
     files.write(folder / f"{name}.safetensors", kept, metadata | {"rounding": {"kind": bits}})

@@ -161,7 +161,7 @@ def test_a_bert(which, simd, live, in_both):
 def test_a_translator(norm_first, simd, live, in_both):
     name = f"seq2seq_{norm_first}"
     tiny = torch.zeros(1, 2, dtype=torch.long)
-    config = {"config": SEQ2SEQ | {"norm_first": norm_first}, "pad": 0}
+    config = SEQ2SEQ | {"norm_first": norm_first, "pad": 0}
     model = in_both(name, "Transformer", config, warm_up=[tiny, tiny, torch.tensor([2])])
     own = [[1.0, 0.0, 0.5], [0.0, 1.0, 1.0]]
     cross, cases = [[0.0, 0.0, 1.0], None], []
@@ -313,7 +313,7 @@ def _searched(model, source, beam_size, length_penalty, max_len, bos, eos):
 @pytest.mark.parametrize(("beam_size", "length_penalty"), [(1, 0.0), (2, 0.6), (4, 0.6), (3, 0.0), (5, 1.0)])
 def test_beam_search(beam_size, length_penalty, live, in_both):
     tiny = torch.zeros(1, 2, dtype=torch.long)
-    config = {"config": SEQ2SEQ | {"norm_first": True}, "pad": 0}
+    config = SEQ2SEQ | {"norm_first": True, "pad": 0}
     models = [("seq2seq_True", in_both("seq2seq_True", "Transformer", config, warm_up=[tiny, tiny, torch.tensor([2])]))]
     if "translator_grammar" in files.names():
         models.append(("translator_grammar", in_both("translator_grammar")))
@@ -385,7 +385,7 @@ def test_what_does_not_fit_is_named(name, kind, config, call, said, live, in_bot
     tiny = torch.zeros(1, 2, dtype=torch.long)
     if kind == "Transformer":
         in_both(
-            name, kind, {"config": config | {"norm_first": False}, "pad": 0}, warm_up=[tiny, tiny, torch.tensor([2])]
+            name, kind, config | {"norm_first": False, "pad": 0}, warm_up=[tiny, tiny, torch.tensor([2])]
         )
     else:
         warm_up = [torch.zeros(1, 3, 5).long()] if kind == "ImageGPT" else [] if kind == "ViT" else [tiny]
