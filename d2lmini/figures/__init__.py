@@ -22,6 +22,8 @@ Images:
     swin_explorer.py       who may attend to whom in windows
     pixel_completion.py    an image finished pixel by pixel
     similarity_matrix.py   a batch of images and texts, and what each chooses
+    live_classifier.py     a vision Transformer in the page: its classes, patches and positions
+    live_completion.py     an ImageGPT in the page: it finishes what is painted
 
 Language models:
 
@@ -40,6 +42,7 @@ For all of them:
 
     base.py                one front-end module, shown as a custom element or a widget
     packing.py             numbers on their way into a page
+    painting.py            a picture that a reader paints
     diagrams/              how things are put together, each a function
 """
 
@@ -52,6 +55,8 @@ from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
+from .live_classifier import LiveClassifier
+from .live_completion import LiveCompletion
 from .mask_guess import MaskGuess
 from .next_token import NextToken
 from .patch_attention import PatchAttention
@@ -79,6 +84,8 @@ __all__ = [
     "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "LiveClassifier",
+    "LiveCompletion",
     "MaskGuess",
     "NextToken",
     "PatchAttention",

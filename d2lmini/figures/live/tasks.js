@@ -1,4 +1,11 @@
 // What a reader can ask of a model. Each is a generator of steps, plain values, over what models.js has read.
+import { classifyTask } from "./classify.js";
+import { completeTask } from "./complete.js";
 import { attentionTask, logitsTask } from "./plain_tasks.js";
 
-export const TASKS = { logits: logitsTask, attention: attentionTask };
+export const TASKS = {
+  logits: logitsTask,
+  attention: attentionTask,
+  classify: classifyTask,
+  complete: completeTask,
+};
