@@ -36,7 +36,7 @@ function classifier(model, body) {
   const shade = (value) => value / 255,
     palette = Array.from({ length: 21 }, (_, k) => Math.round((255 * k) / 20));
   const out = new Set(); // patches that were taken out
-  const { asked } = asker(model.get("weights").name, "classify");
+  const { asked, busy } = asker(model.get("weights").name, "classify");
   let found = null, // what the model said, with the order it was asked in
     speak = true;
 
@@ -205,9 +205,10 @@ function classifier(model, body) {
         kept: changed ? kept : null,
         places: now.order === "without" ? places : null,
       });
-      if (!answer) return; // a newer question is on its way
+      if (!answer) return; // stopped by a newer question
       found = { ...answer, kept, sequence, changed };
       paint();
+      if (busy()) return; // it was too late to stop it
       if (speak) tell();
     } catch (error) {
       say(`The model cannot answer: ${error.message}.`);

@@ -113,7 +113,7 @@ function completion(model, body) {
     };
   });
   draw(bars.svg, "line", { x1: 0, x2: wide, y1: floor, y2: floor, stroke: "#8888" });
-  add(box, "figcaption", {}, "what it was drawn from; orange: what was drawn");
+  add(box, "figcaption", {}, "what it was drawn from; orange: the grey drawn");
   const note = add(body, "div", { class: "d2lmini-note", style: "min-height: 3em" });
   const say = announcer(body);
   add(body, "p", { class: "d2lmini-hint", style: "margin: 0" }, `Weights: run ${model.get("weights").run}.`);
@@ -168,9 +168,9 @@ function completion(model, body) {
         if (!still.matches) paint();
       });
       if (mine !== walks || !done) return;
+      const each = mine.map(bits).join(", ");
       say(
-        `${completions === 1 ? "One completion is" : `${completions} completions are`} done, each of ${steps} pixels, ` +
-          `with ${mine.map(bits).join(", ")} bits per pixel under what they were drawn from.`,
+        `${completions === 1 ? "One completion is" : `${completions} completions are`} done: ${each} bits per pixel.`,
       );
     } catch (error) {
       if (mine !== walks) return;

@@ -34,10 +34,10 @@ class LiveCompletion(PaintedFigure):
     """
 
     name = "live_completion"
-    title = "ImageGPT completes a picture"
+    title = "ImageGPT at work"
     hint = (
-        "Choose an upper half or paint one. Point at a pixel below it to see what it was drawn from, and where the model "
-        "looked."
+        "Choose an upper half or paint one. Point at a pixel below it to see what it was drawn from, and where the "
+        "model looked."
     )
 
     def __init__(self, pictures=None, weights="image_gpt_fashion", temperature=1.0, seed=1, completions=3):
