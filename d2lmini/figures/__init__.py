@@ -41,6 +41,7 @@ Language models:
 For all of them:
 
     base.py                one front-end module, shown as a custom element or a widget
+    live/                  the runtime of the models that live in the page
     packing.py             numbers on their way into a page
     painting.py            a picture that a reader paints
     diagrams/              how things are put together, each a function

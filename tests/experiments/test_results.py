@@ -54,6 +54,7 @@ def test_every_file_here_is_known():
         *(f"benchmark_{name}_cuda.json" for name in benchmarks.ON_GPU),
         "figure_start.json",
         "footprint.json",
+        "live_rounding.json",
     }
 
 

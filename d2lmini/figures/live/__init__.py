@@ -7,6 +7,8 @@ how it reaches a page.
     tensor.js      float32 tensors in one memory; the matrix product (kernels.js; plain.js where SIMD is missing)
     weights.js     what `d2lmini.trained` reads, dequantised
     models.js      a model by the name of its class
+    host.js        the page's side: one copy of each model, loaded when a reader asks
+    page.py        `LiveFigure`, and the scripts of the book that models are loaded from
     worker.js      what is asked of a model, in a worker or in slices of the page's own thread
 """
 
