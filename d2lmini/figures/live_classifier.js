@@ -172,7 +172,12 @@ function classifier(model, body) {
   });
   add(bars, "figcaption", {}, "filled: now; hollow: all patches, in place");
   const say = announcer(body);
-  add(body, "p", { class: "d2lmini-hint", style: "margin: 0" }, `Weights: run ${model.get("weights").run}.`);
+  add(
+    body,
+    "p",
+    { class: "d2lmini-run", style: "margin: 0; opacity: 0.85" },
+    `Weights: run ${model.get("weights").run}.`,
+  );
 
   function painted(done) {
     if (now.picture !== DRAWN) {

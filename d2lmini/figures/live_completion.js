@@ -93,7 +93,7 @@ function completion(model, body) {
   narrowed(picking, "8rem");
   const sheet = add(panels, "div", {
     role: "group",
-    "aria-label": "completions",
+    "aria-label": "which completion",
     class: "d2lmini-maps",
     style: "flex: 1 1 4.3rem; max-width: 4.6rem",
   });
@@ -116,7 +116,12 @@ function completion(model, body) {
   add(box, "figcaption", {}, "what it was drawn from; orange: the grey drawn");
   const note = add(body, "div", { class: "d2lmini-note", style: "min-height: 3em" });
   const say = announcer(body);
-  add(body, "p", { class: "d2lmini-hint", style: "margin: 0" }, `Weights: run ${model.get("weights").run}.`);
+  add(
+    body,
+    "p",
+    { class: "d2lmini-run", style: "margin: 0; opacity: 0.85" },
+    `Weights: run ${model.get("weights").run}.`,
+  );
 
   function painted(done) {
     if (now.picture !== DRAWN) {
@@ -139,7 +144,8 @@ function completion(model, body) {
     stop();
     walks = Array.from({ length: now.completions }, () => ({ values: [], probabilities: [], looks: [] }));
     hovered = stayed = null;
-    paint();
+    chosen = Math.min(chosen, walks.length - 1);
+    build();
   }
 
   function working(yes) {
@@ -152,9 +158,7 @@ function completion(model, body) {
     const before = stayed;
     forget();
     stayed = before;
-    chosen = Math.min(chosen, now.completions - 1);
     const mine = walks;
-    build();
     working(true);
     const { temperature, seed, completions } = now;
     try {
@@ -167,7 +171,7 @@ function completion(model, body) {
         });
         if (!still.matches) paint();
       });
-      if (mine !== walks || !done) return;
+      if (mine !== walks || !done || mine[0].values.length < steps) return;
       const each = mine.map(bits).join(", ");
       say(
         `${completions === 1 ? "One completion is" : `${completions} completions are`} done: ${each} bits per pixel.`,

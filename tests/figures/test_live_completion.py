@@ -169,8 +169,10 @@ def test_it_stops_and_starts_again(open_figure):
           const player = [...document.querySelectorAll("button")].find((node) => node.textContent === "complete");
           player.click();
           const note = document.querySelector(".d2lmini-note");
-          new MutationObserver(() => {
-            if (player.textContent === "stop" && /row 9, column 2:/.test(note.textContent)) player.click();
+          new MutationObserver((_, observer) => {
+            if (player.textContent !== "stop" || !/row 9, column 2:/.test(note.textContent)) return;
+            observer.disconnect();
+            player.click();
           }).observe(note, { childList: true });
         }"""
     )
