@@ -22,6 +22,8 @@ Images:
     swin_explorer.py       who may attend to whom in windows
     pixel_completion.py    an image finished pixel by pixel
     similarity_matrix.py   a batch of images and texts, and what each chooses
+    live_classifier.py     a vision Transformer in the page: its classes, patches and positions
+    live_completion.py     an ImageGPT in the page: it finishes what is painted
 
 Language models:
 
@@ -42,6 +44,7 @@ For all of them:
     base.py                one front-end module, shown as a custom element or a widget
     live/                  the runtime of the models that live in the page
     packing.py             numbers on their way into a page
+    painting.py            a picture that a reader paints
     diagrams/              how things are put together, each a function
 """
 
@@ -54,6 +57,8 @@ from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
+from .live_classifier import LiveClassifier
+from .live_completion import LiveCompletion
 from .live_writer import LiveWriter
 from .mask_guess import MaskGuess
 from .next_token import NextToken
@@ -82,6 +87,8 @@ __all__ = [
     "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "LiveClassifier",
+    "LiveCompletion",
     "LiveWriter",
     "MaskGuess",
     "NextToken",

@@ -219,6 +219,8 @@ EXAMPLES = {
     "PatchAttention": _patch_attention,
     "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
     "PixelCompletion": _pixel_completion,
+    "LiveClassifier": figures.LiveClassifier,
+    "LiveCompletion": figures.LiveCompletion,
     "NextToken": _next_token,
     "BeamTree": _beam_tree,
     "CacheWalk": _cache_walk,

@@ -1,5 +1,14 @@
 // What a reader can ask of a model. Each is a generator of steps, plain values, over what models.js has read.
+
+import { classifyTask } from "./classify.js";
+import { completeTask } from "./complete.js";
 import { attentionTask, logitsTask } from "./plain_tasks.js";
 import { writeTask } from "./write.js";
 
-export const TASKS = { logits: logitsTask, attention: attentionTask, write: writeTask };
+export const TASKS = {
+  logits: logitsTask,
+  attention: attentionTask,
+  write: writeTask,
+  classify: classifyTask,
+  complete: completeTask,
+};
