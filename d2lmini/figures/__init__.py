@@ -36,6 +36,10 @@ Language models:
     scaling_calculator.py  parameters, tokens, FLOPs and loss by a law
     vote_explorer.py       chains of thought that vote
 
+Models of this book at work in the page, by the runtime in live/:
+
+    live_translator.py     a sentence becomes French, and what changes that
+
 For all of them:
 
     base.py                one front-end module, shown as a custom element or a widget
@@ -52,6 +56,7 @@ from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
+from .live_translator import LiveTranslator
 from .mask_guess import MaskGuess
 from .next_token import NextToken
 from .patch_attention import PatchAttention
@@ -79,6 +84,7 @@ __all__ = [
     "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "LiveTranslator",
     "MaskGuess",
     "NextToken",
     "PatchAttention",

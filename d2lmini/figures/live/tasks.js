@@ -1,4 +1,13 @@
 // What a reader can ask of a model. Each is a generator of steps, plain values, over what models.js has read.
 import { attentionTask, logitsTask } from "./plain_tasks.js";
+import { beamTask, laterTask, positionsTask, scoreTask, translateTask } from "./translate.js";
 
-export const TASKS = { logits: logitsTask, attention: attentionTask };
+export const TASKS = {
+  logits: logitsTask,
+  attention: attentionTask,
+  translate: translateTask,
+  score_translator: scoreTask,
+  translate_beam: beamTask,
+  change_later: laterTask,
+  move_positions: positionsTask,
+};
