@@ -54,21 +54,22 @@ function render({ model, el }) {
     field.value = now.text;
     add(form, "button", { type: "submit" }, "Translate");
     const examples = Object.fromEntries(model.get("examples").map((text) => [text, text]));
-    choice(form, { label: "or", options: { "": "an example", ...examples }, value: "" }, (text) => {
+    const chooser = choice(form, { label: "or", options: { "": "an example", ...examples }, value: "" }, (text) => {
       if (!text) return;
       field.value = text;
       translate();
     });
+    chooser.style.maxWidth = "11rem";
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       translate();
     });
 
     const picture = attentionPicture(body, blocks, heads);
-    const french = add(body, "p", { lang: "fr", style: "margin: 6px 0; min-height: 1.5em; font-weight: 600" });
-    const note = add(body, "div", { class: "d2lmini-note" });
-    const say = announcer(body);
-    add(body, "div", { class: "d2lmini-key", style: "opacity: 0.85" }, `The model is from the run ${weights.run}.`);
+    const note = add(body, "div"),
+      said = add(body, "div", { style: "min-height: 3em" }), // or what is below would jump
+      say = announcer(said);
+    add(body, "div", { class: "d2lmini-key", style: "opacity: 0.85" }, `Model of the run ${weights.run}.`);
 
     let last = null; // the translation that is finished
     async function translate() {
@@ -77,7 +78,7 @@ function render({ model, el }) {
       last = null;
       for (const place of Object.keys(asked)) if (place !== "score") stop(place);
       picture.clear();
-      french.textContent = note.textContent = "";
+      note.textContent = "";
       say("");
       const text = now.text;
       const done = await ask("translation", "translate", { text }, (told) => {
@@ -89,15 +90,14 @@ function render({ model, el }) {
           }
           return;
         }
-        french.textContent = told.text;
         picture.target(told.piece, told.weights);
       });
       if (!done) return;
       picture.end();
       const without = now.off.size ? ` (${now.off.size} of ${3 * blocks * heads} heads are off)` : "";
-      say(`Translated${without}: “${done.text}”`);
-      last = { text, ...done };
-      drawn?.translated(last);
+      say(`French${without}: “${done.text}”`);
+      last = { ...done, text };
+      drawn?.translated?.(last);
     }
 
     let drawn = null;

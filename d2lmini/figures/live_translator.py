@@ -43,8 +43,8 @@ class LiveTranslator(LiveFigure):
     name = "live_translator"
     title = "A translator in this page"
     hint = (
-        "Type an English sentence or choose one, and translate it. Point at a French word, or move to it by keyboard: "
-        "lines lead to the English words that the model looked at when it chose it."
+        "Type an English sentence or choose one. Point at a French word, or go there by arrow keys: lines lead to the "
+        "English words that the model looked at."
     )
 
     def __init__(self, weights="translator_grammar", parts=(), examples=None):

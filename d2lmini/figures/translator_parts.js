@@ -1,6 +1,6 @@
 // What a reader does with a translator besides translating: each function draws a part of live_translator.js into a box
 // and gives what to do when a translation is finished, or nothing.
-const HEADS = { encoder: "encoder", own: "decoder, self", cross: "decoder, cross" },
+const HEADS = { encoder: "encoder", own: "decoder", cross: "cross" },
   PLACES = { order: "in order", shuffled: "shuffled", none: "left out", shifted: "shifted" };
 
 // Toggles of all heads, and the score over the test sentences.
@@ -10,7 +10,7 @@ function headSwitches(box, { ask, stop, translate, now, turned, factors, size: [
   const top = add(add(grid, "thead"), "tr"),
     lines = add(grid, "tbody"),
     nodes = [];
-  add(top, "th", { scope: "col" }, "block");
+  add(top, "th", { scope: "col", style: "padding: 2px" }, "block");
   for (const name of Object.values(HEADS)) add(top, "th", { scope: "colgroup", colspan: heads }, name);
   for (let b = 0; b < blocks; b++) {
     const line = add(lines, "tr");
@@ -18,7 +18,7 @@ function headSwitches(box, { ask, stop, translate, now, turned, factors, size: [
     for (const kind of Object.keys(HEADS))
       for (let h = 0; h < heads; h++) {
         const key = `${kind} ${b} ${h}`,
-          cell = add(line, "td", { style: "padding: 1px" });
+          cell = add(line, "td", { style: "padding: 0" });
         const mark = () => {
           const off = now.off.has(key);
           place(node, { "aria-checked": !off });
@@ -132,8 +132,9 @@ function beams(box, { ask }) {
     if (!done) return;
     fill(lists[1], done.beams);
     const gain = done.beams[0].total - done.greedy.total;
-    const better = Math.abs(gain) < 1e-4 ? "is as likely as" : `is e^${gain.toFixed(2)} times as likely as`;
-    result(`The best of a beam of ${beam_size} ${better} the greedy one.`);
+    const by =
+      Math.abs(gain) < 1e-4 ? "equals that" : `is ${Math.abs(gain).toFixed(2)} ${gain > 0 ? "above" : "below"} that`;
+    result(`The log-probability of the best of a beam of ${beam_size} ${by} of the greedy one.`);
   }
   return {
     translated(last) {

@@ -1,6 +1,8 @@
 // English pieces, French pieces below, and lines between them: what a translator looked at when it chose each piece.
 const BETWEEN = 56; // pixels from row to row, for the lines
-const PIECE = "padding: 2px 4px; border: 1px solid #8886; border-radius: 4px; min-height: 28px; min-width: 24px";
+const PIECE =
+  "padding: 2px 4px; border: 1px solid #8886; border-radius: 4px; min-height: 28px; min-width: 24px; " +
+  "box-sizing: border-box; text-align: center";
 
 // Pieces of one word stand side by side; ▁ is the space before a word.
 function pieceLook(piece, joined) {
@@ -15,7 +17,7 @@ function attentionPicture(parent, blocks, heads) {
     ["block", blocks],
     ["head", heads],
   ]) {
-    const options = { all: `mean of all ${key}s` };
+    const options = { all: "all (mean)" };
     for (let i = 0; i < n; i++) options[`_${i}`] = `${key} ${i + 1}`; // a key that is a number would come first
     choice(controls, { label: key, options, value: "all" }, (value) => {
       chosen[key] = value;
@@ -58,7 +60,7 @@ function attentionPicture(parent, blocks, heads) {
       const own = node.getBoundingClientRect();
       return { x: own.left + own.width / 2 - frame.left, top: own.top - frame.top, bottom: own.bottom - frame.top };
     };
-    const shown = pointed ?? (writing ? targets.length - 1 : null);
+    const shown = pointed ?? (writing && targets.length ? targets.length - 1 : null);
     const ends = sources.map(({ node }) => at(node));
     svg.replaceChildren();
     targets.forEach((target, t) => {

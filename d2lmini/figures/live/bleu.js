@@ -1,5 +1,5 @@
 // Corpus BLEU: runs of one to four words that translations share with one reference each.
-const MOST = 4;
+const LONGEST_RUN = 4;
 
 // Lower-cased words between spaces.
 const wordsOf = (text) => text.toLowerCase().split(/\s+/u).filter(Boolean);
@@ -16,8 +16,8 @@ function runsOf(words, size) {
 // From 0 to 100, as sacrebleu with `lowercase=True` and `tokenize="none"`: where no run of a size is right, it counts
 // half, then a quarter, of one ("exp").
 export function corpusBleu(translations, references) {
-  const right = Array(MOST).fill(0),
-    all = Array(MOST).fill(0);
+  const right = Array(LONGEST_RUN).fill(0),
+    all = Array(LONGEST_RUN).fill(0);
   let written = 0,
     wanted = 0;
   translations.forEach((translation, i) => {
@@ -25,7 +25,7 @@ export function corpusBleu(translations, references) {
       reference = wordsOf(references[i]);
     written += own.length;
     wanted += reference.length;
-    for (let n = 1; n <= MOST; n++) {
+    for (let n = 1; n <= LONGEST_RUN; n++) {
       const there = runsOf(reference, n);
       for (const [run, count] of runsOf(own, n)) {
         all[n - 1] += count;
@@ -37,5 +37,5 @@ export function corpusBleu(translations, references) {
   let zeros = 0;
   const logs = right.map((count, n) => Math.log((count || 2 ** -++zeros) / all[n]));
   const brevity = written < wanted ? Math.exp(1 - wanted / written) : 1;
-  return 100 * brevity * Math.exp(logs.reduce((a, b) => a + b) / MOST);
+  return 100 * brevity * Math.exp(logs.reduce((a, b) => a + b) / LONGEST_RUN);
 }
