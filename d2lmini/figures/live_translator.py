@@ -14,12 +14,7 @@ from ..position import sinusoidal
 from .base import asset
 from .live.page import LiveFigure
 
-PARTS = {
-    "heads": "switch heads off",
-    "beam": "greedy and beam",
-    "later": "change later words",
-    "positions": "positions",
-}
+PARTS = {"heads": "heads", "beam": "beam", "later": "later words", "positions": "positions"}
 KINDS = {"order": "in order", "shuffled": "shuffled", "none": "left out", "shifted": "shifted"}
 TESTED = 50  # sentences
 
