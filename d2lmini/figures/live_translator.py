@@ -56,9 +56,11 @@ class LiveTranslator(LiveFigure):
         shown = [[text, translate(model, text)] for text in examples]
         header = ["English", "French"]
         if "positions" in parts:
-            header = ["English", *KINDS.values()]
+            header = ["English", "positions", "French"]
             shown = [
-                [text, *(translate(model, text, **places(model, text, kind)) for kind in KINDS)] for text in examples
+                [text, said, translate(model, text, **places(model, text, kind))]
+                for text in examples[:2]
+                for kind, said in KINDS.items()
             ]
         tested = test_sentences(weights) if "heads" in parts else []
         super().__init__(

@@ -193,7 +193,9 @@ def test_odd_texts_break_nothing_and_a_new_one_stops_the_one_before(page, model)
         field.fill(text)
         field.press("Enter")
     says(page, f"French: “{translate(model, TEXTS[0])}”")
-    assert "".join(page.get_by_role("group", name="English", exact=True).locator("span").all_inner_texts()).startswith("mywhitecat")
+    assert "".join(page.get_by_role("group", name="English", exact=True).locator("span").all_inner_texts()).startswith(
+        "mywhitecat"
+    )
     assert page.log["errors"] == []
 
 
