@@ -39,6 +39,10 @@ Language models:
     vote_explorer.py       chains of thought that vote
     live_writer.py         a GPT that writes in the page
 
+Models of this book at work in the page, by the runtime in live/:
+
+    live_translator.py     a sentence becomes French, and what changes that
+
 For all of them:
 
     base.py                one front-end module, shown as a custom element or a widget
@@ -59,6 +63,7 @@ from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
 from .live_classifier import LiveClassifier
 from .live_completion import LiveCompletion
+from .live_translator import LiveTranslator
 from .live_writer import LiveWriter
 from .mask_guess import MaskGuess
 from .next_token import NextToken
@@ -89,6 +94,7 @@ __all__ = [
     "LayerWalk",
     "LiveClassifier",
     "LiveCompletion",
+    "LiveTranslator",
     "LiveWriter",
     "MaskGuess",
     "NextToken",

@@ -234,6 +234,7 @@ EXAMPLES = {
     "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
     "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
+    "LiveTranslator": lambda: figures.LiveTranslator(parts=("heads", "beam", "later", "positions")),
     "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
     "LiveWriter": figures.LiveWriter,
 }

@@ -3,6 +3,7 @@
 import { classifyTask } from "./classify.js";
 import { completeTask } from "./complete.js";
 import { attentionTask, logitsTask } from "./plain_tasks.js";
+import { beamTask, laterTask, positionsTask, scoreTask, translateTask } from "./translate.js";
 import { writeTask } from "./write.js";
 
 export const TASKS = {
@@ -11,4 +12,9 @@ export const TASKS = {
   write: writeTask,
   classify: classifyTask,
   complete: completeTask,
+  translate: translateTask,
+  score_translator: scoreTask,
+  translate_beam: beamTask,
+  change_later: laterTask,
+  move_positions: positionsTask,
 };
