@@ -27,6 +27,7 @@ Language models:
 
     bpe_stepper.py         byte-pair encoding merge by merge
     mask_guess.py          a masked word guessed
+    live_guess.py          a hidden word, and what a model in the page believes
     pattern_explorer.py    who may attend to whom in the three families
     span_stepper.py        span corruption step by step
     induction_head.py      the head that looks up what came next
@@ -52,6 +53,7 @@ from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
+from .live_guess import LiveGuess
 from .mask_guess import MaskGuess
 from .next_token import NextToken
 from .patch_attention import PatchAttention
@@ -79,6 +81,7 @@ __all__ = [
     "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "LiveGuess",
     "MaskGuess",
     "NextToken",
     "PatchAttention",
