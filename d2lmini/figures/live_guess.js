@@ -12,7 +12,7 @@ function guesses(model, el) {
     own = model.get("weights");
   const views = [
     { name: own.name, title: "Both sides", causal: false, colour: "var(--blue)", on: true },
-    { name: left?.name, title: "Only what is before", causal: true, colour: "var(--orange)", on: false },
+    { name: left?.name, title: "Left side", causal: true, colour: "var(--orange)", on: false },
   ];
   // `ids` of the sentence with [CLS] and [SEP]; `now`: of each of its pieces the ids that stand there now
   const at = { text: model.get("text"), ids: [], pieces: [], now: [], hidden: 0, changed: 0, mode: "hide" };
@@ -49,9 +49,9 @@ function guesses(model, el) {
       if (n !== "") read(sentences[n], model.get("places")[n]);
     },
   );
-  const field = writing(choosing, "or type one", "use it", 26, (text) => read(text));
+  const field = writing(choosing, "or type one", "use it", (text) => read(text));
   const line = add(scroller(el), "div", { class: "d2lmini-maps", role: "group", "aria-label": "pieces" });
-  place(line, { style: "gap: 4px; margin-bottom: 8px; padding: 3px" });
+  place(line, { style: "gap: 4px; margin-bottom: 8px; padding: 3px; align-items: center" });
   line.parentElement.style.maxHeight = "11rem";
 
   const modes = add(add(el, "div", { class: "d2lmini-controls" }), "div", {
@@ -63,25 +63,24 @@ function guesses(model, el) {
   add(modes, "span", {}, " ");
   const toChange = button(modes, "change it", () => setMode("change"));
   const changing = add(el, "div", { class: "d2lmini-controls", role: "group" });
-  const instead = writing(changing, "another", "put it there", 12, async (text) => {
+  const instead = writing(changing, "another", "put it there", async (text) => {
     const got = await latest(() => ask(own.name, "pieces", { text }));
     if (got) put(got.ids.slice(1, -1), got.pieces.slice(1, -1));
   });
-  instead.previousElementSibling.style.minWidth = "9rem";
   const offered = add(changing, "span", { style: "display: inline-flex; flex-wrap: wrap; gap: 4px" });
   button(changing, "hide it as well", () => put([at.mask], ["[MASK]"]));
   button(changing, "as it was", () => put(null));
 
+  const looking = add(el, "div", { class: "d2lmini-controls" });
+  const heads = choice(looking, { label: "shade by", options: { "": "nothing" }, value: "" }, shade);
+  const whose = choice(looking, { label: "of", options: { 0: views[0].title, 1: views[1].title }, value: 0 }, shade);
+  const where = add(el, "div", { style: "margin: -4px 0 8px" });
   const columns = add(el, "div", {
     style: "display: grid; grid-template-columns: repeat(auto-fit, minmax(144px, 1fr)); gap: 8px 12px",
   });
   const say = announcer(el);
-  const looking = add(el, "div", { class: "d2lmini-controls" });
-  const heads = choice(looking, { label: "shade the pieces by", options: { "": "nothing" }, value: "" }, shade);
-  const whose = choice(looking, { label: "of", options: { 0: views[0].title, 1: views[1].title }, value: 0 }, shade);
-  const where = add(el, "div", { class: "d2lmini-note" });
   const second = add(el, "div");
-  if (left) withModel(second, { weights: left, called: "the model that sees only what is before" }, beside);
+  if (left) withModel(second, { weights: left, called: "the model that sees only the left side" }, beside);
   const runs = new Set([own, left].filter(Boolean).map(({ run }) => run));
   add(
     el,
@@ -90,12 +89,13 @@ function guesses(model, el) {
     `Weights of the run ${[...runs].join(" and ")}. ✓: what really stood there.`,
   );
 
-  function writing(parent, label, text, size, act) {
-    const form = add(parent, "form", { class: "d2lmini-control", style: "flex-wrap: wrap" });
-    const named = add(form, "label", { class: "d2lmini-control" });
+  function writing(parent, label, text, act) {
+    const form = add(parent, "form", { class: "d2lmini-control", style: "flex: 0 1 26rem" });
+    const named = add(form, "label", { class: "d2lmini-control", style: "flex: 1 1 auto; min-width: 0" });
     const shown = add(named, "span", {}, label);
-    const input = add(named, "input", { type: "text", size, autocomplete: "off", spellcheck: "false", dir: "auto" });
-    add(form, "button", { type: "submit" }, text);
+    const input = add(named, "input", { type: "text", autocomplete: "off", spellcheck: "false", dir: "auto" });
+    input.style.cssText = "flex: 1 1 4rem; width: 4rem";
+    add(form, "button", { type: "submit", style: "flex: none" }, text);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       act(input.value);
@@ -103,10 +103,10 @@ function guesses(model, el) {
     return Object.assign(input, { named: shown });
   }
 
-  // The model that sees what is before is there: it may be left out again.
+  // The model that sees only the left side is there: it may be left out again.
   function beside(box) {
     views[1].on = true;
-    tick(box, { label: "beside it, the model that sees only what is before", value: true }, (on) => {
+    tick(box, { label: "beside it, the model that sees only the left side", value: true }, (on) => {
       views[1].on = on;
       refresh();
     });
@@ -220,7 +220,7 @@ function guesses(model, el) {
 
   function show() {
     columns.replaceChildren();
-    const said = [`Hidden: “${at.pieces[at.hidden + 1]}”.`];
+    const said = [`“${at.pieces[at.hidden + 1]}” is hidden.`];
     for (const { view, after, any, best, truth, vocabulary } of found) {
       const title = `${view.title}${any ? (after ? ", after" : ", before") : ""}`;
       const box = add(columns, "div", { role: "group", "aria-label": title, style: "min-width: 0" });
@@ -238,13 +238,14 @@ function guesses(model, el) {
       const rank = `rank ${truth.rank.toLocaleString("en")} of ${vocabulary.toLocaleString("en")}`;
       row(box, "div", truth.piece, truth.p, true);
       add(box, "div", { style: "padding: 0 4px" }, rank);
+      const beginning = after ? "After the change:" : `${view.title}:`;
       said.push(
-        `${title}: first guess “${best.pieces[0]}”, ${number(best.p[0])}; the hidden piece ${number(truth.p)}, ${rank}.`,
+        `${beginning} first guess “${best.pieces[0]}”, ${number(best.p[0])}; “${truth.piece}” ${number(truth.p)}.`,
       );
     }
     if (at.unknown) said.push("[UNK] is what the model does not know.");
     if (views[1].on && at.now.slice(0, at.hidden).some(({ ids }) => ids.includes(at.mask)))
-      said.push("The model that sees only what is before met no [MASK] in training.");
+      said.push("The model that sees only the left side met no [MASK] in training.");
     say(said.join(" "));
     const [blocks, count] = found[0].looks.size;
     if (heads.length === 1)

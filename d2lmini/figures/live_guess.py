@@ -56,16 +56,20 @@ class LiveGuess(LiveFigure):
             places.append(place)
             for number, model in enumerate(models):
                 found = belief(model, text, place, causal=number > 0, top=3)
-                rows[-1] += [", ".join(f"{piece} {p:.3f}" for piece, p in found["best"])]
-                rows[-1] += [f"{found['p']:.3f}, rank {found['rank']:,}"]
+                rows[-1] += [", ".join(f"{piece}\u00a0{p:.3f}" for piece, p in found["best"])]
+                rows[-1] += [f"{found['p']:.3f}, rank\u00a0{found['rank']:,}"]
         header = ["sentence", "hidden"]
-        for view in ("both sides", "only what is before")[: len(models)]:
-            header += [f"from {view}: likeliest", "the hidden piece"]
+        for view in ("both sides", "left side")[: len(models)]:
+            header += [f"{view}: likeliest", f"{view}: the hidden piece"]
         super().__init__(
             "What a trained encoder believes about a hidden piece of a sentence, and how that moves when another piece "
             "changes.",
             weights,
-            (f"A piece of each sentence is hidden: what {models[0].trained.experiment} learnt to guess", header, rows),
+            (
+                "Recorded: a hidden piece of each sentence, and the model's belief about it, in probabilities.",
+                header,
+                rows,
+            ),
             more=[] if causal is None else [causal],
             sentences=list(sentences),
             places=places,
