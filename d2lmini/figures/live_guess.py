@@ -30,8 +30,8 @@ class LiveGuess(LiveFigure):
             the beliefs are recorded.
 
     Raises:
-        WeightsError: there are no such weights.
-        ValueError: there is no sentence, one is longer than the model reads, or a piece is not in its sentence.
+        WeightsError: a file of weights is damaged, or of another version.
+        ValueError: there are no such weights, there is no sentence, one is longer than the model reads, or a piece is not in its sentence.
 
     Source: Devlin et al. 2019, section 3.1.
     """

@@ -6,6 +6,7 @@ import pytest
 from examples import EXAMPLES
 
 import d2lmini.figures as figures
+from d2lmini.figures.live.page import LiveFigure
 
 GROUPS = "svg, .d2lmini-maps, tbody"  # of things among which the focus moves by keys
 FOUND = """(frame) => {
@@ -42,6 +43,7 @@ LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-hatch-\\w+/g, ''),
 
 
 SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"  # observers had their turn
+ANSWERED = "document.querySelector('.d2lmini-live .d2lmini-said')?.textContent.endsWith('.')"  # a model
 
 
 def frame_of(open_page, tmp_path, name, **options):
@@ -51,6 +53,10 @@ def frame_of(open_page, tmp_path, name, **options):
     path.write_text(f'<!doctype html><meta charset="utf-8"><body style="margin: 16px">{shown}')
     page = open_page(path.as_uri(), **options)
     page.wait_for_selector("[data-ready=yes]")
+    load = page.get_by_role("button", name="Load the model (")
+    if load.count():  # a live figure: what it shows once its model is there
+        load.click()
+        page.wait_for_function(ANSWERED)
     page.evaluate(SETTLED)
     return page, page.locator(".d2lmini-figure")
 
@@ -85,6 +91,8 @@ def test_reset_brings_back_the_first_state(open_page, tmp_path, name):
     assert frame.evaluate(LOOK) != before
     frame.get_by_role("button", name="Reset").click()
     page.mouse.move(1, 1)
+    if issubclass(getattr(figures, name), LiveFigure):
+        page.wait_for_function(ANSWERED)
     page.evaluate(SETTLED)
     assert frame.evaluate(LOOK) == before
     assert frame.get_by_role("button", name="Reset").evaluate("node => node === document.activeElement")
