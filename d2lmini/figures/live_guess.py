@@ -31,7 +31,8 @@ class LiveGuess(LiveFigure):
 
     Raises:
         WeightsError: a file of weights is damaged, or of another version.
-        ValueError: there are no such weights, there is no sentence, one is longer than the model reads, or a piece is not in its sentence.
+        ValueError: there are no such weights, there is no sentence, one is longer than the model reads, or a piece is
+            not in its sentence.
 
     Source: Devlin et al. 2019, section 3.1.
     """
