@@ -3,7 +3,7 @@ import { softmaxRow } from "./activations.js";
 import { Tensor, tidy } from "./tensor.js";
 import { makeTokenizer } from "./tokenizers.js";
 
-// A sentence as both encoders read it: {ids, pieces} with [CLS] and [SEP], and {mask, unknown}, two ids.
+// A sentence as both encoders read it: {ids, pieces} with [CLS] and [SEP]; mask, an id; unknown, whether it has [UNK].
 // biome-ignore lint/correctness/useYield: a task is a generator, and this one has no steps
 export function* piecesTask({ tokenizer, config }, { text }) {
   const words = makeTokenizer(tokenizer),
@@ -13,7 +13,7 @@ export function* piecesTask({ tokenizer, config }, { text }) {
 
 // The belief about the piece at a place of `ids`, which has [MASK] there; `truth`: what stood there.
 //   causal: the model has learnt the next token. It reads what is before the place alone, and the last output counts.
-// Returns {best: {pieces, p}, the likeliest `top`; truth: {piece, p, rank}, the rank from 1; looks: {size, weights}},
+// Returns {best: {ids, pieces, p}, the likeliest `top`; truth: {piece, p, rank}, the rank from 1; looks: {size, weights}},
 // the attention of each head of each block from where the output is: (blocks, heads, tokens read).
 export function* guessTask({ model, tokenizer, config }, { ids, place, truth, causal = false, top = 10 }) {
   if (ids.length > config.max_len)
