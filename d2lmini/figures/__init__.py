@@ -29,6 +29,7 @@ Language models:
 
     bpe_stepper.py         byte-pair encoding merge by merge
     mask_guess.py          a masked word guessed
+    live_guess.py          a hidden word, and what a model in the page believes
     pattern_explorer.py    who may attend to whom in the three families
     span_stepper.py        span corruption step by step
     induction_head.py      the head that looks up what came next
@@ -63,6 +64,7 @@ from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
 from .live_classifier import LiveClassifier
 from .live_completion import LiveCompletion
+from .live_guess import LiveGuess
 from .live_translator import LiveTranslator
 from .live_writer import LiveWriter
 from .mask_guess import MaskGuess
@@ -94,6 +96,7 @@ __all__ = [
     "LayerWalk",
     "LiveClassifier",
     "LiveCompletion",
+    "LiveGuess",
     "LiveTranslator",
     "LiveWriter",
     "MaskGuess",

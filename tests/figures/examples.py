@@ -1,13 +1,18 @@
 """One figure of each kind, as large as the chapters have them: for what all figures are asked."""
 
+import tempfile
 import types
+from functools import cache
+from pathlib import Path
 
 import torch
+from live_weights import encoders
 
 import d2lmini as d2l
 from d2lmini import figures
 from d2lmini.figures.pixel_completion import completion_walk
 from d2lmini.models.image_gpt import ImageGPT, ImageGPTConfig
+from d2lmini.models.weights import files
 
 ENGLISH = ["the", "black", "cat", "does", "not", "sleep", "in", "the", "kitchen", "."]
 FRENCH = ["le", "chat", "noir", "ne", "dort", "pas", "dans", "la", "cuisine", "extraordinaire", "."]
@@ -164,6 +169,22 @@ def _mask_guess():
     return figures.MaskGuess(passages)
 
 
+@cache
+def live_weights():
+    """A folder of exported weights of small random encoders."""
+    folder = Path(tempfile.mkdtemp())
+    encoders(folder)
+    return folder
+
+
+def _live_guess():
+    before, files.FOLDER = files.FOLDER, live_weights()
+    try:
+        return figures.LiveGuess(sentences={"The old ship sails at dawn.": "ship", "the king lost.": "king"})
+    finally:
+        files.FOLDER = before
+
+
 def _similarity_matrix():
     images, vectors = _maps(8, 1, 28, 28), torch.randn(2, 8, 32, generator=torch.Generator().manual_seed(0))
     pictures, texts = torch.nn.functional.normalize(vectors[0], dim=1), vectors.sum(0)
@@ -226,6 +247,7 @@ EXAMPLES = {
     "CacheWalk": _cache_walk,
     "InductionHead": _induction_head,
     "MaskGuess": _mask_guess,
+    "LiveGuess": _live_guess,
     "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "ScalingCalculator": figures.ScalingCalculator.published,

@@ -148,8 +148,9 @@ function announcer(parent) {
 }
 
 // The part of a figure that needs a model. Before it is there: a button with its size, and what was recorded; when it
-// is, `show(body)` draws. `weights` is {name, megabytes, run}, `recorded` {caption, header, rows}.
-function withModel(parent, { weights, recorded }, show) {
+// is, `show(body)` draws. `weights` is {name, megabytes, run}, `recorded` {caption, header, rows}, or null where all is
+// told already; `called`: what the button loads.
+function withModel(parent, { weights, recorded = null, called = "the model" }, show) {
   const body = add(parent, "div", { class: "d2lmini-live" });
   const draw = () => {
     body.replaceChildren();
@@ -163,9 +164,9 @@ function withModel(parent, { weights, recorded }, show) {
 
   function offer() {
     const line = add(body, "p", { class: "d2lmini-load" });
-    const node = button(line, `Load the model (${weights.megabytes.toFixed(1)} MB)`, go);
+    const node = button(line, `Load ${called} (${weights.megabytes.toFixed(1)} MB)`, go);
     const say = announcer(body);
-    recordedTable(body, recorded);
+    if (recorded) recordedTable(body, recorded);
     async function go() {
       if (node.getAttribute("aria-disabled") === "true") return;
       place(node, { "aria-disabled": true });
@@ -174,7 +175,7 @@ function withModel(parent, { weights, recorded }, show) {
         await LIVE.load(weights.name);
       } catch (error) {
         place(node, { "aria-disabled": false });
-        say(`The model cannot run here: ${error.message}. What was recorded is below.`);
+        say(`The model cannot run here: ${error.message}.${recorded ? " What was recorded is below." : ""}`);
         return;
       }
       draw();

@@ -2,6 +2,7 @@
 
 import { classifyTask } from "./classify.js";
 import { completeTask } from "./complete.js";
+import { guessTask, piecesTask } from "./guess.js";
 import { attentionTask, logitsTask } from "./plain_tasks.js";
 import { beamTask, laterTask, positionsTask, scoreTask, translateTask } from "./translate.js";
 import { writeTask } from "./write.js";
@@ -17,4 +18,6 @@ export const TASKS = {
   translate_beam: beamTask,
   change_later: laterTask,
   move_positions: positionsTask,
+  guess: guessTask,
+  pieces: piecesTask,
 };
