@@ -30,10 +30,10 @@ export function filtered(scores, { temperature = 1, top_k = null, top_p = null, 
   };
   if (top_p && top_p < 1) {
     const shares = powers();
-    let before = 0;
+    let before = 0; // what the likelier ones have
     kept = new Set(
       order.filter((i) => {
-        const enough = before >= top_p - 4 * 2 ** -23;
+        const enough = before > 0 && before >= top_p - 4 * 2 ** -23; // the first is always kept
         before += shares[i];
         return !enough && shares[i] > 0;
       }),
