@@ -1,7 +1,7 @@
 // The page's side: what may come next, as bars.
 
-// Hollow: the model's own probabilities of its `most` likeliest tokens; filled: those that are drawn from. Returns a function
-// that shows scores (or none) under filters: `next` is the token that came, if one did; `choose(token)` follows a press.
+// Hollow: the model's own probabilities of its `most` likeliest tokens; filled: those that are drawn from. Returns a
+// function that shows scores (or none) under filters: `next` is the token that came, `choose(token)` follows a press.
 function nextBars(parent, shown, V, most) {
   const LINE = 22,
     NAME = 40,
