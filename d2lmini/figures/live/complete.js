@@ -1,5 +1,5 @@
 // ImageGPT finishes a picture whose first rows are given, several times at once.
-import { drawn, filtered, randomNumbers } from "./decoding.js";
+import { drawn, filtered, randomNumbers } from "./filters.js";
 
 // `top` are the given pixels, integers below K. A step has of the pixel at `index` in each of the completions
 // `values[n]`, the `probabilities[n]` that it was drawn from, and `looks[n]`: the weights of the last layer, in the mean

@@ -2,7 +2,8 @@
 // {encoder, own, cross}.
 import { logSoftmax } from "./activations.js";
 import { corpusBleu } from "./bleu.js";
-import { beamSearch, randomNumbers, ranked } from "./decoding.js";
+import { beamSearch } from "./decoding.js";
+import { randomNumbers, ranked } from "./filters.js";
 import { watch } from "./plain_tasks.js";
 import { tidy } from "./tensor.js";
 import { makeTokenizer } from "./tokenizers.js";
