@@ -39,9 +39,9 @@ const greyOf = (share) => {
 };
 
 // A picture that a reader paints. `size`: height and width; `rows`: how many from the top may be painted;
-// `shade(value)`: of a value the share of white. `painted(done)` is called when pixels have changed, `done` at the end of a stroke;
-// `pointed(index, stays)` when the reader points at a pixel, null when no longer; `stays`: clicked, or by keyboard.
-// Returns {svg, values, brush, set, show, cursor}: `values` of all pixels; `brush`: {value, size}, which
+// `shade(value)`: of a value the share of white. `painted(done)` is called when pixels have changed, `done` at the end
+// of a stroke; `pointed(index, stays)` when the reader points at a pixel, null when no longer; `stays`: clicked, or by
+// keyboard. Returns {svg, values, brush, set, show, cursor}: `values` of all pixels; `brush`: {value, size}, which
 // `paintingTools` changes; `set(values)` shows others; `show(i, fill)` colours a pixel as it likes.
 function paintingGrid(parent, { label, size, rows = size[0], unit, shade }, { painted, pointed = () => {} }) {
   const [height, width] = size;
