@@ -55,6 +55,7 @@ export class Tensor {
   constructor(...shape) {
     this.shape = shape;
     this.length = shape.reduce((a, b) => a * b, 1);
+    this.gradient = null; // where weights are learned: a tensor, to which `backward` adds
     this.bytes = Math.max(64, Math.ceil((this.length * 4) / 64) * 64);
     const left = memory.free.get(this.bytes);
     if (left?.length) this.place = left.pop();
