@@ -41,7 +41,7 @@ function geluTanhSlope(x) {
 
 export const ACTIVATIONS = {
   relu: map(
-    (x) => (x < 0 ? 0 : x),
+    (x) => Math.max(x, 0),
     (x) => (x > 0 ? 1 : 0),
   ),
   gelu: map((x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)), geluSlope),

@@ -95,6 +95,11 @@ function makeLive() {
       }
       return loads.get(name);
     },
+    // Starts the runtime for tasks that need no weights, which are asked with the name null.
+    async open() {
+      if (!runtime) await script("runtime");
+      start();
+    },
     // Asks a model that is there: {done, stop}. `step` is called with each step of the task.
     ask: (name, task, options, step) => send({ kind: "ask", name, task, options }, step),
   };
