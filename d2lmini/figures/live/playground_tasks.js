@@ -28,7 +28,7 @@ function ofLetters(answer) {
   });
 }
 
-// Pairs of a key and its value, then one of the keys: what was its value?
+// Pairs of a key and its value, then the keys once more: what was the value of each?
 function lookUp({ size = 4, letters = 10 }) {
   return {
     size,
@@ -36,9 +36,13 @@ function lookUp({ size = 4, letters = 10 }) {
     tokens: [...LETTERS.slice(0, letters), ...DIGITS],
     draw(random, length) {
       const keys = different(random, length, letters),
-        values = several(random, length, 10).map((digit) => letters + digit),
-        asked = below(random, length);
-      return { prompt: [...keys.flatMap((key, i) => [key, values[i]]), keys[asked]], answer: [values[asked]] };
+        values = several(random, length, 10).map((digit) => letters + digit);
+      const [first, ...others] = different(random, length, length);
+      return {
+        prompt: [...keys.flatMap((key, i) => [key, values[i]]), keys[first]],
+        answer: [values[first], ...others.flatMap((i) => [keys[i], values[i]])],
+        given: keys.flatMap((_, i) => (i ? [true, false] : [false])), // the keys are asked, not guessed
+      };
     },
   };
 }
@@ -115,7 +119,8 @@ function keptBack(prompt) {
 // A task by its name; the other options are its own: `size` (letters, pairs, digits, or characters of a text at a time),
 // `letters`, `backwards`, `text`. Throws an Error, a sentence, where one does not fit. Returns
 //   tokens: what each is written as, the last being a blank
-//   example(random, {size, heldOut}): {prompt, answer}, arrays of tokens
+//   example(random, {size, heldOut}): {prompt, answer}, arrays of tokens; `given` says which of the answer are not to be
+//     guessed, where there are such
 //   lay(examples, causal): a batch {tokens, targets, batch}
 //   batch(random, number, {causal, size, heldOut}): both
 //   lengthOf(size, causal): tokens of a sequence of the batch
@@ -142,11 +147,12 @@ export class PlaygroundTask {
   // A causal model reads the answer as it writes it, each token the target of the place before it. One that sees
   // everything has blanks in its place.
   lay(examples, causal) {
-    const rows = examples.map(({ prompt, answer }) => {
+    const rows = examples.map(({ prompt, answer, given = [] }) => {
       const written = causal || this.everywhere,
         nothing = Array(prompt.length - (written ? 1 : 0)).fill(IGNORE_INDEX);
-      const read = written ? answer.slice(0, -1) : answer.map(() => this.blank);
-      return { tokens: [...prompt, ...read], targets: [...nothing, ...answer] };
+      const read = written ? answer.slice(0, -1) : answer.map((token, i) => (given[i] ? token : this.blank));
+      const guessed = answer.map((token, i) => (given[i] ? IGNORE_INDEX : token));
+      return { tokens: [...prompt, ...read], targets: [...nothing, ...guessed] };
     });
     const flat = (which) => Int32Array.from(rows.flatMap((row) => row[which]));
     return { tokens: flat("tokens"), targets: flat("targets"), batch: rows.length };
