@@ -155,7 +155,7 @@ def test_loss_and_gradients_are_torchs_for_every_setting(page, positions):
         ),
         (
             {"positions": "alibi", "norm_place": "after", "num_blks": 3},
-            {"name": "sgd", "rate": 0.3, "momentum": 0.9, "warmup": 5},
+            {"name": "sgd", "rate": 0.05, "momentum": 0.9, "warmup": 5},
         ),
         ({"positions": "sines", "norm_place": None, "ffn": None}, {"name": "adamw", "rate": 3e-3, "clip": 0.5}),
     ],
