@@ -1,4 +1,4 @@
-"""TinyTransformer: its blocks are the package's where these have the setting; what is hidden, refused and begun with."""
+"""TinyTransformer: its blocks are those of the package; what is switched off, hidden, refused and begun with."""
 
 import math
 

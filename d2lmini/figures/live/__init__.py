@@ -8,7 +8,7 @@ how it reaches a page.
     weights.js     what `d2lmini.trained` reads, dequantised
     models.js      a model by the name of its class
     worker.js      what is asked of a model, in a worker or in slices of the page's own thread
-    learner.js     a model (tiny.js) that learns: `backward` stands beside `forward` in the modules above; optimizers.js,
+    learner.js     a model (tiny.js) that learns: `backward` stands beside `forward` in its modules; optimizers.js,
                    losses.js, playground_tasks.js (what is learned), learner_tasks.js (what the worker is asked)
 """
 
