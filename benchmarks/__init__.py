@@ -2,4 +2,5 @@
 
 SUITE = ("attention", "training", "translation", "decoding", "cost")  # what `make bench` runs
 ON_GPU = (*SUITE, "utilisation")
-OTHERS = ("utilisation", "book", "grading")  # these need a GPU, a built book, a sandbox
+# these need a GPU, a built book, a sandbox, Chromium and weights, and what `benchmarks/_onnx.py` fetches
+OTHERS = ("utilisation", "book", "grading", "live", "live_peers")

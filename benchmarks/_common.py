@@ -79,12 +79,12 @@ def contest(what, calls, sizes, *, unit, work, device="cpu", memory=None, **fact
     found = {}
     for name, times in seconds.items():
         found[name] = {
-            "seconds": _quartiles(times),
-            "per_second": _short(work / median(times)),
+            "seconds": quartiles(times),
+            "per_second": short(work / median(times)),
             "peak_bytes": peak_bytes((memory or calls)[name], device),
         }
         if name != "ours":
-            found[name]["ratio"] = _quartiles([a / b for a, b in zip(seconds["ours"], times, strict=True)])
+            found[name]["ratio"] = quartiles([a / b for a, b in zip(seconds["ours"], times, strict=True)])
     rounds = len(seconds["ours"])
     print(f"  {what}: " + ", ".join(f"{name} {of['seconds'][1]:.3g} s" for name, of in found.items()), flush=True)
     return {"what": what, **facts, "unit": unit, "work": work, "rounds": rounds, "contestants": found}
@@ -161,12 +161,13 @@ def _versions():
     return found
 
 
-def _quartiles(values):
+def quartiles(values):
+    """Lower quartile, median, upper quartile: list of three numbers."""
     low, middle, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
-    return [_short(low), _short(middle), _short(high)]
+    return [short(low), short(middle), short(high)]
 
 
-def _short(value):
+def short(value):
     """Four digits: more is noise."""
     return float(f"{value:.4g}")
 

@@ -228,6 +228,7 @@ _MODULES = {
     "tokenization.vocabulary": ["Vocab"],
     "data.fra_eng": ["MTFraEng"],
     "models.weights.minilm": ["load_minilm", "sentence_embeddings"],
+    "models.weights.trained": ["trained"],
     "data.translation": ["GrammarCorpus", "Multi30k", "Tatoeba"],
     "data.text_encoder": ["TextEncoder"],
     "data.sentiment": ["SentencePolarity"],

@@ -1,4 +1,4 @@
-"""The command line: ``python -m d2lmini check | progress | data | run | grade``."""
+"""The command line: ``python -m d2lmini check | progress | data | run | export | grade``."""
 
 import argparse
 import signal
@@ -64,6 +64,28 @@ def _run(args):
     return 0
 
 
+def _export(args):
+    from . import experiments
+    from .experiments import exported
+    from .lab.export import export, overview
+    from .training.checkpoint import CheckpointError
+
+    if args.list or args.name is None:
+        print(overview(exported.EXPORTS.values(), args.out))
+        return 0
+    what = exported.find(args.name)
+    if not args.checkpoint:
+        raise ValueError(f"--checkpoint is missing: the folder of the run of {what.run}")
+    try:
+        path, costs = export(what, experiments.find(what.experiment), args.checkpoint, args.out, args.record)
+    except CheckpointError as error:
+        raise ValueError(str(error)) from error
+    name = costs["metric"]
+    print(f"{costs['kind']}: {name} {costs['before'][name]:.5g} before, {costs['after'][name]:.5g} after")
+    print(f"written: {path}, {costs['bytes']:,} bytes")
+    return 0
+
+
 def _grade(args):
     from .exercises import grade
     from .exercises.engine.judge import fresh_seed
@@ -112,6 +134,14 @@ def main(argv=None):
     run.add_argument("--checkpoint", metavar="FOLDER", help="keep checkpoints there, and go on from what is there")
     run.add_argument("--max-minutes", metavar="M", type=float, help="stop then, with status 75; needs --checkpoint")
     run.set_defaults(run=_run)
+
+    export = commands.add_parser("export", help="weights of a recorded run as a small file; --list: what there is")
+    export.add_argument("name", nargs="?")
+    export.add_argument("--list", action="store_true", help="all models: sizes, runs, and what rounding costs")
+    export.add_argument("--checkpoint", metavar="FOLDER", help="of the run")
+    export.add_argument("--record", metavar="FILE", help="of the run; default: the one in the results of the package")
+    export.add_argument("--out", metavar="FOLDER", help="of the file and its costs; default: those of the package")
+    export.set_defaults(run=_export)
 
     grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a sandbox of its own")
     grade.add_argument("folder")

@@ -49,7 +49,7 @@ MAY_IMPORT = {
         *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training", "rotation"),
         *("vision", "objectives"),
     },
-    "models/weights": {"data"},  # published weights are data; no other model knows of files
+    "models/weights": {"data", "tokenization"},  # weights are data, with a tokenizer; no other model has files
     "training": {"metrics", "plot_style", "shell", "utils"},
 }
 # these may import everything, and only each other (and the command line) may import them

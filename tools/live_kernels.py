@@ -13,7 +13,7 @@ four rows and two columns (nt) or eight (nn, tn); what is left over is done row 
 
 import base64
 
-from tools._generated import ROOT
+from tools._generated import ROOT, main, put
 
 PATH = ROOT / "d2lmini" / "figures" / "live" / "kernels.js"
 _HEAD = "// Written by tools/live_kernels.py: the matrix products in WebAssembly.\n"
@@ -196,6 +196,15 @@ def source():
     return f'{_HEAD}export const KERNELS =\n  "{code}";\n'
 
 
+def sync(check):
+    """Brings kernels.js to what is written here. Returns: list of what was out of step; without wasmtime: none."""
+    try:
+        text = source()
+    except ImportError:
+        print("not looked at: kernels.js, which wasmtime makes: pip install -r requirements.txt")
+        return []
+    return put(PATH, text, check)
+
+
 if __name__ == "__main__":
-    PATH.write_text(source(), encoding="utf-8")
-    print(f"written: {PATH.relative_to(ROOT)}")
+    main(sync, command="python -m tools.live_kernels")

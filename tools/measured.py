@@ -3,7 +3,7 @@
 import json
 
 from d2lmini import results
-from tools import _chart
+from tools import _chart, _in_page
 from tools._bars import BARS, NEAR, NOT, Bar, build_seconds, load, missing
 from tools._generated import ROOT, put
 from tools.site import repository
@@ -158,6 +158,17 @@ def cost_part(device):
     return ["\n".join(rows), _chart.lines(alt, in_T, "tokens", "milliseconds")]
 
 
+def in_page_part():
+    """The section on models in the page: list of Markdown."""
+    parts = [f"## {_in_page.TITLE}\n", _in_page.rounding(json.loads((results.FOLDER / _in_page.ROUNDING).read_text()))]
+    speed, peers = ("live", "cpu", "models"), ("live_peers", "cpu", "contestants")
+    if record := load(*speed):
+        parts += [_in_page.SPEED_WORDS, _in_page.speed(record), measured_on(*speed)]
+    if record := load(*peers):
+        parts += [_in_page.WORDS, _in_page.table(record, _range), _in_page.verdict(record), measured_on(*peers)]
+    return parts
+
+
 def book_part():
     lines, found = [], build_seconds()
     if found:
@@ -288,7 +299,7 @@ def page():
                 continue
             where = "On a GPU: " if device == "cuda" else ""
             parts += [*render(device), where + measured_on(name, device, wants)]
-    parts += ["## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
+    parts += [*in_page_part(), "## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
     parts += ["## What was not measured\n", not_measured()]
     parts += ["## Every experiment\n", EXPERIMENTS, experiments_table()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"

@@ -1,6 +1,17 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
-from tools import chapters, citations, core, course, coverage, exercise_notebooks, glossary, measured, pages
+from tools import (
+    chapters,
+    citations,
+    core,
+    course,
+    coverage,
+    exercise_notebooks,
+    glossary,
+    live_kernels,
+    measured,
+    pages,
+)
 from tools._generated import main
 
 if __name__ == "__main__":
@@ -14,5 +25,6 @@ if __name__ == "__main__":
         coverage.sync,
         course.sync,
         glossary.sync,
+        live_kernels.sync,
         command="make sync",
     )

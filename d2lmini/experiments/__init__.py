@@ -13,6 +13,7 @@ t5/            text to text
 gpt/           models that write
 laws/          the loss by size, data and compute
 abilities/     what a prompt can ask for
+exported.py    the models whose weights ship with the package, and of which run each is
 """
 
 from importlib import import_module

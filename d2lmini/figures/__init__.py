@@ -22,11 +22,14 @@ Images:
     swin_explorer.py       who may attend to whom in windows
     pixel_completion.py    an image finished pixel by pixel
     similarity_matrix.py   a batch of images and texts, and what each chooses
+    live_classifier.py     a vision Transformer in the page: its classes, patches and positions
+    live_completion.py     an ImageGPT in the page: it finishes what is painted
 
 Language models:
 
     bpe_stepper.py         byte-pair encoding merge by merge
     mask_guess.py          a masked word guessed
+    live_guess.py          a hidden word, and what a model in the page believes
     pattern_explorer.py    who may attend to whom in the three families
     span_stepper.py        span corruption step by step
     induction_head.py      the head that looks up what came next
@@ -35,11 +38,18 @@ Language models:
     cache_walk.py          which scores are computed with a cache and without
     scaling_calculator.py  parameters, tokens, FLOPs and loss by a law
     vote_explorer.py       chains of thought that vote
+    live_writer.py         a GPT that writes in the page
+
+Models of this book at work in the page, by the runtime in live/:
+
+    live_translator.py     a sentence becomes French, and what changes that
 
 For all of them:
 
     base.py                one front-end module, shown as a custom element or a widget
+    live/                  the runtime of the models that live in the page
     packing.py             numbers on their way into a page
+    painting.py            a picture that a reader paints
     diagrams/              how things are put together, each a function
 """
 
@@ -52,6 +62,11 @@ from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
 from .layer_walk import LayerWalk
+from .live_classifier import LiveClassifier
+from .live_completion import LiveCompletion
+from .live_guess import LiveGuess
+from .live_translator import LiveTranslator
+from .live_writer import LiveWriter
 from .mask_guess import MaskGuess
 from .next_token import NextToken
 from .patch_attention import PatchAttention
@@ -79,6 +94,11 @@ __all__ = [
     "InductionHead",
     "KernelPooling",
     "LayerWalk",
+    "LiveClassifier",
+    "LiveCompletion",
+    "LiveGuess",
+    "LiveTranslator",
+    "LiveWriter",
     "MaskGuess",
     "NextToken",
     "PatchAttention",

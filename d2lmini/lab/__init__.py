@@ -21,6 +21,7 @@ were read, ``data``, their SHA-256. All of it is plain and finite.
     summaries.py   what is written down: thinned curves, several seeds, standard errors
     records.py     a record: what it may hold, at which commit, and how it is written whole or not at all
     device.py      which device is used where none is named, and how a record names it
+    export.py      from the checkpoint of a recorded run to a file of weights, and what rounding costs
     overview.py    the table of what is recorded and what is missing
 
 Nothing here knows an experiment by name. `d2lmini.experiments` has them; `benchmarks/` keeps its records alike.

@@ -15,11 +15,14 @@ from benchmarks import (
     SUITE,
     __main__,
     _d2l,
+    _onnx,
     attention,
     book,
     cost,
     decoding,
     grading,
+    live,
+    live_peers,
     training,
     translation,
 )
@@ -28,7 +31,9 @@ from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
 from d2lmini.lab import records as lab_records
-from tools import _chart, measured
+from d2lmini.models.weights import files
+from tests.conftest import CHROMIUM
+from tools import _chart, _in_page, measured
 from tools._bars import BARS, MET, MISSED, NOT, Bar
 
 MODULES = {
@@ -39,6 +44,7 @@ MODULES = {
     "cost": cost,
     "utilisation": of_gpu,
     "grading": grading,
+    "live_peers": live_peers,
 }
 
 
@@ -369,6 +375,16 @@ def test_a_chart_needs_what_has_a_logarithm(series, message):
         _chart.lines("alt", {name: [(1, 1)] for name in "abcdef"}, "x", "y")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+@pytest.mark.skipif("translator_grammar" not in files.names(), reason="the weights are not exported")
+def test_a_benchmark_of_live_models(tmp_path):
+    main("live", live.measure, None, live.QUICK, ["--quick", "--out", str(tmp_path)], gpu=False)
+    (found,) = load(tmp_path, "live")["models"]
+    assert found["model"] == "translator_grammar" and found["unit"] == "tokens"
+    assert all(found[key] > 0 for key in ("plain", "with_attention", "first_output_s", "MB"))
+
+
 def test_the_heaviest_pages_are_those_of_a_built_book(tmp_path):
     with pytest.raises(FileNotFoundError, match="`make book` makes it"):
         book.largest(tmp_path, 1)
@@ -381,11 +397,90 @@ def test_the_page_is_in_step():
     assert measured.sync(check=True) == [], "mend with: make sync"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [*MODULES, "live"])
 def test_what_is_recorded_is_of_a_clean_tree_and_of_these_sizes(name):
     path = results.FOLDER / f"benchmark_{name}.json"
     if not path.exists():
         pytest.skip(f"python -m benchmarks.{name} was not run yet")
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["source"]["dirty"] is False
-    assert record["config"] == results.as_json(MODULES[name].Sizes())
+    assert record["config"] == results.as_json((MODULES | {"live": live})[name].Sizes())
+
+
+def in_page(name, ours=1.0, same=6, **ratios):
+    """A record of `live_peers` with one peer."""
+    quartiles = {key: [1.0, 1.0, 1.0] for key in live_peers.MEASURED}
+    shared = {**quartiles, "per_second": 500.0, "bytes": {"a": 2000}, "gzipped": {"a": 1000}}
+    found = {key: [x, x, x] for key, x in (dict.fromkeys(live_peers.MEASURED, 0.5) | ratios).items()}
+    contestants = {
+        "ours": {**shared, "same": 6, "bytes": {"a": 1000 * ours}},
+        name: {**shared, "same": same, "ratio": found},
+    }
+    facts = {"browser": "Chromium 1", "run": "a run", "versions": {"torch": "2"}, "device": {"name": "a machine"}}
+    return {"config": {"count": 6}, "contestants": contestants, "date": "2026-01-01T", "command": "c", **facts}
+
+
+def test_the_page_tells_of_models_in_the_page_where_that_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    costs = {"a": {"kind": "int8", "before": {"BLEU": 50.0}, "after": {"BLEU": 49.9}, "bytes": 2_000_000}}
+    costs["a"] |= {"lost_points": {"int8": 0.1}, "parameters": 1_900_000, "experiment": "e", "preset": "p"}
+    (tmp_path / _in_page.ROUNDING).write_text(json.dumps(costs), encoding="utf-8")
+    assert "| `a` | e p | 1.90 | 2.00 | int8 | BLEU | 50 | 49.9 | 0.10 |" in measured.page()
+    assert len(measured.in_page_part()) == 2
+    (tmp_path / "benchmark_live_peers.json").write_text(json.dumps(in_page("peer")), encoding="utf-8")
+    page = measured.page()
+    assert f"## {_in_page.TITLE}\n" in page and "Ours is ahead in all of it." in page
+    widths = {line.count("|") for line in _in_page.table(in_page("peer"), measured._range).split("\n")}
+    assert widths == {len(_in_page.HEAD) + 1}
+
+
+def test_where_a_model_in_the_page_is_behind_is_told():
+    told = _in_page.verdict(in_page("peer", ours=3.0, same=4, warm=1.25))
+    assert "behind in the time a character takes, 1.25 times that of peer; bytes to load, 1.50 times" in told
+    assert "ahead" not in told and "but peer after 4 characters another one" in told
+
+
+@pytest.fixture(scope="module")
+def quick_peers(tmp_path_factory, chromium):
+    """A function that gives what is found at tiny sizes, with or without the peers."""
+
+    def quick_peers(peers):
+        return live_peers.compare(chromium, tmp_path_factory.mktemp("page"), live_peers.QUICK, peers)
+
+    return quick_peers
+
+
+def same_as_python(found, name):
+    of = found["contestants"][name]
+    assert of["same"] == live_peers.QUICK.count
+    assert set(live_peers.MEASURED) <= set(of) and all(of[key][0] >= 0 for key in live_peers.MEASURED)
+    return of
+
+
+@pytest.mark.slow
+def test_ours_writes_in_the_page_what_python_writes(quick_peers):
+    found = quick_peers(peers=False)
+    of = same_as_python(found, "ours")
+    assert set(of["bytes"]) == {"_static/live/runtime.js", "_static/live/tiny.js", "host.js, in the page"}
+    assert len(set(found["text"])) > 1  # else any model that says one thing would do
+
+
+def test_without_the_network_the_peers_are_not_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(_onnx, "cache_folder", lambda: tmp_path)
+    assert not _onnx.is_here()
+    monkeypatch.setattr(_onnx.shutil, "which", lambda name: None)
+    with pytest.raises(SystemExit, match="not measured: onnxruntime-web cannot be had: there is no npm"):
+        live_peers.measure(live_peers.QUICK)
+    monkeypatch.setattr(_onnx.shutil, "which", lambda name: "false")  # a command that fails
+    with pytest.raises(SystemExit, match="not measured: onnxruntime-web cannot be had: no reason given"):
+        live_peers.measure(live_peers.QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _onnx.is_here(), reason="NO ONNXRUNTIME-WEB HERE, NOT TRIED: python -m benchmarks.live_peers")
+def test_the_peer_writes_in_the_page_what_python_writes(quick_peers):
+    found = quick_peers(peers=True)
+    for name in live_peers.PEERS:
+        of = found["contestants"][name]
+        assert set(_onnx.BACKEND) < set(of["bytes"]) and set(of["ratio"]) == set(live_peers.MEASURED)
+    same_as_python(found, live_peers.FLOAT)

@@ -1,13 +1,18 @@
 """One figure of each kind, as large as the chapters have them: for what all figures are asked."""
 
+import tempfile
 import types
+from functools import cache
+from pathlib import Path
 
 import torch
+from live_weights import encoders
 
 import d2lmini as d2l
 from d2lmini import figures
 from d2lmini.figures.pixel_completion import completion_walk
 from d2lmini.models.image_gpt import ImageGPT, ImageGPTConfig
+from d2lmini.models.weights import files
 
 ENGLISH = ["the", "black", "cat", "does", "not", "sleep", "in", "the", "kitchen", "."]
 FRENCH = ["le", "chat", "noir", "ne", "dort", "pas", "dans", "la", "cuisine", "extraordinaire", "."]
@@ -164,6 +169,22 @@ def _mask_guess():
     return figures.MaskGuess(passages)
 
 
+@cache
+def live_weights():
+    """A folder of exported weights of small random encoders."""
+    folder = Path(tempfile.mkdtemp())
+    encoders(folder)
+    return folder
+
+
+def _live_guess():
+    before, files.FOLDER = files.FOLDER, live_weights()
+    try:
+        return figures.LiveGuess(sentences={"The old ship sails at dawn.": "ship", "the king lost.": "king"})
+    finally:
+        files.FOLDER = before
+
+
 def _similarity_matrix():
     images, vectors = _maps(8, 1, 28, 28), torch.randn(2, 8, 32, generator=torch.Generator().manual_seed(0))
     pictures, texts = torch.nn.functional.normalize(vectors[0], dim=1), vectors.sum(0)
@@ -219,11 +240,14 @@ EXAMPLES = {
     "PatchAttention": _patch_attention,
     "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
     "PixelCompletion": _pixel_completion,
+    "LiveClassifier": figures.LiveClassifier,
+    "LiveCompletion": figures.LiveCompletion,
     "NextToken": _next_token,
     "BeamTree": _beam_tree,
     "CacheWalk": _cache_walk,
     "InductionHead": _induction_head,
     "MaskGuess": _mask_guess,
+    "LiveGuess": _live_guess,
     "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "ScalingCalculator": figures.ScalingCalculator.published,
@@ -232,5 +256,7 @@ EXAMPLES = {
     "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
     "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
+    "LiveTranslator": lambda: figures.LiveTranslator(parts=("heads", "beam", "later", "positions")),
     "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
+    "LiveWriter": figures.LiveWriter,
 }

@@ -109,6 +109,13 @@ def look(code, highlight):
 </div>"""
 
 
+def translator(*_):
+    """A trained Transformer that the reader can use: of real captions, or of the grammar where there is no other."""
+    from d2lmini.figures import LiveTranslator
+
+    return LiveTranslator(("translator_multi30k", "translator_grammar"))._repr_html_()
+
+
 def routes(*_):
     """The ways through the book, each with its time and its chapters in their order."""
     from tools import course
@@ -161,7 +168,7 @@ def chapter_map(*_):
     )
 
 
-PARTS = {"look": look, "routes": routes, "chapters": cards, "map": chapter_map}
+PARTS = {"look": look, "translator": translator, "routes": routes, "chapters": cards, "map": chapter_map}
 
 
 class FrontPage(SphinxDirective):

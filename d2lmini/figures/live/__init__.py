@@ -6,7 +6,10 @@ how it reaches a page.
 
     tensor.js      float32 tensors in one memory; the matrix product (kernels.js; plain.js where SIMD is missing)
     weights.js     what `d2lmini.trained` reads, dequantised
+    tokenizers.js  texts to ids and back, as models/weights/tokenizers.py has it
     models.js      a model by the name of its class
+    host.js        the page's side: one copy of each model, loaded when a reader asks
+    page.py        `LiveFigure`, and the scripts of the book that models are loaded from
     worker.js      what is asked of a model, in a worker or in slices of the page's own thread
     learner.js     a model (tiny.js) that learns: `backward` stands beside `forward` in its modules; optimizers.js,
                    losses.js, playground_tasks.js (what is learned), learner_tasks.js (what the worker is asked)
@@ -23,8 +26,8 @@ def _read(name):
     return files(__name__).joinpath(f"{name}.js").read_text(encoding="utf-8")
 
 
-def modules(name="worker"):
-    """The modules that one needs, itself the last. Returns: dict of the name of each and its source."""
+def modules(*names):
+    """Modules, by default the worker, and before them what they need. Returns: dict of name and source."""
     found = {}
 
     def visit(module, path=()):
@@ -36,24 +39,26 @@ def modules(name="worker"):
                 visit(other, (*path, module))
             found[module] = source
 
-    visit(name)
+    for name in names or ("worker",):
+        visit(name)
     return found
 
 
 @cache
-def runtime(name="worker"):
-    """All modules that one needs as one script, without imports and exports: top-level names are unique. Returns: str.
+def runtime(*names):
+    """As one script what `modules` gives, without imports and exports: top-level names are unique. Returns: str.
 
     Raises:
         ValueError: modules import each other in a circle, or two have one name at the top.
     """
-    sources = modules(name)
-    names = [found for source in sources.values() for found in _declared(source)]
-    twice = sorted({found for found in names if names.count(found) > 1})
+    sources = modules(*names)
+    declared = [found for source in sources.values() for found in names_of(source)]
+    twice = sorted({found for found in declared if declared.count(found) > 1})
     if twice:
         raise ValueError(f"modules of the runtime share the names {', '.join(twice)}")
     return "".join(re.sub(r"^export ", "", _IMPORT.sub("", source), flags=re.M) for source in sources.values())
 
 
-def _declared(source):
+def names_of(source):
+    """The names that a module declares at the top. Returns: list of str."""
     return re.findall(r"^(?:export )?(?:async )?(?:function\*?|class|const|let) (\w+)", source, flags=re.M)

@@ -39,7 +39,7 @@ function geluTanhSlope(x) {
   return 0.5 * (1 + t + x * (1 - t * t) * ROOT * (1 + 0.134145 * x * x));
 }
 
-export const ACTIVATIONS = {
+const ACTIVATIONS = {
   relu: map(
     (x) => Math.max(x, 0),
     (x) => (x > 0 ? 1 : 0),
@@ -51,6 +51,12 @@ export const ACTIVATIONS = {
     (x) => (x < 0 ? 0 : 2 * x),
   ),
 };
+
+// An activation by its name. Throws an Error where there is none, as for networks with a gate.
+export function activationOf(name) {
+  if (!Object.hasOwn(ACTIVATIONS, name)) throw new Error(`the page does not know the activation ${name}`);
+  return ACTIVATIONS[name];
+}
 
 // Probabilities of scores, in place: `row` is a Float32Array, of which those from `first` to before `end` count; the
 // others become 0.

@@ -1,5 +1,5 @@
 // BERT: a Transformer without decoder, every token of which sees all the others; and what a masked token was.
-import { ACTIVATIONS } from "./activations.js";
+import { activationOf } from "./activations.js";
 import { Embedding, Linear, NORMS, residual, under } from "./layers.js";
 import { RotaryEmbedding } from "./position.js";
 import { tidy } from "./tensor.js";
@@ -18,8 +18,9 @@ export class BERT {
     this.rotary = config.positions === "rotary" ? new RotaryEmbedding(h / num_heads, config.max_len) : null;
     this.segment_embedding = new Embedding(under(weights, "segment_embedding"));
     this.norm = new norm(under(weights, "norm"), eps);
+    this.widen = config.emb_size ? new Linear(under(weights, "widen")) : null;
     this.blks = Array.from(
-      { length: config.num_blks },
+      { length: config.share_blks ? 1 : config.num_blks },
       (_, i) =>
         new TransformerEncoderBlock(under(weights, `blks.${i}`), num_heads, {
           norm_first,
@@ -42,10 +43,11 @@ export class BERT {
       X = residual(this.embedding.forward(tokens), X);
       if (this.pos_embedding) X = residual(this.pos_embedding.forward(tokens.map((_, i) => i)), X);
       X = this.norm.forward(X);
-      this.blks.forEach((blk, i) => {
+      if (this.widen) X = this.widen.forward(X);
+      for (let i = 0; i < this.config.num_blks; i++) {
         const attend = { causal, end: valid_len, rotary: this.rotary, seen: seen && ((weights) => seen(i, weights)) };
-        X = blk.forward(X, attend);
-      });
+        X = this.blks[i % this.blks.length].forward(X, attend);
+      }
       return this.last_norm ? this.last_norm.forward(X) : X;
     });
   }
@@ -55,10 +57,9 @@ export class MaskLM {
   constructor(weights, bert) {
     const { activation, norm } = bert.config;
     this.dense = new Linear(under(weights, "dense"));
-    this.activation = ACTIVATIONS[activation];
+    this.activation = activationOf(activation);
     this.norm = new NORMS[norm](under(weights, "norm"), EPS[norm]);
-    this.decoder = new Linear(under(weights, "decoder"));
-    this.decoder.weight = bert.embedding.weight;
+    this.decoder = new Linear(under(weights, "decoder"), bert.embedding.weight);
   }
   // (T, h) to logits (T, V).
   forward(X) {

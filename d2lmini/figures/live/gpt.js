@@ -19,8 +19,7 @@ export class GPT {
       (_, i) => new TransformerEncoderBlock(under(weights, `blks.${i}`), num_heads, options),
     );
     this.norm = norm_first ? new norm(under(weights, "norm")) : null;
-    this.dense = new Linear(config.tie_weights ? () => this.embedding.weight : under(weights, "dense"));
-    if (config.tie_weights) this.dense.bias = null;
+    this.dense = new Linear(under(weights, "dense"), config.tie_weights ? this.embedding.weight : null);
   }
 
   // Scores of what follows each token, (T, V). `padding`: so many of the first tokens are none. `seen(block, weights)`

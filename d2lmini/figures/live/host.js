@@ -3,14 +3,14 @@ function makeLive() {
   const texts = new Map(), // base64 of weights that have come
     loads = new Map(), // promises of models that are there, or on their way
     there = new Set(), // names of models that are there
-    waiting = new Map(); // what was asked and is not done: id to its handlers
+    waiting = new Map(); // what was asked and is not done: id to its message and handlers
+  const root = document.documentElement.dataset.content_root; // of the book; a notebook has none
   let runtime = null,
     port = null,
     lastId = 0;
 
   // A file of the book as a script: from file:// a page may fetch nothing.
   function script(name) {
-    const root = document.documentElement.dataset.content_root;
     return new Promise((resolve, reject) => {
       if (root === undefined) {
         reject(new Error(`${name} is not in this page`));
@@ -29,21 +29,42 @@ function makeLive() {
     try {
       const source = `(${runtime})().serve(self);`;
       const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-      port = new Worker(url);
-      port.onerror = (event) => {
+      const worker = new Worker(url);
+      let alive = false;
+      listen(worker, () => {
+        alive = true;
+      });
+      worker.onerror = (event) => {
         event.preventDefault();
-        for (const { reject } of waiting.values()) reject(new Error(event.message || "the worker has stopped"));
-        waiting.clear();
-        loads.clear();
-        there.clear();
-        port = null;
+        if (port !== worker) return;
+        worker.terminate();
+        if (alive) died(event.message);
+        else onThisThread(); // a page may forbid workers, which only shows once one is to begin
       };
     } catch {
-      const channel = new MessageChannel(); // no worker: on this thread, in slices
-      runtime().serve(channel.port1);
-      port = channel.port2;
+      onThisThread();
     }
+  }
+
+  // Where there is no worker: in slices.
+  function onThisThread() {
+    const channel = new MessageChannel();
+    runtime().serve(channel.port1);
+    listen(channel.port2);
+    for (const [id, { message }] of waiting) port.postMessage({ ...message, id });
+  }
+
+  function died(why) {
+    const left = [...waiting.values()];
+    port = null;
+    for (const all of [waiting, loads, there]) all.clear();
+    for (const { reject } of left) reject(new Error(why || "the worker has stopped"));
+  }
+
+  function listen(to, heard = () => {}) {
+    port = to;
     port.onmessage = ({ data }) => {
+      heard();
       const handlers = waiting.get(data.id);
       if (!handlers) return;
       if ("step" in data) handlers.step(data.step);
@@ -57,18 +78,18 @@ function makeLive() {
 
   function send(message, step = () => {}) {
     const id = ++lastId;
-    const done = new Promise((resolve, reject) => waiting.set(id, { step, resolve, reject }));
+    const done = new Promise((resolve, reject) => waiting.set(id, { message, step, resolve, reject }));
     port.postMessage({ ...message, id });
     return { done, stop: () => port?.postMessage({ kind: "stop", id }) };
   }
 
-  async function bring(name) {
+  async function bring(name, simd) {
     if (navigator.deviceMemory < 1) throw new Error("this machine has too little memory for it");
     if (!runtime) await script("runtime");
     if (!texts.has(name)) await script(name);
     start();
-    const { products } = await send({ kind: "load", name, base64: texts.get(name) }).done;
-    texts.delete(name);
+    const { products } = await send({ kind: "load", name, base64: texts.get(name), simd }).done;
+    if (root !== undefined) texts.delete(name); // a notebook could not bring it again
     there.add(name);
     return products;
   }
@@ -79,18 +100,19 @@ function makeLive() {
       runtime ??= factory;
     },
     deliver: (name, base64) => {
-      if (!there.has(name)) texts.set(name, base64);
+      texts.set(name, base64);
     },
     // Whether a model is there, or on its way.
     has: (name) => loads.has(name),
-    // Loads a model once; a promise of "simd" or "plain". What went wrong may be tried again.
-    load(name) {
+    // Loads a model once; a promise of "simd" or "plain". What went wrong may be tried again. `simd: false`: all models
+    // multiply in plain JavaScript, from then on.
+    load(name, { simd = true } = {}) {
       if (!loads.has(name)) {
-        const coming = bring(name);
+        const coming = bring(name, simd);
         loads.set(name, coming);
         coming.catch(() => {
-          loads.delete(name);
-          texts.delete(name);
+          if (loads.get(name) === coming) loads.delete(name);
+          if (root !== undefined) texts.delete(name);
         });
       }
       return loads.get(name);
@@ -100,8 +122,22 @@ function makeLive() {
       if (!runtime) await script("runtime");
       start();
     },
-    // Asks a model that is there: {done, stop}. `step` is called with each step of the task.
-    ask: (name, task, options, step) => send({ kind: "ask", name, task, options }, step),
+    // Asks a model, which is loaded again where its worker has died: {done, stop}. `step` is called with each step of the
+    // task; stopped before its end, it is done with null.
+    ask(name, task, options, step) {
+      let sent = null,
+        stopped = false;
+      const done = (name === null ? this.open() : this.load(name)).then(() => {
+        if (stopped) return null;
+        sent = send({ kind: "ask", name, task, options }, step);
+        return sent.done;
+      });
+      const stop = () => {
+        stopped = true;
+        sent?.stop();
+      };
+      return { done, stop };
+    },
   };
 }
 
@@ -117,8 +153,9 @@ function announcer(parent) {
 }
 
 // The part of a figure that needs a model. Before it is there: a button with its size, and what was recorded; when it
-// is, `show(body)` draws. `weights` is {name, megabytes, run}, `recorded` {caption, header, rows}.
-function withModel(parent, { weights, recorded }, show) {
+// is, `show(body)` draws. `weights` is {name, megabytes, run}, `recorded` {caption, header, rows}, or null where all is
+// told already; `called`: what the button loads.
+function withModel(parent, { weights, recorded = null, called = "the model" }, show) {
   const body = add(parent, "div", { class: "d2lmini-live" });
   const draw = () => {
     body.replaceChildren();
@@ -132,9 +169,9 @@ function withModel(parent, { weights, recorded }, show) {
 
   function offer() {
     const line = add(body, "p", { class: "d2lmini-load" });
-    const node = button(line, `Load the model (${weights.megabytes.toFixed(1)} MB)`, go);
+    const node = button(line, `Load ${called} (${weights.megabytes.toFixed(1)} MB)`, go);
     const say = announcer(body);
-    recordedTable(body, recorded);
+    if (recorded) recordedTable(body, recorded);
     async function go() {
       if (node.getAttribute("aria-disabled") === "true") return;
       place(node, { "aria-disabled": true });
@@ -143,7 +180,7 @@ function withModel(parent, { weights, recorded }, show) {
         await LIVE.load(weights.name);
       } catch (error) {
         place(node, { "aria-disabled": false });
-        say(`The model cannot run here: ${error.message}. What was recorded is below.`);
+        say(`The model cannot run here: ${error.message}.${recorded ? " What was recorded is below." : ""}`);
         return;
       }
       draw();

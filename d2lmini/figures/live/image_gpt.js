@@ -31,7 +31,9 @@ export class ImageGPT {
   // follow. `seen(block, weights)`: as `MultiHeadAttention`'s.
   step(inputs, caches, { seen = null } = {}) {
     const past = caches[0].length,
-      width = this.img_size[1];
+      [height, width] = this.img_size;
+    if (past + inputs.length > height * width)
+      throw new RangeError(`${past + inputs.length} pixels, but a picture has ${height * width}`);
     return tidy(() => {
       const places = Array.from(inputs, (_, i) => past + i);
       let X = this.embedding.forward(inputs);

@@ -8,9 +8,16 @@ import { multiply, multiplyFirstTransposed, multiplyTransposed, part, Tensor } f
 // The weights of a part of a model: `under(weights, "ffn")("dense1.weight")`. Where there is none of a name: null.
 export const under = (weights, part) => (name) => weights(`${part}.${name}`);
 
+// A weight that a layer cannot do without.
+function needed(weight) {
+  if (!weight) throw new Error("the weights lack a layer of the model");
+  return weight;
+}
+
 export class Linear {
-  constructor(weights) {
-    this.weight = weights("weight"); // (outputs, inputs)
+  // `tied`: the weight of another layer, which this one shares.
+  constructor(weights, tied = null) {
+    this.weight = tied ?? needed(weights("weight")); // (outputs, inputs)
     this.bias = weights("bias");
   }
   // X (T, inputs) to (T, outputs).
@@ -55,14 +62,16 @@ function addSums(rows, sums) {
 
 export class Embedding {
   constructor(weights) {
-    this.weight = weights("weight"); // (V, h)
+    this.weight = needed(weights("weight")); // (V, h)
   }
   // Integers, T of them, to (T, h), times a factor.
   forward(tokens, factor = 1, tape = null) {
     const [size, h] = this.weight.shape;
+    if (!tokens.length) throw new RangeError("there are no tokens");
     const X = new Tensor(tokens.length, h);
     tokens.forEach((token, i) => {
-      if (!(token >= 0 && token < size)) throw new RangeError(`token ${token} is none of the ${size} of this model`);
+      if (!(Number.isInteger(token) && token >= 0 && token < size))
+        throw new RangeError(`token ${token} is none of the ${size} of this model`);
       const from = this.weight.row(token),
         to = X.row(i);
       for (let j = 0; j < h; j++) to[j] = factor * from[j];
@@ -84,7 +93,7 @@ export class Embedding {
 
 export class LayerNorm {
   constructor(weights, eps = 1e-5) {
-    this.weight = weights("weight");
+    this.weight = needed(weights("weight"));
     this.bias = weights("bias");
     this.eps = eps;
   }

@@ -1,5 +1,5 @@
 // A model with all that learns it: weights that begin by a seed, gradients, an optimiser, and a way back.
-import { randomNumbers } from "./decoding.js";
+import { randomNumbers } from "./filters.js";
 import { bestTokens, crossEntropy, IGNORE_INDEX } from "./losses.js";
 import { clipGradients, OPTIMISERS, squaredNorm, warmedUp } from "./optimizers.js";
 import { lasting, Tensor, tidy } from "./tensor.js";

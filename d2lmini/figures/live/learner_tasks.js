@@ -1,6 +1,6 @@
 // Learning as tasks of the worker. Learners stay from one to the next, by name: so a reader can pause, go on by one step,
 // and change the rate in between.
-import { drawn, filtered, randomNumbers } from "./decoding.js";
+import { drawn, filtered, randomNumbers } from "./filters.js";
 import { Learner } from "./learner.js";
 import { PlaygroundTask } from "./playground_tasks.js";
 import { tidy } from "./tensor.js";

@@ -11,9 +11,15 @@ const MODELS = { BERTForPretraining, GPT, ImageGPT, Transformer, ViT };
 // Returns {model, config, tokenizer, extra}: the last two as the file's metadata has them. Throws an Error where the
 // file is damaged, or of a model that the runtime does not know.
 export function readModel(buffer) {
-  const { metadata, weights } = readWeights(buffer);
-  const Model = MODELS[metadata.model];
+  const { metadata, weights, free } = readWeights(buffer);
+  const Model = Object.hasOwn(MODELS, metadata.model) && MODELS[metadata.model];
   if (!Model) throw new Error(`these weights are of a ${metadata.model}, which this page does not know`);
-  const model = new Model(weights, metadata.config.config ?? metadata.config);
+  let model;
+  try {
+    model = new Model(weights, metadata.config);
+  } catch (error) {
+    free();
+    throw new Error(`these weights do not fit a ${metadata.model} (${error.message})`);
+  }
   return { model, config: model.config, tokenizer: metadata.tokenizer ?? null, extra: metadata.extra ?? {} };
 }

@@ -21,6 +21,13 @@ def weights_script(name):
     return f'd2lminiLive.deliver("{name}", "{text}");\n'
 
 
+def _told(name):
+    """What a page says of weights before they are there."""
+    path = files.path_of(name)
+    run, bytes_sent = files.read(path).metadata["run"], path.stat().st_size * 4 / 3  # in base64
+    return {"name": name, "megabytes": bytes_sent / 1e6, "run": f"{run['experiment']} {run['preset']}"}
+
+
 class LiveFigure(Figure):
     """A figure that asks a trained model. Nothing is loaded before the reader presses the button.
 
@@ -32,19 +39,19 @@ class LiveFigure(Figure):
         label: what the figure shows, in a sentence.
         weights: name of exported weights, as `d2lmini.trained` takes it.
         recorded: (caption, header, rows) of a table.
+        more: names of other exported weights, which a reader may ask for as well.
         state: see `Figure`.
 
     Raises:
         WeightsError: there are no such weights.
     """
 
-    def __init__(self, label, weights, recorded, **state):
+    def __init__(self, label, weights, recorded, more=(), **state):
         caption, header, rows = recorded
-        path = files.path_of(weights)
-        run, bytes_sent = files.read(path).metadata["run"], path.stat().st_size * 4 / 3  # in base64
         super().__init__(
             label,
-            weights={"name": weights, "megabytes": bytes_sent / 1e6, "run": f"{run['experiment']} {run['preset']}"},
+            weights=_told(weights),
+            more=[_told(name) for name in more],
             recorded={"caption": caption, "header": list(header), "rows": [list(map(str, row)) for row in rows]},
             **state,
         )
@@ -57,7 +64,8 @@ class LiveFigure(Figure):
         shown = super()._repr_html_()
         if os.environ.get(IN_BOOK):
             return shown
-        return f"{shown}<script>{runtime_script()}{weights_script(self.state['weights']['name'])}</script>"
+        names = [said["name"] for said in (self.state["weights"], *self.state["more"])]
+        return f"{shown}<script>{runtime_script()}{''.join(map(weights_script, names))}</script>"
 
     def fallback(self):
         recorded = self.state["recorded"]

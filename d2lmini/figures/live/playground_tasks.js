@@ -1,5 +1,5 @@
 // What can be learned in the playground: a prompt of tokens, and the tokens that answer it; or the next letter of a text.
-import { randomNumbers } from "./decoding.js";
+import { randomNumbers } from "./filters.js";
 import { IGNORE_INDEX } from "./losses.js";
 
 const LETTERS = Array.from("abcdefghijklmnopqrstuvwxyz"),

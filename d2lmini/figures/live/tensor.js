@@ -5,30 +5,28 @@ import { plainProducts } from "./plain.js";
 const PAGE = 65536; // bytes; memory grows by whole pages
 const MOST = 512 * 1024 * 1024; // bytes; a page that wants more is at fault
 
-const memory = { wasm: null, buffer: null, floats: null, top: 1024, free: new Map(), products: null };
+const memory = { wasm: null, buffer: null, floats: null, top: 1024, free: new Map(), simd: null, products: null };
 const scopes = [];
 
 // Makes the memory and compiles the products, once. Where there is no SIMD, plain JavaScript multiplies; `simd: false`
-// asks for that. Returns "simd" or "plain".
+// asks for that, until the next call. Returns "simd" or "plain".
 export async function prepare({ simd = true } = {}) {
-  if (memory.products && simd) return memory.kind;
-  memory.products = null;
   if (!memory.buffer) {
     if (globalThis.WebAssembly) memory.wasm = new WebAssembly.Memory({ initial: 64, maximum: MOST / PAGE });
     see(memory.wasm?.buffer ?? new ArrayBuffer(64 * PAGE));
   }
-  if (simd && memory.wasm) {
+  if (simd && memory.wasm && !memory.simd) {
     try {
       const bytes = Uint8Array.from(atob(KERNELS), (letter) => letter.charCodeAt(0));
       const { instance } = await WebAssembly.instantiate(bytes, { page: { memory: memory.wasm } });
-      memory.products = instance.exports;
+      memory.simd = instance.exports;
     } catch {
-      memory.products = null;
+      // no SIMD here
     }
   }
-  memory.kind = memory.products ? "simd" : "plain";
-  memory.products ??= plainProducts(memory);
-  return memory.kind;
+  const fast = simd && memory.simd;
+  memory.products = fast ? memory.simd : plainProducts(memory);
+  return fast ? "simd" : "plain";
 }
 
 function see(buffer) {
@@ -36,9 +34,10 @@ function see(buffer) {
   memory.floats = new Float32Array(buffer);
 }
 
+// Makes room for so many bytes, and some more.
 function grow(bytes) {
-  const needed = Math.ceil((bytes - memory.buffer.byteLength) / PAGE);
   if (bytes > MOST) throw new RangeError(`the models would need ${Math.round(bytes / 2 ** 20)} MB of memory`);
+  const needed = Math.ceil((Math.min(1.25 * bytes, MOST) - memory.buffer.byteLength) / PAGE);
   if (memory.wasm) {
     memory.wasm.grow(needed); // the views of before are gone: Tensor.data makes new ones
     see(memory.wasm.buffer);
@@ -60,9 +59,10 @@ export class Tensor {
     const left = memory.free.get(this.bytes);
     if (left?.length) this.place = left.pop();
     else {
+      const end = memory.top + this.bytes;
+      if (end > memory.buffer.byteLength) grow(end);
       this.place = memory.top;
-      memory.top += this.bytes;
-      if (memory.top > memory.buffer.byteLength) grow(memory.top + memory.top / 4);
+      memory.top = end;
     }
     scopes.at(-1)?.add(this);
   }
@@ -86,10 +86,14 @@ export class Tensor {
     const size = this.length / this.shape[0];
     return this.data.subarray(i * size, (i + 1) * size);
   }
+  // Gives its memory back; whoever uses it afterwards gets an error. A second time does nothing.
   free() {
+    if (this.place < 0) return;
     const left = memory.free.get(this.bytes);
     if (left) left.push(this.place);
     else memory.free.set(this.bytes, [this.place]);
+    this.place = -1;
+    this.#view = null;
   }
 }
 

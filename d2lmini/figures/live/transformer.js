@@ -1,5 +1,5 @@
 // The blocks of the Transformer: feed-forward network, residual connection with layer norm, encoder, decoder.
-import { ACTIVATIONS } from "./activations.js";
+import { activationOf } from "./activations.js";
 import { LayerNorm, Linear, residual, under } from "./layers.js";
 import { KeyValueCache, MultiHeadAttention } from "./multi_head.js";
 import { tidy } from "./tensor.js";
@@ -7,7 +7,7 @@ import { tidy } from "./tensor.js";
 export class PositionWiseFFN {
   constructor(weights, activation = "relu") {
     this.dense1 = new Linear(under(weights, "dense1"));
-    this.activation = ACTIVATIONS[activation];
+    this.activation = activationOf(activation);
     this.dense2 = new Linear(under(weights, "dense2"));
   }
   forward(X, tape = null) {

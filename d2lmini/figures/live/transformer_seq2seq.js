@@ -72,8 +72,7 @@ export class TransformerDecoder {
       (_, i) => new TransformerDecoderBlock(under(weights, `blks.${i}`), num_heads, { norm_first }),
     );
     this.norm = norm_first ? new LayerNorm(under(weights, "norm")) : null;
-    this.dense = new Linear(under(weights, "dense"));
-    this.dense.weight = embedding.weight;
+    this.dense = new Linear(under(weights, "dense"), embedding.weight);
   }
   // A `DecoderState` from the encoder's outputs (S, h), with room for so many tokens.
   init_state(enc_outputs, valid_len, capacity) {

@@ -1,5 +1,5 @@
 // The vision Transformer: a picture is a sequence of patches, and an encoder reads it.
-import { ACTIVATIONS } from "./activations.js";
+import { activationOf } from "./activations.js";
 import { LayerNorm, Linear, residual, under } from "./layers.js";
 import { MultiHeadAttention } from "./multi_head.js";
 import { Tensor, tidy } from "./tensor.js";
@@ -20,7 +20,7 @@ export function patchify(pixels, [height, width], p) {
 class ViTMLP {
   constructor(weights) {
     this.dense1 = new Linear(under(weights, "dense1"));
-    this.activation = ACTIVATIONS.gelu;
+    this.activation = activationOf("gelu");
     this.dense2 = new Linear(under(weights, "dense2"));
   }
   forward(X) {

@@ -1,9 +1,11 @@
 // The weights that `python -m d2lmini export` writes: safetensors, matrices in 8 bits with a scale a row, or in 16.
 import { lasting, Tensor } from "./tensor.js";
 
+const FORMAT = "d2lmini weights 1"; // as models/weights/files.py has it
 const BYTES = { I8: 1, F16: 2, F32: 4 };
 
-// Reads a file. Returns its metadata, parsed, and `weights(name)`: a tensor of float32, null where there is none.
+// Reads a file. Returns its metadata, parsed; `weights(name)`: a tensor of float32, made once, null where there is none;
+// and `free()`, which gives all of these back.
 // Throws an Error that says what is wrong with the file.
 export function readWeights(buffer) {
   const { metadata, tensors, data } = header(buffer);
@@ -30,7 +32,11 @@ export function readWeights(buffer) {
     }
     return tensor;
   }
-  return { metadata, weights, names: Object.keys(tensors) };
+  function free() {
+    for (const tensor of made.values()) tensor.free();
+    made.clear();
+  }
+  return { metadata, weights, free };
 }
 
 function header(buffer) {
@@ -41,23 +47,20 @@ function header(buffer) {
   let tensors;
   try {
     tensors = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+    if (!tensors || typeof tensors !== "object") throw tensors;
   } catch {
     throw foreign("its beginning is damaged");
   }
   const { __metadata__: texts, ...others } = tensors,
     data = new Uint8Array(buffer, 8 + length);
-  if (!texts?.model || !texts.crc32) throw foreign("nothing says of which model they are");
-  if (crc32(data) !== Number(texts.crc32)) throw new Error("the weights were damaged on their way");
-  for (const [
-    name,
-    {
-      dtype,
-      shape,
-      data_offsets: [start, end],
-    },
-  ] of Object.entries(others)) {
-    const size = shape.reduce((a, b) => a * b, 1) * BYTES[dtype];
-    if (end - start !== size || end > data.length) throw foreign(`${name} does not fit into the file`);
+  if (!texts?.model || !texts.format) throw foreign("nothing says of which model they are");
+  if (texts.format !== FORMAT) throw new Error(`the weights are of another version: ${texts.format}`);
+  if (crc32(data) !== Number(texts.crc32)) throw new Error("the weights were cut or damaged on their way");
+  for (const [name, { dtype, shape, data_offsets }] of Object.entries(others)) {
+    const [start, end] = data_offsets ?? [],
+      size = shape?.reduce((a, b) => a * b, 1) * BYTES[dtype];
+    if (end - start !== size || !(start >= 0 && end <= data.length))
+      throw foreign(`${name} does not fit into the file`);
     if (dtype === "I8" && !(`${name}.scale` in others)) throw foreign(`${name} has no scales`);
   }
   const parse = (text) => (/^[{["]/.test(text) ? JSON.parse(text) : text);

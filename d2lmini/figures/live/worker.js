@@ -1,6 +1,6 @@
 // What is asked of the models: in a worker, or on the page's own thread in slices. Messages come by a port.
 //
-//   {id, kind: "load", name, base64}        the weights of a model; the answer: {id, done: {products}}
+//   {id, kind: "load", name, base64, simd}  the weights of a model; the answer: {id, done: {products}}
 //   {id, kind: "ask", name, task, options}  a task of tasks.js; the answers: {id, step} for each step, {id, done}.
 //                                           The name is null where the task needs no weights from a file
 //   {kind: "stop", id}                      no further step of what was asked
@@ -20,8 +20,17 @@ const bytesOf = (base64) => {
 // Answers what comes by a port: a worker's own, or one of a MessageChannel.
 export function serve(port) {
   const models = new Map(),
-    stopped = new Set();
+    asked = new Set(), // ids that are not done
+    stopped = new Set(), // those of them that are to stop
+    { port1, port2 } = new MessageChannel();
   let last = Promise.resolve();
+
+  // The turn of the page, and of a "stop". By messages: timers in a row wait for 4 ms each.
+  const others = () =>
+    new Promise((resolve) => {
+      port1.onmessage = resolve;
+      port2.postMessage(null);
+    });
 
   async function load({ name, base64, simd }) {
     const products = await prepare({ simd });
@@ -32,14 +41,15 @@ export function serve(port) {
   async function ask({ id, name, task, options }) {
     if (name === null) await prepare();
     else if (!models.has(name)) throw new Error(`the model ${name} is not loaded`);
+    if (!Object.hasOwn(TASKS, task)) throw new Error(`there is no task ${task}`);
     const work = TASKS[task](models.get(name), options);
     try {
       for (;;) {
-        if (stopped.delete(id)) return null;
+        if (stopped.has(id)) return null;
         const { value, done } = tidy(() => work.next());
         if (done) return value;
         port.postMessage({ id, step: value });
-        await new Promise((resolve) => setTimeout(resolve)); // the page's turn, and that of a "stop"
+        await others();
       }
     } finally {
       work.return?.();
@@ -48,9 +58,10 @@ export function serve(port) {
 
   port.onmessage = ({ data }) => {
     if (data.kind === "stop") {
-      stopped.add(data.id);
+      if (asked.has(data.id)) stopped.add(data.id);
       return;
     }
+    asked.add(data.id);
     // one after the other: they share the memory
     last = last.then(async () => {
       try {
@@ -58,6 +69,7 @@ export function serve(port) {
       } catch (error) {
         port.postMessage({ id: data.id, error: String(error?.message ?? error) });
       }
+      asked.delete(data.id);
       stopped.delete(data.id);
     });
   };

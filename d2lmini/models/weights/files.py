@@ -1,7 +1,7 @@
 """Files of exported weights: safetensors, whose metadata say what the model is, from which run, and a checksum.
 
-All metadata are str: `FIELDS`, those of `_JSON` as JSON, ``format`` and ``crc32``, the checksum of the data section: all
-bytes after the header, which is 8 bytes of its length, little endian, and as many bytes of JSON.
+All metadata are str: `FIELDS`, those of `_JSON` as JSON, ``format`` and ``crc32``, the checksum of the data section: of
+all bytes after the header, which is 8 bytes of its length, little endian, and as many bytes of JSON.
 """
 
 import json

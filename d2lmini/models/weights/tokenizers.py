@@ -33,8 +33,9 @@ five characters. Nothing below normalises a text but where it is said.
 
     clean    as of words.
     words    the cleaned text is split at its spaces, and each word gets one space in front, the first one too.
-    split    all matches in each of these, in this order of alternatives; together they are the whole word:
-                  ?\p{L}+['’]?  |   ?\p{N}+  |   ?[^ \p{L}\p{N}]+  |   +     (each begins with a space that may be there)
+    split    all matches in each of these, in this order of alternatives, where _ is a space; they are all of
+             the word:
+                 _?\p{L}+['’]?  |  _?\p{N}+  |  _?[^_\p{L}\p{N}]+  |  _+
     bytes    the UTF-8 bytes of a match, each written as one character, as GPT-2 does: the bytes 33 to 126, 161 to 172
              and 174 to 255 as the code point of the same number; the others, in rising order (0 to 32, 127 to 160,
              173), as U+0100, U+0101, ... So a space is ``Ġ``. The characters of `tokens` from id 4 on are such bytes.
@@ -57,17 +58,18 @@ five characters. Nothing below normalises a text but where it is said.
     accents  the text in the normal form NFD; then each code point of ``classes.marks`` is left out.
     lower    each code point by itself in lower case (a whole text would give the final sigma).
     split    at spaces, which are left out; and each code point of ``classes.punctuation`` is a word of its own.
-    pieces   of a word of more than `max_chars` code points: ``"[UNK]"``. Else from the left, the longest piece that is a
-             token; pieces that do not begin the word have ``##`` in front. Where none is found, the whole word is one
+    pieces   of a word of more than `max_chars` code points: ``"[UNK]"``. Else from the left, the longest piece that is
+             a token; pieces that do not begin the word have ``##`` in front. Where none is found, the whole word is one
              ``"[UNK]"``, its pieces before are forgotten.
-    ids      ``"[CLS]"``, the pieces, ``"[SEP]"``: both encoders, the causal one too, have read nothing else. All segments
-             are 0. A place to guess has ``"[MASK]"``, put among the ids.
+    ids      ``"[CLS]"``, the pieces, ``"[SEP]"``: both encoders, the causal one too, have read nothing else. All
+             segments are 0. A place to guess has ``"[MASK]"``, put among the ids.
     text     without special tokens; the pieces joined by one space, `` ##`` taken away. (Python's decoder besides takes
              away the space before ``. ? ! ,`` and in some contractions; a page shows pieces.)
 
 Other special ids than these are looked up in `tokens`.
 """
 
+from functools import cache
 from itertools import groupby
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
@@ -148,6 +150,7 @@ def from_json(said):
 _WORDS = pre_tokenizers.BertPreTokenizer()
 
 
+@cache
 def classes():
     """The ranges of code points that the library treats alike when it cleans and splits, as the text above names them.
 

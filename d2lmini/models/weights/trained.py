@@ -15,12 +15,13 @@ from . import files, tokenizers
 from .files import WeightsError
 from .rounding import restored
 
+# how each class is made of the configuration in a file
 MODELS = {
-    "Transformer": lambda config: Transformer(TransformerConfig(**config["config"]), config["pad"]),
-    "ViT": lambda config: ViT(**config),
-    "ImageGPT": lambda config: ImageGPT(ImageGPTConfig(**config)),
-    "GPT": lambda config: GPT(GPTConfig(**config)),
-    "BERTForPretraining": lambda config: BERTForPretraining(BERTConfig(**config), next_sentence=False),
+    "Transformer": lambda pad, **config: Transformer(TransformerConfig(**config), pad),
+    "ViT": ViT,
+    "ImageGPT": lambda **config: ImageGPT(ImageGPTConfig(**config)),
+    "GPT": lambda **config: GPT(GPTConfig(**config)),
+    "BERTForPretraining": lambda **config: BERTForPretraining(BERTConfig(**config), next_sentence=False),
 }
 
 
@@ -91,7 +92,7 @@ def assemble(kind, config, tensors):
         ValueError: names or shapes are not those of the model.
     """
     with torch.random.fork_rng(devices=[]):  # a fresh model draws its weights
-        model = MODELS[kind](config)
+        model = MODELS[kind](**config)
     parameters = dict(model.named_parameters())
     if parameters.keys() != tensors.keys():
         odd = sorted(parameters.keys() ^ tensors.keys())

@@ -1,0 +1,15 @@
+// Writes greedily, token by token. It stands at the end of the runtime, as one of its tasks.
+TASKS.greedy = function* ({ model }, { tokens, count }) {
+  const state = model.empty_state(tokens.length + count);
+  try {
+    let read = tokens;
+    for (let i = 0; i < count; i++) {
+      const logits = model.extend(read, state),
+        scores = logits.row(logits.shape[0] - 1);
+      read = [scores.indexOf(Math.max(...scores))];
+      yield read[0];
+    }
+  } finally {
+    state.free();
+  }
+};

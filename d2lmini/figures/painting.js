@@ -1,0 +1,232 @@
+// Pictures of a few pixels in the page: shown, pointed at, painted by pointer, finger and keyboard.
+
+// Squares of a picture in an SVG, `unit` wide. Returns a function that colours one.
+function pixelRects(parent, [height, width], unit) {
+  const rects = Array.from({ length: height * width }, (_, i) =>
+    draw(parent, "rect", {
+      x: unit * (i % width),
+      y: unit * Math.floor(i / width),
+      width: unit,
+      height: unit,
+      "shape-rendering": "crispEdges",
+    }),
+  );
+  const fills = [];
+  return (i, fill) => {
+    if (fills[i] === fill) return;
+    fills[i] = fill;
+    rects[i].setAttribute("fill", fill);
+  };
+}
+
+// What fills a place in an SVG where nothing is: stripes.
+function stripes(svg) {
+  const id = `d2lmini-hatch-${Math.random().toString(36).slice(2)}`;
+  const pattern = draw(draw(svg, "defs"), "pattern", {
+    id,
+    width: 8,
+    height: 8,
+    patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)",
+  });
+  draw(pattern, "rect", { width: 2, height: 8, fill: "currentColor", opacity: 0.3 });
+  return `url(#${id})`;
+}
+
+const greyOf = (share) => {
+  const byte = Math.round(255 * share);
+  return `rgb(${byte},${byte},${byte})`;
+};
+
+// A picture that a reader paints. `size`: height and width; `rows`: how many from the top may be painted;
+// `shade(value)`: of a value the share of white. `painted(done)` is called when pixels have changed, `done` at the end of a stroke;
+// `pointed(index, stays)` when the reader points at a pixel, null when no longer; `stays`: clicked, or by keyboard.
+// Returns {svg, values, brush, set, show, cursor}: `values` of all pixels; `brush`: {value, size}, which
+// `paintingTools` changes; `set(values)` shows others; `show(i, fill)` colours a pixel as it likes.
+function paintingGrid(parent, { label, size, rows = size[0], unit, shade }, { painted, pointed = () => {} }) {
+  const [height, width] = size;
+  const { svg } = panel(parent, { width: unit * width, height: unit * height, x: [0, width], y: [0, height], label });
+  place(svg, { role: "application", tabindex: 0, "aria-roledescription": "picture to paint" });
+  svg.style.touchAction = "none";
+  svg.style.cursor = "crosshair";
+  const show = pixelRects(svg, size, unit),
+    frame = draw(svg, "rect", {
+      width: unit,
+      height: unit,
+      fill: "none",
+      stroke: "var(--orange)",
+      "stroke-width": Math.max(2, unit / 5),
+      "pointer-events": "none",
+      visibility: "hidden",
+    });
+  const said = add(parent, "span", {
+    "aria-live": "polite",
+    style: "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)",
+  });
+  const grid = { svg, values: Array(height * width).fill(0), brush: { value: 0, size: 2 }, set, show, cursor: 0 };
+  const fills = (i) => show(i, greyOf(shade(grid.values[i])));
+  grid.cursor = Math.floor(rows / 2) * width + Math.floor(width / 2);
+  let last = null; // the pixel under a pressed pointer
+
+  function set(values) {
+    grid.values = Array.from(values);
+    for (let i = 0; i < rows * width; i++) fills(i);
+  }
+
+  const at = (event) => {
+    const box = svg.getBoundingClientRect();
+    const within = (share, n) => Math.min(n - 1, Math.max(0, Math.floor(share * n)));
+    const row = within((event.clientY - box.top) / box.height, height);
+    return row * width + within((event.clientX - box.left) / box.width, width);
+  };
+
+  // The brush at a pixel: a square of its size.
+  function dab(i) {
+    const back = Math.floor((grid.brush.size - 1) / 2);
+    const [top, left] = [Math.floor(i / width) - back, (i % width) - back];
+    for (let y = Math.max(0, top); y < Math.min(rows, top + grid.brush.size); y++)
+      for (let x = Math.max(0, left); x < Math.min(width, left + grid.brush.size); x++) {
+        grid.values[y * width + x] = grid.brush.value;
+        fills(y * width + x);
+      }
+  }
+
+  // From one pixel to another: a fast pointer leaves some out.
+  function stroke(from, to) {
+    const [y0, x0, y1, x1] = [from, to].flatMap((i) => [Math.floor(i / width), i % width]);
+    const steps = Math.max(Math.abs(y1 - y0), Math.abs(x1 - x0), 1);
+    for (let n = 0; n <= steps; n++)
+      dab(Math.round(y0 + ((y1 - y0) * n) / steps) * width + Math.round(x0 + ((x1 - x0) * n) / steps));
+  }
+
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.button > 0 || last !== null) return;
+    event.preventDefault();
+    svg.focus({ preventScroll: true, focusVisible: false });
+    grid.cursor = at(event);
+    pointed(grid.cursor, true);
+    if (grid.cursor >= rows * width) return;
+    svg.setPointerCapture(event.pointerId);
+    last = grid.cursor;
+    stroke(last, last);
+    painted(false);
+  });
+  svg.addEventListener("pointermove", (event) => {
+    const now = at(event);
+    if (last === null) {
+      if (event.pointerType === "mouse") pointed(now, false);
+      return;
+    }
+    if (!svg.hasPointerCapture(event.pointerId) || now === last) return;
+    stroke(last, now);
+    last = now;
+    painted(false);
+  });
+  for (const kind of ["pointerup", "pointercancel"])
+    svg.addEventListener(kind, (event) => {
+      if (last === null || !svg.hasPointerCapture(event.pointerId)) return;
+      last = null;
+      painted(true);
+    });
+  svg.addEventListener("pointerleave", () => {
+    if (last === null) pointed(null, false);
+  });
+
+  const look = () => {
+    place(frame, {
+      x: unit * (grid.cursor % width),
+      y: unit * Math.floor(grid.cursor / width),
+      visibility: svg.matches(":focus-visible") ? "visible" : "hidden",
+    });
+  };
+  svg.addEventListener("focus", look);
+  svg.addEventListener("blur", look);
+  svg.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const move = ARROWS[event.key],
+      before = grid.cursor;
+    if (!move && event.key !== " " && event.key !== "Enter") return;
+    event.preventDefault();
+    if (move) {
+      const [row, column] = [Math.floor(before / width) + move[0], (before % width) + move[1]];
+      if (row < 0 || row >= height || column < 0 || column >= width) return;
+      grid.cursor = row * width + column;
+    }
+    look();
+    if (grid.cursor < rows * width && (!move || event.shiftKey)) {
+      dab(grid.cursor);
+      painted(true);
+    }
+    pointed(grid.cursor, true);
+    const value = grid.cursor < rows * width ? `: ${Math.round(100 * shade(grid.values[grid.cursor]))} % of white` : "";
+    said.textContent = `row ${Math.floor(grid.cursor / width) + 1}, column ${(grid.cursor % width) + 1}${value}`;
+  });
+  return grid;
+}
+
+// A row of controls, close enough that it is one on a phone; and a control that leaves room there for others.
+const controlRow = (parent) => add(parent, "div", { class: "d2lmini-controls", style: "gap: 6px 12px" });
+const narrowed = (node, width = "4.8rem") => {
+  node.style.minWidth = 0;
+  node.style[node.localName === "select" ? "maxWidth" : "width"] = width;
+  return node;
+};
+
+// Brush, eraser and Clear of a painting grid. `palette`: values from the darkest on.
+function paintingTools(parent, grid, { palette, shade, painted }) {
+  let grey = palette.length - 1;
+  const mark = () => {
+    const erases = eraser.getAttribute("aria-pressed") === "true";
+    grid.brush.value = palette[erases ? 0 : grey];
+  };
+  button(parent, "clear", () => {
+    grid.set(grid.values.map(() => palette[0]));
+    painted(true);
+  });
+  const eraser = button(
+    parent,
+    "eraser",
+    () => {
+      place(eraser, { "aria-pressed": eraser.getAttribute("aria-pressed") !== "true" });
+      mark();
+    },
+    { "aria-pressed": false },
+  );
+  const say = (k) => `${Math.round(100 * shade(palette[k]))} %`;
+  const tone = { label: "grey", min: 0, max: grey, step: 1, value: grey, say };
+  narrowed(
+    slider(parent, tone, (k) => {
+      grey = k;
+      place(eraser, { "aria-pressed": false });
+      mark();
+    }),
+  );
+  const sizes = { label: "brush", options: { 1: "1 pixel", 2: "2 × 2", 4: "4 × 4" }, value: grid.brush.size };
+  choice(parent, sizes, (size) => {
+    grid.brush.size = Number(size);
+  });
+  mark();
+}
+
+// One question to a model at a time: a new one stops the one before. `asked(options, step)` returns what the task did,
+// or null where a newer question stopped it; a step of a stopped one is not shown.
+function asker(name, task) {
+  let job = null;
+  const stop = () => {
+    job?.stop();
+    job = null;
+  };
+  async function asked(options, step) {
+    stop();
+    const mine = LIVE.ask(name, task, options, (value) => {
+      if (job === mine) step?.(value);
+    });
+    job = mine;
+    try {
+      return await mine.done;
+    } finally {
+      if (job === mine) job = null;
+    }
+  }
+  return { asked, stop, busy: () => job !== null };
+}

@@ -1,0 +1,90 @@
+"""One page of Chromium for all tests of the runtime, in which its modules lie open; and models in files, in both."""
+
+import base64
+import json
+from dataclasses import asdict
+
+import pytest
+import torch
+
+from d2lmini.figures.live import modules, names_of, runtime
+from d2lmini.models.weights import files
+from d2lmini.models.weights.rounding import rounded
+from d2lmini.models.weights.trained import MODELS, trained
+
+OPEN = "worker", "tokenizers", "decoding", "vit"
+RUN = {"experiment": "none", "preset": "none", "headline": "random", "commit": "", "command": ""}
+
+
+@pytest.fixture(scope="session")
+def opened():
+    """The runtime as the body of a function that returns all its names."""
+    names = [name for source in modules(*OPEN).values() for name in names_of(source)]
+    return f"{runtime(*OPEN)}\nreturn {{ {', '.join(names)} }};"
+
+
+@pytest.fixture(scope="session")
+def live_page(chromium, opened):
+    """A page whose `live` has every name of the runtime; `kept` has models."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.evaluate("source => { window.live = new Function(source)(); window.kept = {}; }", opened)
+    yield page
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def live(live_page):
+    """A function that runs JavaScript, the body of a function of `live`, `given` and `kept`, in the page.
+
+    What is given and what comes back is JSON, so that lone surrogates pass; a typed array comes back as a list.
+    """
+    code = """async ([body, text]) => JSON.stringify(
+        await new (async () => {}).constructor("live", "given", "kept", body)(live, JSON.parse(text), kept),
+        (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)"""
+
+    def live(body, given=None):
+        told = live_page.evaluate(code, [body, json.dumps(given)])
+        return None if told is None else json.loads(told)
+
+    return live
+
+
+def random_file(folder, name, kind, config, warm_up=(), bits="int8", seed=0):
+    """Writes a model of random weights to a file. Returns: its path. `warm_up`: inputs of a first call."""
+    torch.manual_seed(seed)
+    model = MODELS[kind](**config).eval()
+    with torch.no_grad():
+        if warm_up:
+            model(*warm_up)
+        for key, parameter in model.named_parameters():
+            near = 1 if parameter.dim() == 1 and "bias" not in key else 0  # the factors of norms
+            parameter.normal_(near, 0.3 if parameter.dim() == 1 else parameter.shape[-1] ** -0.5)
+    if kind != "ViT":  # a file has all of a config, not what differs from the defaults alone
+        whole = asdict(model.config)
+        config = whole | {"pad": config["pad"]} if "pad" in config else whole
+    metadata = {"name": name, "model": kind, "config": config, "tokenizer": None, "extra": {}, "run": RUN}
+    kept = rounded(dict(model.named_parameters()), bits)
+    files.write(folder / f"{name}.safetensors", kept, metadata | {"rounding": {"kind": bits}})
+    return folder / f"{name}.safetensors"
+
+
+@pytest.fixture(scope="session")
+def in_both(live, tmp_path_factory):
+    """A function that gives the Python model of a file and puts the same weights into the page, as `kept[name]`."""
+    folder, found = tmp_path_factory.mktemp("weights"), {}
+
+    def in_both(name, kind=None, config=None, **options):
+        if name not in found:
+            path = random_file(folder, name, kind, config, **options) if kind else files.path_of(name)
+            text = base64.b64encode(path.read_bytes()).decode()
+            live(
+                """await live.prepare();
+                const bytes = Uint8Array.from(atob(given[1]), (letter) => letter.charCodeAt(0));
+                kept[given[0]] = live.readModel(bytes.buffer);""",
+                [name, text],
+            )
+            found[name] = trained(name, path.parent)
+        return found[name]
+
+    return in_both
