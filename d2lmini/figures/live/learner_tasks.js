@@ -6,7 +6,7 @@ import { PlaygroundTask } from "./playground_tasks.js";
 import { tidy } from "./tensor.js";
 
 const learners = new Map(); // name to {key, learner, task, random, heldOut, first}
-const SLICE = 40; // milliseconds between two answers
+const SLICE_TIME = 40; // milliseconds between two answers
 
 const now = () => performance.now();
 
@@ -105,7 +105,7 @@ export function* trainTask(_, options) {
         break;
       }
       // one step more, if it fits
-      if ((now() - start) * (1 + 1 / losses.length) > SLICE) break;
+      if ((now() - start) * (1 + 1 / losses.length) > SLICE_TIME) break;
     }
     const loss = losses.length ? losses.reduce((a, b) => a + b) / losses.length : null;
     const gradients = losses.length ? learner.gradientNorms() : null;

@@ -2,7 +2,7 @@
 import { randomNumbers } from "./filters.js";
 import { IGNORE_INDEX } from "./losses.js";
 
-const LETTERS = Array.from("abcdefghijklmnopqrstuvwxyz"),
+const ALPHABET = Array.from("abcdefghijklmnopqrstuvwxyz"),
   DIGITS = Array.from("0123456789"),
   BLANK = "_"; // what stands where a model that sees everything is to write
 const HELD_OUT = 8; // one prompt of so many is never trained on, one tenth of a text
@@ -20,7 +20,7 @@ function different(random, size, end) {
 function ofLetters(answer) {
   return ({ letters = 10, size = 6 }) => ({
     size,
-    tokens: [...LETTERS.slice(0, within("letters", letters, 2, 26)), ">"],
+    tokens: [...ALPHABET.slice(0, within("letters", letters, 2, 26)), ">"],
     draw(random, length) {
       const shown = several(random, length, letters);
       return { prompt: [...shown, letters], answer: answer([...shown]) };
@@ -33,7 +33,7 @@ function lookUp({ size = 4, letters = 10 }) {
   return {
     size,
     most: within("letters", letters, 2, 26),
-    tokens: [...LETTERS.slice(0, letters), ...DIGITS],
+    tokens: [...ALPHABET.slice(0, letters), ...DIGITS],
     draw(random, length) {
       const keys = different(random, length, letters),
         values = several(random, length, 10).map((digit) => letters + digit);

@@ -339,7 +339,7 @@ def test_a_learner_stays_until_it_is_reset(ask):
 
 def test_it_goes_on_until_it_is_stopped_and_learns(ask):
     answer = ask("train", options(steps=None, most=10, every=100, longer=[6]), stop_after=40)
-    assert answer["done"] is None and 200 < answer["steps"][-1]["step"] <= 400
+    assert answer["done"] is None and 200 < answer["steps"][-1]["step"] < 1000
     scores = [step["heldOut"] for step in answer["steps"] if step["heldOut"]]
     assert scores[-1]["tokens"] > 0.9 > scores[0]["tokens"]
     assert [one["size"] for one in scores[-1]["longer"]] == [6]
