@@ -1,11 +1,12 @@
 """Writes the matrix products of the live models: d2lmini/figures/live/kernels.js, WebAssembly SIMD in base64.
 
-Two products of float32 matrices, whose rows may lie apart (``lda`` floats from row to row of A):
+Three products of float32 matrices, whose rows may lie apart (``lda`` floats from row to row of A):
 
-    nn: C[n, m] = A[n, k] B[k, m]        nt: C[n, m] = A[n, k] B[m, k]^T
+    nn: C[n, m] = A[n, k] B[k, m]        nt: C[n, m] = A[n, k] B[m, k]^T        tn: C[n, m] = A[k, n]^T B[k, m]
 
-`nt` is a linear layer as torch keeps its weights, and queries by keys; `nn` is weights by values. Blocks of C stay in
-registers: four rows and two columns (nt) or eight (nn); what is left over is done row by row, column by column.
+`nt` is a linear layer as torch keeps its weights, and queries by keys; `nn` is weights by values; `tn` is the gradient
+of a linear layer's weights, and adds to what is in C where its last argument is not 0. Blocks of C stay in registers:
+four rows and two columns (nt) or eight (nn, tn); what is left over is done row by row, column by column.
 
     python -m tools.live_kernels
 """
@@ -85,59 +86,88 @@ def _nt_block(rows, columns):
     )
 
 
-def _nn_block(rows, quads):
-    """C's rows x (4 quads): rows of B, each times a number of A."""
+def _numbers(name, rows):
+    """Loads of the next number of each row of A (nn), or of each column (tn), by what does the load."""
+    places = _rows("a", "lda", rows) if name == "nn" else [f"offset={4 * i} {_get('a')}" for i in range(rows)]
+    return lambda load: [f"({load} {place})" for place in places]
+
+
+def _next(name):
+    """To the next number of A's rows (nn) or columns (tn), and to B's next row."""
+    return _advance("a", "(i32.const 4)" if name == "nn" else _get("lda")) + _advance("b", _get("ldb"))
+
+
+def _begin(name, loads):
+    """What is in C, where tn adds to it; `loads` is of pairs of a local and its load."""
+    if name == "nn":
+        return ""
+    sets = "".join(f"(local.set ${target} {load})" for target, load in loads)
+    return f"(if (local.get $add) (then {sets}))"
+
+
+def _parameters(name):
+    return _BLOCK + (" (param $add i32)" if name == "tn" else "")
+
+
+def _wide_block(name, rows, quads):
+    """C's rows x (4 quads), of nn or tn: rows of B, each times a number of A."""
     places = [(i, j) for i in range(rows) for j in range(quads)]
     accumulators = " ".join(f"(local $s{i}{j} v128)" for i, j in places)
     loads = " ".join(f"(local $y{j} v128)" for j in range(quads))
     body = "".join(f"(local.set $y{j} (v128.load offset={16 * j} {_get('b')}))" for j in range(quads))
-    for i, row in enumerate(_rows("a", "lda", rows)):
-        body += f"(local.set $x (v128.load32_splat {row}))"
+    for i, number in enumerate(_numbers(name, rows)("v128.load32_splat")):
+        body += f"(local.set $x {number})"
         body += "".join(
             _add("f32x4", f"s{i}{j}", f"(f32x4.mul (local.get $x) (local.get $y{j}))") for j in range(quads)
         )
-    body += _advance("a", "(i32.const 4)") + _advance("b", _get("ldb"))
-    stores = "".join(
-        f"(v128.store offset={16 * j} {row} (local.get $s{i}{j}))"
-        for i, row in enumerate(_rows("c", "ldc", rows))
-        for j in range(quads)
-    )
+    body += _next(name)
+    c = _rows("c", "ldc", rows)
+    begin = _begin(name, [(f"s{i}{j}", f"(v128.load offset={16 * j} {c[i]})") for i, j in places])
+    stores = "".join(f"(v128.store offset={16 * j} {c[i]} (local.get $s{i}{j}))" for i, j in places)
     return (
-        f"(func $nn_{rows}x{4 * quads} {_BLOCK} (local $p i32) (local $x v128) {loads} {accumulators} "
+        f"(func ${name}_{rows}x{4 * quads} {_parameters(name)} (local $p i32) (local $x v128) {loads} {accumulators} "
+        f"{begin} {_loop('each', 'p', 1, _get('k'), body)} {stores})"
+    )
+
+
+def _column(name, rows):
+    """C's rows x 1, of nn or tn."""
+    numbers = _numbers(name, rows)("f32.load")
+    body = "".join(
+        _add("f32", f"t{i}", f"(f32.mul {number} (f32.load {_get('b')}))") for i, number in enumerate(numbers)
+    )
+    body += _next(name)
+    c = _rows("c", "ldc", rows)
+    begin = _begin(name, [(f"t{i}", f"(f32.load {row})") for i, row in enumerate(c)])
+    stores = "".join(f"(f32.store {row} (local.get $t{i}))" for i, row in enumerate(c))
+    sums = " ".join(f"(local $t{i} f32)" for i in range(rows))
+    return (
+        f"(func ${name}_{rows}x1 {_parameters(name)} (local $p i32) {sums} {begin} "
         f"{_loop('each', 'p', 1, _get('k'), body)} {stores})"
     )
-
-
-def _nn_column(rows):
-    """C's rows x 1."""
-    body = "".join(
-        _add("f32", f"t{i}", f"(f32.mul (f32.load {row}) (f32.load {_get('b')}))")
-        for i, row in enumerate(_rows("a", "lda", rows))
-    )
-    body += _advance("a", "(i32.const 4)") + _advance("b", _get("ldb"))
-    stores = "".join(f"(f32.store {row} (local.get $t{i}))" for i, row in enumerate(_rows("c", "ldc", rows)))
-    sums = " ".join(f"(local $t{i} f32)" for i in range(rows))
-    return f"(func $nn_{rows}x1 {_BLOCK} (local $p i32) {sums} {_loop('each', 'p', 1, _get('k'), body)} {stores})"
 
 
 def _product(name, blocks):
     """A whole product from its blocks: a list of rows and the widths of columns to try, the widest first."""
     across = "(i32.mul (local.get $j) (local.get $ldb))" if name == "nt" else "(i32.mul (local.get $j) (i32.const 4))"
+    more = " (local.get $add)" if name == "tn" else ""
     code = ""
     for rows, widths in blocks:
+        by_rows = f"(i32.mul (i32.const {rows}) {{}})".format
         inner = "(local.set $j (i32.const 0))"
         for width in widths:
             call = (
                 f"(call ${name}_{rows}x{width} {_get('a')} {_get('lda')} (i32.add {_get('b')} {across}) {_get('ldb')} "
-                f"(i32.add {_get('c')} (i32.mul {_get('j')} (i32.const 4))) {_get('ldc')} {_get('k')})"
+                f"(i32.add {_get('c')} (i32.mul {_get('j')} (i32.const 4))) {_get('ldc')} {_get('k')}{more})"
             )
             inner += _loop(f"columns{rows}{width}", "j", width, _get("m"), call)
-        for pointer, stride in (("a", "lda"), ("c", "ldc")):
-            inner += _advance(pointer, f"(i32.mul (i32.const {rows}) {_get(stride)})")
+        inner += _advance("a", f"(i32.const {4 * rows})" if name == "tn" else by_rows(_get("lda")))
+        inner += _advance("c", by_rows(_get("ldc")))
         code += _loop(f"rows{rows}", "i", rows, _get("n"), inner)
     # strides come in floats and are used in bytes
     scaled = "".join(f"(local.set ${name} (i32.shl {_get(name)} (i32.const 2)))" for name in ("lda", "ldb", "ldc"))
-    parameters = " ".join(f"(param ${x} i32)" for x in ("a", "lda", "b", "ldb", "c", "ldc", "n", "k", "m"))
+    names = ("a", "lda", "b", "ldb", "c", "ldc", "n", "k", "m", *(["add"] if name == "tn" else []))
+    parameters = " ".join(f"(param ${x} i32)" for x in names)
     return f'(func (export "{name}") {parameters} (local $i i32) (local $j i32) {scaled} {code})'
 
 
@@ -145,10 +175,11 @@ def text():
     """The module as WebAssembly text. Returns: str."""
     functions = [
         *(_nt_block(*size) for size in ((4, 2), (4, 1), (1, 4), (1, 1))),
-        *(_nn_block(*size) for size in ((4, 2), (1, 4))),
-        *(_nn_column(rows) for rows in (4, 1)),
+        *(_wide_block(name, *size) for name in ("nn", "tn") for size in ((4, 2), (1, 4))),
+        *(_column(name, rows) for name in ("nn", "tn") for rows in (4, 1)),
         _product("nt", [(4, (2, 1)), (1, (4, 1))]),
         _product("nn", [(4, (8, 1)), (1, (16, 1))]),
+        _product("tn", [(4, (8, 1)), (1, (16, 1))]),
     ]
     return '(module (import "page" "memory" (memory 1))' + "\n".join(functions) + ")"
 

@@ -19,6 +19,10 @@ KINDS = {"order": "in order", "shuffled": "shuffled", "none": "left out", "shift
 TESTED = 50  # sentences
 
 
+def _far_from_eight_words(sentence):
+    return abs(len(sentence.split()) - 8)
+
+
 class LiveTranslator(LiveFigure):
     """A sentence that the reader types becomes French piece by piece, and its cross-attention is drawn.
 
@@ -28,7 +32,7 @@ class LiveTranslator(LiveFigure):
             test sentences: exact translations of the grammar's sentences, BLEU of others. "beam": beam search next to
             greedy decoding. "later": other words later in the target, and how far earlier scores move. "positions":
             positions shuffled, left out and shifted.
-        examples: sentences to choose from; None: five of the test sentences.
+        examples: sentences to choose from; None: five of the test sentences, of about eight words.
 
     Raises:
         ValueError: there is no such part, or no example.
@@ -48,7 +52,9 @@ class LiveTranslator(LiveFigure):
         unknown = [part for part in parts if part not in PARTS]
         if unknown:
             raise ValueError(f"parts has {', '.join(map(repr, unknown))}, expected some of {', '.join(PARTS)}")
-        examples = [source for source, _ in test_sentences(weights)[::10]] if examples is None else list(examples)
+        if examples is None:  # long enough that words cross
+            examples = sorted((source for source, _ in test_sentences(weights)), key=_far_from_eight_words)[:5]
+        examples = list(examples)
         if not examples:
             raise ValueError("there are no examples: expected at least one sentence")
         model = trained(weights)

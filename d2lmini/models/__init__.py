@@ -14,6 +14,7 @@ Text:
     bert_config.py          what makes a BERT, and the published ones by name
     t5.py                   encoder and decoder, every task as text to text
     t5_config.py            what makes a T5, and the published ones by name
+    tiny.py                 a small one whose parts can be switched off, as in the page
     heads.py                what stands on an encoder for a task: texts, pairs, tags
     span_head.py            what stands on it for questions: where the answer begins and ends
 

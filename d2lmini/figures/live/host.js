@@ -117,12 +117,17 @@ function makeLive() {
       }
       return loads.get(name);
     },
+    // Starts the runtime for tasks that need no weights, which are asked with the name null.
+    async open() {
+      if (!runtime) await script("runtime");
+      start();
+    },
     // Asks a model, which is loaded again where its worker has died: {done, stop}. `step` is called with each step of the
     // task; stopped before its end, it is done with null.
     ask(name, task, options, step) {
       let sent = null,
         stopped = false;
-      const done = this.load(name).then(() => {
+      const done = (name === null ? this.open() : this.load(name)).then(() => {
         if (stopped) return null;
         sent = send({ kind: "ask", name, task, options }, step);
         return sent.done;
@@ -185,7 +190,7 @@ function withModel(parent, { weights, recorded = null, called = "the model" }, s
 }
 
 function recordedTable(parent, { caption, header, rows }) {
-  const box = add(scroller(parent), "table");
+  const box = add(scroller(parent), "table", { class: "d2lmini-words" });
   add(box, "caption", {}, caption);
   const top = add(add(box, "thead"), "tr");
   for (const text of header) add(top, "th", { scope: "col" }, text);

@@ -1,5 +1,9 @@
 // Layers with weights: `weights(name)` gives a tensor of a model by its name in Python, `under` those of a part.
-import { multiplyTransposed, part, Tensor } from "./tensor.js";
+//
+// Where a model learns, `forward` gets a tape, an array: what `backward` needs is pushed onto it, and `backward` takes it
+// off again, so that it goes through the layers in the opposite order. It gets the gradient of the loss by what `forward`
+// returned, returns that by what `forward` got, and adds to the `gradient` of the weights that have one.
+import { multiply, multiplyFirstTransposed, multiplyTransposed, part, Tensor } from "./tensor.js";
 
 // The weights of a part of a model: `under(weights, "ffn")("dense1.weight")`. Where there is none of a name: null.
 export const under = (weights, part) => (name) => weights(`${part}.${name}`);
@@ -17,10 +21,22 @@ export class Linear {
     this.bias = weights("bias");
   }
   // X (T, inputs) to (T, outputs).
-  forward(X) {
+  forward(X, tape = null) {
     const Y = new Tensor(X.shape[0], this.weight.shape[0]);
     this.into(X, part(Y));
+    tape?.push(X);
     return Y;
+  }
+  backward(dY, tape) {
+    const X = tape.pop(),
+      [outputs, inputs] = this.weight.shape,
+      T = X.shape[0],
+      dX = new Tensor(T, inputs);
+    multiply(part(dY), part(this.weight), part(dX), T, outputs, inputs);
+    const { gradient } = this.weight;
+    if (gradient) multiplyFirstTransposed(part(dY), part(X), part(gradient), outputs, T, inputs, true);
+    if (this.bias?.gradient) addSums(dY.data, this.bias.gradient.data);
+    return dX;
   }
   // As `forward`, into rows that are there already: {place, stride, data}, as `part` gives them.
   into(X, to) {
@@ -39,12 +55,17 @@ function addRows({ place, stride }, bias, rows) {
   }
 }
 
+function addSums(rows, sums) {
+  const size = sums.length;
+  for (let start = 0; start < rows.length; start += size) for (let j = 0; j < size; j++) sums[j] += rows[start + j];
+}
+
 export class Embedding {
   constructor(weights) {
     this.weight = needed(weights("weight")); // (V, h)
   }
   // Integers, T of them, to (T, h), times a factor.
-  forward(tokens, factor = 1) {
+  forward(tokens, factor = 1, tape = null) {
     const [size, h] = this.weight.shape;
     if (!tokens.length) throw new RangeError("there are no tokens");
     const X = new Tensor(tokens.length, h);
@@ -55,7 +76,18 @@ export class Embedding {
         to = X.row(i);
       for (let j = 0; j < h; j++) to[j] = factor * from[j];
     });
+    tape?.push({ tokens, factor });
     return X;
+  }
+  // There is nothing before it: returns nothing.
+  backward(dX, tape) {
+    const { tokens, factor } = tape.pop(),
+      h = this.weight.shape[1],
+      from = dX.data,
+      to = this.weight.gradient?.data;
+    if (to)
+      for (let i = 0; i < tokens.length; i++)
+        for (let j = 0; j < h; j++) to[tokens[i] * h + j] += factor * from[i * h + j];
   }
 }
 
@@ -66,7 +98,8 @@ export class LayerNorm {
     this.eps = eps;
   }
   // X (T, h) to (T, h).
-  forward(X) {
+  forward(X, tape = null) {
+    tape?.push(X);
     const Y = new Tensor(...X.shape),
       h = X.shape.at(-1);
     const weight = this.weight.data,
@@ -83,6 +116,35 @@ export class LayerNorm {
     }
     return Y;
   }
+  backward(dY, tape) {
+    const X = tape.pop(),
+      h = X.shape.at(-1),
+      dX = new Tensor(...X.shape);
+    const weight = this.weight.data,
+      ofWeight = this.weight.gradient?.data,
+      [x, dx, dy] = [X.data, dX.data, dY.data];
+    for (let start = 0; start < x.length; start += h) {
+      let mean = 0,
+        variance = 0,
+        sum = 0,
+        product = 0; // of the gradient by the normed numbers, and those
+      for (let j = 0; j < h; j++) mean += x[start + j] / h;
+      for (let j = 0; j < h; j++) variance += (x[start + j] - mean) ** 2 / h;
+      const factor = 1 / Math.sqrt(variance + this.eps);
+      for (let j = 0; j < h; j++) {
+        const normed = (x[start + j] - mean) * factor,
+          slope = dy[start + j] * weight[j];
+        sum += slope;
+        product += slope * normed;
+        if (ofWeight) ofWeight[j] += dy[start + j] * normed;
+      }
+      const pull = (factor * product) / h;
+      for (let j = 0; j < h; j++)
+        dx[start + j] = factor * (dy[start + j] * weight[j] - sum / h - (x[start + j] - mean) * pull);
+    }
+    if (this.bias?.gradient) addSums(dy, this.bias.gradient.data);
+    return dX;
+  }
 }
 
 // Without weights it is the norm of queries and keys. torch's eps, where none is named: that of float32.
@@ -91,11 +153,35 @@ export class RMSNorm {
     this.weight = weights?.("weight") ?? null;
     this.eps = eps;
   }
-  forward(X) {
+  forward(X, tape = null) {
+    tape?.push(X);
     const Y = new Tensor(...X.shape);
     Y.data.set(X.data);
     this.rows(Y.data, X.shape.at(-1));
     return Y;
+  }
+  backward(dY, tape) {
+    const X = tape.pop(),
+      h = X.shape.at(-1),
+      dX = new Tensor(...X.shape);
+    const weight = this.weight?.data,
+      ofWeight = this.weight?.gradient?.data,
+      [x, dx, dy] = [X.data, dX.data, dY.data];
+    for (let start = 0; start < x.length; start += h) {
+      let squares = 0,
+        product = 0;
+      for (let j = 0; j < h; j++) squares += x[start + j] ** 2;
+      const factor = 1 / Math.sqrt(squares / h + this.eps);
+      for (let j = 0; j < h; j++) {
+        const normed = x[start + j] * factor;
+        product += (weight ? weight[j] : 1) * dy[start + j] * normed;
+        if (ofWeight) ofWeight[j] += dy[start + j] * normed;
+      }
+      const pull = (factor * product) / h;
+      for (let j = 0; j < h; j++)
+        dx[start + j] = factor * ((weight ? weight[j] : 1) * dy[start + j] - x[start + j] * pull);
+    }
+    return dX;
   }
   // In place, each `size` numbers of an array.
   rows(data, size) {
@@ -106,6 +192,16 @@ export class RMSNorm {
       const factor = 1 / Math.sqrt(squares / size + this.eps);
       for (let j = 0; j < size; j++) data[start + j] *= weight ? factor * weight[j] : factor;
     }
+  }
+}
+
+// In place of a norm: none.
+export class Identity {
+  forward(X) {
+    return X;
+  }
+  backward(dY) {
+    return dY;
   }
 }
 

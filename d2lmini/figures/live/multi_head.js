@@ -1,7 +1,7 @@
 // Multi-head attention: W_q, W_k, W_v, W_o, and a cache of keys and values.
 import { softmaxRow } from "./activations.js";
-import { Linear, RMSNorm, under } from "./layers.js";
-import { lasting, multiply, multiplyTransposed, part, Tensor } from "./tensor.js";
+import { Linear, RMSNorm, residual, under } from "./layers.js";
+import { lasting, multiply, multiplyFirstTransposed, multiplyTransposed, part, Tensor } from "./tensor.js";
 
 // Keys and values that were projected, with room for more. Unlike Python's it is changed in place: `first` takes back.
 export class KeyValueCache {
@@ -38,14 +38,65 @@ export class MultiHeadAttention {
     this.h = this.W_k.weight.shape[0];
   }
 
-  // Of queries alone: self-attention, X (T, h) to (T, h). See `extend` for the options.
+  // Of queries alone: self-attention, X (T, h) to (T, h). See `extend` for the options, and `learn`, which is for a tape.
   forward(X, options = {}) {
+    if (options.tape) return this.learn(X, options);
     const cache = new KeyValueCache(X.shape[0], this.h);
     try {
       return this.extend(X, cache, options);
     } finally {
       cache.free();
     }
+  }
+
+  // As `forward`, of a batch of sequences without padding, which stand below each other: X (B * T, h).
+  //   slopes: ALiBi's, by head. seen: is called with the weights, a tensor (B * H, T, T).
+  learn(X, { tape, batch = 1, causal = false, rotary = null, slopes = null, seen = null }) {
+    if (this.qk_norm) throw new Error("attention whose queries and keys are normed cannot learn here");
+    const T = X.shape[0] / batch,
+      d = this.h / this.num_heads;
+    const [Q, K, V] = [this.W_q, this.W_k, this.W_v].map((linear) => linear.forward(X, tape)); // (B * T, h)
+    if (rotary) for (const heads of [Q, K]) turnRows(rotary, heads, T);
+    scaleBy(Q, 1 / Math.sqrt(d));
+    const weights = new Tensor(batch * this.num_heads, T, T),
+      Y = new Tensor(batch * T, this.h);
+    this.#each(batch, T, (at, row) => multiplyTransposed(at(Q), at(K), part(weights, row), T, d, T));
+    softmaxSquares(weights, causal, slopes);
+    this.#each(batch, T, (at, row) => multiply(part(weights, row), at(V), at(Y), T, T, d));
+    seen?.(weights);
+    tape.push({ Q, K, V, weights, batch, rotary });
+    return this.W_o.forward(Y, tape);
+  }
+
+  backward(dOutput, tape) {
+    const dY = this.W_o.backward(dOutput, tape),
+      { Q, K, V, weights, batch, rotary } = tape.pop();
+    const T = Q.shape[0] / batch,
+      d = this.h / this.num_heads;
+    const [dQ, dK, dV] = [Q, K, V].map(({ shape }) => new Tensor(...shape)),
+      scores = new Tensor(...weights.shape);
+    this.#each(batch, T, (at, row) => {
+      multiplyTransposed(at(dY), at(V), part(scores, row), T, d, T);
+      multiplyFirstTransposed(part(weights, row), at(dY), at(dV), T, T, d);
+    });
+    softmaxBackward(scores, weights);
+    this.#each(batch, T, (at, row) => {
+      multiply(part(scores, row), at(K), at(dQ), T, T, d);
+      multiplyFirstTransposed(part(scores, row), at(Q), at(dK), T, T, d); // Q is scaled
+    });
+    scaleBy(dQ, 1 / Math.sqrt(d));
+    if (rotary) for (const heads of [dQ, dK]) turnRows(rotary, heads, T, true);
+    const dX = this.W_v.backward(dV, tape);
+    residual(this.W_k.backward(dK, tape), dX);
+    return residual(this.W_q.backward(dQ, tape), dX);
+  }
+
+  // Each head of each sequence: `at` is its part of a tensor (B * T, h), `row` where its own (T, T) begin.
+  #each(batch, T, work) {
+    const d = this.h / this.num_heads;
+    for (let b = 0; b < batch; b++)
+      for (let head = 0; head < this.num_heads; head++)
+        work((tensor) => part(tensor, b * T, head * d), (b * this.num_heads + head) * T);
   }
 
   // Projects keys and values that follow what is in a cache.
@@ -104,5 +155,51 @@ export class MultiHeadAttention {
   #factors(Y, head_mask, d) {
     const data = Y.data;
     for (let i = 0; i < data.length; i++) data[i] *= head_mask[Math.floor((i % this.h) / d)];
+  }
+}
+
+function turnRows(rotary, heads, T, back = false) {
+  for (let i = 0; i < heads.shape[0]; i++) rotary.turn(heads.row(i), i % T, back);
+}
+
+function scaleBy(X, factor) {
+  const data = X.data;
+  for (let i = 0; i < data.length; i++) data[i] *= factor;
+}
+
+// Scores (B * H, T, T) to weights, in place.
+function softmaxSquares(scores, causal, slopes) {
+  const data = scores.data,
+    T = scores.shape[2];
+  for (let start = 0, row = 0; start < data.length; start += T, row++) {
+    const i = row % T,
+      end = start + (causal ? i + 1 : T);
+    if (slopes) {
+      const slope = slopes[Math.floor(row / T) % slopes.length];
+      for (let j = 0; j < i; j++) data[start + j] -= slope * (i - j);
+    }
+    let top = data[start],
+      total = 0;
+    for (let j = start + 1; j < end; j++) if (data[j] > top) top = data[j];
+    for (let j = start; j < end; j++) {
+      const power = Math.exp(data[j] - top);
+      data[j] = power;
+      total += power;
+    }
+    const factor = 1 / total;
+    for (let j = start; j < end; j++) data[j] *= factor;
+    for (let j = end; j < start + T; j++) data[j] = 0;
+  }
+}
+
+// The gradient by weights to that by scores, in place.
+function softmaxBackward(gradient, weights) {
+  const d = gradient.data,
+    p = weights.data,
+    T = weights.shape[2];
+  for (let start = 0; start < d.length; start += T) {
+    let mean = 0;
+    for (let j = start; j < start + T; j++) mean += p[j] * d[j];
+    for (let j = start; j < start + T; j++) d[j] = p[j] * (d[j] - mean);
   }
 }

@@ -24,5 +24,17 @@ export function plainProducts(memory) {
           floats[c + i * ldc + j] = sum;
         }
     },
+    tn(a, lda, b, ldb, c, ldc, n, k, m, add) {
+      const floats = memory.floats;
+      [a, b, c] = [a / 4, b / 4, c / 4];
+      for (let i = 0; i < n; i++) {
+        const row = c + i * ldc;
+        if (!add) floats.fill(0, row, row + m);
+        for (let p = 0; p < k; p++) {
+          const x = floats[a + p * lda + i];
+          for (let j = 0; j < m; j++) floats[row + j] += x * floats[b + p * ldb + j];
+        }
+      }
+    },
   };
 }

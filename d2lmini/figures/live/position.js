@@ -16,6 +16,10 @@ export function sinusoidal(positions, h) {
   return P;
 }
 
+// Slopes of ALiBi, one a head: a score loses so much for each token that its key is before its query.
+export const alibiSlopes = (num_heads) =>
+  Array.from({ length: num_heads }, (_, i) => 2 ** ((-8 * (i + 1)) / num_heads));
+
 export class RotaryEmbedding {
   constructor(head_size, max_len = 1000, base = 10000) {
     this.head_size = head_size;
@@ -33,14 +37,15 @@ export class RotaryEmbedding {
         this.sin.push(Math.sin(angle));
       }
   }
-  // Turns, in place, the heads of a position: `row` has H * head_size numbers.
-  turn(row, position) {
+  // Turns, in place, the heads of a position: `row` has H * head_size numbers. `back` undoes it, and is so the way of
+  // gradients.
+  turn(row, position, back = false) {
     const pairs = this.head_size / 2;
     this.#reach(position + 1);
     for (let start = 0; start < row.length; start += this.head_size)
       for (let j = 0; j < pairs; j++) {
         const cos = this.cos[position * pairs + j],
-          sin = this.sin[position * pairs + j];
+          sin = (back ? -1 : 1) * this.sin[position * pairs + j];
         const even = row[start + 2 * j],
           odd = row[start + 2 * j + 1];
         row[start + 2 * j] = even * cos - odd * sin;

@@ -3,6 +3,7 @@
 import { classifyTask } from "./classify.js";
 import { completeTask } from "./complete.js";
 import { guessTask, piecesTask } from "./guess.js";
+import { describeTask, forgetTask, lookTask, trainTask, weightsTask } from "./learner_tasks.js";
 import { attentionTask, logitsTask } from "./plain_tasks.js";
 import { beamTask, laterTask, positionsTask, scoreTask, translateTask } from "./translate.js";
 import { writeTask } from "./write.js";
@@ -20,4 +21,9 @@ export const TASKS = {
   move_positions: positionsTask,
   guess: guessTask,
   pieces: piecesTask,
+  train: trainTask,
+  look: lookTask,
+  describe: describeTask,
+  weights: weightsTask,
+  forget: forgetTask,
 };

@@ -54,6 +54,7 @@ export class Tensor {
   constructor(...shape) {
     this.shape = shape;
     this.length = shape.reduce((a, b) => a * b, 1);
+    this.gradient = null; // where weights are learned: a tensor, to which `backward` adds
     this.bytes = Math.max(64, Math.ceil((this.length * 4) / 64) * 64);
     const left = memory.free.get(this.bytes);
     if (left?.length) this.place = left.pop();
@@ -126,14 +127,16 @@ function held(result) {
   return Object.values(result).flatMap(held);
 }
 
-// C[n, m] = A[n, k] B[k, m], and with B[m, k] transposed. Each is {place, stride}: where it begins, in bytes, and the
-// floats from row to row.
+// C[n, m] = A[n, k] B[k, m], and with B[m, k] transposed, and with A[k, n] transposed, which may add to what is in C.
+// Each is {place, stride}: where it begins, in bytes, and the floats from row to row.
 export const multiply = (A, B, C, n, k, m) =>
   memory.products.nn(A.place, A.stride, B.place, B.stride, C.place, C.stride, n, k, m);
 export const multiplyTransposed = (A, B, C, n, k, m) =>
   memory.products.nt(A.place, A.stride, B.place, B.stride, C.place, C.stride, n, k, m);
+export const multiplyFirstTransposed = (A, B, C, n, k, m, add = false) =>
+  memory.products.tn(A.place, A.stride, B.place, B.stride, C.place, C.stride, n, k, m, add);
 
-// A part of a matrix for the two products: from a row and a column on.
+// A part of a matrix for the products: from a row and a column on.
 export const part = (tensor, row = 0, column = 0) => {
   const stride = tensor.shape.at(-1);
   return { place: tensor.place + 4 * (row * stride + column), stride };

@@ -2,6 +2,7 @@
 import { activationOf } from "./activations.js";
 import { LayerNorm, Linear, residual, under } from "./layers.js";
 import { KeyValueCache, MultiHeadAttention } from "./multi_head.js";
+import { tidy } from "./tensor.js";
 
 export class PositionWiseFFN {
   constructor(weights, activation = "relu") {
@@ -9,8 +10,14 @@ export class PositionWiseFFN {
     this.activation = activationOf(activation);
     this.dense2 = new Linear(under(weights, "dense2"));
   }
-  forward(X) {
-    return this.dense2.forward(this.activation(this.dense1.forward(X)));
+  forward(X, tape = null) {
+    const hidden = this.dense1.forward(X, tape);
+    tape?.push(hidden);
+    return this.dense2.forward(this.activation(hidden), tape);
+  }
+  backward(dY, tape) {
+    const dHidden = this.dense2.backward(dY, tape);
+    return this.dense1.backward(this.activation.backward(dHidden, tape.pop()), tape);
   }
 }
 
@@ -27,31 +34,48 @@ export class AddNorm {
 export class TransformerEncoderBlock {
   constructor(weights, num_heads, options = {}) {
     const { norm_first = false, activation = "relu", norm = LayerNorm, eps, qk_norm = false } = options;
+    const { residual_connections = true } = options;
     this.norm_first = norm_first;
+    this.residual_connections = residual_connections;
     this.attention = new MultiHeadAttention(under(weights, "attention"), num_heads, { qk_norm });
     this.addnorm1 = new AddNorm(under(weights, "addnorm1"), norm, eps);
-    this.ffn = new PositionWiseFFN(under(weights, "ffn"), activation);
-    this.addnorm2 = new AddNorm(under(weights, "addnorm2"), norm, eps);
+    this.ffn = activation && new PositionWiseFFN(under(weights, "ffn"), activation); // null: there is none
+    this.addnorm2 = activation && new AddNorm(under(weights, "addnorm2"), norm, eps);
   }
 
   // X (T, h) to (T, h); the options are those of `MultiHeadAttention`.
   forward(X, options = {}) {
-    const cache = new KeyValueCache(X.shape[0], this.attention.h);
-    try {
-      return this.extend(X, cache, options);
-    } finally {
-      cache.free();
-    }
+    return this.#apply(X, (Q) => this.attention.forward(Q, options), options.tape);
+  }
+
+  backward(dY, tape) {
+    return tidy(() => {
+      if (this.ffn) dY = this.#back(this.addnorm2, dY, this.ffn, tape);
+      return this.#back(this.addnorm1, dY, this.attention, tape);
+    });
   }
 
   // As `forward`, of X that follows what is in a cache, which grows.
   extend(X, cache, options = {}) {
-    if (this.norm_first) {
-      X = residual(X, this.attention.extend(this.addnorm1.ln.forward(X), cache, options));
-      return residual(X, this.ffn.forward(this.addnorm2.ln.forward(X)));
-    }
-    X = this.addnorm1.forward(X, this.attention.extend(X, cache, options));
-    return this.addnorm2.forward(X, this.ffn.forward(X));
+    return this.#apply(X, (Q) => this.attention.extend(Q, cache, options));
+  }
+
+  #apply(X, attend, tape = null) {
+    X = this.#branch(this.addnorm1, X, attend, tape);
+    return this.ffn ? this.#branch(this.addnorm2, X, (Q) => this.ffn.forward(Q, tape), tape) : X;
+  }
+
+  #branch({ ln }, X, work, tape) {
+    let Y = work(this.norm_first ? ln.forward(X, tape) : X);
+    if (this.residual_connections) Y = residual(X, Y);
+    return this.norm_first ? Y : ln.forward(Y, tape);
+  }
+
+  #back({ ln }, dY, part, tape) {
+    if (!this.norm_first) dY = ln.backward(dY, tape);
+    let dX = part.backward(dY, tape);
+    if (this.norm_first) dX = ln.backward(dX, tape);
+    return this.residual_connections ? residual(dY, dX) : dX;
   }
 }
 

@@ -1,7 +1,8 @@
 // What is asked of the models: in a worker, or on the page's own thread in slices. Messages come by a port.
 //
 //   {id, kind: "load", name, base64, simd}  the weights of a model; the answer: {id, done: {products}}
-//   {id, kind: "ask", name, task, options}  a task of tasks.js; the answers: {id, step} for each step, {id, done}
+//   {id, kind: "ask", name, task, options}  a task of tasks.js; the answers: {id, step} for each step, {id, done}.
+//                                           The name is null where the task needs no weights from a file
 //   {kind: "stop", id}                      no further step of what was asked
 //
 // Where something is wrong: {id, error}, a sentence.
@@ -38,7 +39,8 @@ export function serve(port) {
   }
 
   async function ask({ id, name, task, options }) {
-    if (!models.has(name)) throw new Error(`the model ${name} is not loaded`);
+    if (name === null) await prepare();
+    else if (!models.has(name)) throw new Error(`the model ${name} is not loaded`);
     if (!Object.hasOwn(TASKS, task)) throw new Error(`there is no task ${task}`);
     const work = TASKS[task](models.get(name), options);
     try {

@@ -1,0 +1,200 @@
+// Learning as tasks of the worker. Learners stay from one to the next, by name: so a reader can pause, go on by one step,
+// and change the rate in between.
+import { drawn, filtered, randomNumbers } from "./filters.js";
+import { Learner } from "./learner.js";
+import { PlaygroundTask } from "./playground_tasks.js";
+import { tidy } from "./tensor.js";
+
+const learners = new Map(); // name to {key, learner, task, random, heldOut, first}
+const SLICE_TIME = 40; // milliseconds between two answers
+
+const now = () => performance.now();
+
+function found(name) {
+  const one = learners.get(name);
+  if (!one) throw new Error("nothing has been learned yet");
+  return one;
+}
+
+function checkModel({ num_hiddens: h, num_heads, positions }) {
+  if (!(h >= 1) || h % num_heads) throw new Error(`${h} features cannot be cut into ${num_heads} heads`);
+  if (positions === "rotary" && (h / num_heads) % 2)
+    throw new Error(`rotary positions turn pairs: ${h / num_heads} features of a head are not even`);
+}
+
+function made({ learner: name = "playground", model, optimiser, seed = 0, data, longer = [], reset = false }) {
+  const { batch: _, ...taskOptions } = data;
+  const key = JSON.stringify([model, seed, taskOptions, longer]);
+  const old = learners.get(name);
+  if (old && !reset && old.key === key) {
+    old.learner.setOptimiser(optimiser);
+    return old;
+  }
+  checkModel(model);
+  const task = data.batches ? null : new PlaygroundTask(taskOptions),
+    { causal } = model;
+  const config = { ...model };
+  if (task) {
+    config.vocab_size ??= task.tokens.length;
+    config.max_len ??= Math.max(...[task.size, ...longer].map((size) => task.lengthOf(size, causal)));
+  }
+  const held = (size) => task.batch(randomNumbers(seed + 2), 64, { causal, size, heldOut: true });
+  const one = { key, task, random: randomNumbers(seed + 1), first: null, next: 0 };
+  one.heldOut = task ? held(task.size) : (data.heldOut ?? null);
+  one.longer = task ? longer.map((size) => ({ size, batch: held(size) })) : [];
+  one.learner = new Learner({ model: config, optimiser, seed });
+  old?.learner.free();
+  learners.set(name, one);
+  return one;
+}
+
+function batchOf(one, data, causal) {
+  if (data.batches) return data.batches[one.next++ % data.batches.length];
+  return one.task.batch(one.random, data.batch ?? 16, { causal });
+}
+
+function scored(one) {
+  if (!one.heldOut) return null;
+  const told = ({ loss, tokens, sequences }) => ({ loss, tokens, sequences });
+  return {
+    ...told(one.learner.score(one.heldOut)),
+    longer: one.longer.map(({ size, batch }) => ({ size, ...told(one.learner.score(batch)) })),
+  };
+}
+
+// Learns: {learner, model, optimiser, seed, data, longer, reset} say what, {steps, most, every, look, sample} how.
+//   learner: a name. It is made anew where `reset` says so, or model, seed, data or longer are others than before.
+//   model: the config of a `TinyTransformer`; vocab_size and max_len follow from the task where they are missing.
+//   optimiser: as `Learner`'s.
+//   data: {name, batch, ...} of a `PlaygroundTask`, or {batches, heldOut} of what `Learner.step` takes.
+//   longer: sizes of the task at which held-out examples are scored too.
+//   steps: how many; null: until it is stopped. most: steps between two answers at most.
+//   every: steps between two scores of the held-out examples. look: {tokens}, shown with each answer, as `lookTask`'s.
+//   sample: {tokens, length, every, temperature}: a text that is written every so many steps.
+// Yields {step, losses, loss, norm, rate, gradients, heldOut, look, sample, parameters, milliseconds}; heldOut and sample
+// are null where they were not asked for in this slice. Returns {step}, or where the loss is no number any more
+// {step, exploded: {step, loss, norm, rate, why}}: the learner is then where the loss was last below that of the start.
+export function* trainTask(_, options) {
+  const { steps = null, most = Number.POSITIVE_INFINITY, every = 50, look = null, sample = null } = options;
+  const one = made(options),
+    { learner } = one,
+    { causal } = learner.model.config,
+    end = steps === null ? Number.POSITIVE_INFINITY : learner.steps + steps;
+  if (!learner.saved) learner.save();
+  let heldOut = learner.steps === 0 || steps === 0 ? scored(one) : null;
+  let norm = 0;
+  while (learner.steps < end || heldOut) {
+    const start = now(),
+      losses = [];
+    let text = null,
+      rate = null;
+    while (learner.steps < end && losses.length < most) {
+      const told = learner.step(batchOf(one, options.data, causal));
+      one.first ??= told.loss;
+      if (!Number.isFinite(told.loss) || !Number.isFinite(told.norm)) {
+        const why = explained(learner.steps, told, norm);
+        const exploded = { step: learner.steps, ...told, why };
+        learner.goBack();
+        return { step: learner.steps, exploded };
+      }
+      ({ norm, rate } = told);
+      losses.push(told.loss);
+      if (learner.steps % every === 0) heldOut = scored(one);
+      if (sample && learner.steps % sample.every === 0) {
+        text = written(learner.model, sample, randomNumbers(learner.steps));
+        break;
+      }
+      // one step more, if it fits
+      if ((now() - start) * (1 + 1 / losses.length) > SLICE_TIME) break;
+    }
+    const loss = losses.length ? losses.reduce((a, b) => a + b) / losses.length : null;
+    const gradients = losses.length ? learner.gradientNorms() : null;
+    if (loss !== null && loss <= one.first) learner.save();
+    yield {
+      step: learner.steps,
+      losses: Float32Array.from(losses),
+      loss,
+      norm,
+      rate,
+      gradients,
+      heldOut,
+      look: look && shownTo(one, look),
+      sample: text,
+      parameters: learner.parameters,
+      milliseconds: now() - start,
+    };
+    heldOut = null;
+  }
+  return { step: learner.steps };
+}
+
+function explained(step, { loss, rate }, norm) {
+  const what = Number.isFinite(loss) ? "the gradients are" : "the loss is";
+  const size = norm.toPrecision(2),
+    by = rate.toPrecision(2);
+  return `${what} no number any more at step ${step}: the gradients had a norm of ${size}, the rate is ${by}`;
+}
+
+// What follows each token, and where each head looks.
+function shownTo({ learner }, { tokens }) {
+  return tidy(() => {
+    const weights = [];
+    const seen = (block, { shape, data }) => weights.push({ block, shape: [...shape], data: data.slice() });
+    const scores = learner.model.forward(tokens, { seen }),
+      probabilities = new Float32Array(scores.length);
+    for (let i = 0; i < tokens.length; i++) {
+      const V = scores.shape[1];
+      probabilities.set(filtered(scores.row(i)), i * V);
+    }
+    return { tokens: [...tokens], weights, probabilities };
+  });
+}
+
+// Goes on from tokens, drawing one after the other; the model sees the last ones, as many as it has learned positions.
+function written(model, { tokens, length, temperature = 0.8 }, random) {
+  const all = [...tokens];
+  for (let i = 0; i < length; i++)
+    tidy(() => {
+      const read = all.slice(-model.config.max_len),
+        scores = model.forward(read);
+      all.push(drawn(filtered(scores.row(read.length - 1), { temperature }), random));
+    });
+  return all.slice(tokens.length);
+}
+
+// biome-ignore lint/correctness/useYield: a task is a generator, and this one has no steps
+export function* lookTask(_, { learner = "playground", tokens, text }) {
+  const one = found(learner);
+  return shownTo(one, { tokens: tokens ?? one.task.encode(text) });
+}
+
+// What a task of the playground looks like: {tokens, size, most, length, examples}. An example is {prompt, answer, tokens,
+// targets}, none of them in training.
+export function* describeTask(_, { data: { batch, ...options }, causal = true, number = 8, seed = 2, size }) {
+  const task = new PlaygroundTask(options),
+    random = randomNumbers(seed);
+  const examples = Array.from({ length: number }, () => {
+    const example = task.example(random, { size, heldOut: true }),
+      { tokens, targets } = task.lay([example], causal);
+    return { ...example, tokens: [...tokens], targets: [...targets] };
+  });
+  const { tokens, most } = task;
+  return { tokens, size: task.size, most, length: task.lengthOf(size, causal), examples };
+}
+
+// The weights of a learner, {config, steps, weights: {name: {shape, data}}}, after those of `write`, {name: numbers}, were
+// put in their place.
+// biome-ignore lint/correctness/useYield: as above
+export function* weightsTask(_, { learner = "playground", write = null }) {
+  const one = found(learner);
+  if (write) one.learner.write(write);
+  return { config: one.learner.model.config, steps: one.learner.steps, weights: one.learner.read() };
+}
+
+// Forgets a learner.
+// biome-ignore lint/correctness/useYield: as above
+export function* forgetTask(_, { learner = "playground" }) {
+  learners.get(learner)?.learner.free();
+  learners.delete(learner);
+  return null;
+}

@@ -1,0 +1,407 @@
+"""Learning in the page: losses and gradients are torch's, for every setting; steps, tasks and what is asked of them."""
+
+import base64
+import copy
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from d2lmini.figures.base import asset
+from d2lmini.figures.live import runtime
+from d2lmini.figures.live.page import runtime_script
+from d2lmini.models.tiny import TinyConfig, TinyTransformer
+
+POSITIONS = [None, "learned", "sines", "rotary", "alibi"]
+NORMS = [("layer", "before"), ("layer", "after"), ("rms", "before"), ("rms", "after"), ("layer", None)]
+NETWORKS = ["relu", "gelu", "gelu_tanh", "squared_relu", None]
+SETTINGS = list(itertools.product(NORMS, [True, False], NETWORKS, [True, False]))
+EXPORTS = "prepare, memoryUsed, randomNumbers, Learner, PlaygroundTask"
+# worst of all weights, by case: how far each gradient is off, and the loss
+COMPARE = """async ({ cases, simd }) => {
+  const numbers = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+  await live.prepare({ simd });
+  const found = [];
+  for (const { model, names, weights, gradients, loss, batch } of cases) {
+    const learner = new live.Learner({ model });
+    if (names.join() !== [...learner.weights.keys()].join()) throw new Error(`other weights: ${names}`);
+    const [w, g] = [numbers(weights), numbers(gradients)];
+    const cut = (all) => {
+      let at = 0;
+      return names.map((name) => [name, all.slice(at, (at += learner.weights.get(name).length))]);
+    };
+    learner.write(Object.fromEntries(cut(w)));
+    const norm = (a) => Math.sqrt(a.reduce((sum, x) => sum + x * x, 0));
+    const got = learner.gradients(batch);
+    let off = Math.abs(got.loss - loss) / loss;
+    for (const [name, want] of cut(g)) {
+      const mine = learner.weights.get(name).gradient.data;
+      const far = norm(mine.map((x, i) => x - want[i])) / (norm(want) + 1e-6 * norm(g));
+      if (!(far <= off)) off = far;
+    }
+    found.push(off);
+    learner.free();
+  }
+  return found;
+}"""
+RUN = """async ({ model, optimiser, weights, batches }) => {
+  await live.prepare();
+  const learner = new live.Learner({ model, optimiser });
+  learner.write(weights);
+  const losses = [], memory = [];
+  for (const batch of batches) {
+    losses.push(learner.step(batch).loss);
+    memory.push(live.memoryUsed());
+  }
+  return { losses, memory };
+}"""
+
+
+@pytest.fixture
+def page(open_page, tmp_path):
+    """A page with the runtime's learning as `live`, and `LIVE`, which has it in a worker."""
+    code = f"globalThis.live = (() => {{\n{runtime('worker')}\nreturn {{ {EXPORTS} }};\n}})();\n"
+    code += f"(() => {{\n{asset('live/host.js')}\n}})();\n{runtime_script()}"
+    file = tmp_path / "page.html"
+    file.write_text(f'<!doctype html><meta charset="utf-8"><script>{code}</script>', encoding="utf-8")
+    page = open_page(file.as_uri())
+    yield page
+    assert page.log["errors"] == []
+    assert all(url == file.as_uri() or url.startswith("blob:") for url in page.log["requests"])
+
+
+def made(generator, noise=0.15, **changes):
+    """A model in float64, whose weights are off from where they begin: norms too."""
+    sizes = {"vocab_size": 7, "max_len": 6, "num_hiddens": 8, "num_heads": 2, "num_blks": 2, "ffn_num_hiddens": 12}
+    model = TinyTransformer(TinyConfig(**{**sizes, **changes}))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.copy_(0.3 * torch.randn(weight.shape, generator=generator) if weight.dim() > 1 else weight)
+            weight.add_(noise * torch.randn(weight.shape, generator=generator))
+    return model.double()
+
+
+def case(generator, **changes):
+    model = made(generator, **changes)
+    tokens, targets = torch.randint(model.config.vocab_size, (2, 2, 5), generator=generator)  # (B, T)
+    targets[torch.rand(targets.shape, generator=generator) < 0.3] = -100
+    single = copy.deepcopy(model).float()
+    for one in (single, model):
+        loss = one.loss(one(tokens), targets)
+        loss.backward()
+    return {
+        "model": vars(model.config),
+        "names": [name for name, _ in model.named_parameters()],
+        "weights": packed(model.parameters()),
+        "gradients": packed(weight.grad for weight in model.parameters()),
+        "loss": loss.item(),
+        "off": worst(single, model),
+        "batch": batch_of(tokens, targets),
+    }
+
+
+def worst(single, model):
+    """How far torch's own gradients in float32 are off: without norms or residual connections some nearly cancel."""
+    want = [weight.grad for weight in model.parameters()]
+    total = torch.cat([gradient.flatten() for gradient in want]).norm()
+    got = (weight.grad.double() for weight in single.parameters())
+    return max(((a - b).norm() / (b.norm() + 1e-6 * total)).item() for a, b in zip(got, want, strict=True))
+
+
+def packed(tensors):
+    flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
+    return base64.b64encode(flat.numpy().astype(np.float32).tobytes()).decode()
+
+
+def batch_of(tokens, targets):
+    return {"tokens": tokens.flatten().tolist(), "targets": targets.flatten().tolist(), "batch": len(tokens)}
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_loss_and_gradients_are_torchs_for_every_setting(page, positions):
+    generator = torch.Generator().manual_seed(0)
+    heads = itertools.cycle([1, 2, 4])
+    cases = [
+        case(
+            generator,
+            positions=positions,
+            norm=norm,
+            norm_place=norm_place,
+            residual=residual,
+            ffn=ffn,
+            causal=causal,
+            num_heads=next(heads),
+        )
+        for (norm, norm_place), residual, ffn, causal in SETTINGS
+    ]
+    for simd, some in ((True, cases), (False, cases[::7])):
+        off = page.evaluate(COMPARE, {"cases": some, "simd": simd})
+        wrong = [one["model"] for one, far in zip(some, off, strict=True) if not far < max(1e-4, 2 * one["off"])]
+        assert not wrong, wrong[0]
+        assert sum(far < 1e-4 for far in off) >= 0.95 * len(off)
+
+
+@pytest.mark.parametrize(
+    ("changes", "optimiser"),
+    [
+        ({}, {"name": "adamw", "rate": 3e-3, "warmup": 10, "clip": 1.0, "weight_decay": 0.1}),
+        (
+            {"positions": "rotary", "norm": "rms", "ffn": "gelu", "causal": False},
+            {"name": "adam", "rate": 1e-2, "betas": [0.8, 0.95]},
+        ),
+        (
+            {"positions": "alibi", "norm_place": "after", "num_blks": 3},
+            {"name": "sgd", "rate": 0.05, "momentum": 0.9, "warmup": 5},
+        ),
+        ({"positions": "sines", "norm_place": None, "ffn": None}, {"name": "adamw", "rate": 3e-3, "clip": 0.5}),
+    ],
+)
+def test_fifty_steps_give_torchs_losses_and_no_memory_grows(page, changes, optimiser):
+    torch.manual_seed(1)
+    model = TinyTransformer(TinyConfig(11, 12, num_hiddens=16, **changes))
+    begin = {name: weight.detach().flatten().tolist() for name, weight in model.named_parameters()}
+    tokens = torch.randint(11, (50, 8, 12))
+    targets = (tokens + 1) % 11
+    targets[:, :, 3::4] = tokens[:, :, 2::4]  # of one place in four the token before it
+    targets[:, :, 0] = -100
+    got = page.evaluate(
+        RUN,
+        {
+            "model": vars(model.config),
+            "optimiser": optimiser,
+            "weights": begin,
+            "batches": list(map(batch_of, tokens, targets)),
+        },
+    )
+    assert_close(
+        torch.tensor(got["losses"]), torch.tensor(losses_of(model, optimiser, tokens, targets)), rtol=1e-3, atol=0
+    )
+    assert got["losses"][-1] < got["losses"][0]
+    assert len(set(got["memory"][5:])) == 1
+
+
+def losses_of(model, options, tokens, targets):
+    """What torch's own optimiser makes of a model."""
+    name, rate, decay = options["name"], options["rate"], options.get("weight_decay", 0.01)
+    matrices, others = ([w for w in model.parameters() if (w.dim() > 1) == wanted] for wanted in (True, False))
+    if name == "sgd":
+        optimizer = torch.optim.SGD(model.parameters(), rate, momentum=options["momentum"])
+    elif name == "adam":
+        optimizer = torch.optim.Adam(model.parameters(), rate, betas=options["betas"])
+    else:
+        groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0}]
+        optimizer = torch.optim.AdamW(groups, rate)
+    losses = []
+    for step, (X, Y) in enumerate(zip(tokens, targets, strict=True)):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * min(1, (step + 1) / max(1, options.get("warmup", 0)))
+        optimizer.zero_grad()
+        loss = model.loss(model(X), Y)
+        loss.backward()
+        if "clip" in options:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+EXAMPLES = """({ options, number, size }) => {
+  const task = new live.PlaygroundTask(options), random = live.randomNumbers(3);
+  const draw = (heldOut) => Array.from({ length: number }, () => {
+    const { prompt, answer, given } = task.example(random, { heldOut, size });
+    return { prompt: task.decode(prompt), answer: task.decode(answer), given: given ?? null };
+  });
+  return { training: draw(false), heldOut: draw(true), tokens: task.tokens };
+}"""
+
+
+def looked_up(prompt, answer):
+    pairs = dict(zip(prompt[:-1:2], prompt[1::2], strict=True))
+    asked = prompt[-1] + answer
+    return all(pairs[key] == value for key, value in zip(asked[::2], asked[1::2], strict=True))
+
+
+RIGHT = {
+    "copy": lambda prompt, answer: prompt == answer + ">",
+    "reverse": lambda prompt, answer: prompt == answer[::-1] + ">",
+    "sort": lambda prompt, answer: sorted(prompt[:-1]) == list(answer) and prompt[-1] == ">",
+    "look up": looked_up,
+    "add": lambda prompt, answer: sum(map(int, prompt[:-1].split("+"))) == int(answer),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("size", [3, 5])
+def test_answers_are_right_and_held_out_prompts_are_never_trained_on(page, name, size):
+    found = page.evaluate(EXAMPLES, {"options": {"name": name}, "number": 500, "size": size})
+    training, held_out = ({one["prompt"] for one in found[kind]} for kind in ("training", "heldOut"))
+    assert len(training) > 200 and len(held_out) > 50
+    assert not training & held_out
+    assert all(RIGHT[name](one["prompt"], one["answer"]) for one in found["training"] + found["heldOut"])
+
+
+def test_a_text_is_cut_into_training_and_the_last_tenth(page):
+    text = "".join(chr(0x4E00 + i % 211) for i in range(1000)) + "🙂" * 91 + "é" * 20
+    found = page.evaluate(EXAMPLES, {"options": {"name": "text", "text": text, "size": 8}, "number": 200, "size": 8})
+    assert all("🙂" not in one["answer"] and len(one["answer"]) == 8 for one in found["training"])
+    assert {len(one["prompt"] + one["answer"]) for one in found["heldOut"]} == {9}
+    assert len(found["tokens"]) == 211 + 2 + 1
+    assert all(one["prompt"] + one["answer"] in text for one in found["training"] + found["heldOut"])
+
+
+LAY = """({ options, causal }) => {
+  const task = new live.PlaygroundTask(options);
+  const example = task.example(live.randomNumbers(0));
+  const { tokens, targets, batch } = task.lay([example, example], causal);
+  const shown = (all) => Array.from(all, (token) => (token < 0 ? "." : task.tokens[token])).join("");
+  const T = task.lengthOf(undefined, causal);
+  const fits = tokens.length / batch === T;
+  return [shown(tokens.slice(0, T)), shown(targets.slice(0, T)), fits, task.decode(example.prompt)];
+}"""
+
+
+def test_what_a_model_reads_and_what_it_is_to_guess(page):
+    def laid(causal, **options):
+        tokens, targets, fits, prompt = page.evaluate(LAY, {"options": options, "causal": causal})
+        assert fits and tokens.startswith(prompt)
+        return tokens[len(prompt) :], targets, prompt
+
+    read, targets, prompt = laid(True, name="reverse", size=4)
+    word = prompt[:4]
+    assert (read, targets) == (word[:0:-1], "...." + word[::-1])
+    read, targets, prompt = laid(False, name="reverse", size=4)
+    assert (read, targets) == ("____", "....." + prompt[:4][::-1])
+    read, targets, prompt = laid(True, name="look up", size=3)
+    assert len(read) == 4 and targets[:6] == "......" and targets[6:].replace(".", "") == targets[6::2]
+    read, targets, prompt = laid(False, name="look up", size=3)
+    assert read[::2] == "___" and read[1::2].isalpha() and targets[7::2].isdigit() and len(targets) == 12
+
+
+MODEL = {
+    "num_hiddens": 16,
+    "num_heads": 2,
+    "num_blks": 2,
+    "causal": True,
+    "positions": "learned",
+    "norm": "layer",
+    "norm_place": "before",
+    "residual": True,
+    "ffn": "relu",
+}
+ASK = """async ({ task, options, stopAfter }) => {
+  await d2lminiLive.open();
+  const steps = [];
+  const asked = d2lminiLive.ask(null, task, options, (step) => {
+    steps.push({ ...step, losses: step.losses && [...step.losses] });
+    if (steps.length === stopAfter) asked.stop();
+  });
+  try {
+    const plain = (_, value) => (ArrayBuffer.isView(value) ? [...value] : value);
+    return JSON.parse(JSON.stringify({ done: await asked.done, steps }, plain));
+  } catch (error) {
+    return { error: error.message };
+  }
+}"""
+
+
+def options(**changes):
+    data = {"name": "copy", "size": 4, "letters": 5, "batch": 8}
+    return {"model": MODEL, "optimiser": {"name": "adamw", "rate": 3e-3}, "data": data, "steps": 5, **changes}
+
+
+@pytest.fixture
+def ask(page):
+    return lambda task, options, stop_after=None: page.evaluate(
+        ASK, {"task": task, "options": options, "stopAfter": stop_after}
+    )
+
+
+def losses(answer):
+    return [loss for step in answer["steps"] for loss in step["losses"]]
+
+
+def test_a_learner_stays_until_it_is_reset(ask):
+    whole = ask("train", options(steps=8))
+    assert whole["done"] == {"step": 8} and len(losses(whole)) == 8
+    assert whole["steps"][0]["heldOut"]["loss"] == pytest.approx(math.log(7), rel=0.05)
+    again = ask("train", options(steps=3, reset=True))
+    assert losses(again) == losses(whole)[:3]
+    assert losses(ask("train", options(steps=5, most=1))) == losses(whole)[3:]
+    slower = options(steps=1, optimiser={"name": "adamw", "rate": 1e-3})
+    assert ask("train", slower)["steps"][-1]["rate"] == 1e-3 and ask("weights", {})["done"]["steps"] == 9
+    other = ask("train", options(steps=2, seed=1))  # other numbers to begin with: another learner
+    assert other["done"] == {"step": 2} and losses(other) != losses(whole)[:2]
+
+
+def test_it_goes_on_until_it_is_stopped_and_learns(ask):
+    answer = ask("train", options(steps=None, most=10, every=100, longer=[6]), stop_after=40)
+    assert answer["done"] is None and 200 < answer["steps"][-1]["step"] < 1000
+    scores = [step["heldOut"] for step in answer["steps"] if step["heldOut"]]
+    assert scores[-1]["tokens"] > 0.9 > scores[0]["tokens"]
+    assert [one["size"] for one in scores[-1]["longer"]] == [6]
+    last = answer["steps"][-1]
+    assert len(last["gradients"]["blocks"]) == 2 and last["norm"] == pytest.approx(
+        math.hypot(last["gradients"]["embedding"], last["gradients"]["head"], *last["gradients"]["blocks"]), rel=1e-4
+    )
+
+
+def test_what_it_looks_at_is_what_python_looks_at(ask):
+    import d2lmini as d2l
+
+    ask("train", options(steps=3))
+    learned = ask("weights", {})["done"]
+    model = TinyTransformer(TinyConfig(**learned["config"]))
+    weights = {name: torch.tensor(one["data"]).view(one["shape"]) for name, one in learned["weights"].items()}
+    model.load_state_dict(weights)
+    tokens = [0, 3, 1, 2, 5, 0]
+    with d2l.capture_attention(model) as captured, torch.no_grad():
+        want = model(torch.tensor([tokens])).softmax(-1)
+    got = ask("look", {"tokens": tokens})["done"]
+    assert_close(torch.tensor(got["probabilities"]).view(6, -1), want[0], rtol=1e-4, atol=1e-6)
+    for block, seen in zip(got["weights"], captured.values(), strict=True):
+        assert_close(torch.tensor(block["data"]).view(2, 6, 6), seen[0][0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_rate_that_explodes_goes_back_and_says_when(ask):
+    sgd = {"name": "sgd", "rate": 1e20}
+    answer = ask("train", options(steps=100, optimiser=sgd))
+    exploded = answer["done"]["exploded"]
+    assert "no number any more at step" in exploded["why"] and answer["done"]["step"] <= exploded["step"]
+    again = ask("train", options(steps=2))
+    assert all(math.isfinite(loss) and loss < 5 for loss in losses(again))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": {**MODEL, "num_heads": 3}}, "16 features cannot be cut into 3 heads"),
+        ({"model": {**MODEL, "num_heads": 16, "positions": "rotary"}}, "1 features of a head are not even"),
+        ({"data": {"name": "fly"}}, "there is no task fly"),
+        ({"data": {"name": "copy", "size": 0}}, "size is 0, expected an integer from 1"),
+        ({"data": {"name": "look up", "size": 11}}, "size is 11, expected an integer from 1 to 10"),
+        ({"data": {"name": "copy", "size": 1, "letters": 2}}, "too few examples of size 1"),
+        ({"data": {"name": "text", "text": "short"}}, "5 characters, expected at least 660"),
+        ({"data": {"name": "text", "text": "a" * 1000}}, "one character alone"),
+        ({"data": {"name": "text", "text": "ab" * 500_001}}, "1,000,002 characters, expected at most 1,000,000"),
+        ({"data": {"name": "text", "text": "".join(map(chr, range(0x4E00, 0x5200)))}}, "expected at most 250"),
+        ({"optimiser": {"name": "luck"}}, "there is no optimiser luck"),
+    ],
+)
+def test_bad_settings_are_told_in_a_sentence(ask, changes, message):
+    assert message in ask("train", options(**changes))["error"]
+    assert "nothing has been learned yet" in ask("look", {"learner": "nobody", "tokens": [0]})["error"]
+
+
+def test_a_text_is_written_while_it_learns(ask):
+    data = {"name": "text", "text": "the cat sat on the mat. " * 60, "size": 16, "batch": 8}
+    sample = {"tokens": [1, 2], "length": 30, "every": 10}
+    answer = ask("train", options(steps=20, data=data, sample=sample, look={"tokens": [1, 2, 3]}))
+    written = [step["sample"] for step in answer["steps"] if step["sample"]]
+    assert [len(text) for text in written] == [30, 30]
+    described = ask("describe", {"data": data})["done"]
+    assert described["length"] == 16 and described["tokens"][-1] == "_" and json.dumps(described["examples"][0])
+    assert len(answer["steps"][0]["look"]["weights"]) == 2
