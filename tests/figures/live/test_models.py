@@ -384,9 +384,7 @@ def test_draws_follow_their_probabilities(live):
 def test_what_does_not_fit_is_named(name, kind, config, call, said, live, in_both):
     tiny = torch.zeros(1, 2, dtype=torch.long)
     if kind == "Transformer":
-        in_both(
-            name, kind, config | {"norm_first": False, "pad": 0}, warm_up=[tiny, tiny, torch.tensor([2])]
-        )
+        in_both(name, kind, config | {"norm_first": False, "pad": 0}, warm_up=[tiny, tiny, torch.tensor([2])])
     else:
         warm_up = [torch.zeros(1, 3, 5).long()] if kind == "ImageGPT" else [] if kind == "ViT" else [tiny]
         in_both(name, kind, config, warm_up=warm_up)

@@ -10,8 +10,9 @@ import torch
 
 from d2lmini.figures import live as package
 from d2lmini.figures.live import modules, names_of, runtime
-from tests.figures.live.conftest import random_file
 from tools import live_kernels
+
+from .conftest import random_file
 
 GPT = dict(vocab_size=17, max_len=11, num_hiddens=12, num_heads=2, num_blks=2, dropout=0.0)
 TOKENS = torch.zeros(1, 2, dtype=torch.long)
