@@ -4,14 +4,15 @@ TITLE = "Models in the page"
 ROUNDING = "live_rounding.json"
 ROUNDING_WORDS = """\
 Weights that ship with the package, rounded to whole numbers of 8 bits with a scale for each row, or to 16 bits where
-that loses more than 0.2 points. A point is one of a hundred of BLEU or accuracy; of a loss, one per cent of perplexity.
+that loses more than 0.2 points. A point is one of BLEU, one percentage point of accuracy, or one per cent of
+perplexity.
 """
 SPEED_WORDS = """\
 By the processor time that Chromium spends, in a worker; a token of a translator is a word or a piece of one.
 """
 WORDS = """\
-The GPT of the book's pages (`d2lmini/figures/live/`) next to the same weights in ONNX, run by `onnxruntime-web` on one
-thread of the CPU, with a cache of keys and values, in float32 and with matrices and activations in 8 bits. Each of them
+We compare the GPT of the book's pages (`d2lmini/figures/live/`) with the same weights in ONNX, run by `onnxruntime-web`
+on one thread of the CPU, with a cache of keys and values, in float32 and with matrices and activations in 8 bits. Each
 writes greedily after one prompt, in a worker of a page that is opened anew for each turn. The time to the first
 character is from the click that begins to load code and weights, from a server on the same machine. The characters a
 second are those of the second text in that page. Processor time is that of the browser's process for the page.

@@ -25,8 +25,8 @@ class LiveClassifier(PaintedFigure):
         order: of the patches at first: "own", "with" or "without" their position vectors shuffled.
 
     Raises:
-        WeightsError: there are no such weights.
-        ValueError: an image does not fit, or there is no such order.
+        WeightsError: the file of weights is damaged, or of another version.
+        ValueError: there are no such weights, an image does not fit, or there is no such order.
     """
 
     name = "live_classifier"

@@ -173,9 +173,8 @@ function completion(model, body) {
       });
       if (mine !== walks || !done || mine[0].values.length < steps) return;
       const each = mine.map(bits).join(", ");
-      say(
-        `${completions === 1 ? "One completion is" : `${completions} completions are`} done: ${each} bits per pixel.`,
-      );
+      const count = completions === 1 ? "One completion is" : `${completions} completions are`;
+      say(`${count} done: ${each} bits per pixel at this temperature.`);
     } catch (error) {
       if (mine !== walks) return;
       say(`The model cannot answer: ${error.message}.`);

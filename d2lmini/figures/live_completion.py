@@ -29,8 +29,8 @@ class LiveCompletion(PaintedFigure):
         completions: how many at first, 1 to 4.
 
     Raises:
-        WeightsError: there are no such weights.
-        ValueError: an image does not fit, or a setting is outside of its range.
+        WeightsError: the file of weights is damaged, or of another version.
+        ValueError: there are no such weights, an image does not fit, or a setting is out of range.
     """
 
     name = "live_completion"

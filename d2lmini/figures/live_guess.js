@@ -205,7 +205,9 @@ function guesses(model, el) {
         chosen = at.mode === "change" && i === at.changed;
       nodes[i].textContent = hidden ? "[MASK]" : piece;
       place(nodes[i], {
-        "aria-label": `${hidden ? `[MASK], hidden: ${at.pieces[i + 1]}` : piece}, piece ${i + 1}${chosen ? ", to be changed" : ""}`,
+        "aria-label":
+          (hidden ? `[MASK], hidden: ${at.pieces[i + 1]}` : piece) +
+          `, piece ${i + 1}${chosen ? ", to be changed" : ""}`,
         "aria-pressed": hidden,
         style: `${isChanged(i) && !hidden ? "text-decoration: underline; " : ""}${chosen ? "border: 2px dashed" : ""}`,
       });
@@ -229,7 +231,9 @@ function guesses(model, el) {
       const row = (parent, tag, piece, p, own) => {
         const share = `color-mix(in srgb, ${view.colour} 40%, transparent) ${(100 * p).toFixed(2)}%`;
         const node = add(parent, tag, {
-          style: `${ROW}; background: linear-gradient(to right, ${share}, transparent 0); ${own ? "font-weight: 700" : ""}`,
+          style:
+            `${ROW}; background: linear-gradient(to right, ${share}, transparent 0); ` +
+            (own ? "font-weight: 700" : ""),
         });
         add(node, "span", { style: CUT }, own ? `✓ ${piece}` : piece);
         add(node, "span", { "data-p": p, style: "flex: none" }, number(p));

@@ -19,7 +19,8 @@ function render({ model, el }) {
   }
 
   function show(body) {
-    // Asks the model. What was asked before in the same place stops, and so does what nobody can see any more.
+    // Asks the model. What was asked before in the same place stops, and so does what nobody can see any more. Gives
+    // what the task returns; null where it was stopped, false where it failed.
     const asked = {};
     async function ask(place, task, options, step) {
       asked[place]?.stop();
@@ -32,8 +33,9 @@ function render({ model, el }) {
         const done = await own.done;
         return asked[place] === own && body.isConnected ? done : null;
       } catch (error) {
-        if (asked[place] === own) say(`That cannot be translated: ${error.message}.`);
-        return null;
+        if (asked[place] !== own) return null;
+        say(`This does not work: ${error.message}.`);
+        return false;
       }
     }
     const stop = (place) => {
@@ -60,13 +62,14 @@ function render({ model, el }) {
       translate();
     });
     chooser.style.maxWidth = "11rem";
+    place(chooser, { "aria-label": "or an example sentence" });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       translate();
     });
 
     const picture = attentionPicture(body, blocks, heads);
-    const note = add(body, "div"),
+    const note = add(body, "div", { role: "status" }),
       said = add(body, "div", { style: "min-height: 3em" }), // or what is below would jump
       say = announcer(said);
     add(body, "div", { class: "d2lmini-key", style: "opacity: 0.85" }, `Model of the run ${weights.run}.`);
@@ -76,7 +79,8 @@ function render({ model, el }) {
       now.text = field.value;
       keep(model, "text", now.text);
       last = null;
-      for (const place of Object.keys(asked)) if (place !== "score") stop(place);
+      drawn?.pause?.(); // the worker does one thing after the other
+      for (const place of Object.keys(asked)) stop(place);
       picture.clear();
       note.textContent = "";
       say("");

@@ -35,8 +35,8 @@ class LiveTranslator(LiveFigure):
         examples: sentences to choose from; None: five of the test sentences, of about eight words.
 
     Raises:
-        ValueError: there is no such part, or no example.
-        WeightsError: there are no such weights.
+        ValueError: there is no such part, no example, or there are no such weights.
+        WeightsError: the file of weights is damaged, or of another version.
     """
 
     name = "live_translator"

@@ -231,7 +231,7 @@ function render({ model, el }) {
       here.textContent = `Character ${i + 1}, the prompt has ${given}. `;
       if (i >= context)
         here.textContent +=
-          `The model was trained on ${context}` +
+          `The model was trained on ${context} at a time` +
           (first ? ` and reads the last ${i + 1 - first}, not the paler ones.` : ", and the text is longer now.");
       if (attention) {
         const words = Array.from(row?.weights ?? [], (_, j) => {

@@ -29,8 +29,8 @@ class LiveWriter(LiveFigure):
         recorded: prompts; what the model writes after each without chance is shown before it is loaded.
 
     Raises:
-        WeightsError: there are no such weights.
-        ValueError: they are not a GPT over characters, or an argument is out of range.
+        WeightsError: the file of weights is damaged, or of another version.
+        ValueError: there are no such weights, they are not a GPT over characters, or an argument is out of range.
     """
 
     name = "live_writer"

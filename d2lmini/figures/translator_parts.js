@@ -93,17 +93,18 @@ function headSwitches(box, { ask, stop, translate, now, turned, factors, size: [
     result("");
     paint();
     const options = { sentences, references, metric, found, whole, heads: factors() };
-    await ask("score", "score_translator", options, (told) => {
+    const done = await ask("score", "score_translator", options, (told) => {
       whole[found.length] = told.whole;
       found.push(told.text);
       score = told;
       paint();
     });
-    if (!running || found.length < sentences.length) return;
+    if (done === null) return; // paused
     running = false;
-    result(paint());
+    const said = paint();
+    if (done) result(said);
   }
-  return {};
+  return { pause };
 }
 // Greedy decoding and a beam, side by side.
 function beams(box, { ask }) {
@@ -171,7 +172,10 @@ function laterWords(box, { ask }) {
         nodes.forEach(({ node, word, move }, i) => {
           word.textContent = pieceLook(done.pieces[i], true).text;
           move.textContent = moved(done.changes[i]);
-          place(node, { "aria-pressed": i === at });
+          place(node, {
+            "aria-pressed": i === at,
+            "aria-label": `${word.textContent}, moved by ${move.textContent}: change from word ${i + 1} on`,
+          });
           node.style.borderStyle = i < at ? "solid" : "dashed";
         });
         const most = (from, to) => moved(Math.max(0, ...done.changes.slice(from, to)));

@@ -84,6 +84,7 @@ function attentionPicture(parent, blocks, heads) {
       const w = shown === null ? 0 : weight(targets[shown], s);
       node.style.background = `color-mix(in srgb, var(--orange) ${(60 * w).toFixed(0)}%, transparent)`;
     });
+    place(look, { "aria-live": writing ? "off" : "polite" });
     const best = shown !== null && sentenceOf(shown);
     look.textContent = best || (targets.length ? "Point at a French word." : "");
   }

@@ -1,4 +1,4 @@
-"""TinyTransformer: a small Transformer whose parts can all be switched off, as the book's page *Playground* does."""
+"""TinyTransformer: a small Transformer whose parts can all be switched off; tiny.js of the page is its twin."""
 
 import math
 from dataclasses import dataclass

@@ -104,7 +104,7 @@ def test_the_task_draws_from_pythons_distributions(figure, open_figure):
 def test_by_mouse_and_by_keyboard(figure, open_figure):
     page = loaded(open_figure, figure)
     assert torch.equal(drawn(page)[:GIVEN], picture(figure, 0)[:GIVEN])
-    assert re.fullmatch(r"3 completions are done: ([\d.]+, ){2}[\d.]+ bits per pixel\.", said(page))
+    assert re.fullmatch(r"3 completions are done: ([\d.]+, ){2}[\d.]+ bits per pixel at this temperature\.", said(page))
     agrees(page, HEIGHT * WIDTH - 1)  # the last one drawn
     probabilities, _ = knows(drawn(page))
     own = -probabilities.gather(1, drawn(page).flatten()[FIRST:, None]).log2().mean().item()
@@ -131,7 +131,7 @@ def test_by_mouse_and_by_keyboard(figure, open_figure):
     page.get_by_label("completions", exact=True).select_option("1")
     settled(page)
     assert torch.equal(drawn(page), want) and page.locator(".d2lmini-maps button").count() == 1
-    assert said(page) == "One completion is done: 0.00 bits per pixel."
+    assert said(page) == "One completion is done: 0.00 bits per pixel at this temperature."
     assert page.log["errors"] == [] and all(url.startswith(("file:", "blob:")) for url in page.log["requests"])
     assert f"run {figure.state['weights']['run']}" in page.locator(".d2lmini-figure").inner_text()
 

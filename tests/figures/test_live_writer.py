@@ -253,7 +253,10 @@ def test_a_text_longer_than_the_context(loaded, model):
     text = text_of(page)
     unread = page.locator("[role=option][data-read=false]").count()
     assert unread == 64 * -(-(len(text) - 256) // 64)
-    assert f"trained on 256 and reads the last {len(text) - unread}" in page.locator("d2lmini-live-writer").inner_text()
+    assert (
+        f"trained on 256 at a time and reads the last {len(text) - unread}"
+        in page.locator("d2lmini-live-writer").inner_text()
+    )
     sees(page, model, text[unread:], {"temperature": 0})
 
 

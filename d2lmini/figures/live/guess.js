@@ -1,5 +1,6 @@
 // What an encoder believes about a hidden piece of a sentence, and where it looks from there.
 import { softmaxRow } from "./activations.js";
+import { ranked } from "./filters.js";
 import { Tensor, tidy } from "./tensor.js";
 import { makeTokenizer } from "./tokenizers.js";
 
@@ -28,8 +29,7 @@ export function* guessTask({ model, tokenizer, config }, { ids, place, truth, ca
     const X = model.bert.forward(read, { causal, seen });
     return softmaxRow(model.mlm.forward(Tensor.from(X.row(from), 1, X.shape[1])).row(0)).slice();
   });
-  const order = Array.from(probabilities.keys()).sort((a, b) => probabilities[b] - probabilities[a] || a - b);
-  const best = order.slice(0, top),
+  const best = ranked(probabilities).slice(0, top),
     pieces = makeTokenizer(tokenizer).pieces([...best, truth]),
     p = probabilities[truth];
   const weights = new Float32Array(looks.length * read.length);

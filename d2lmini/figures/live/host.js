@@ -19,7 +19,7 @@ function makeLive() {
       const node = document.createElement("script");
       node.src = `${root}_static/live/${name}.js`;
       node.onload = resolve;
-      node.onerror = () => reject(new Error(`${name}.js could not be loaded: is the network there?`));
+      node.onerror = () => reject(new Error(`${name}.js could not be loaded; perhaps the network is down`));
       document.head.append(node);
     });
   }
@@ -105,7 +105,7 @@ function makeLive() {
     // Whether a model is there, or on its way.
     has: (name) => loads.has(name),
     // Loads a model once; a promise of "simd" or "plain". What went wrong may be tried again. `simd: false`: all models
-    // multiply in plain JavaScript, from then on.
+    // multiply in plain JavaScript, until another one is loaded.
     load(name, { simd = true } = {}) {
       if (!loads.has(name)) {
         const coming = bring(name, simd);

@@ -3,7 +3,7 @@
 // Hollow: the model's own probabilities of its `most` likeliest tokens; filled: those that are drawn from. Returns a
 // function that shows scores (or none) under filters: `next` is the token that came, `choose(token)` follows a press.
 function nextBars(parent, shown, V, most) {
-  const LINE = 22,
+  const LINE = 25,
     NAME = 40,
     BAR = 168,
     rows = Math.min(most, V);
@@ -24,6 +24,12 @@ function nextBars(parent, shown, V, most) {
     const bar = { x: NAME + 6, y: y + 4, height: LINE - 8 };
     line.addEventListener("pointerdown", () => {
       pressed = act?.(i);
+    });
+    line.addEventListener("pointerleave", ({ pointerType }) => {
+      if (pointerType === "mouse") pressed = null; // a finger leaves before its click
+    });
+    line.addEventListener("pointercancel", () => {
+      pressed = null;
     });
     line.addEventListener("click", () => {
       (pressed ?? act?.(i))?.();

@@ -55,7 +55,9 @@ export class Tensor {
     this.shape = shape;
     this.length = shape.reduce((a, b) => a * b, 1);
     this.gradient = null; // where weights are learned: a tensor, to which `backward` adds
-    this.bytes = Math.max(64, Math.ceil((this.length * 4) / 64) * 64);
+    const least = Math.max(64, this.length * 4),
+      step = Math.max(64, 2 ** (Math.floor(Math.log2(least)) - 3)); // few sizes: what is freed serves others
+    this.bytes = Math.ceil(least / step) * step;
     const left = memory.free.get(this.bytes);
     if (left?.length) this.place = left.pop();
     else {

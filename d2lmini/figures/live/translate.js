@@ -38,10 +38,14 @@ function* greedily(model, { bos, eos }, source, { heads = null, places = {} } = 
 // As `greedily`, without a word meanwhile. Returns {text, total, length}.
 function* silently(model, tokenizer, text, options) {
   const work = greedily(model, tokenizer, tokenizer.source(text), options);
-  for (;;) {
-    const { value, done } = tidy(() => work.next());
-    if (done) return { text: tokenizer.text(value.written), total: value.total, length: value.written.length };
-    yield null;
+  try {
+    for (;;) {
+      const { value, done } = tidy(() => work.next());
+      if (done) return { text: tokenizer.text(value.written), total: value.total, length: value.written.length };
+      yield null;
+    }
+  } finally {
+    work.return(); // where it was stopped: its state is freed
   }
 }
 
@@ -164,7 +168,7 @@ export function placesOf(kind, length, most, { seed = 1, by = 0 } = {}) {
 export const KINDS_OF_PLACES = ["order", "shuffled", "none", "shifted"];
 
 // The translations with each kind of positions, in the encoder, the decoder, or both. Yields {kind, text} for each.
-export function* positionsTask({ model, tokenizer: said }, { text, where, seed, by }) {
+export function* positionsTask({ model, tokenizer: said }, { text, where, seed, by, heads }) {
   const tokenizer = makeTokenizer(said),
     source = tokenizer.source(text),
     S = source.length;
@@ -172,7 +176,7 @@ export function* positionsTask({ model, tokenizer: said }, { text, where, seed, 
     const places = {};
     if (where !== "decoder") places.source = placesOf(kind, S, S, { seed: 2 * seed, by });
     if (where !== "encoder") places.target = placesOf(kind, S, mostWritten(source), { seed: 2 * seed + 1, by });
-    const { text: translation } = yield* silently(model, tokenizer, text, { places });
+    const { text: translation } = yield* silently(model, tokenizer, text, { heads, places });
     yield { kind, text: translation };
   }
   return true;
