@@ -106,7 +106,7 @@ function guesses(model, el) {
   // The model that sees only the left side is there: it may be left out again.
   function beside(box) {
     views[1].on = true;
-    tick(box, { label: "beside it, the model that sees only the left side", value: true }, (on) => {
+    tick(box, { label: "the model that sees only the left side", value: true }, (on) => {
       views[1].on = on;
       refresh();
     });

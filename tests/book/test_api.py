@@ -18,6 +18,11 @@ NOT_ON_PAGE = {
     "d2lmini.data.grammar_phrases": "the inside of grammar",
     "d2lmini.data.grammar_words": "the inside of grammar",
     "d2lmini.data.store": "the inside of registry",
+    "d2lmini.figures.live": "the runtime of live figures, which are on the page",
+    "d2lmini.models.tiny": "the twin of what learns in a page",
+    "d2lmini.models.weights.files": "the inside of trained",
+    "d2lmini.models.weights.rounding": "the inside of trained",
+    "d2lmini.models.weights.tokenizers": "the inside of trained",
     "d2lmini.exercises": "each file is an exercise; the package itself is on the page",
     "d2lmini.experiments": "each file is an experiment; what runs them is on the page",
 }

@@ -97,8 +97,8 @@ def test_every_number_that_moves_has_its_name():
 
 def test_no_drawing_is_written_into_the_page_by_hand():
     assert "<svg" not in INTRO and "{raw}" not in INTRO
-    assert re.findall(r"```\{front-page\} (\w+)", INTRO) == ["look", "routes", "map", "chapters"]
-    assert set(front_page.PARTS) == {"look", "routes", "map", "chapters"}
+    assert re.findall(r"```\{front-page\} (\w+)", INTRO) == ["look", "translator", "routes", "map", "chapters"]
+    assert set(front_page.PARTS) == {"look", "translator", "routes", "map", "chapters"}
 
 
 # ---- cards and map

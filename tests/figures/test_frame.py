@@ -52,8 +52,11 @@ def frame_of(open_page, tmp_path, name, **options):
     path.write_text(f'<!doctype html><meta charset="utf-8"><body style="margin: 16px">{shown}')
     page = open_page(path.as_uri(), **options)
     page.wait_for_selector("[data-ready=yes]")
-    for load in page.get_by_role("button", name=re.compile("^Load ")).all():
+    loads = page.get_by_role("button", name=re.compile("^Load "))
+    while loads.count():  # one model may offer another
+        load = loads.first.element_handle()
         load.click()
+        page.wait_for_function("node => !node.isConnected", arg=load)
     page.wait_for_function(IDLE)
     page.evaluate(SETTLED)
     return page, page.locator(".d2lmini-figure")
