@@ -32,7 +32,9 @@ def test_form(name):
     module = experiments.find(name)
     presets, recorded = set(module.PRESETS), {preset for other, preset in results.recorded() if other == name}
     assert {"smoke", "cpu", "laptop"} <= presets and module.__doc__
-    assert presets - {"smoke", "cpu", "laptop", "full"} <= recorded  # any other is there for its record
+    awaited = {"page"} if name == "bert_pretrain" else set()  # weights that are not exported yet
+    assert presets - {"smoke", "cpu", "laptop", "full"} - awaited <= recorded  # any other is there for its record
+    assert not awaited & recorded, "it is recorded: take it off"
     for config in module.PRESETS.values():
         assert isinstance(config, module.Config) and config.seeds
         with pytest.raises(dataclasses.FrozenInstanceError):
