@@ -1,20 +1,7 @@
 // A vision Transformer in the page: a garment is picked or drawn, its patches are taken out and shuffled.
 const LINE = 21,
   NAME = 86,
-  BAR = 190,
-  DRAWN = "drawn";
-
-// The order 0, ..., n - 1 shuffled, as a seed has it.
-function shuffledOrder(n, seed) {
-  const order = Array.from({ length: n }, (_, i) => i);
-  let state = seed + 1;
-  for (let i = n - 1; i > 0; i--) {
-    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-    const j = (state >>> 8) % (i + 1);
-    [order[i], order[j]] = [order[j], order[i]];
-  }
-  return order;
-}
+  BAR = 190;
 
 function render({ model, el }) {
   withModel(el, { weights: model.get("weights"), recorded: model.get("recorded") }, (body) => classifier(model, body));
@@ -172,24 +159,19 @@ function classifier(model, body) {
   });
   add(bars, "figcaption", {}, "filled: now; hollow: all patches, in place");
   const say = announcer(body);
-  add(
-    body,
-    "p",
-    { class: "d2lmini-run", style: "margin: 0; opacity: 0.85" },
-    `Weights: run ${model.get("weights").run}.`,
-  );
+  runLine(body, model.get("weights"));
 
   function painted(done) {
-    if (now.picture !== DRAWN) {
-      set("picture", DRAWN);
-      picking.value = DRAWN;
-    }
+    turnToDrawing(picking, now, set);
     speak = done;
     ask();
   }
 
   // Which patch is drawn at each place.
-  const order = () => (now.order === "own" ? Array.from({ length: N }, (_, i) => i) : shuffledOrder(N, now.seed));
+  const order = () => {
+    const own = Array.from({ length: N }, (_, i) => i);
+    return now.order === "own" ? own : shuffled(own, randomNumbers(now.seed));
+  };
 
   function take(at) {
     const patch = order()[at];

@@ -4,6 +4,7 @@ import torch
 
 from ..data.images import FASHION_MNIST_LABELS
 from ..models.weights.trained import trained
+from .live import runtime
 from .packing import pack
 from .painting import PaintedFigure, checked_pictures, garments
 
@@ -72,3 +73,7 @@ class LiveClassifier(PaintedFigure):
             look="rollout",
             head="0",
         )
+
+    @classmethod
+    def _script(cls):
+        return runtime("filters") + super()._script()  # it shuffles on the page's side

@@ -1,6 +1,5 @@
 // ImageGPT in the page: it finishes a picture whose upper half is chosen or painted, several times, pixel by pixel.
-const DRAWN = "drawn",
-  EYES = 8; // circles: of the pixels that the model looks at the strongest
+const EYES = 8; // circles: of the pixels that the model looks at the strongest
 
 function render({ model, el }) {
   withModel(el, { weights: model.get("weights"), recorded: model.get("recorded") }, (body) => completion(model, body));
@@ -116,18 +115,10 @@ function completion(model, body) {
   add(box, "figcaption", {}, "what it was drawn from; orange: the grey drawn");
   const note = add(body, "div", { class: "d2lmini-note", style: "min-height: 3em" });
   const say = announcer(body);
-  add(
-    body,
-    "p",
-    { class: "d2lmini-run", style: "margin: 0; opacity: 0.85" },
-    `Weights: run ${model.get("weights").run}.`,
-  );
+  runLine(body, model.get("weights"));
 
   function painted(done) {
-    if (now.picture !== DRAWN) {
-      set("picture", DRAWN);
-      picking.value = DRAWN;
-    }
+    turnToDrawing(picking, now, set);
     if (done) start();
     else if (busy() || walks[0]?.values.length) forget();
   }

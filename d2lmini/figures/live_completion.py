@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from ..models.image_gpt import GreyQuantizer
 from ..models.weights.trained import trained
+from .live.page import check_sliders
 from .packing import pack
 from .painting import PaintedFigure, checked_pictures, garments
 
@@ -41,13 +42,7 @@ class LiveCompletion(PaintedFigure):
     )
 
     def __init__(self, pictures=None, weights="image_gpt_fashion", temperature=1.0, seed=1, completions=3):
-        for what, value, low, high in (
-            ("temperature", temperature, 0, 2),
-            ("seed", seed, 1, 50),
-            ("completions", completions, 1, 4),
-        ):
-            if not low <= value <= high:
-                raise ValueError(f"{what} is {value}, expected {low} to {high}")
+        check_sliders(temperature=(temperature, 0, 2), seed=(seed, 1, 50), completions=(completions, 1, 4))
         model = trained(weights)
         levels, (height, width) = model.trained.extra["levels"], model.img_size
         if pictures is None:

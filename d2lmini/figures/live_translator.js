@@ -72,7 +72,7 @@ function render({ model, el }) {
     const note = add(body, "div", { role: "status" }),
       said = add(body, "div", { style: "min-height: 3em" }), // or what is below would jump
       say = announcer(said);
-    add(body, "div", { class: "d2lmini-key", style: "opacity: 0.85" }, `Model of the run ${weights.run}.`);
+    runLine(body, weights);
 
     let last = null; // the translation that is finished
     async function translate() {

@@ -94,7 +94,9 @@ class LiveTranslator(LiveFigure):
 def test_sentences(weights):
     """Fifty pairs that the model of these weights was not trained on. Returns: list of (English, French)."""
     if weights == "translator_grammar":
-        return [(pair.english, pair.french) for pair in make_sentences()["test"][:TESTED]]
+        config = files.read(files.path_of(weights)).metadata["run"]["config"]
+        made = make_sentences(config["num_pairs"], config["seeds"][0])
+        return [(pair.english, pair.french) for pair in made["test"][:TESTED]]
     rows = sorted(_record(weights)["metrics"]["samples"], key=lambda row: row["source"])  # not the best ones first
     return [(row["source"], row["reference"]) for row in rows[:TESTED]]
 

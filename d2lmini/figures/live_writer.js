@@ -247,7 +247,7 @@ function render({ model, el }) {
       if (caching) costs(spent, now.cache);
     }
   });
-  add(el, "div", { class: "d2lmini-key" }, `Weights: run ${weights.run}.`);
+  runLine(el, weights);
 }
 
 // What of a prompt the model knows, as ids, and a sentence about what became of the rest.

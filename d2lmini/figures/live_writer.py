@@ -4,7 +4,7 @@ from ..models.weights.trained import trained
 from ..tokenization.characters import CharacterTokenizer
 from .base import asset
 from .live import runtime
-from .live.page import LiveFigure
+from .live.page import LiveFigure, check_sliders
 
 PARTS = "attention", "cache"
 LENGTH = 60  # of what is recorded
@@ -60,15 +60,13 @@ class LiveWriter(LiveFigure):
             raise ValueError(f"parts has {', '.join(sorted(unknown))}, expected of {', '.join(PARTS)}")
         V = len(tokenizer)
         top_k, top_p, min_p = (off if set_ is None else set_ for set_, off in ((top_k, V), (top_p, 1.0), (min_p, 0.0)))
-        for value, low, high, what in (
-            (temperature, 0, 2, "temperature"),
-            (top_k, 1, V, "top_k"),
-            (top_p, 0.05, 1, "top_p"),
-            (min_p, 0, 0.5, "min_p"),
-            (seed, 1, 50, "seed"),
-        ):
-            if not low <= value <= high:
-                raise ValueError(f"{what} is {value}, expected {low} to {high}, as far as the slider goes")
+        check_sliders(
+            temperature=(temperature, 0, 2),
+            top_k=(top_k, 1, V),
+            top_p=(top_p, 0.05, 1),
+            min_p=(min_p, 0, 0.5),
+            seed=(seed, 1, 50),
+        )
         ids = [tokenizer.encode(text) for text in recorded]
         written = model.generate(ids, LENGTH, temperature=0).tokens
         rows = [[_line(text), _line(tokenizer.decode(row))] for text, row in zip(recorded, written, strict=True)]

@@ -1,4 +1,12 @@
 // Pictures of a few pixels in the page: shown, pointed at, painted by pointer, finger and keyboard.
+const DRAWN = "drawn"; // the choice of a picture that is the reader's own
+
+// Who paints chooses the own drawing. `now.picture` is what was chosen, `set` changes it.
+function turnToDrawing(picking, now, set) {
+  if (now.picture === DRAWN) return;
+  set("picture", DRAWN);
+  picking.value = DRAWN;
+}
 
 // Squares of a picture in an SVG, `unit` wide. Returns a function that colours one.
 function pixelRects(parent, [height, width], unit) {

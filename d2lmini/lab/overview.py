@@ -25,8 +25,8 @@ def overview(experiments):
                 rows.append((name, preset, record["date"][:10], _minutes(record), record["device"]["name"]))
             elif preset in _UNRECORDED:
                 rows.append((name, preset, "never", _UNRECORDED[preset], ""))
-            elif preset == "laptop" and name in results.WAITING:
-                rows.append((name, preset, "missing", results.WAITING[name], ""))
+            elif (name, preset) in results.WAITING:
+                rows.append((name, preset, "missing", results.WAITING[name, preset], ""))
             else:
                 known = max(records.values(), key=lambda record: record["wall_s"], default=None)
                 known = f"unknown; {known['preset']} took {_minutes(known)}" if known else "unknown"

@@ -229,6 +229,7 @@ def test_painting_by_finger_on_a_phone(figure, open_figure):
     assert {2 * 28 + 3, 4 * 28 + 3, 6 * 28 + 3} <= set(changed) and page.evaluate("scrollY") == scrolled
     painted_is_classified(page)
     patches(page).nth(3).tap()
+    page.wait_for_selector("[data-patch='3'][aria-pressed=false]")  # a click comes after the tap
     settled(page)
     assert 3 not in state_of(page)[1]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -17,7 +17,6 @@ def test_the_overview_tells_what_is_recorded_and_what_is_missing(capsys):
             assert line.endswith(record["device"]["name"])
         else:
             assert ("never" if preset in ("smoke", "cpu") else "missing") in line
-        if preset == "laptop":
-            assert results.WAITING.get(name, "") in line
+        assert results.WAITING.get((name, preset), "") in line
     assert main(["run"]) == 0
     assert capsys.readouterr().out.splitlines() == lines

@@ -12,6 +12,15 @@ export function randomNumbers(seed) {
   };
 }
 
+// The first `length` of an array in another order, in place (Fisher and Yates).
+export function shuffled(array, random, length = array.length) {
+  for (let i = length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [array[i], array[j]] = [array[j], array[i]];
+  }
+  return array;
+}
+
 // The order of numbers, the largest first, the first of equals first.
 export const ranked = (numbers) => Array.from(numbers, (_, i) => i).sort((a, b) => numbers[b] - numbers[a] || a - b);
 

@@ -2,7 +2,6 @@
 function makeLive() {
   const texts = new Map(), // base64 of weights that have come
     loads = new Map(), // promises of models that are there, or on their way
-    there = new Set(), // names of models that are there
     waiting = new Map(); // what was asked and is not done: id to its message and handlers
   const root = document.documentElement.dataset.content_root; // of the book; a notebook has none
   let runtime = null,
@@ -57,7 +56,7 @@ function makeLive() {
   function died(why) {
     const left = [...waiting.values()];
     port = null;
-    for (const all of [waiting, loads, there]) all.clear();
+    for (const all of [waiting, loads]) all.clear();
     for (const { reject } of left) reject(new Error(why || "the worker has stopped"));
   }
 
@@ -90,7 +89,6 @@ function makeLive() {
     start();
     const { products } = await send({ kind: "load", name, base64: texts.get(name), simd }).done;
     if (root !== undefined) texts.delete(name); // a notebook could not bring it again
-    there.add(name);
     return products;
   }
 
@@ -150,6 +148,11 @@ function announcer(parent) {
   return (text) => {
     node.textContent = text;
   };
+}
+
+// From which run a figure's weights are.
+function runLine(parent, weights) {
+  add(parent, "p", { class: "d2lmini-run", style: "margin: 0; opacity: 0.85" }, `Weights: run ${weights.run}.`);
 }
 
 // The part of a figure that needs a model. Before it is there: a button with its size, and what was recorded; when it

@@ -10,10 +10,15 @@ export function normalNumbers(random) {
   return () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
 
+function known(name = "adamw") {
+  if (!Object.hasOwn(OPTIMISERS, name)) throw new Error(`there is no optimiser ${name}`);
+}
+
 export class Learner {
   // model: the config of a `TinyTransformer`. optimiser: {name, rate, warmup, clip, ...of `OPTIMISERS`}; without `clip`,
   // gradients stay as they are.
   constructor({ model, optimiser = {}, seed = 0 }) {
+    known(optimiser.name); // before anything is made that stays
     const normal = normalNumbers(randomNumbers(seed));
     this.weights = new Map(
       tinyWeights(model).map(([name, shape, begin]) => {
@@ -36,7 +41,7 @@ export class Learner {
     const { name = "adamw", rate = 3e-3, warmup = 0, clip = null, ...more } = options;
     const kind = JSON.stringify([name, more]);
     if (kind !== this.kind) {
-      if (!OPTIMISERS[name]) throw new Error(`there is no optimiser ${name}`);
+      known(name);
       this.#forget();
       for (const tensor of this.optimiser?.state.flat() ?? []) tensor.free();
       this.optimiser = OPTIMISERS[name](this.all, more);

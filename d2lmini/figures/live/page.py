@@ -28,6 +28,13 @@ def _told(name):
     return {"name": name, "megabytes": bytes_sent / 1e6, "run": f"{run['experiment']} {run['preset']}"}
 
 
+def check_sliders(**ranges):
+    """Raises ValueError where a value is not within its slider: ``name=(value, lowest, highest)``."""
+    for name, (value, low, high) in ranges.items():
+        if not low <= value <= high:
+            raise ValueError(f"{name} is {value}, expected {low} to {high}, as far as the slider goes")
+
+
 class LiveFigure(Figure):
     """A figure that asks a trained model. Nothing is loaded before the reader presses the button.
 

@@ -3,7 +3,7 @@
 import { logSoftmax } from "./activations.js";
 import { corpusBleu } from "./bleu.js";
 import { beamSearch } from "./decoding.js";
-import { randomNumbers, ranked } from "./filters.js";
+import { randomNumbers, ranked, shuffled } from "./filters.js";
 import { watch } from "./plain_tasks.js";
 import { tidy } from "./tensor.js";
 import { makeTokenizer } from "./tokenizers.js";
@@ -155,14 +155,7 @@ export function placesOf(kind, length, most, { seed = 1, by = 0 } = {}) {
   if (kind === "order") return undefined;
   if (kind === "none") return null;
   const places = Array.from({ length: most }, (_, i) => (kind === "shifted" ? i + by : i));
-  if (kind === "shuffled") {
-    const random = randomNumbers(seed);
-    for (let i = length - 1; i > 0; i--) {
-      const j = Math.floor(random() * (i + 1));
-      [places[i], places[j]] = [places[j], places[i]];
-    }
-  }
-  return places;
+  return kind === "shuffled" ? shuffled(places, randomNumbers(seed), length) : places;
 }
 
 export const KINDS_OF_PLACES = ["order", "shuffled", "none", "shifted"];
