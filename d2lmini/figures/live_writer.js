@@ -106,7 +106,7 @@ function render({ model, el }) {
         change("cache", value);
         resume();
       });
-    const bars = nextBars(add(panels, "figure"), shown, V, caching || innerWidth <= 600 ? 8 : 10);
+    const bars = nextBars(add(panels, "figure"), shown, V, (caching ? 8 : 10) - (innerWidth <= 600 ? 3 : 0));
     const say = announcer(body);
     begin();
 
