@@ -160,7 +160,8 @@ def cost_part(device):
 
 def in_page_part():
     """The section on models in the page: list of Markdown."""
-    parts = [f"## {_in_page.TITLE}\n", _in_page.rounding(json.loads((results.FOLDER / _in_page.ROUNDING).read_text()))]
+    path = results.FOLDER / _in_page.ROUNDING
+    parts = [f"## {_in_page.TITLE}\n"] + ([_in_page.rounding(json.loads(path.read_text()))] if path.is_file() else [])
     speed, peers = ("live", "cpu", "models"), ("live_peers", "cpu", "contestants")
     if record := load(*speed):
         parts += [_in_page.SPEED_WORDS, _in_page.speed(record), measured_on(*speed)]
