@@ -107,7 +107,7 @@ class PlaygroundData(DataModule):
             generator: a ``torch.Generator``; None: one made from ``seed``.
 
         Returns:
-            prompts (N, P) and answers (N, A), int64.
+            prompts (N, P) and answers (N, A), int64; given (N, A), bool: which of the answer are asked, not guessed.
 
         Raises:
             ValueError: the task has no examples of that size.
@@ -121,25 +121,20 @@ class PlaygroundData(DataModule):
             drawn = self._task.draw(generator, (_HELD_OUT if held_out else 1) * number + 100, size)
             kept = kept_back(drawn[0]) == held_out
             found.append([part[kept] for part in drawn])
-            if sum(len(prompts) for prompts, _ in found) >= number:
-                prompts, answers = (torch.cat(parts)[:number] for parts in zip(*found, strict=True))
-                return prompts, answers
+            if sum(len(parts[0]) for parts in found) >= number:
+                return tuple(torch.cat(parts)[:number] for parts in zip(*found, strict=True))
         use = "a test" if held_out else "training"
         raise ValueError(f"there are too few examples of size {size}: none is left for {use}")
 
-    def lay(self, prompts, answers):
+    def lay(self, prompts, answers, given):
         """What a model reads, and what it is to guess.
 
         Args:
-            prompts: integers (N, P).
-            answers: integers (N, A).
+            prompts, answers, given: as `examples` gives them.
 
         Returns:
             tokens (N, T) and targets (N, T). A causal model has T = P + A - 1, another one P + A.
         """
-        given = torch.zeros(answers.shape[1], dtype=torch.bool)
-        if self._task.given:
-            given[self._task.given] = True
         written = answers[:, :-1] if self.causal else answers.where(given, torch.tensor(len(self.tokens) - 1))
         nothing = prompts.new_full((len(prompts), prompts.shape[1] - self.causal), IGNORE_INDEX)
         guessed = answers.where(~given, torch.tensor(IGNORE_INDEX))
@@ -199,14 +194,13 @@ class _Drawn(Dataset):
 
 @dataclass
 class _Task:
-    """What a task is: ``draw(generator, N, size)`` gives prompts (N, P) and answers (N, A).
+    """What a task is.
 
     Args:
         size: of an example.
         tokens: what each is written as.
-        draw: a function.
+        draw: a function: ``draw(generator, N, size)`` gives prompts, answers and given, as `PlaygroundData.examples`.
         most: the largest size.
-        given: which places of an answer are asked and not guessed, a slice; None: none.
         held_out_place: whether it is the place in a text that is held out; ``draw`` then takes ``held_out``, too.
     """
 
@@ -214,8 +208,12 @@ class _Task:
     tokens: list
     draw: Callable
     most: int = 256
-    given: slice | None = None
     held_out_place: bool = False
+
+
+def _guessed(prompts, answers):
+    """Examples of whose answers everything is to be guessed."""
+    return prompts, answers, torch.zeros_like(answers, dtype=torch.bool)
 
 
 def _letters_task(answer):
@@ -224,7 +222,7 @@ def _letters_task(answer):
 
         def draw(generator, number, size):
             shown = torch.randint(letters, (number, size), generator=generator)
-            return torch.cat([shown, torch.full((number, 1), letters)], 1), answer(shown)
+            return _guessed(torch.cat([shown, torch.full((number, 1), letters)], 1), answer(shown))
 
         return _Task(size, [*_ALPHABET[:letters], ">"], draw)
 
@@ -240,9 +238,10 @@ def _look_up(letters, size=4, **_):
         values = letters + torch.randint(10, (number, size), generator=generator)
         order = _different(generator, number, size, size)
         asked = _pairs(keys.gather(1, order), values.gather(1, order))
-        return torch.cat([_pairs(keys, values), asked[:, :1]], 1), asked[:, 1:]
+        prompts, answers = torch.cat([_pairs(keys, values), asked[:, :1]], 1), asked[:, 1:]
+        return prompts, answers, answers < letters
 
-    return _Task(size, [*_ALPHABET[:letters], *_DIGITS], draw, most=letters, given=slice(1, None, 2))
+    return _Task(size, [*_ALPHABET[:letters], *_DIGITS], draw, most=letters)
 
 
 def _different(generator, number, size, end):
@@ -261,7 +260,7 @@ def _add(backwards, size=2, **_):
         total = ((a + b) * powers[1:]).sum(1, keepdim=True)
         digits = total // powers % 10  # (N, size + 1)
         plus, equals = (torch.full((number, 1), token) for token in (10, 11))
-        return torch.cat([a, plus, b, equals], 1), digits.flip(1) if backwards else digits
+        return _guessed(torch.cat([a, plus, b, equals], 1), digits.flip(1) if backwards else digits)
 
     return _Task(size, [*_DIGITS, "+", "="], draw, most=15)  # beyond it sums of the page are not exact
 
@@ -285,7 +284,7 @@ def _next_letter(text, size=32, **_):
         part = ids[cut:] if held_out else ids[:cut]
         starts = torch.randint(len(part) - size, (number, 1), generator=generator)
         windows = part[starts + torch.arange(size + 1)]  # (N, size + 1)
-        return windows[:, :1], windows[:, 1:]
+        return _guessed(windows[:, :1], windows[:, 1:])
 
     return _Task(size, tokens, draw, most=int(len(ids) * 0.1) - 1, held_out_place=True)
 
