@@ -28,10 +28,12 @@ class PlaygroundData(DataModule):
     tenth of a text, is held out.
 
     Args:
-        task: "copy", "reverse" or "sort" letters; "look up" the value of each key; "add" two numbers; "text": the next
+        task: "copy", "reverse" or "sort" letters; "look up" the value of each key; "recall" what comes
+            after a letter of a word; "add" two numbers; "text": the next
             letter.
-        size: letters, pairs, digits of a number, or characters of a text at a time; None: 6, 4, 2, 32.
-        letters: how many different ones there are, from 2 to 26; of "look up" the keys.
+        size: letters, pairs, digits of a number, or characters of a text at a time; None: 6, of pairs 4, digits 2,
+            characters 32.
+        letters: how many different ones there are, from 2 to 26.
         backwards: of "add": whether the sum is written from its last digit on.
         text: of "text": str, whose characters are the tokens.
         causal: whether no token sees what comes after it; of "text" always.
@@ -244,6 +246,23 @@ def _look_up(letters, size=4, **_):
     return _Task(size, [*_ALPHABET[:letters], *_DIGITS], draw, most=letters)
 
 
+def _recall(letters, size=6, **_):
+    """A word of different letters, then pieces of it: which letter comes after this one?"""
+    _within("letters", letters, 2, 26)
+
+    def draw(generator, number, size):
+        word = _different(generator, number, size, letters)
+        at, places, given = torch.full((number,), size), [], []
+        for _ in range(2 * size):
+            begins = (torch.rand(number, generator=generator) < 0.25) | (at >= size - 1)  # with a letter that is told
+            at = torch.randint(size, (number,), generator=generator).where(begins, at + 1)
+            places.append(at)
+            given.append(begins)
+        return word, word.gather(1, torch.stack(places, 1)), torch.stack(given, 1)  # (N, 2 * size)
+
+    return _Task(size, list(_ALPHABET[:letters]), draw, most=letters)
+
+
 def _different(generator, number, size, end):
     """Rows of so many different numbers from 0 to before ``end``."""
     return torch.rand(number, end, generator=generator).argsort(1)[:, :size]
@@ -294,6 +313,7 @@ _TASKS = {
     "reverse": _letters_task(lambda shown: shown.flip(1)),
     "sort": _letters_task(lambda shown: shown.sort(1).values),
     "look up": _look_up,
+    "recall": _recall,
     "add": _add,
     "text": _next_letter,
 }

@@ -16,6 +16,7 @@ TASKS = {
     "reverse": {"letters": 26, "size": 3},
     "sort": {},
     "look up": {"size": 5},
+    "recall": {"letters": 8},
     "add": {"size": 3},
     "text": {"text": TEXT, "size": 8},
 }
@@ -72,7 +73,7 @@ PROMPTED = [name for name in TASKS if name != "text"]
 @pytest.mark.parametrize("name", PROMPTED)
 @pytest.mark.parametrize("size", [4, 6])
 def test_held_out_prompts_are_those_of_the_page(page, name, size):
-    data = d2l.PlaygroundData(name, letters=20 if name == "look up" else 10)
+    data = d2l.PlaygroundData(name, letters=20 if name in ("look up", "recall") else 10)
     prompts = torch.cat([data.examples(500, size, held_out=held_out)[0] for held_out in (False, True)])
     got = page.evaluate("prompts => prompts.map(tasks.keptBack)", prompts.tolist())
     assert got == kept_back(prompts).tolist() == [False] * 500 + [True] * 500
@@ -95,6 +96,15 @@ RIGHT = {
     "look up": looked_up,
     "add": lambda prompt, answer: sum(map(int, prompt[:-1].split("+"))) == int(answer),
 }
+
+
+def test_what_is_recalled_follows_in_the_word():
+    data = d2l.PlaygroundData("recall", 5)
+    word, answers, given = data.examples(300)
+    place = (answers[:, :, None] == word[:, None]).double().argmax(2)  # (N, A)
+    assert torch.equal(word.gather(1, place), answers) and given[:, 0].all() and 0.3 < given.double().mean() < 0.6
+    assert (place[:, 1:] == place[:, :-1] + 1)[~given[:, 1:]].all() and {*place[given].tolist()} == {0, 1, 2, 3, 4}
+    assert given[:, 1:][place[:, :-1] == 4].all()
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -165,7 +175,7 @@ def test_a_trainer_learns_it_and_goes_on_from_a_checkpoint(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task": "fly"}, "there is no task 'fly', expected one of copy, reverse, sort, look up, add, text"),
+        ({"task": "fly"}, "there is no task 'fly', expected one of copy, reverse, sort, look up, recall, add, text"),
         ({"size": 0}, "size is 0, expected an integer from 1 to 256"),
         ({"size": 2.5}, "size is 2.5, expected an integer from 1 to 256"),
         ({"letters": 27}, "letters is 27, expected an integer from 2 to 26"),

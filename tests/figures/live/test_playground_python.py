@@ -16,7 +16,7 @@ from d2lmini.figures.live import modules, names_of, runtime
 torch.set_num_threads(1)  # the models are tiny
 TEXT = "The cat sat on the mat. " * 100
 CHOICES = {
-    "task": ["copy", "reverse", "sort", "look up", "add", "text"],
+    "task": ["copy", "reverse", "sort", "look up", "recall", "add", "text"],
     "size": [4, 3],
     "letters": [10, 6],
     "backwards": [False, True],
