@@ -28,6 +28,11 @@ Text to pretrain on:
     text.py                texts by name: novels, plays, articles, a manual, this book's prose
     pretraining.py         documents in two parts, and windows that are full
 
+To watch a small Transformer learn:
+
+    playground.py          what the page learns, for a `Trainer`
+    playground_tasks.py    its tasks: of letters and digits, and the next letter of a text
+
 Text with labels, for fine-tuning:
 
     labels.py              what these data share: splits, a tokenizer handed in, batches

@@ -16,6 +16,7 @@ BOOK = Path(__file__).parent / "assets" / "book.txt"
 BOOK_SHA256 = "03a9a24429d8c6f8ea11c5b54c7287cff144d1b77ac9039c4bafb2aab743bd8b"
 SHAKESPEARE = Path(__file__).parent / "assets" / "shakespeare.txt"
 SHAKESPEARE_SHA256 = "8256a020fbc19d31e553583a6c8c0fbaccb3e3f8104c876f2f6921068a52dc7c"
+NAMES = Path(__file__).parent / "assets" / "names.txt"
 LANGUAGES = "en", "de", "fr", "it", "ja", "zh-cn"  # of the manual
 _MARK = re.compile(r"^\*\*\* ?(START|END) OF TH(?:IS|E) PROJECT GUTENBERG EBOOK.*$", re.M)
 _CREDIT = re.compile(r"\A(?:Produced by|An Anonymous Volunteer).*?\n\n+", re.S)
@@ -134,6 +135,27 @@ def book_text():
         DataError: this installation of the package came without it, or it was changed.
     """
     return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", _shipped(BOOK, BOOK_SHA256)) if paragraph.strip()]
+
+
+def playground_text(name):
+    """The text that the playground learns from.
+
+    Args:
+        name: ``"shakespeare"``: the first 100,000 characters of the text of that name; ``"names"``: first names, one a
+            line.
+
+    Returns:
+        str with ``\\n`` as the only line end.
+
+    Raises:
+        ValueError: there is no such text.
+        DataError: a file is missing or damaged.
+    """
+    if name == "shakespeare":
+        return load_text(name)[:100_000]
+    if name == "names":
+        return _read(NAMES)
+    raise ValueError(f"the playground has no text {name!r}, expected 'shakespeare' or 'names'")
 
 
 def _shipped(path, expected):

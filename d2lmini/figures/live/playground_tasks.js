@@ -47,6 +47,28 @@ function lookUp({ size = 4, letters = 10 }) {
   };
 }
 
+// A word of different letters, then pieces of it: which letter comes after this one?
+function recall({ size = 6, letters = 10 }) {
+  return {
+    size,
+    most: within("letters", letters, 2, 26),
+    tokens: ALPHABET.slice(0, letters),
+    draw(random, length) {
+      const word = different(random, length, letters),
+        answer = [],
+        given = [];
+      let at = length;
+      while (answer.length < 2 * length) {
+        const begins = at >= length - 1 || random() < 0.25; // with a letter that is told
+        at = begins ? below(random, length) : at + 1;
+        answer.push(word[at]);
+        given.push(begins);
+      }
+      return { prompt: word, answer, given };
+    },
+  };
+}
+
 // Two numbers of so many digits; `backwards`: the sum from its last digit on, as one adds by hand.
 function addNumbers({ size = 2, backwards = false }) {
   const digits = (number, length) => Array.from(String(number).padStart(length, "0"), Number);
@@ -98,6 +120,7 @@ const DRAWN = {
   reverse: ofLetters((shown) => shown.reverse()),
   sort: ofLetters((shown) => shown.sort((a, b) => a - b)),
   "look up": lookUp,
+  recall,
   add: addNumbers,
   text: nextLetter,
 };
