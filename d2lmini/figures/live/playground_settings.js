@@ -8,6 +8,7 @@ export const SETTINGS = {
   letters: { first: 10, range: { least: 2, most: 26, whole: true } },
   backwards: { first: false, choices: switched }, // a sum is written from its last digit on
   text: { first: "shakespeare", choices: ["shakespeare", "names", "own"] },
+  examples: { first: 0, range: { least: 0, most: 100_000, whole: true } }, // to train on, not of a text; 0: all
   longer: { first: 0, range: { least: 0, most: 128, whole: true } }, // a size that is scored besides; 0: none
   causal: { first: true, choices: switched },
   blocks: { first: 2, range: { least: 1, most: 4, whole: true } },
@@ -66,6 +67,7 @@ export function trainOptions(settings, text = "") {
   if (["copy", "reverse", "sort", "look up", "recall"].includes(task)) data.letters = letters;
   if (task === "add") data.backwards = backwards;
   if (task === "text") data.text = text;
+  else if (settings.examples) data.examples = settings.examples;
   return {
     model: {
       num_hiddens: settings.width,
