@@ -180,6 +180,7 @@ def test_without_room_for_a_task_the_recorded_form_comes_back(open_html, worker)
     page.get_by_text(said).wait_for()
     assert page.get_by_role("table").is_visible()
     page.get_by_role("button", name="Reset").click()  # to a text for which there is room
-    load.click()
+    if worker:  # else the model is still there
+        load.click()
     page.get_by_text("French: “").wait_for()
     assert page.log["errors"] == []
