@@ -19,13 +19,12 @@ class PlaygroundData(DataModule):
 
     A batch is tokens (B, T) and targets (B, T), int64; a target is `IGNORE_INDEX` where nothing is to be guessed. A
     causal model reads the answer as it writes it, each token the target of the place before it. One that sees
-    everything has blanks in its place. Training examples are drawn anew in each epoch; one prompt of eight, or the last
-    tenth of a text, is held out.
+    everything has blanks in its place. Training examples are drawn anew in each epoch, unless ``num_train`` says
+    otherwise; one prompt of eight, or the last tenth of a text, is held out.
 
     Args:
-        task: "copy", "reverse" or "sort" letters; "look up" the value of each key; "recall" what comes
-            after a letter of a word; "add" two numbers; "text": the next
-            letter.
+        task: "copy", "reverse" or "sort" letters; "look up" the value of each key; "recall" what comes after a letter
+            of a word; "add" two numbers; "text": the next letter.
         size: letters, pairs, digits of a number, or characters of a text at a time; None: 6, of pairs 4, digits 2,
             characters 32.
         letters: how many different ones there are, from 2 to 26.
@@ -35,6 +34,8 @@ class PlaygroundData(DataModule):
         batch_size: B.
         num_batches: training batches in an epoch.
         num_val: examples that are held out to validate with.
+        num_train: how many examples there are to train on, from which batches are drawn; None: any number. Not of
+            "text".
         seed: of all examples.
 
     Raises:
@@ -56,13 +57,14 @@ class PlaygroundData(DataModule):
         batch_size=16,
         num_batches=100,
         num_val=64,
+        num_train=None,
         seed=0,
     ):
         super().__init__()
         self.save_hyperparameters(ignore=["text"])
         if task not in TASKS:
             raise ValueError(f"there is no task {task!r}, expected one of {', '.join(TASKS)}")
-        for name in ("batch_size", "num_batches", "num_val"):
+        for name in ("batch_size", "num_batches", "num_val", *(["num_train"] if num_train is not None else [])):
             within(name, getattr(self, name), 1)
         if size is not None:
             within("size", size, 1, 256)
@@ -70,9 +72,13 @@ class PlaygroundData(DataModule):
         self._task = TASKS[task](**{name: value for name, value in options.items() if value is not None})
         self.size = within("size", self._task.size, 1, self._task.most)
         self.causal = causal or self._task.held_out_place
+        if num_train is not None and self._task.held_out_place:
+            raise ValueError(
+                "num_train is not of a text, which is cut into a part to train on and one that is held out"
+            )
         self.tokens = [*self._task.tokens, _BLANK]
         for held_out in (False, True):
-            self.examples(1, held_out=held_out)
+            self.draw(1, held_out=held_out)
 
     def get_dataloader(self, train):
         """Batches of fresh training examples, or of those of `held_out`."""
@@ -92,9 +98,9 @@ class PlaygroundData(DataModule):
         Raises:
             ValueError: the task has no examples of that size.
         """
-        return self.lay(*self.examples(self.num_val, size, held_out=True))
+        return self.lay(*self.draw(self.num_val, size, held_out=True))
 
-    def examples(self, number, size=None, held_out=False, generator=None):
+    def draw(self, number, size=None, held_out=False, generator=None):
         """Prompts with their answers.
 
         Args:
@@ -127,7 +133,7 @@ class PlaygroundData(DataModule):
         """What a model reads, and what it is to guess.
 
         Args:
-            prompts, answers, given: as `examples` gives them.
+            prompts, answers, given: as `draw` gives them.
 
         Returns:
             tokens (N, T) and targets (N, T). A causal model has T = P + A - 1, another one P + A.
@@ -177,6 +183,7 @@ class _Drawn(Dataset):
 
     def __init__(self, data):
         self.data, self.epoch = data, 0
+        self.few = None if data.num_train is None else data.draw(data.num_train)
 
     def set_epoch(self, epoch):
         self.epoch = epoch
@@ -186,4 +193,8 @@ class _Drawn(Dataset):
 
     def __getitems__(self, indices):
         seed = hash((self.data.seed, self.epoch, indices[0])) % 2**62
-        return self.data.lay(*self.data.examples(len(indices), generator=torch.Generator().manual_seed(seed)))
+        generator, number = torch.Generator().manual_seed(seed), len(indices)
+        if self.few is None:
+            return self.data.lay(*self.data.draw(number, generator=generator))
+        chosen = torch.randint(self.data.num_train, (number,), generator=generator)
+        return self.data.lay(*(part[chosen] for part in self.few))

@@ -58,7 +58,7 @@ def test_tokens_and_layout_are_the_pages(page, name, options, causal):
     prompts, answers = (torch.tensor([one[part] for one in drawn["examples"]]) for part in ("prompt", "answer"))
     given = torch.tensor([one.get("given", [False] * len(one["answer"])) for one in drawn["examples"]])
     tokens, targets = data.lay(prompts, answers, given)
-    _, drawn_answers, drawn_given = data.examples(500, held_out=True)
+    _, drawn_answers, drawn_given = data.draw(500, held_out=True)
     assert drawn_answers.shape[1:] == drawn_given.shape[1:] == answers.shape[1:]
     assert drawn_given.double().mean(0).tolist() == pytest.approx(given.double().mean(0).tolist(), abs=0.15)
     assert tokens.shape == targets.shape == (200, drawn["length"])
@@ -74,7 +74,7 @@ PROMPTED = [name for name in TASKS if name != "text"]
 @pytest.mark.parametrize("size", [4, 6])
 def test_held_out_prompts_are_those_of_the_page(page, name, size):
     data = d2l.PlaygroundData(name, letters=20 if name in ("look up", "recall") else 10)
-    prompts = torch.cat([data.examples(500, size, held_out=held_out)[0] for held_out in (False, True)])
+    prompts = torch.cat([data.draw(500, size, held_out=held_out)[0] for held_out in (False, True)])
     got = page.evaluate("prompts => prompts.map(tasks.keptBack)", prompts.tolist())
     assert got == kept_back(prompts).tolist() == [False] * 500 + [True] * 500
     fresh = torch.randint(30, (1000, 9), generator=torch.Generator().manual_seed(0))
@@ -100,7 +100,7 @@ RIGHT = {
 
 def test_what_is_recalled_follows_in_the_word():
     data = d2l.PlaygroundData("recall", 5)
-    word, answers, given = data.examples(300)
+    word, answers, given = data.draw(300)
     place = (answers[:, :, None] == word[:, None]).double().argmax(2)  # (N, A)
     assert torch.equal(word.gather(1, place), answers) and given[:, 0].all() and 0.3 < given.double().mean() < 0.6
     assert (place[:, 1:] == place[:, :-1] + 1)[~given[:, 1:]].all() and {*place[given].tolist()} == {0, 1, 2, 3, 4}
@@ -111,7 +111,7 @@ def test_what_is_recalled_follows_in_the_word():
 @pytest.mark.parametrize("size", [3, 6])
 def test_answers_are_right(name, size):
     data = d2l.PlaygroundData(name, size)
-    prompts, answers, _ = data.examples(300)
+    prompts, answers, _ = data.draw(300)
     found = [(data.decode(prompt), data.decode(answer)) for prompt, answer in zip(prompts, answers, strict=True)]
     assert len(set(found)) > 200 and all(RIGHT[name](*one) for one in found)
     assert {letter for one in found for letter in "".join(one)} == set(data.tokens[:-1])
@@ -119,8 +119,8 @@ def test_answers_are_right(name, size):
 
 
 def test_a_sum_is_written_backwards():
-    prompts, answers, _ = d2l.PlaygroundData("add").examples(50)
-    same, backwards, _ = d2l.PlaygroundData("add", backwards=True).examples(50)
+    prompts, answers, _ = d2l.PlaygroundData("add").draw(50)
+    same, backwards, _ = d2l.PlaygroundData("add", backwards=True).draw(50)
     assert torch.equal(prompts, same) and torch.equal(answers.flip(1), backwards)
 
 
@@ -130,7 +130,7 @@ def test_a_text_is_cut_into_training_and_the_last_tenth():
     normal = text.replace("e\u0301\r\n", "é\n").replace("\r", "\n")
     assert len(normal) == 1000 and set(data.tokens) == set("abcdefghé\n_")
     for held_out, part in {False: normal[:900], True: normal[900:]}.items():
-        windows = {data.decode(row) for row in torch.cat(data.examples(8000, held_out=held_out)[:2], 1)}
+        windows = {data.decode(row) for row in torch.cat(data.draw(8000, held_out=held_out)[:2], 1)}
         assert all(len(window) == 9 and window in part for window in windows)
         assert {part[:9], part[-9:]} <= windows
     X, Y = data.held_out(20)
@@ -141,6 +141,17 @@ def epoch(data, number=0):
     loader = data.train_dataloader()
     loader.dataset.set_epoch(number)
     return torch.cat([torch.cat(batch, 1) for batch in loader])
+
+
+def test_few_examples_to_train_on_are_the_same_in_each_epoch():
+    data = d2l.PlaygroundData("add", num_train=20, num_batches=30)
+    epochs = [torch.cat([X for X, _ in data.get_dataloader(train=True)]) for _ in range(2)]
+    shown = [{data.decode(row) for row in rows} for rows in epochs]
+    assert 10 < len(shown[0]) <= 20 and shown[0] == shown[1]
+    with pytest.raises(ValueError, match="num_train is not of a text"):
+        d2l.PlaygroundData("text", text="the cat sat. " * 60, num_train=5)
+    with pytest.raises(ValueError, match="num_train"):
+        d2l.PlaygroundData("add", num_train=0)
 
 
 def test_training_examples_are_fresh_and_follow_the_seed():

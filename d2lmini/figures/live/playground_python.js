@@ -55,11 +55,18 @@ function printedScores(sizes) {
 // The text of the cell. `steps`: how many the page has made.
 export function pythonOf(settings, steps = 0) {
   const { model, optimiser, data, seed, longer } = trainOptions(settings);
-  const { name: task, batch, text, ...options } = data,
+  const { name: task, batch, text, examples: num_train, ...options } = data,
     ofText = text !== undefined,
     { causal } = model;
   for (const [name, value] of Object.entries(options)) if (value === false) delete options[name];
-  const made = { ...options, ...(!causal && { causal }), batch_size: batch, num_batches: EPOCH_BATCHES, seed };
+  const made = {
+    ...options,
+    ...(!causal && { causal }),
+    batch_size: batch,
+    num_batches: EPOCH_BATCHES,
+    ...(num_train && { num_train }),
+    seed,
+  };
   const { norm, norm_place, residual, ffn, ...sizes } = model,
     parts = { norm, norm_place, residual, ffn, causal };
   delete sizes.causal;

@@ -140,7 +140,8 @@ function keptBack(prompt) {
 }
 
 // A task by its name; the other options are its own: `size` (letters, pairs, digits, or characters of a text at a time),
-// `letters`, `backwards`, `text`, and but for a text `examples`: how many there are to train on; 0: all. Throws an Error, a sentence, where one does not fit. Returns
+// `letters`, `backwards`, `text`, and but for a text `examples`: how many there are to train on; 0: all. Throws an Error,
+// a sentence, where one does not fit. Returns
 //   tokens: what each is written as, the last being a blank
 //   example(random, {size, heldOut}): {prompt, answer}, arrays of tokens; `given` says which of the answer are not to be
 //     guessed, where there are such
