@@ -98,6 +98,7 @@ _MODULES = {
     "models.swin": ["Swin", "SwinBlock", "SwinConfig"],
     "models.davit": ["ChannelAttention", "DaViT", "DaViTBlock", "DaViTConfig"],
     "models.image_gpt": ["GreyQuantizer", "ImageGPT", "ImageGPTConfig"],
+    "models.tiny": ["TinyConfig", "TinyTransformer"],
     "models.resnet": ["Residual", "ResNet"],
     "models.clip": ["CLIP", "CLIPConfig"],
     "decoding": [
@@ -236,6 +237,7 @@ _MODULES = {
     "data.tagging": ["EmergingEntities"],
     "data.question_answering": ["SQuAD"],
     "data.pretraining": ["TextWindows"],
+    "data.playground": ["PlaygroundData"],
     "data.fashion_mnist": ["FashionMNIST"],
     "data.augmentation": ["Augmentation"],
     "data.captions": ["FashionCaptions"],

@@ -28,6 +28,10 @@ Text to pretrain on:
     text.py                texts by name: novels, plays, articles, a manual, this book's prose
     pretraining.py         documents in two parts, and windows that are full
 
+To watch a small Transformer learn:
+
+    playground.py          tasks of letters and digits, and the next letter of a text, as in the page
+
 Text with labels, for fine-tuning:
 
     labels.py              what these data share: splits, a tokenizer handed in, batches

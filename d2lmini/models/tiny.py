@@ -103,13 +103,13 @@ class TinyTransformer(Module):
 
     Args:
         config: a `TinyConfig`.
-        lr: learning rate of the AdamW that `configure_optimizers` gives.
+        lr, weight_decay: of the AdamW that `configure_optimizers` gives.
 
     Raises:
         ValueError: ``num_heads`` does not divide ``num_hiddens``.
     """
 
-    def __init__(self, config, lr=3e-3):
+    def __init__(self, config, lr=3e-3, weight_decay=0.01):
         super().__init__()
         self.save_hyperparameters()
         h, positions = config.num_hiddens, config.positions
@@ -153,4 +153,4 @@ class TinyTransformer(Module):
 
     def configure_optimizers(self):
         """AdamW; matrices decay, biases and norms do not."""
-        return adamw_of(self, self.lr, weight_decay=0.01)
+        return adamw_of(self, self.lr, self.weight_decay)

@@ -19,7 +19,6 @@ NOT_ON_PAGE = {
     "d2lmini.data.grammar_words": "the inside of grammar",
     "d2lmini.data.store": "the inside of registry",
     "d2lmini.figures.live": "the runtime of live figures, which are on the page",
-    "d2lmini.models.tiny": "the twin of what learns in a page",
     "d2lmini.models.weights.files": "the inside of trained",
     "d2lmini.models.weights.rounding": "the inside of trained",
     "d2lmini.models.weights.tokenizers": "the inside of trained",
