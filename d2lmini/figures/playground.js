@@ -2,8 +2,7 @@
 const GOES_ON = ["optimiser", "rate", "warmup", "decay", "clip", "batch"], // what may change in a run
   OLD_RUNS = 5,
   SAID_EVERY = 10_000, // milliseconds
-  SAMPLE_EVERY = 3000,
-  SHOWN_EXAMPLES = 6;
+  SAMPLE_EVERY = 3000;
 const PLAYED = new WeakSet(); // figures that have taken over the address
 const RUN_PACES = { slow: "two steps a second", screen: "as the screen shows it", full: "as fast as it can" };
 function render({ model, el }) {
@@ -24,7 +23,7 @@ function render({ model, el }) {
     pace = "screen",
     timer = 0,
     said = 0, // when it was last announced
-    sampled = 0,
+    sampled = Number.NEGATIVE_INFINITY,
     looked = 0;
 
   // ---- what stands there
@@ -76,7 +75,7 @@ function render({ model, el }) {
   const address = model.get("address")
     ? playgroundAddress(el, (opened) => {
         take(opened.settings);
-        tell(opened.said);
+        tell([opened.said, remark.textContent].filter(Boolean).join(" "));
         follow(opened.challenge);
         el.scrollIntoView({ block: "nearest" });
       })
@@ -104,21 +103,18 @@ function render({ model, el }) {
     remark.textContent = sentence;
   }
 
-  function change(key, value) {
-    const before = settings[key];
-    settings = { ...settings, [key]: value };
-    if (GOES_ON.includes(key)) {
-      Object.assign(run.settings, { [key]: value });
-      if (run.step) run.changes.push(`${key} ${before} → ${value} at step ${run.step}`);
-    }
-    changed();
-  }
+  const change = (key, value) => put({ ...settings, [key]: value });
 
   // All settings at once, from an address.
   function take(others) {
-    settings = { ...others };
     folds.replaceChildren();
-    showControls = playgroundControls(folds, settings, { change, typed, own });
+    showControls = playgroundControls(folds, others, { change, typed, own });
+    put({ ...others });
+  }
+
+  function put(others) {
+    settings = others;
+    if (run?.key === keyOf()) run.change(settings);
     changed();
   }
 
@@ -145,6 +141,7 @@ function render({ model, el }) {
     if (run?.step >= 10) earlier = [...earlier, run].slice(-OLD_RUNS);
     run = new PlaygroundRun(settings, keyOf());
     example = null;
+    sampled = Number.NEGATIVE_INFINITY;
     dress();
   }
 
@@ -245,12 +242,17 @@ function render({ model, el }) {
   async function ask(mine, steps) {
     const now = run,
       before = run.step;
+    let forgot = false;
     asked = LIVE.ask(null, "train", optionsOf(steps, settings.task === "text" ? textOf() : ""), (step) => {
-      if (!el.isConnected) asked.stop();
+      // a worker that has died in between knows nothing of this run
+      forgot ||= step.step - step.losses.length !== now.step;
+      if (forgot || !el.isConnected) asked.stop();
+      if (forgot) return;
       now.take({ ...step, sample: step.sample && fit.task.decode(step.sample) });
       soon();
     });
     const done = await asked.done;
+    if (forgot) throw new Error("what it had learned is lost");
     left -= now.step - before;
     if (done?.exploded && turn === mine) {
       now.goBack(done.step, done.exploded);

@@ -57,7 +57,7 @@ function playgroundHeads(parent) {
 
   function paint() {
     box.style.display = seen?.look ? "" : "none";
-    if (!seen?.look) return;
+    if (!seen?.look || !box.isConnected) return;
     const { weights, tokens } = seen.look,
       T = tokens.length,
       heads = weights[0].data.length / (T * T),

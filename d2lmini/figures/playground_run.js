@@ -50,6 +50,14 @@ class PlaygroundRun {
     });
   }
 
+  // Other settings that it goes on with.
+  change(settings) {
+    for (const [key, value] of Object.entries(settings))
+      if (value !== this.settings[key] && this.step)
+        this.changes.push(`${key} ${this.settings[key]} → ${value} at step ${this.step}`);
+    this.settings = { ...settings };
+  }
+
   // How well it does, in few words.
   scores() {
     const loss = this.loss === null ? "no loss yet" : `loss ${this.loss.toFixed(3)}`;

@@ -6,8 +6,8 @@ From file:// a page may fetch nothing, but it may add a script.
 import os
 from pathlib import Path
 
-from d2lmini.figures.playground import TEXTS
 from d2lmini.figures.live.page import IN_BOOK, runtime_script, text_script, weights_script
+from d2lmini.figures.playground import TEXTS
 from d2lmini.models.weights import files
 
 
