@@ -3,11 +3,12 @@
 const switched = [false, true];
 // Of each setting: what it is at first, and its choices, or its range as {least, most, whole}.
 export const SETTINGS = {
-  task: { first: "reverse", choices: ["copy", "reverse", "sort", "look up", "add", "text"] },
+  task: { first: "reverse", choices: ["copy", "reverse", "sort", "look up", "recall", "add", "text"] },
   size: { first: 6, range: { least: 1, most: 64, whole: true } }, // letters, pairs, digits, characters at a time
   letters: { first: 10, range: { least: 2, most: 26, whole: true } },
   backwards: { first: false, choices: switched }, // a sum is written from its last digit on
   text: { first: "shakespeare", choices: ["shakespeare", "names", "own"] },
+  examples: { first: 0, range: { least: 0, most: 100_000, whole: true } }, // to train on, not of a text; 0: all
   longer: { first: 0, range: { least: 0, most: 128, whole: true } }, // a size that is scored besides; 0: none
   causal: { first: true, choices: switched },
   blocks: { first: 2, range: { least: 1, most: 4, whole: true } },
@@ -63,9 +64,10 @@ export function trainOptions(settings, text = "") {
   const { task, size, letters, backwards, positions, norm, ffn, optimiser, rate, warmup, decay, clip, longer } =
     settings;
   const data = { name: task, size, batch: settings.batch };
-  if (["copy", "reverse", "sort", "look up"].includes(task)) data.letters = letters;
+  if (["copy", "reverse", "sort", "look up", "recall"].includes(task)) data.letters = letters;
   if (task === "add") data.backwards = backwards;
   if (task === "text") data.text = text;
+  else if (settings.examples) data.examples = settings.examples;
   return {
     model: {
       num_hiddens: settings.width,

@@ -47,6 +47,28 @@ function lookUp({ size = 4, letters = 10 }) {
   };
 }
 
+// A word of different letters, then pieces of it: which letter comes after this one?
+function recall({ size = 6, letters = 10 }) {
+  return {
+    size,
+    most: within("letters", letters, 2, 26),
+    tokens: ALPHABET.slice(0, letters),
+    draw(random, length) {
+      const word = different(random, length, letters),
+        answer = [],
+        given = [];
+      let at = length;
+      while (answer.length < 2 * length) {
+        const begins = at >= length - 1 || random() < 0.25; // with a letter that is told
+        at = begins ? below(random, length) : at + 1;
+        answer.push(word[at]);
+        given.push(begins);
+      }
+      return { prompt: word, answer, given };
+    },
+  };
+}
+
 // Two numbers of so many digits; `backwards`: the sum from its last digit on, as one adds by hand.
 function addNumbers({ size = 2, backwards = false }) {
   const digits = (number, length) => Array.from(String(number).padStart(length, "0"), Number);
@@ -98,6 +120,7 @@ const DRAWN = {
   reverse: ofLetters((shown) => shown.reverse()),
   sort: ofLetters((shown) => shown.sort((a, b) => a - b)),
   "look up": lookUp,
+  recall,
   add: addNumbers,
   text: nextLetter,
 };
@@ -117,7 +140,7 @@ function keptBack(prompt) {
 }
 
 // A task by its name; the other options are its own: `size` (letters, pairs, digits, or characters of a text at a time),
-// `letters`, `backwards`, `text`. Throws an Error, a sentence, where one does not fit. Returns
+// `letters`, `backwards`, `text`, and but for a text `examples`: how many there are to train on; 0: all. Throws an Error, a sentence, where one does not fit. Returns
 //   tokens: what each is written as, the last being a blank
 //   example(random, {size, heldOut}): {prompt, answer}, arrays of tokens; `given` says which of the answer are not to be
 //     guessed, where there are such
@@ -125,18 +148,20 @@ function keptBack(prompt) {
 //   batch(random, number, {causal, size, heldOut}): both
 //   lengthOf(size, causal): tokens of a sequence of the batch
 export class PlaygroundTask {
-  constructor({ name, ...options }) {
+  constructor({ name, examples = 0, ...options }) {
     if (!DRAWN[name]) throw new Error(`there is no task ${name}, expected one of ${PLAYGROUND_TASKS.join(", ")}`);
     if (options.size !== undefined) within("size", options.size, 1, 256);
     const { size, tokens, draw, most = 256, everywhere = false } = DRAWN[name](options);
     Object.assign(this, { name, size, most, draw, everywhere, tokens: [...tokens, BLANK] });
     within("size", size, 1, most);
+    this.few = within("examples", examples, 0, 100_000);
     this.blank = this.tokens.length - 1;
     if (!everywhere) for (const heldOut of [false, true]) this.example(randomNumbers(0), { heldOut });
   }
 
   example(random, { size = this.size, heldOut = false } = {}) {
     within("size", size, 1, this.most);
+    if (this.few && !heldOut && !this.everywhere) random = randomNumbers(below(random, this.few)); // one of the few
     for (let trial = 0; trial < 10_000; trial++) {
       const drawn = this.draw(random, size, heldOut);
       if (this.everywhere || keptBack(drawn.prompt) === heldOut) return drawn;
