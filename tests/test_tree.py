@@ -20,6 +20,7 @@ ELSEWHERE = {
     "data/registry": ("data/test_store.py", "it is the store's catalogue by name"),
     "data/grammar_phrases": ("data/test_grammar.py", "the inside of the grammar"),
     "data/grammar_words": ("data/test_grammar.py", "the inside of the grammar"),
+    "data/playground_tasks": ("data/test_playground.py", "the data are made of it"),
     "exercises/reader/check": ("exercises/test_progress.py", "what a check prints is what is remembered"),
     "exercises/reader/report": ("exercises/test_progress.py", "it shows the progress"),
     "exercises/engine/model": ("exercises/test_audit.py", "the audit reads every field"),

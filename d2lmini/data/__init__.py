@@ -30,7 +30,8 @@ Text to pretrain on:
 
 To watch a small Transformer learn:
 
-    playground.py          tasks of letters and digits, and the next letter of a text, as in the page
+    playground.py          what the page learns, for a `Trainer`
+    playground_tasks.py    its tasks: of letters and digits, and the next letter of a text
 
 Text with labels, for fine-tuning:
 

@@ -1,22 +1,17 @@
 """The tasks of the playground: a prompt of tokens, and the tokens that answer it; or the next letter of a text.
 
-Tokens, answers and held-out prompts are those of the page, whose playground_tasks.js is the twin of this file.
+Tokens, answers and held-out prompts are those of the page.
 """
-
-import unicodedata
-from collections.abc import Callable
-from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 from ..objectives.masking import IGNORE_INDEX
 from ..training import DataModule
+from .playground_tasks import TASKS, within
 
-_ALPHABET, _DIGITS, _BLANK = "abcdefghijklmnopqrstuvwxyz", "0123456789", "_"
+_BLANK = "_"  # what stands where a model that sees everything is to write
 _HELD_OUT = 8  # one prompt of so many is never trained on, one tenth of a text
-_LEAST, _MOST, _LETTERS = 200, 1_000_000, 250  # characters of a text, and different ones
 
 
 class PlaygroundData(DataModule):
@@ -28,10 +23,12 @@ class PlaygroundData(DataModule):
     tenth of a text, is held out.
 
     Args:
-        task: "copy", "reverse" or "sort" letters; "look up" the value of each key; "add" two numbers; "text": the next
+        task: "copy", "reverse" or "sort" letters; "look up" the value of each key; "recall" what comes
+            after a letter of a word; "add" two numbers; "text": the next
             letter.
-        size: letters, pairs, digits of a number, or characters of a text at a time; None: 6, 4, 2, 32.
-        letters: how many different ones there are, from 2 to 26; of "look up" the keys.
+        size: letters, pairs, digits of a number, or characters of a text at a time; None: 6, of pairs 4, digits 2,
+            characters 32.
+        letters: how many different ones there are, from 2 to 26.
         backwards: of "add": whether the sum is written from its last digit on.
         text: of "text": str, whose characters are the tokens.
         causal: whether no token sees what comes after it; of "text" always.
@@ -63,15 +60,15 @@ class PlaygroundData(DataModule):
     ):
         super().__init__()
         self.save_hyperparameters(ignore=["text"])
-        if task not in _TASKS:
-            raise ValueError(f"there is no task {task!r}, expected one of {', '.join(_TASKS)}")
+        if task not in TASKS:
+            raise ValueError(f"there is no task {task!r}, expected one of {', '.join(TASKS)}")
         for name in ("batch_size", "num_batches", "num_val"):
-            _within(name, getattr(self, name), 1)
+            within(name, getattr(self, name), 1)
         if size is not None:
-            _within("size", size, 1, 256)
+            within("size", size, 1, 256)
         options = {"size": size, "letters": letters, "backwards": backwards, "text": text}
-        self._task = _TASKS[task](**{name: value for name, value in options.items() if value is not None})
-        self.size = _within("size", self._task.size, 1, self._task.most)
+        self._task = TASKS[task](**{name: value for name, value in options.items() if value is not None})
+        self.size = within("size", self._task.size, 1, self._task.most)
         self.causal = causal or self._task.held_out_place
         self.tokens = [*self._task.tokens, _BLANK]
         for held_out in (False, True):
@@ -112,7 +109,7 @@ class PlaygroundData(DataModule):
         Raises:
             ValueError: the task has no examples of that size.
         """
-        size = self.size if size is None else _within("size", size, 1, self._task.most)
+        size = self.size if size is None else within("size", size, 1, self._task.most)
         generator = torch.Generator().manual_seed(self.seed) if generator is None else generator
         if self._task.held_out_place:
             return self._task.draw(generator, number, size, held_out)
@@ -190,117 +187,3 @@ class _Drawn(Dataset):
     def __getitems__(self, indices):
         seed = hash((self.data.seed, self.epoch, indices[0])) % 2**62
         return self.data.lay(*self.data.examples(len(indices), generator=torch.Generator().manual_seed(seed)))
-
-
-@dataclass
-class _Task:
-    """What a task is.
-
-    Args:
-        size: of an example.
-        tokens: what each is written as.
-        draw: a function: ``draw(generator, N, size)`` gives prompts, answers and given, as `PlaygroundData.examples`.
-        most: the largest size.
-        held_out_place: whether it is the place in a text that is held out; ``draw`` then takes ``held_out``, too.
-    """
-
-    size: int
-    tokens: list
-    draw: Callable
-    most: int = 256
-    held_out_place: bool = False
-
-
-def _guessed(prompts, answers):
-    """Examples of whose answers everything is to be guessed."""
-    return prompts, answers, torch.zeros_like(answers, dtype=torch.bool)
-
-
-def _letters_task(answer):
-    def task(letters, size=6, **_):
-        _within("letters", letters, 2, 26)
-
-        def draw(generator, number, size):
-            shown = torch.randint(letters, (number, size), generator=generator)
-            return _guessed(torch.cat([shown, torch.full((number, 1), letters)], 1), answer(shown))
-
-        return _Task(size, [*_ALPHABET[:letters], ">"], draw)
-
-    return task
-
-
-def _look_up(letters, size=4, **_):
-    """Pairs of a key and its value, then the keys once more: what was the value of each?"""
-    _within("letters", letters, 2, 26)
-
-    def draw(generator, number, size):
-        keys = _different(generator, number, size, letters)
-        values = letters + torch.randint(10, (number, size), generator=generator)
-        order = _different(generator, number, size, size)
-        asked = _pairs(keys.gather(1, order), values.gather(1, order))
-        prompts, answers = torch.cat([_pairs(keys, values), asked[:, :1]], 1), asked[:, 1:]
-        return prompts, answers, answers < letters
-
-    return _Task(size, [*_ALPHABET[:letters], *_DIGITS], draw, most=letters)
-
-
-def _different(generator, number, size, end):
-    """Rows of so many different numbers from 0 to before ``end``."""
-    return torch.rand(number, end, generator=generator).argsort(1)[:, :size]
-
-
-def _pairs(keys, values):
-    return torch.stack([keys, values], 2).flatten(1)  # (N, 2 * size)
-
-
-def _add(backwards, size=2, **_):
-    def draw(generator, number, size):
-        a, b = torch.randint(10, (2, number, size), generator=generator)
-        powers = 10 ** torch.arange(size, -1, -1)
-        total = ((a + b) * powers[1:]).sum(1, keepdim=True)
-        digits = total // powers % 10  # (N, size + 1)
-        plus, equals = (torch.full((number, 1), token) for token in (10, 11))
-        return _guessed(torch.cat([a, plus, b, equals], 1), digits.flip(1) if backwards else digits)
-
-    return _Task(size, [*_DIGITS, "+", "="], draw, most=15)  # beyond it sums of the page are not exact
-
-
-def _next_letter(text, size=32, **_):
-    text = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
-    tokens = sorted(set(text), key=lambda letter: letter.encode("utf-16-be", "surrogatepass"))  # as JavaScript sorts
-    least = max(_LEAST, 20 * (size + 1))
-    if not least <= len(text) <= _MOST:
-        bound = f"at least {least:,}" if len(text) < least else f"at most {_MOST:,}"
-        raise ValueError(f"the text has {len(text):,} characters, expected {bound}")
-    if len(tokens) < 2:
-        raise ValueError("the text is one character alone: there is nothing to learn")
-    if len(tokens) > _LETTERS:
-        raise ValueError(f"the text has {len(tokens):,} different characters, expected at most {_LETTERS}")
-    number_of = {token: number for number, token in enumerate(tokens)}
-    ids = torch.tensor([number_of[letter] for letter in text])
-    cut = int(len(ids) * 0.9)
-
-    def draw(generator, number, size, held_out):
-        part = ids[cut:] if held_out else ids[:cut]
-        starts = torch.randint(len(part) - size, (number, 1), generator=generator)
-        windows = part[starts + torch.arange(size + 1)]  # (N, size + 1)
-        return _guessed(windows[:, :1], windows[:, 1:])
-
-    return _Task(size, tokens, draw, most=int(len(ids) * 0.1) - 1, held_out_place=True)
-
-
-_TASKS = {
-    "copy": _letters_task(lambda shown: shown),
-    "reverse": _letters_task(lambda shown: shown.flip(1)),
-    "sort": _letters_task(lambda shown: shown.sort(1).values),
-    "look up": _look_up,
-    "add": _add,
-    "text": _next_letter,
-}
-
-
-def _within(name, value, least, most=None):
-    if not isinstance(value, Integral) or value < least or (most is not None and value > most):
-        bound = f"from {least} to {most}" if most is not None else f"of at least {least}"
-        raise ValueError(f"{name} is {value}, expected an integer {bound}")
-    return value

@@ -151,6 +151,10 @@ class TinyTransformer(Module):
         """Mean cross-entropy in nats of logits (B, T, V) and integers (B, T); -100 where nothing is to be guessed."""
         return cross_entropy(Y_hat, Y)
 
+    def batch_weight(self, batch):
+        """How many tokens of a batch are to be guessed."""
+        return (batch[-1] >= 0).sum()
+
     def configure_optimizers(self):
         """AdamW; matrices decay, biases and norms do not."""
         return adamw_of(self, self.lr, self.weight_decay)

@@ -17,6 +17,7 @@ NOT_ON_PAGE = {
     "d2lmini.data.catalogue": "the entries of registry",
     "d2lmini.data.grammar_phrases": "the inside of grammar",
     "d2lmini.data.grammar_words": "the inside of grammar",
+    "d2lmini.data.playground_tasks": "the inside of playground",
     "d2lmini.data.store": "the inside of registry",
     "d2lmini.figures.live": "the runtime of live figures, which are on the page",
     "d2lmini.models.weights.files": "the inside of trained",

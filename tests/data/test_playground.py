@@ -1,5 +1,7 @@
 """The tasks of the playground in Python are those of the page: tokens, answers, layout, held-out prompts."""
 
+import random
+
 import pytest
 import torch
 
@@ -14,6 +16,7 @@ TASKS = {
     "reverse": {"letters": 26, "size": 3},
     "sort": {},
     "look up": {"size": 5},
+    "recall": {"letters": 8},
     "add": {"size": 3},
     "text": {"text": TEXT, "size": 8},
 }
@@ -70,7 +73,7 @@ PROMPTED = [name for name in TASKS if name != "text"]
 @pytest.mark.parametrize("name", PROMPTED)
 @pytest.mark.parametrize("size", [4, 6])
 def test_held_out_prompts_are_those_of_the_page(page, name, size):
-    data = d2l.PlaygroundData(name, letters=20 if name == "look up" else 10)
+    data = d2l.PlaygroundData(name, letters=20 if name in ("look up", "recall") else 10)
     prompts = torch.cat([data.examples(500, size, held_out=held_out)[0] for held_out in (False, True)])
     got = page.evaluate("prompts => prompts.map(tasks.keptBack)", prompts.tolist())
     assert got == kept_back(prompts).tolist() == [False] * 500 + [True] * 500
@@ -95,6 +98,15 @@ RIGHT = {
 }
 
 
+def test_what_is_recalled_follows_in_the_word():
+    data = d2l.PlaygroundData("recall", 5)
+    word, answers, given = data.examples(300)
+    place = (answers[:, :, None] == word[:, None]).double().argmax(2)  # (N, A)
+    assert torch.equal(word.gather(1, place), answers) and given[:, 0].all() and 0.3 < given.double().mean() < 0.6
+    assert (place[:, 1:] == place[:, :-1] + 1)[~given[:, 1:]].all() and {*place[given].tolist()} == {0, 1, 2, 3, 4}
+    assert given[:, 1:][place[:, :-1] == 4].all()
+
+
 @pytest.mark.parametrize("name", RIGHT)
 @pytest.mark.parametrize("size", [3, 6])
 def test_answers_are_right(name, size):
@@ -113,13 +125,14 @@ def test_a_sum_is_written_backwards():
 
 
 def test_a_text_is_cut_into_training_and_the_last_tenth():
-    data = d2l.PlaygroundData("text", 8, text=TEXT, causal=False)  # a text is always read causally
-    normal = TEXT.replace("e\u0301\r\n", "é\n").replace("\r", "\n")
-    parts = {False: normal[: int(0.9 * len(normal))], True: normal[int(0.9 * len(normal)) :]}
-    for held_out, part in parts.items():
-        windows = [data.decode(row) for row in torch.cat(data.examples(2000, held_out=held_out)[:2], 1)]
+    text = "".join(random.Random(0).choices("abcdefgh", k=970)) + "e\u0301\r\n" * 10 + "\r" * 10
+    data = d2l.PlaygroundData("text", 8, text=text, causal=False)  # a text is always read causally
+    normal = text.replace("e\u0301\r\n", "é\n").replace("\r", "\n")
+    assert len(normal) == 1000 and set(data.tokens) == set("abcdefghé\n_")
+    for held_out, part in {False: normal[:900], True: normal[900:]}.items():
+        windows = {data.decode(row) for row in torch.cat(data.examples(8000, held_out=held_out)[:2], 1)}
         assert all(len(window) == 9 and window in part for window in windows)
-        assert {part[:9], part[-9:]} <= set(windows)
+        assert {part[:9], part[-9:]} <= windows
     X, Y = data.held_out(20)
     assert torch.equal(X[:, 1:], Y[:, :-1]) and X.shape == (64, 20)
 
@@ -162,7 +175,7 @@ def test_a_trainer_learns_it_and_goes_on_from_a_checkpoint(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task": "fly"}, "there is no task 'fly', expected one of copy, reverse, sort, look up, add, text"),
+        ({"task": "fly"}, "there is no task 'fly', expected one of copy, reverse, sort, look up, recall, add, text"),
         ({"size": 0}, "size is 0, expected an integer from 1 to 256"),
         ({"size": 2.5}, "size is 2.5, expected an integer from 1 to 256"),
         ({"letters": 27}, "letters is 27, expected an integer from 2 to 26"),
