@@ -12,11 +12,12 @@ HELPERS = "fit", "run", "address", "controls", "curve", "heads", "examples"
 _SWITCHED = [False, True]
 # what can be set: what it is at first, its choices or (least, most), and words for them. As live/playground_settings.js
 SETTINGS = {
-    "task": ("reverse", ["copy", "reverse", "sort", "look up", "add", "text"], "what is learned"),
+    "task": ("reverse", ["copy", "reverse", "sort", "look up", "recall", "add", "text"], "what is learned"),
     "size": (6, (1, 64), "letters, pairs, digits, or characters at a time"),
     "letters": (10, (2, 26), "letters of the alphabet"),
     "backwards": (False, _SWITCHED, "a sum is written from its last digit on"),
     "text": ("shakespeare", [*TEXTS, "own"], "the text whose next letter is learned"),
+    "examples": (0, (0, 100_000), "examples to train on, not of a text; 0 for all"),
     "longer": (0, (0, 128), "another size that is scored; 0 for none"),
     "causal": (True, _SWITCHED, "each position sees only earlier ones and itself"),
     "blocks": (2, (1, 4), "Transformer blocks"),

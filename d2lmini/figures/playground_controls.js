@@ -1,12 +1,21 @@
 // What a reader can set in the playground: three groups of controls.
 
 const CONTROL_WORDS = {
-  sizes: { copy: "length", reverse: "length", sort: "length", "look up": "pairs", add: "digits", text: "characters" },
+  sizes: {
+    copy: "length",
+    reverse: "length",
+    sort: "length",
+    "look up": "pairs",
+    recall: "length",
+    add: "digits",
+    text: "characters",
+  },
   tasks: {
     copy: "copy letters",
     reverse: "reverse letters",
     sort: "sort letters",
     "look up": "look up values",
+    recall: "recall a word from its pieces",
     add: "add two numbers",
     text: "next letter of a text",
   },
@@ -18,6 +27,7 @@ const CONTROL_VALUES = {
   rate: [-5, -4, -3, -2, -1, 0].flatMap((power) => [1, 2, 3, 5].map((n) => Number(`${n}e${power}`))).concat(10),
   warmup: [0, 5, 10, 20, 50, 100, 200, 500, 1000],
   decay: [0, 0.001, 0.01, 0.1, 1, 10],
+  examples: [0, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000],
   clip: [0, 0.1, 0.25, 0.5, 1, 2, 5, 10, 100],
 };
 
@@ -71,6 +81,7 @@ function playgroundControls(parent, settings, { change, typed, own }) {
   ranged(task, "size", "length");
   ranged(task, "letters", "alphabet");
   ticked(task, "backwards", "last digit first");
+  listed(task, "examples", "examples to learn from", (n) => (n ? n.toLocaleString("en") : "all"));
   ranged(task, "longer", "score this length too", (n) => (n ? String(n) : "none"));
   const pasted = add(task, "label", { class: "d2lmini-control", style: "flex: 1 1 100%; align-items: flex-start" });
   add(pasted, "span", {}, "your text");
@@ -109,6 +120,7 @@ function playgroundControls(parent, settings, { change, typed, own }) {
     const needed = {
       text: written,
       letters: !written && now.task !== "add",
+      examples: !written,
       backwards: now.task === "add",
       causal: !written,
       decay: now.optimiser === "adamw",

@@ -2,8 +2,10 @@
 
 import html
 import re
+from dataclasses import dataclass
 
 import pytest
+from conftest import sphinx_extension
 
 from d2lmini.figures import Playground
 from d2lmini.figures.base import asset
@@ -361,6 +363,43 @@ def test_a_challenge_is_shown_at_the_figure(opened):
     page.wait_for_function("location.hash === '#challenge=depth'")
     go(page, "blocks=4&challenge=%3Cimg%20src%3Dx%3E")
     assert not page.locator("[data-part=challenge]").is_visible()
+
+
+@dataclass
+class Fake:
+    name: str = "depth"
+    title: str = "How deep <b>"
+    task_for_reader: str = 'Train "both".'
+    find: str = "Two & more."
+
+    def __post_init__(self):
+        self.addresses = {"one block": "blocks=1&task=sort", "as it is": ""}
+
+    def found(self):
+        return self.find
+
+
+def test_a_challenge_is_taken_over_without_a_reload(open_page, tmp_path):
+    shown = sphinx_extension("playground_page").challenges([Fake(), Fake("other", find=None)])
+    file = tmp_path / "page.html"
+    figure = Playground(address=True)._repr_html_()
+    file.write_text(f'<!doctype html><meta charset="utf-8">{figure}{shown}', encoding="utf-8")
+    page = open_page(file.as_uri())
+    page.wait_for_selector("d2lmini-playground[data-ready=yes]")
+    assert page.locator("section h3").all_inner_texts() == ["How deep <b>"] * 2
+    assert page.locator("details:has-text('should find')").count() == 1
+    assert not page.get_by_text("Two & more.").is_visible()
+    page.get_by_text("What you should find").click()
+    assert page.get_by_text("Two & more.").is_visible()
+    page.evaluate("window.same = true")
+    page.get_by_role("link", name="one block").first.click()
+    page.wait_for_function("document.querySelector('[aria-label=blocks]').value === '1'")
+    assert page.get_by_role("combobox", name="task").input_value() == "sort"
+    assert part(page, "challenge") == 'How deep <b>. Train "both".' and page.evaluate("same")
+    assert page.evaluate("location.hash") == "#blocks=1&task=sort&challenge=depth"
+    page.get_by_role("link", name="as it is").nth(1).click()
+    page.wait_for_function("document.querySelector('[aria-label=blocks]').value === '2'")
+    assert page.log["errors"] == [] and len(page.log["requests"]) == 1
 
 
 def test_copies(opened):

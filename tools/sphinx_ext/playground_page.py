@@ -4,7 +4,6 @@ Its argument is one of the two parts; its body is a line to read where nothing i
 """
 
 import html
-import importlib.util
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
@@ -18,12 +17,10 @@ def figure():
 
 
 def challenges(given=None):
-    """What there is to try, each with links that set the figure and, folded, what a reader should find. Returns: str."""
-    if given is None:
-        if importlib.util.find_spec("d2lmini.figures.playground_challenges") is None:
-            return ""
-        from d2lmini.figures.playground_challenges import CHALLENGES as given
-    return "".join(map(_challenge, given))
+    """What there is to try: links that set the figure and, folded, what a reader should find. Returns: str."""
+    from d2lmini.figures.playground_challenges import CHALLENGES
+
+    return "".join(_challenge(one) for one in (CHALLENGES if given is None else given))
 
 
 def _challenge(one):
@@ -31,11 +28,12 @@ def _challenge(one):
         f'<li><a href="#{html.escape(f"{address}&challenge={one.name}".lstrip("&"))}">{html.escape(label)}</a></li>'
         for label, address in one.addresses.items()
     )
-    task = html.escape(one.task_for_reader)
+    title, task, find = (html.escape(text or "") for text in (one.title, one.task_for_reader, one.found()))
+    begin = title if title.endswith(("?", ".")) else f"{title}."
+    folded = f"<details><summary>What you should find</summary><p>{find}</p></details>" if find else ""
     return (
-        f'<section class="challenge" id="challenge-{one.name}" data-challenge="{html.escape(one.title)}: {task}">'
-        f"<h3>{html.escape(one.title)}</h3><p>{task}</p><ul>{links}</ul>"
-        f"<details><summary>What you should find</summary><p>{html.escape(one.find)}</p></details></section>"
+        f'<section class="challenge" id="challenge-{one.name}" data-challenge="{begin} {task}">'
+        f"<h3>{title}</h3><p>{task}</p><ul>{links}</ul>{folded}</section>"
     )
 
 
