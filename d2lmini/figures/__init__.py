@@ -44,6 +44,7 @@ Models of this book at work in the page, by the runtime in live/:
 
     live_translator.py     a sentence becomes French, and what changes that
     playground.py          a small Transformer that learns in the page
+    playground_challenges.py   what to try there, and what a reader should find
 
 For all of them:
 

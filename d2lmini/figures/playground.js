@@ -12,9 +12,8 @@ function render({ model, el }) {
     texts = {};
   let settings = { ...model.get("settings") },
     own = "", // the reader's text
-    fit = null, // {task, longest} of settings that fit
-    example = null, // what the reader wrote for the heads; null: the first example
-    shown = [], // {prompt, right, tokens, at, guess} of the held-out examples
+    fit = null, // what the settings come to, if they fit
+    shown = [], // held-out examples, with what the model says
     earlier = [],
     run = null,
     turn = null, // of the learning that goes on: {}
@@ -27,7 +26,10 @@ function render({ model, el }) {
     looked = 0;
 
   // ---- what stands there
-  const challengeLine = add(el, "p", { style: "margin: 0 0 8px; display: none", "data-part": "challenge" });
+  const challengeLine = add(el, "p", {
+    style: "scroll-margin-top: 8rem; margin: 0 0 8px; min-height: 1px",
+    "data-part": "challenge",
+  });
   const folds = add(el, "div");
   let showControls = null;
   const remark = add(el, "p", { role: "status", style: "margin: 4px 0; min-height: 1.4em", "data-part": "remark" });
@@ -52,24 +54,7 @@ function render({ model, el }) {
     pace = value;
     asked?.stop();
   });
-  const looking = add(el, "div");
-  const typing = add(looking, "label", { class: "d2lmini-control", style: "display: flex" });
-  add(typing, "span", {}, "example");
-  const field = add(typing, "input", {
-    type: "text",
-    "aria-label": "example that the heads look at",
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    dir: "auto",
-    style: "flex: 1 1 auto; max-width: 28rem; font-family: ui-monospace, monospace",
-  });
-  field.addEventListener("input", () => {
-    example = field.value;
-    lookAt();
-  });
-  const unread = add(looking, "p", { role: "status", style: "margin: 2px 0", "data-part": "unread" });
-  const heads = playgroundHeads(looking);
+  const heads = playgroundExample(add(el, "div"), lookAt);
   const answers = playgroundExamples(add(el, "div"));
   const say = announcer(el);
   const address = model.get("address")
@@ -77,7 +62,7 @@ function render({ model, el }) {
         take(opened.settings);
         tell([opened.said, remark.textContent].filter(Boolean).join(" "));
         follow(opened.challenge);
-        el.scrollIntoView({ block: "nearest" });
+        challengeLine.scrollIntoView({ block: "start" });
       })
     : null;
   const copies = add(el, "div", { class: "d2lmini-controls", style: "gap: 6px 10px; margin: 6px 0" });
@@ -140,7 +125,6 @@ function render({ model, el }) {
   function begin() {
     if (run?.step >= 10) earlier = [...earlier, run].slice(-OLD_RUNS);
     run = new PlaygroundRun(settings, keyOf());
-    example = null;
     sampled = Number.NEGATIVE_INFINITY;
     dress();
   }
@@ -148,15 +132,12 @@ function render({ model, el }) {
   // The examples that are shown.
   function dress() {
     shown = fit ? playgroundShown(fit.task, settings) : [];
-    field.value = shown.length ? fit.write(shown[0].tokens) : "";
-    unread.textContent = "";
-    looking.style.display = shown.length ? "" : "none";
+    heads.begin(fit, shown[0]?.tokens);
   }
 
   function follow(name) {
     const about = name && document.getElementById(`challenge-${name}`);
-    challengeLine.style.display = about ? "" : "none";
-    if (about) challengeLine.textContent = about.dataset.challenge;
+    challengeLine.textContent = about ? about.dataset.challenge : "";
   }
 
   // ---- learning
@@ -184,7 +165,7 @@ function render({ model, el }) {
   }
 
   function optionsOf(steps, text) {
-    const tokens = exampleTokens();
+    const tokens = heads.tokens();
     const now = performance.now(),
       due = fit.task.everywhere && now - sampled > SAMPLE_EVERY;
     if (due) sampled = now;
@@ -205,20 +186,16 @@ function render({ model, el }) {
     const mine = {};
     turn = mine;
     left = steps;
+    if (run.exploded) tell("");
     if (left > 10) announce(`Learning from step ${run.step}.`);
     paint();
     try {
       await asked?.done.catch(() => {});
       await LIVE.open();
-      if (settings.task === "text" && settings.text !== "own") texts[settings.text] ??= await LIVE.text(settings.text);
       while (turn === mine && left > 0) {
         const begun = performance.now();
-        if (!fit && (settings.text === "own" || settings.task !== "text" || texts[settings.text])) {
-          const wrong = check();
-          if (wrong) return pause(wrong);
-          dress();
-        } else if (!fit) texts[settings.text] = await LIVE.text(settings.text);
-        if (!fit) continue;
+        if (!fit) await bring();
+        if (turn !== mine) return;
         await ask(mine, Math.min(left, chunk()));
         if (!el.isConnected) return leave();
         if (turn !== mine) return;
@@ -238,17 +215,29 @@ function render({ model, el }) {
     }
   }
 
+  // The text that is learned, now that it is needed.
+  async function bring() {
+    const { text } = settings;
+    texts[text] = await LIVE.text(text);
+    const wrong = check();
+    if (wrong) {
+      tell(wrong);
+      pause(wrong);
+    } else dress();
+  }
+
   // Some steps, as the worker tells of them.
   async function ask(mine, steps) {
     const now = run,
-      before = run.step;
+      before = run.step,
+      { task } = fit;
     let forgot = false;
     asked = LIVE.ask(null, "train", optionsOf(steps, settings.task === "text" ? textOf() : ""), (step) => {
       // a worker that has died in between knows nothing of this run
       forgot ||= step.step - step.losses.length !== now.step;
       if (forgot || !el.isConnected) asked.stop();
       if (forgot) return;
-      now.take({ ...step, sample: step.sample && fit.task.decode(step.sample) });
+      now.take({ ...step, sample: step.sample && task.decode(step.sample) });
       soon();
     });
     const done = await asked.done;
@@ -271,29 +260,13 @@ function render({ model, el }) {
     soon();
   }
 
-  function exampleTokens() {
-    unread.textContent = "";
-    if (!fit || !shown.length) return null;
-    if (example === null) return shown[0].tokens;
-    try {
-      return fit.read(example);
-    } catch (error) {
-      unread.textContent = `The heads show the example before: ${error.message}.`;
-      return null;
-    }
-  }
-
   // The heads on what the reader wrote, when nothing is learned just now.
   async function lookAt() {
-    const tokens = exampleTokens(),
+    const tokens = heads.tokens(),
       now = run;
     if (!tokens || turn || !run.made) return;
-    try {
-      now.look = await LIVE.ask(null, "look", { learner, tokens }).done;
-      paint();
-    } catch (error) {
-      unread.textContent = `The model cannot read it: ${error.message}.`;
-    }
+    now.look = await LIVE.ask(null, "look", { learner, tokens }).done.catch(() => null);
+    paint();
   }
 
   function leave() {
@@ -329,7 +302,7 @@ function render({ model, el }) {
     numbers.textContent = run.told();
     curve({ run, earlier });
     bars(run);
-    heads({ look: fit && run.look, names: fit?.task.tokens });
+    heads.paint(run.look);
     answers({ answers: shown, text: settings.task === "text" ? run.sample : null });
   }
 

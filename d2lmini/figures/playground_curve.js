@@ -58,7 +58,7 @@ function playgroundCurve(parent, forget) {
     const told = playgroundDifferences(all.map(({ settings }) => settings));
     all.forEach((one, i) => {
       const name = one === run ? "This run" : `Run ${i + 1}`,
-        end = one.heldOut ? `; held out ${one.heldOut.loss.toFixed(3)} at step ${one.step}` : "",
+        end = one.heldOut ? `; held out ${one.heldOut.loss.toFixed(3)} at step ${one.heldOut.step}` : "",
         later = one.changes.length ? `; ${one.changes.slice(-3).join(", ")}` : "";
       add(legend, "li", {}, `${name}: ${told[i] || "the same settings"}${end}${later}.`);
     });

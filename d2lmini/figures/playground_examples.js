@@ -11,7 +11,7 @@ function playgroundExamples(parent) {
     "aria-label": "held-out examples",
   });
   const top = add(add(box, "thead"), "tr");
-  for (const text of ["", "asked", "right answer", "the model's"]) add(top, "th", { scope: "col" }, text);
+  for (const text of ["✓ ✗", "asked", "right answer", "the model's"]) add(top, "th", { scope: "col" }, text);
   const lines = add(box, "tbody");
   const written = add(parent, "div", { "data-part": "sample" });
   add(written, "div", {}, "What it writes, drawn at temperature 0.8:");

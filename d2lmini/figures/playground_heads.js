@@ -119,3 +119,54 @@ function playgroundHeads(parent) {
     paint();
   };
 }
+
+// The heads on an example that the reader can edit; `asked()` follows an edit. Returns {begin, tokens, paint}:
+// `begin(fit, tokens)` shows another task, or nothing; `tokens()` are those of the reader, or null where they are none.
+function playgroundExample(parent, asked) {
+  let fit = null,
+    first = null;
+  const typing = add(parent, "label", { class: "d2lmini-control", style: "display: flex" });
+  add(typing, "span", {}, "example");
+  const field = add(typing, "input", {
+    type: "text",
+    "aria-label": "example that the heads look at",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    dir: "auto",
+    style: "flex: 1 1 auto; max-width: 28rem; font-family: ui-monospace, monospace",
+  });
+  let edited = false;
+  field.addEventListener("input", () => {
+    edited = true;
+    asked();
+  });
+  const unread = add(parent, "p", { role: "status", style: "margin: 2px 0", "data-part": "unread" });
+  const heads = playgroundHeads(parent);
+
+  return {
+    begin(now, tokens) {
+      fit = now;
+      first = tokens;
+      edited = false;
+      field.value = fit ? fit.write(tokens) : "";
+      unread.textContent = "";
+      parent.style.display = fit ? "" : "none";
+    },
+    tokens() {
+      let said = "",
+        tokens = fit && first;
+      try {
+        if (fit && edited) tokens = fit.read(field.value);
+      } catch (error) {
+        tokens = null;
+        said = `The heads show the example before: ${error.message}.`;
+      }
+      if (unread.textContent !== said) unread.textContent = said;
+      return tokens;
+    },
+    paint(look) {
+      heads({ look: fit && look, names: fit?.task.tokens });
+    },
+  };
+}

@@ -29,7 +29,7 @@ class PlaygroundRun {
       this.pace = this.pace ? 0.8 * this.pace + 0.2 * now : now; // milliseconds of a step
     }
     if (heldOut) {
-      this.heldOut = heldOut;
+      this.heldOut = { ...heldOut, step };
       this.held.push({ step, loss: heldOut.loss });
       if (this.held.length > RUN_POINTS / 4) this.held = this.held.filter((_, i) => i % 2 === 0);
     }
@@ -90,6 +90,7 @@ class PlaygroundRun {
     Object.assign(this, { step, exploded, made: true });
     this.points = this.points.filter((point) => point.step <= step);
     this.held = this.held.filter((point) => point.step <= step);
+    if (this.heldOut?.step > step) this.heldOut = null;
     const last = this.points.at(-1);
     Object.assign(this, { loss: last ? last.sum / last.count : null, gradients: null, look: null });
   }

@@ -362,7 +362,7 @@ def test_a_challenge_is_shown_at_the_figure(opened):
     page.get_by_role("combobox", name="blocks").select_option("2")
     page.wait_for_function("location.hash === '#challenge=depth'")
     go(page, "blocks=4&challenge=%3Cimg%20src%3Dx%3E")
-    assert not page.locator("[data-part=challenge]").is_visible()
+    assert part(page, "challenge") == ""
 
 
 @dataclass
@@ -399,6 +399,7 @@ def test_a_challenge_is_taken_over_without_a_reload(open_page, tmp_path):
     assert page.evaluate("location.hash") == "#blocks=1&task=sort&challenge=depth"
     page.get_by_role("link", name="as it is").nth(1).click()
     page.wait_for_function("document.querySelector('[aria-label=blocks]').value === '2'")
+    assert page.locator("[data-part=challenge]").evaluate("node => node.getBoundingClientRect().top >= 0")
     assert page.log["errors"] == [] and len(page.log["requests"]) == 1
 
 
