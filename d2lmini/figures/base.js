@@ -107,11 +107,14 @@ function button(parent, text, act, attributes = {}) {
   return node;
 }
 
+// A labelled menu. `options`: values and their texts; a Map where a value may be a whole number, which an object would
+// put first.
 function choice(parent, { label, options, value }, onInput) {
   const row = add(parent, "label", { class: "d2lmini-control" });
   add(row, "span", {}, label);
   const select = add(row, "select", { "aria-label": label });
-  for (const [key, text] of Object.entries(options)) add(select, "option", { value: key }, text);
+  for (const [key, text] of options instanceof Map ? options : Object.entries(options))
+    add(select, "option", { value: key }, text);
   select.value = value;
   select.addEventListener("input", () => onInput(select.value));
   return select;

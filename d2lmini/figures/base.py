@@ -90,6 +90,10 @@ class Figure:
         """The front-end module in the anywidget form. Returns: str, JavaScript."""
         return cls._script() + "export default { render: figure };\n"
 
+    def _module(self):
+        """The module of the widget form. Returns: str, JavaScript."""
+        return self.module()
+
     def _repr_html_(self):
         tag = f"d2lmini-{self.name.replace('_', '-')}"
         state = html.escape(json.dumps(self.state, separators=(",", ":")))
@@ -118,5 +122,5 @@ class Figure:
             raise ImportError("the widget form needs anywidget: pip install 'd2lmini[widgets]'") from error
 
         traits = {key: traitlets.Any().tag(sync=True) for key in self.state}
-        body = {"_esm": self.module(), "_css": _style(), **traits}
+        body = {"_esm": self._module(), "_css": _style(), **traits}
         return type(type(self).__name__, (anywidget.AnyWidget,), body)(**self.state)

@@ -23,7 +23,8 @@ function classifier(model, body) {
   const shade = (value) => value / 255,
     palette = Array.from({ length: 21 }, (_, k) => Math.round((255 * k) / 20));
   const out = new Set(); // patches that were taken out
-  const { asked, busy } = asker(model.get("weights").name, "classify");
+  const question = newestQuestion(body),
+    weights = model.get("weights");
   let found = null, // what the model said, with the order it was asked in
     speak = true;
 
@@ -82,12 +83,12 @@ function classifier(model, body) {
     out.clear();
     ask();
   });
-  const blocks = Object.fromEntries(Array.from({ length: model.get("blocks") }, (_, i) => [i, `block ${i + 1}`]));
+  const blocks = Array.from({ length: model.get("blocks") }, (_, i) => [i, `block ${i + 1}`]);
   choice(
     changing,
     {
       label: "attention",
-      options: { none: "hidden", rollout: "rollout", ...blocks },
+      options: new Map([["none", "hidden"], ["rollout", "rollout"], ...blocks]),
       value: now.look,
     },
     (value) => {
@@ -159,7 +160,7 @@ function classifier(model, body) {
   });
   add(bars, "figcaption", {}, "filled: now; hollow: all patches, in place");
   const say = announcer(body);
-  runLine(body, model.get("weights"));
+  runLine(body, weights);
 
   function painted(done) {
     turnToDrawing(picking, now, set);
@@ -187,15 +188,16 @@ function classifier(model, body) {
     place(body, { "aria-busy": true });
     showPatches(sequence);
     try {
-      const answer = await asked({
-        pixels: grid.values.map(shade),
-        kept: changed ? kept : null,
-        places: now.order === "without" ? places : null,
-      });
-      if (!answer) return; // stopped by a newer question
+      const answer = await question.asked((of) =>
+        of(weights.name, "classify", {
+          pixels: grid.values.map(shade),
+          kept: changed ? kept : null,
+          places: now.order === "without" ? places : null,
+        }),
+      );
+      if (!answer) return; // a newer question came
       found = { ...answer, kept, sequence, changed };
       paint();
-      if (busy()) return; // it was too late to stop it
       if (speak) tell();
     } catch (error) {
       say(`The model cannot answer: ${error.message}.`);

@@ -22,7 +22,8 @@ function completion(model, body) {
   const shade = (k) => levels[k],
     percent = (k) => `${Math.round(100 * levels[k])} %`,
     still = matchMedia("(prefers-reduced-motion: reduce)");
-  const { asked, stop, busy } = asker(model.get("weights").name, "complete");
+  const { asked, stop, busy } = newestQuestion(body),
+    weights = model.get("weights");
   let walks = [], // of each completion {values, probabilities, looks}, pixel by pixel
     chosen = 0,
     hovered = null,
@@ -115,7 +116,7 @@ function completion(model, body) {
   add(box, "figcaption", {}, "what it was drawn from; orange: the grey drawn");
   const note = add(body, "div", { class: "d2lmini-note", style: "min-height: 3em" });
   const say = announcer(body);
-  runLine(body, model.get("weights"));
+  runLine(body, weights);
 
   function painted(done) {
     turnToDrawing(picking, now, set);
@@ -153,21 +154,22 @@ function completion(model, body) {
     working(true);
     const { temperature, seed, completions } = now;
     try {
-      const done = await asked({ top: grid.values.slice(0, first), temperature, seed, completions }, (step) => {
-        if (!body.isConnected) return stop(); // the figure was reset
-        step.values.forEach((value, n) => {
-          mine[n].values.push(value);
-          mine[n].probabilities.push(step.probabilities[n]);
-          mine[n].looks.push(step.looks[n]);
-        });
-        if (!still.matches) paint();
-      });
-      if (mine !== walks || !done || mine[0].values.length < steps) return;
+      const options = { top: grid.values.slice(0, first), temperature, seed, completions };
+      const done = await asked((of) =>
+        of(weights.name, "complete", options, (step) => {
+          step.values.forEach((value, n) => {
+            mine[n].values.push(value);
+            mine[n].probabilities.push(step.probabilities[n]);
+            mine[n].looks.push(step.looks[n]);
+          });
+          if (!still.matches) paint();
+        }),
+      );
+      if (!done || mine[0].values.length < steps) return;
       const each = mine.map(bits).join(", ");
       const count = completions === 1 ? "One completion is" : `${completions} completions are`;
       say(`${count} done: ${each} bits per pixel at this temperature.`);
     } catch (error) {
-      if (mine !== walks) return;
       say(`The model cannot answer: ${error.message}.`);
     }
     working(false);

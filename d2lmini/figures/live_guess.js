@@ -16,27 +16,18 @@ function guesses(model, el) {
   ];
   // `ids` of the sentence with [CLS] and [SEP]; `now`: of each of its pieces the ids that stand there now
   const at = { text: model.get("text"), ids: [], pieces: [], now: [], hidden: 0, changed: 0, mode: "hide" };
-  let turn = 0,
-    asked = [],
-    found = [];
+  const question = newestQuestion(el);
+  let found = [];
 
   const number = (p) => (p >= 0.0005 ? p.toFixed(3) : "< 0.001");
   const flat = (slots) => slots.flatMap(({ ids }) => ids);
-  const ask = (name, task, options) => {
-    const job = LIVE.ask(name, task, options);
-    asked.push(job);
-    return job.done;
-  };
-  // What was asked before is stopped; null: something else was asked meanwhile, or an error was said.
+  // null: something else was asked meanwhile; false: it failed, and why was said.
   async function latest(work) {
-    const mine = ++turn;
-    for (const { stop } of asked.splice(0)) stop();
     try {
-      const result = await work();
-      return mine === turn ? result : null;
+      return await question.asked(work);
     } catch (error) {
-      if (mine === turn) say(`This does not work: ${error.message}.`);
-      return null;
+      say(`This does not work: ${error.message}.`);
+      return false;
     }
   }
 
@@ -44,9 +35,11 @@ function guesses(model, el) {
   const titles = sentences.map((text) => (text.length > 44 ? text.slice(0, 43) + "…" : text));
   const picked = choice(
     choosing,
-    { label: "sentence", options: { "": "your own", ...titles }, value: sentences.indexOf(at.text) },
+    { label: "sentence", options: new Map([["", "your own"], ...titles.entries()]), value: sentences.indexOf(at.text) },
     (n) => {
       if (n !== "") read(sentences[n], model.get("places")[n]);
+      else if (field.value.trim()) read(field.value);
+      else field.focus();
     },
   );
   const field = writing(choosing, "or type one", "use it", (text) => read(text));
@@ -64,7 +57,7 @@ function guesses(model, el) {
   const toChange = button(modes, "change it", () => setMode("change"));
   const changing = add(el, "div", { class: "d2lmini-controls", role: "group" });
   const instead = writing(changing, "another", "put it there", async (text) => {
-    const got = await latest(() => ask(own.name, "pieces", { text }));
+    const got = await latest((ask) => ask(own.name, "pieces", { text }));
     if (got) put(got.ids.slice(1, -1), got.pieces.slice(1, -1));
   });
   const offered = add(changing, "span", { style: "display: inline-flex; flex-wrap: wrap; gap: 4px" });
@@ -114,7 +107,7 @@ function guesses(model, el) {
   }
 
   async function read(text, hidden) {
-    const got = await latest(() => ask(own.name, "pieces", { text }));
+    const got = await latest((ask) => ask(own.name, "pieces", { text }));
     if (!got) return;
     const slots = got.pieces.slice(1, -1);
     Object.assign(at, { text, ...got, hidden: hidden ?? Math.floor(slots.length / 2), mode: "hide" });
@@ -123,7 +116,6 @@ function guesses(model, el) {
     keep(model, "text", text);
     picked.value = sentences.includes(text) ? sentences.indexOf(text) : "";
     if (!sentences.includes(text)) field.value = text;
-    else field.value = "";
     line.replaceChildren();
     add(line, "span", { style: "padding: 4px" }, "[CLS]");
     const nodes = slots.map(() => button(line, "", () => {}));
@@ -175,7 +167,7 @@ function guesses(model, el) {
       .filter(({ on }) => on)
       .flatMap((view) => [{ view, slots: before }, ...(any ? [{ view, slots: at.now, after: true }] : [])]);
     const truth = at.ids[hidden + 1];
-    const beliefs = await latest(() => {
+    const beliefs = await latest((ask) => {
       const jobs = wanted.map(({ view: { name, causal }, slots }) =>
         ask(name, "guess", { ...masked(slots, [hidden]), truth, causal, top: model.get("top") }),
       );
@@ -183,7 +175,14 @@ function guesses(model, el) {
         jobs.push(ask(own.name, "guess", { ...masked(at.now, [changed, hidden]), truth: at.ids[changed + 1], top: 6 }));
       return Promise.all(jobs);
     });
-    if (!beliefs) return;
+    if (beliefs === null) return;
+    if (!beliefs) {
+      found = []; // they are of another sentence
+      offer();
+      columns.replaceChildren();
+      shade();
+      return;
+    }
     found = wanted.map((column, i) => ({ ...column, ...beliefs[i], any }));
     offer(beliefs[wanted.length]);
     show();

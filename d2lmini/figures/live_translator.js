@@ -19,29 +19,19 @@ function render({ model, el }) {
   }
 
   function show(body) {
-    // Asks the model. What was asked before in the same place stops, and so does what nobody can see any more. Gives
-    // what the task returns; null where it was stopped, false where it failed.
-    const asked = {};
+    // Asks the model: what the task returns; null where it was stopped, false where it failed.
+    const questions = { translation: newestQuestion(body), score: newestQuestion(body), part: newestQuestion(body) };
     async function ask(place, task, options, step) {
-      asked[place]?.stop();
-      const own = LIVE.ask(weights.name, task, { heads: factors(), ...options }, (told) => {
-        if (!body.isConnected || asked[place] !== own) own.stop();
-        else if (told) step(told);
-      });
-      asked[place] = own;
       try {
-        const done = await own.done;
-        return asked[place] === own && body.isConnected ? done : null;
+        return await questions[place].asked((of) =>
+          of(weights.name, task, { heads: factors(), ...options }, (told) => told && step(told)),
+        );
       } catch (error) {
-        if (asked[place] !== own) return null;
         say(`This does not work: ${error.message}.`);
         return false;
       }
     }
-    const stop = (place) => {
-      asked[place]?.stop();
-      asked[place] = null;
-    };
+    const stop = (place) => questions[place].stop();
 
     const form = add(body, "form", { class: "d2lmini-controls" });
     const typing = add(form, "label", { class: "d2lmini-control", style: "flex: 1 1 20rem" });
@@ -55,12 +45,16 @@ function render({ model, el }) {
     });
     field.value = now.text;
     add(form, "button", { type: "submit" }, "Translate");
-    const examples = Object.fromEntries(model.get("examples").map((text) => [text, text]));
-    const chooser = choice(form, { label: "or", options: { "": "an example", ...examples }, value: "" }, (text) => {
-      if (!text) return;
-      field.value = text;
-      translate();
-    });
+    const examples = model.get("examples").map((text) => [text, text]);
+    const chooser = choice(
+      form,
+      { label: "or", options: new Map([["", "an example"], ...examples]), value: "" },
+      (text) => {
+        if (!text) return;
+        field.value = text;
+        translate();
+      },
+    );
     chooser.style.maxWidth = "11rem";
     place(chooser, { "aria-label": "or an example sentence" });
     form.addEventListener("submit", (event) => {
@@ -80,7 +74,7 @@ function render({ model, el }) {
       keep(model, "text", now.text);
       last = null;
       drawn?.pause?.(); // the worker does one thing after the other
-      for (const place of Object.keys(asked)) stop(place);
+      for (const { stop } of Object.values(questions)) stop();
       picture.clear();
       note.textContent = "";
       say("");
@@ -96,8 +90,8 @@ function render({ model, el }) {
         }
         picture.target(told.piece, told.weights);
       });
+      if (done !== null) picture.end();
       if (!done) return;
-      picture.end();
       const without = now.off.size ? ` (${now.off.size} of ${3 * blocks * heads} heads are off)` : "";
       say(`French${without}: “${done.text}”`);
       last = { ...done, text };

@@ -41,9 +41,9 @@ function render({ model, el }) {
       rows = [], // what is known at each character: live/write.js
       queue = [], // what was written and is not shown yet
       at = null, // which character is looked at; null: the newest
-      asked = null, // what the model is at
       left = 0, // how many characters are still to be shown
       timer = 0;
+    const question = newestQuestion(body);
     const spent = [true, false].map((cache) => ({ cache, characters: 0, positions: 0, milliseconds: 0 }));
 
     const typing = add(body, "label", { class: "d2lmini-control", style: "display: flex; align-items: flex-start" });
@@ -64,7 +64,7 @@ function render({ model, el }) {
     });
     const remark = add(body, "div", { class: "d2lmini-key", role: "status", style: "min-height: 8px" });
     const pressing = add(body, "div", { class: "d2lmini-controls", style: "gap: 8px 12px; margin-bottom: 4px" });
-    const writing = button(pressing, "Write", () => (asked && left ? pause() : go(WRITE)), { style: "width: 4.5rem" });
+    const writing = button(pressing, "Write", () => (left ? pause() : go(WRITE)), { style: "width: 4.5rem" });
     button(pressing, "One more", () => go(1), { "aria-label": "one character more" });
     button(pressing, "To the prompt", begin, { "aria-label": "back to the prompt" });
     const fold = add(body, "details", innerWidth > 600 ? { open: "" } : {}); // a phone has no room for all
@@ -128,28 +128,25 @@ function render({ model, el }) {
       left = Math.min(count, MOST - text.length);
       const { seed, block, head, cache } = now;
       const options = { tokens: text, count: left, filters: filters(), seed, draws, cache, block, head };
-      const own = LIVE.ask(weights.name, "write", options, (step) => {
-        if (!body.isConnected) own.stop();
-        if (asked !== own) return;
+      const take = (step) => {
         for (const row of step.rows) {
           if (row.cost) queue.push(row);
           else rows[row.at] = row;
         }
         pump();
-      });
-      asked = own;
-      own.done.catch((error) => {
-        if (asked !== own) return;
-        halt();
-        paint();
-        say(`The model has stopped: ${error.message}`);
-      });
+      };
+      question
+        .asked((of) => of(weights.name, "write", options, take))
+        .catch((error) => {
+          halt();
+          paint();
+          say(`The model has stopped: ${error.message}.`);
+        });
       paint();
     }
 
     function halt() {
-      asked?.stop();
-      asked = null;
+      question.stop();
       queue = [];
       left = 0;
       clearTimeout(timer);
@@ -226,7 +223,7 @@ function render({ model, el }) {
         i = Math.min(at ?? newest, newest),
         row = rows[i],
         first = row?.first ?? rows[newest]?.first ?? 0;
-      writing.textContent = asked && left ? "Pause" : "Write";
+      writing.textContent = left ? "Pause" : "Write";
       letters({ text, given, first, i, weights: attention ? row?.weights : null, follow: at === null });
       here.textContent = `Character ${i + 1}, the prompt has ${given}. `;
       if (i >= context)

@@ -215,26 +215,3 @@ function paintingTools(parent, grid, { palette, shade, painted }) {
   });
   mark();
 }
-
-// One question to a model at a time: a new one stops the one before. `asked(options, step)` returns what the task did,
-// or null where a newer question stopped it; a step of a stopped one is not shown.
-function asker(name, task) {
-  let job = null;
-  const stop = () => {
-    job?.stop();
-    job = null;
-  };
-  async function asked(options, step) {
-    stop();
-    const mine = LIVE.ask(name, task, options, (value) => {
-      if (job === mine) step?.(value);
-    });
-    job = mine;
-    try {
-      return await mine.done;
-    } finally {
-      if (job === mine) job = null;
-    }
-  }
-  return { asked, stop, busy: () => job !== null };
-}

@@ -50,7 +50,11 @@ function render({ model, el }) {
   const which = models.length
     ? choice(
         controls,
-        { label: "model", options: { "-1": "of your own", ...models.map(({ name }) => name) }, value: -1 },
+        {
+          label: "model",
+          options: new Map([[-1, "of your own"], ...models.map(({ name }, i) => [i, name])]),
+          value: -1,
+        },
         (n) => {
           if (n >= 0) fill(models[n]);
           else paint();

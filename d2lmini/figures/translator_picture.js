@@ -17,8 +17,8 @@ function attentionPicture(parent, blocks, heads) {
     ["block", blocks],
     ["head", heads],
   ]) {
-    const options = { all: "all (mean)" };
-    for (let i = 0; i < n; i++) options[`_${i}`] = `${key} ${i + 1}`; // a key that is a number would come first
+    const options = new Map([["all", "all (mean)"]]);
+    for (let i = 0; i < n; i++) options.set(i, `${key} ${i + 1}`);
     choice(controls, { label: key, options, value: "all" }, (value) => {
       chosen[key] = value;
       paint();
@@ -43,7 +43,7 @@ function attentionPicture(parent, blocks, heads) {
   // Mean weight over the chosen blocks and heads.
   function weight({ weights }, s) {
     const S = sources.length;
-    const among = (value, n) => (value === "all" ? Array.from({ length: n }, (_, i) => i) : [Number(value.slice(1))]);
+    const among = (value, n) => (value === "all" ? Array.from({ length: n }, (_, i) => i) : [Number(value)]);
     let sum = 0,
       count = 0;
     for (const b of among(chosen.block, blocks))

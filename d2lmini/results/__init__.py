@@ -10,7 +10,6 @@ ROOT = FOLDER.parent.parent  # of the repository, where the package is not insta
 SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
 # Experiments and presets that are not recorded yet, and why: the time is that of one thread of an AMD EPYC.
 WAITING = {
-    ("bert_pretrain", "page"): "new: two encoders for the page; about an hour on one core",
     ("translation_transformer", "laptop"): "new: 60 passes with more dropout; some hours on one core",
 }
 FIELDS = {

@@ -293,8 +293,25 @@ def test_a_replacement_that_makes_it_too_long(figure, open_figure):
     field.fill("old song")
     field.press("Enter")
     page.wait_for_function("document.querySelector('.d2lmini-said').textContent.includes('the text is too long: 129')")
+    assert page.locator("ol").count() == 0  # the beliefs of before are of another sentence
     press(page, "as it was")
     page.wait_for_function("document.querySelector('.d2lmini-said').textContent.includes('is hidden. Both')")
+
+
+def test_the_menu_of_sentences_begins_with_the_readers_own(figure, open_figure):
+    page = open_figure(figure)
+    load(page)
+    menu, field = page.get_by_role("combobox", name="sentence"), page.get_by_role("textbox", name="or type one")
+    assert menu.locator("option").all_inner_texts()[0] == "your own" and menu.input_value() == "0"
+    menu.select_option("")
+    assert field.evaluate("node => node === document.activeElement")
+    field.fill("the queen")
+    field.press("Enter")
+    page.wait_for_function("document.querySelector('.d2lmini-said').textContent.includes('queen')")
+    menu.select_option("1")
+    page.get_by_role("button", name="[MASK], hidden: army").wait_for()
+    menu.select_option("")
+    page.get_by_role("button", name="[MASK], hidden: queen").wait_for()
 
 
 def test_the_last_request_wins(figure, open_figure):

@@ -153,6 +153,50 @@ def test_by_keyboard_alone(page, model):
     assert page.log["errors"] == [] and len(page.log["requests"]) <= 2  # the page, and the worker's blob
 
 
+@needs_weights
+def test_by_touch_on_a_phone(open_figure, model):
+    page = open_figure(LiveTranslator(parts=PARTS, examples=TEXTS), width=390, has_touch=True, theme="dark")
+    page.get_by_role("button", name=re.compile("Load the model")).tap()
+    says(page, f"French: “{translate(model, TEXTS[0])}”")
+    page.get_by_role("group", name="French", exact=True).get_by_role("button").nth(1).tap()
+    assert re.match(r"“\S+”: \S+ \d\.\d\d", page.locator(".d2lmini-note").first.inner_text())
+    page.get_by_role("switch", name="cross, block 1, head 2").tap()
+    says(page, "French (1 of 24 heads are off)")
+    page.get_by_role("textbox").fill(TEXTS[1])
+    page.get_by_role("button", name="Translate", exact=True).tap()
+    says(page, "French (1 of 24 heads are off)")
+    page.get_by_role("button", name="all heads on").tap()
+    says(page, f"French: “{translate(model, TEXTS[1])}”")
+    tabs = page.get_by_role("group", name="experiments")
+    for name, said in (("beam", "of a beam of 4"), ("later words", "all words are other ones")):
+        tabs.get_by_role("button", name=name, exact=True).tap()
+        says(page, said)
+    page.get_by_role("button", name=re.compile("change from word 1 on$")).tap()
+    says(page, "From word 1 on, all words are other ones")
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.log["errors"] == []
+
+
+@needs_weights
+def test_after_an_error_the_picture_is_no_longer_at_work(open_figure):
+    page = open_figure(LiveTranslator(examples=TEXTS), width=390)
+    page.get_by_role("button", name=re.compile("Load the model")).click()
+    says(page, "French: “")
+    fail = """() => {
+      const own = d2lminiLive.ask;
+      d2lminiLive.ask = function (name, task, options, step) {
+        const job = own.call(this, name, task, options, step);
+        return { stop: job.stop, done: job.done.then(() => { throw new Error("it broke"); }) };
+      };
+    }"""
+    page.evaluate(fail)
+    page.get_by_role("textbox").press("Enter")
+    says(page, "This does not work: it broke.")
+    assert page.locator(".d2lmini-note").first.get_attribute("aria-live") == "polite"
+    words = page.get_by_role("group", name="French", exact=True).get_by_role("button")
+    assert [node.get_attribute("tabindex") for node in words.all()][:2] == ["0", "-1"]
+
+
 # Fifty sentences take a fast machine less time than a call from outside, so the page presses the button itself.
 PAUSE_IN_TIME = """() => new Promise((done) => {
   const pause = () => [...document.querySelectorAll("button")].find((button) => button.textContent === "Pause");

@@ -31,10 +31,12 @@ function makeLive() {
       const worker = new Worker(url);
       let alive = false;
       listen(worker, () => {
+        if (!alive) URL.revokeObjectURL(url); // not before: the worker has read it now
         alive = true;
       });
       worker.onerror = (event) => {
         event.preventDefault();
+        URL.revokeObjectURL(url);
         if (port !== worker) return;
         worker.terminate();
         if (alive) died(event.message);
@@ -69,10 +71,20 @@ function makeLive() {
       if ("step" in data) handlers.step(data.step);
       else {
         waiting.delete(data.id);
-        if ("error" in data) handlers.reject(new Error(data.error));
+        if (data.memory) noRoom(handlers);
+        else if ("error" in data) handlers.reject(new Error(data.error));
         else handlers.resolve(data.done);
       }
     };
+  }
+
+  // A worker's memory never becomes less, so the worker goes: what else runs on this page may need the room.
+  function noRoom({ reject }) {
+    const error = Object.assign(new Error("this machine has too little memory for it"), { memory: true });
+    reject(error);
+    if (!port.terminate) return;
+    port.terminate();
+    died(error.message);
   }
 
   function send(message, step = () => {}) {
@@ -148,6 +160,46 @@ function makeLive() {
 if (!globalThis.d2lminiLive) globalThis.d2lminiLive = makeLive();
 const LIVE = globalThis.d2lminiLive;
 
+// A place in a figure for questions to models, of which the newest counts. `asked(work)` calls `work(ask)`, which asks by
+// `ask(name, task, options, step)`, a promise of what the task returns, as often as it likes; the question before is
+// stopped. A promise of what `work` returns: null where a newer question came, `stop` was called, or `node` has left the
+// page; neither steps nor errors of such a question are heard of.
+function newestQuestion(node) {
+  let jobs = null; // of the newest question; null: none is open
+  const stop = () => {
+    for (const job of jobs ?? []) job.stop();
+    jobs = null;
+  };
+  async function asked(work) {
+    stop();
+    const mine = [];
+    jobs = mine;
+    const counts = () => jobs === mine && node.isConnected;
+    const ask = (name, task, options, step = () => {}) => {
+      const job = LIVE.ask(name, task, options, (told) => {
+        if (counts()) step(told);
+        else job.stop();
+      });
+      if (jobs === mine) mine.push(job);
+      else job.stop();
+      return job.done;
+    };
+    try {
+      const done = await work(ask);
+      return counts() ? done : null;
+    } catch (error) {
+      if (!counts()) return null;
+      for (const job of mine) job.stop(); // others of the same question
+      if (error.memory) node.dispatchEvent(new CustomEvent(NO_ROOM, { bubbles: true }));
+      throw error;
+    } finally {
+      if (jobs === mine) jobs = null;
+    }
+  }
+  return { asked, stop, busy: () => jobs !== null };
+}
+const NO_ROOM = "d2lmini-no-room";
+
 // A region that is read out when it changes.
 function announcer(parent) {
   const node = add(parent, "p", { class: "d2lmini-said", role: "status", "aria-live": "polite" });
@@ -162,38 +214,49 @@ function runLine(parent, weights) {
 }
 
 // The part of a figure that needs a model. Before it is there: a button with its size, and what was recorded; when it
-// is, `show(body)` draws. `weights` is {name, megabytes, run}, `recorded` {caption, header, rows}, or null where all is
-// told already; `called`: what the button loads.
+// is, `show(body)` draws. Where a task finds no room in memory, the button and what was recorded come back. `weights` is
+// {name, megabytes, run}, `recorded` {caption, header, rows}, or null where all is told already; `called`: what the
+// button loads.
 function withModel(parent, { weights, recorded = null, called = "the model" }, show) {
   const body = add(parent, "div", { class: "d2lmini-live" });
   const draw = () => {
     body.replaceChildren();
     show(body);
   };
-  if (LIVE.has(weights.name)) {
-    LIVE.load(weights.name).then(draw, offer);
-    return;
-  }
-  offer();
+  body.addEventListener(NO_ROOM, (event) => {
+    event.stopPropagation();
+    offer("The model has stopped: this machine has too little memory for it.");
+  });
+  if (LIVE.has(weights.name))
+    offer().comes(); // another figure has asked for it
+  else offer();
 
-  function offer() {
+  function offer(why = "") {
+    body.replaceChildren();
     const line = add(body, "p", { class: "d2lmini-load" });
     const node = button(line, `Load ${called} (${weights.megabytes.toFixed(1)} MB)`, go);
     const say = announcer(body);
+    const below = recorded ? " What was recorded is below." : "";
     if (recorded) recordedTable(body, recorded);
+    if (why) say(`${why}${below}`);
+    return { comes };
     async function go() {
       if (node.getAttribute("aria-disabled") === "true") return;
+      if (await comes()) (body.querySelector("textarea, input, select, button") ?? body).focus();
+    }
+    // Whether the model has come, and is drawn.
+    async function comes() {
       place(node, { "aria-disabled": true });
       say("Loading …");
       try {
         await LIVE.load(weights.name);
       } catch (error) {
         place(node, { "aria-disabled": false });
-        say(`The model cannot run here: ${error.message}.${recorded ? " What was recorded is below." : ""}`);
-        return;
+        say(`The model cannot run here: ${error.message}.${below}`);
+        return false;
       }
       draw();
-      (body.querySelector("textarea, input, select, button") ?? body).focus();
+      return true;
     }
   }
 }

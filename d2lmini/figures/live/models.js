@@ -2,6 +2,7 @@
 import { BERTForPretraining } from "./bert.js";
 import { GPT } from "./gpt.js";
 import { ImageGPT } from "./image_gpt.js";
+import { outOfMemory } from "./tensor.js";
 import { Transformer } from "./transformer_seq2seq.js";
 import { ViT } from "./vit.js";
 import { readWeights } from "./weights.js";
@@ -19,6 +20,7 @@ export function readModel(buffer) {
     model = new Model(weights, metadata.config);
   } catch (error) {
     free();
+    if (outOfMemory(error)) throw error;
     throw new Error(`these weights do not fit a ${metadata.model} (${error.message})`);
   }
   return { model, config: model.config, tokenizer: metadata.tokenizer ?? null, extra: metadata.extra ?? {} };

@@ -29,10 +29,15 @@ def text_script(name):
 
 
 def _told(name):
-    """What a page says of weights before they are there."""
+    """What a page says of weights before they are there.
+
+    ``megabytes`` is the size of the weights' file. The book sends it as base64, a third longer, which a server that
+    compresses (gzip; most do) brings back to the file's size or a little less; one that does not sends the third as
+    well. From ``file://`` and in a notebook nothing is sent.
+    """
     path = files.path_of(name)
-    run, bytes_sent = files.read(path).metadata["run"], path.stat().st_size * 4 / 3  # in base64
-    return {"name": name, "megabytes": bytes_sent / 1e6, "run": f"{run['experiment']} {run['preset']}"}
+    run = files.read(path).metadata["run"]
+    return {"name": name, "megabytes": path.stat().st_size / 1e6, "run": f"{run['experiment']} {run['preset']}"}
 
 
 def check_sliders(**ranges):
@@ -78,8 +83,14 @@ class LiveFigure(Figure):
         shown = super()._repr_html_()
         if os.environ.get(IN_BOOK):
             return shown
-        names = [said["name"] for said in (self.state["weights"], *self.state["more"])]
-        return f"{shown}<script>{runtime_script()}{''.join(map(weights_script, names))}</script>"
+        return f"{shown}<script>{runtime_script()}{''.join(map(weights_script, self._names()))}</script>"
+
+    def _module(self):
+        """As `_repr_html_` in a notebook: the widget's module brings the runtime and the weights with it."""
+        return super()._module() + runtime_script() + "".join(map(weights_script, self._names()))
+
+    def _names(self):
+        return [said["name"] for said in (self.state["weights"], *self.state["more"])]
 
     def fallback(self):
         recorded = self.state["recorded"]

@@ -48,6 +48,11 @@ function grow(bytes) {
   }
 }
 
+// Whether an error says that there is no room, in the words of one browser or another.
+export const outOfMemory = (error) =>
+  (error instanceof RangeError || error?.name === "InternalError") &&
+  /memory|allocation failed|allocation size overflow/i.test(error.message);
+
 // float32 of a shape, in C order. What is in a new one is left from before; `zeros` is not.
 export class Tensor {
   #view = null;

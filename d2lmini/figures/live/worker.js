@@ -5,10 +5,10 @@
 //                                           The name is null where the task needs no weights from a file
 //   {kind: "stop", id}                      no further step of what was asked
 //
-// Where something is wrong: {id, error}, a sentence.
+// Where something is wrong: {id, error}, a sentence; with `memory: true` where there is no room for it.
 import { readModel } from "./models.js";
 import { TASKS } from "./tasks.js";
-import { prepare, tidy } from "./tensor.js";
+import { outOfMemory, prepare, tidy } from "./tensor.js";
 
 const bytesOf = (base64) => {
   const text = atob(base64),
@@ -67,7 +67,7 @@ export function serve(port) {
       try {
         port.postMessage({ id: data.id, done: (await (data.kind === "load" ? load(data) : ask(data))) ?? null });
       } catch (error) {
-        port.postMessage({ id: data.id, error: String(error?.message ?? error) });
+        port.postMessage({ id: data.id, error: String(error?.message ?? error), memory: outOfMemory(error) });
       }
       asked.delete(data.id);
       stopped.delete(data.id);
