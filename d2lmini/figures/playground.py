@@ -74,12 +74,20 @@ class Playground(Figure):
         shown = super()._repr_html_()
         if os.environ.get(IN_BOOK):
             return shown
-        return f"{shown}<script>{runtime_script()}{''.join(map(text_script, TEXTS))}</script>"
+        return f"{shown}<script>{_brought()}</script>"
+
+    def _module(self):
+        """The widget's module brings the runtime and the texts with it, as a notebook's output does."""
+        return super()._module() + _brought()
 
     def fallback(self):
         rows = [[key, words, _said(kept), str(first)] for key, (first, kept, words) in SETTINGS.items()]
         said = "Here a small Transformer learns in the page, which needs JavaScript. This is what a reader can set."
         return f"<p>{said}</p>" + table(["setting", "what it is", "choices", "at first"], rows, "Settings")
+
+
+def _brought():
+    return runtime_script() + "".join(map(text_script, TEXTS))
 
 
 def _said(kept):
