@@ -3,7 +3,7 @@
 import json
 
 from d2lmini import results
-from tools import _chart, _in_page
+from tools import _chart, _in_page, _learning
 from tools._bars import BARS, NEAR, NOT, Bar, build_seconds, load, missing
 from tools._generated import ROOT, put
 from tools.site import repository
@@ -170,6 +170,17 @@ def in_page_part():
     return parts
 
 
+def learning_part():
+    """The section on what learns in the page: list of Markdown, empty where nothing was recorded."""
+    learning, challenges = ("learning", "cpu", "speed"), ("challenges", "cpu", "challenges")
+    parts = []
+    if record := load(*learning):
+        parts += [_learning.speed(record), _learning.equality(record), measured_on(*learning)]
+    if record := load(*challenges):
+        parts += [_learning.challenges(record), measured_on(*challenges)]
+    return [f"## {_learning.TITLE}\n", *parts] if parts else []
+
+
 def book_part():
     lines, found = [], build_seconds()
     if found:
@@ -300,7 +311,14 @@ def page():
                 continue
             where = "On a GPU: " if device == "cuda" else ""
             parts += [*render(device), where + measured_on(name, device, wants)]
-    parts += [*in_page_part(), "## The book itself\n", book_part(), "## Where ours is behind\n", behind()]
+    parts += [
+        *in_page_part(),
+        *learning_part(),
+        "## The book itself\n",
+        book_part(),
+        "## Where ours is behind\n",
+        behind(),
+    ]
     parts += ["## What was not measured\n", not_measured()]
     parts += ["## Every experiment\n", EXPERIMENTS, experiments_table()]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"

@@ -43,6 +43,8 @@ Language models:
 Models of this book at work in the page, by the runtime in live/:
 
     live_translator.py     a sentence becomes French, and what changes that
+    playground.py          a small Transformer that learns in the page
+    playground_challenges.py   what to try there, and what a reader should find
 
 For all of them:
 
@@ -74,6 +76,7 @@ from .patch_size import PatchSize
 from .pattern_designer import PatternDesigner
 from .pattern_explorer import PatternExplorer
 from .pixel_completion import PixelCompletion
+from .playground import Playground
 from .position_explorer import PositionExplorer
 from .query_plane import QueryPlane
 from .scaling_calculator import ScalingCalculator
@@ -106,6 +109,7 @@ __all__ = [
     "PatternDesigner",
     "PatternExplorer",
     "PixelCompletion",
+    "Playground",
     "PositionExplorer",
     "QueryPlane",
     "ScalingCalculator",

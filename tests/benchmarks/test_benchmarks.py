@@ -19,9 +19,11 @@ from benchmarks import (
     _onnx,
     attention,
     book,
+    challenges,
     cost,
     decoding,
     grading,
+    learning,
     live,
     live_peers,
     training,
@@ -34,7 +36,7 @@ from d2lmini.exercises.grading.sandbox import why_not
 from d2lmini.lab import records as lab_records
 from d2lmini.models.weights import files
 from tests.conftest import CHROMIUM, ROOT
-from tools import _chart, _in_page, measured
+from tools import _chart, _in_page, _learning, measured
 from tools._bars import BARS, MET, MISSED, NOT, Bar
 
 MODULES = {
@@ -46,7 +48,12 @@ MODULES = {
     "utilisation": of_gpu,
     "grading": grading,
 }
-IN_PAGE = {"live": live, "live_peers": live_peers}  # these drive Chromium
+IN_PAGE = {
+    "live": live,
+    "live_peers": live_peers,
+    "learning": learning,
+    "challenges": challenges,
+}  # these drive Chromium
 
 
 def leaves(value):
@@ -385,6 +392,29 @@ def test_a_benchmark_of_live_models(tmp_path):
     (found,) = load(tmp_path, "live")["models"]
     assert found["model"] == "translator_grammar" and found["unit"] == "tokens"
     assert all(found[key] > 0 for key in ("plain", "with_attention", "first_output_s", "MB"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+def test_a_benchmark_of_learning_and_one_of_challenges(tmp_path, monkeypatch):
+    for name in ("learning", "challenges"):
+        subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}", "--quick", "--out", str(tmp_path)], check=True, cwd=ROOT
+        )
+    found = load(tmp_path, "learning")
+    assert len(found["speed"]) == len(learning.WORK) and all(of["per_second"][1] > 0 for of in found["speed"])
+    assert found["equality"]["gradients"] < 1e-4 and found["equality"]["losses"] < 1e-3
+    of = load(tmp_path, "challenges")["challenges"]
+    assert list(of) == list(challenges.QUICK.names)
+    assert of["induction"]["runs"]["two blocks"][0]["head"] > 0 and "extra" in of["longer"]["median"]["alibi"]
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    page = measured.page().split(f"## {_learning.TITLE}")[1]
+    assert "| 32 | 16 of 16 | relu | learned | 150 |" in page and "| 0 of 1 | After 1,000 steps" in page
+
+
+def test_learning_is_told_of_only_where_it_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    assert measured.learning_part() == [] and _learning.TITLE not in measured.page()
 
 
 def test_the_heaviest_pages_are_those_of_a_built_book(tmp_path):

@@ -14,11 +14,19 @@ PAGES = sorted(
     [f"chapters/{path.stem}.html" for path in (ROOT / "chapters").glob("*.ipynb")]
     + [f"exercises/{path.stem}.html" for path in (ROOT / "exercises").glob("*.ipynb")]
     + [f"exercises/solutions/{path.stem}.html" for path in (ROOT / "exercises" / "solutions").glob("*.ipynb")]
-    + ["intro.html", "measured.html", "notation.html", "coverage.html", "api.html", "troubleshooting.html"]
+    + [
+        "intro.html",
+        "measured.html",
+        "playground.html",
+        "notation.html",
+        "coverage.html",
+        "api.html",
+        "troubleshooting.html",
+    ]
     + ["glossary.html", "book_index.html", "lecturers.html", "bibliography.html"]
 )
 OURS = re.compile(
-    "intro|chapters/|exercises/|notation|measured|coverage|glossary|book_index"
+    "intro|chapters/|exercises/|notation|measured|playground|coverage|glossary|book_index"
 )  # pages whose content we write ourselves
 PLANE = "chapters/01_queries_keys_values.html"
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once

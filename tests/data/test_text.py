@@ -176,6 +176,15 @@ def test_the_shipped_plays():
     assert plays.startswith("First Citizen:\n") and plays.endswith(":\nWhat, are they dead?\n")
 
 
+def test_the_texts_of_the_playground():
+    names = text.playground_text("names").splitlines()
+    assert len(set(names)) == len(names) == 2000 and all(name.isascii() and name.isalpha() for name in names)
+    assert names != sorted(names) and {"Mary", "James"} < set(names)
+    assert text.playground_text("shakespeare") == text.load_text("shakespeare")[:100_000]
+    with pytest.raises(ValueError, match="no text 'own'"):
+        text.playground_text("own")
+
+
 @pytest.mark.skipif("tinyshakespeare" not in REAL, reason="REAL PLAYS NOT TESTED: they are not in D2LMINI_DATA")
 def test_the_shipped_plays_are_the_beginning_of_tinyshakespeare():
     whole = text.load_text("tinyshakespeare", download=False)

@@ -50,7 +50,7 @@ def test_every_file_here_is_known():
     names = {path.name for path in results.FOLDER.glob("*.json")}
     assert names - {f"{name}.{preset}.json" for name, preset in results.recorded()} <= {
         "run_times.json",
-        *(f"benchmark_{name}.json" for name in (*benchmarks.SUITE, "book", "grading", "live", "live_peers")),
+        *(f"benchmark_{name}.json" for name in (*benchmarks.SUITE, *benchmarks.OTHERS)),
         *(f"benchmark_{name}_cuda.json" for name in benchmarks.ON_GPU),
         "figure_start.json",
         "footprint.json",

@@ -262,4 +262,5 @@ EXAMPLES = {
     "LiveTranslator": lambda: figures.LiveTranslator(parts=("heads", "beam", "later", "positions")),
     "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
     "LiveWriter": figures.LiveWriter,
+    "Playground": figures.Playground,
 }

@@ -1,4 +1,4 @@
-"""The files that live models are loaded from: the runtime, and the exported weights, each a script of the book.
+"""The files that live models are loaded from: the runtime, exported weights, texts to learn, each a script of the book.
 
 From file:// a page may fetch nothing, but it may add a script.
 """
@@ -6,7 +6,8 @@ From file:// a page may fetch nothing, but it may add a script.
 import os
 from pathlib import Path
 
-from d2lmini.figures.live.page import IN_BOOK, runtime_script, weights_script
+from d2lmini.figures.live.page import IN_BOOK, runtime_script, text_script, weights_script
+from d2lmini.figures.playground import TEXTS
 from d2lmini.models.weights import files
 
 
@@ -16,6 +17,7 @@ def _write(app):
     folder = Path(app.outdir, "_static", "live")
     folder.mkdir(parents=True, exist_ok=True)
     scripts = {"runtime": runtime_script()} | {name: weights_script(name) for name in files.names()}
+    scripts |= {f"text_{name}": text_script(name) for name in TEXTS}
     for name, script in scripts.items():
         (folder / f"{name}.js").write_text(script, encoding="utf-8")
 

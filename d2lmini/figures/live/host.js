@@ -127,6 +127,12 @@ function makeLive() {
       }
       return loads.get(name);
     },
+    // A text that can be learned, by its name.
+    async text(name) {
+      const file = `text_${name}`;
+      if (!texts.has(file)) await script(file);
+      return texts.get(file);
+    },
     // Starts the runtime for tasks that need no weights, which are asked with the name null.
     async open() {
       if (!runtime) await script("runtime");

@@ -52,12 +52,13 @@ export class Learner {
 
   // One step on a batch {tokens, targets, batch}: sequences of one length one after the other. Returns {loss, norm,
   // rate}: the loss before the step, and the norm of all gradients before clipping. Where either is no number, nothing
-  // is learned.
-  step(batch) {
+  // is learned. Where the loss is not above `saveBelow`, the weights that have it are saved for `goBack`.
+  step(batch, { saveBelow = Number.NEGATIVE_INFINITY } = {}) {
     const { loss } = this.gradients(batch),
       norm = Math.sqrt(this.all.reduce((sum, tensor) => sum + squaredNorm(tensor), 0)),
       rate = warmedUp(this.rate, this.steps, this.warmup);
     if (!Number.isFinite(loss) || !Number.isFinite(norm)) return { loss, norm, rate };
+    if (loss <= saveBelow) this.save();
     if (this.clip !== null) clipGradients(this.all, norm, this.clip);
     this.optimiser.step(rate);
     this.steps++;

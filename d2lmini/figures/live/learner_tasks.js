@@ -82,14 +82,16 @@ export function* trainTask(_, options) {
     end = steps === null ? Number.POSITIVE_INFINITY : learner.steps + steps;
   if (!learner.saved) learner.save();
   let heldOut = learner.steps === 0 || steps === 0 ? scored(one) : null;
-  let norm = 0;
+  let norm = one.norm ?? 0; // of the step before
   while (learner.steps < end || heldOut) {
     const start = now(),
       losses = [];
     let text = null,
       rate = null;
     while (learner.steps < end && losses.length < most) {
-      const told = learner.step(batchOf(one, options.data, causal));
+      // once a slice: it copies all weights
+      const saveBelow = losses.length ? undefined : (one.first ?? undefined);
+      const told = learner.step(batchOf(one, options.data, causal), { saveBelow });
       one.first ??= told.loss;
       if (!Number.isFinite(told.loss) || !Number.isFinite(told.norm)) {
         const why = explained(learner.steps, told, norm);
@@ -98,6 +100,7 @@ export function* trainTask(_, options) {
         return { step: learner.steps, exploded };
       }
       ({ norm, rate } = told);
+      one.norm = norm;
       losses.push(told.loss);
       if (learner.steps % every === 0) heldOut = scored(one);
       if (sample && learner.steps % sample.every === 0) {
@@ -109,7 +112,6 @@ export function* trainTask(_, options) {
     }
     const loss = losses.length ? losses.reduce((a, b) => a + b) / losses.length : null;
     const gradients = losses.length ? learner.gradientNorms() : null;
-    if (loss !== null && loss <= one.first) learner.save();
     yield {
       step: learner.steps,
       losses: Float32Array.from(losses),

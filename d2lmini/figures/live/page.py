@@ -1,8 +1,10 @@
 """How models reach a page: files of the book that are loaded when a reader asks, or a notebook's own output."""
 
 import base64
+import json
 import os
 
+from ...data.text import playground_text
 from ...models.weights import files
 from ..base import Figure, asset, table
 from . import runtime
@@ -19,6 +21,11 @@ def weights_script(name):
     """The exported weights of a model as a script of the book. Returns: str, JavaScript."""
     text = base64.b64encode(files.path_of(name).read_bytes()).decode()
     return f'd2lminiLive.deliver("{name}", "{text}");\n'
+
+
+def text_script(name):
+    """A text that the playground learns from as a script of the book. Returns: str, JavaScript."""
+    return f'd2lminiLive.deliver("text_{name}", {json.dumps(playground_text(name))});\n'
 
 
 def _told(name):

@@ -1,143 +1,30 @@
 """Learning in the page: losses and gradients are torch's, for every setting; steps, tasks and what is asked of them."""
 
-import base64
-import copy
-import itertools
 import json
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
-from d2lmini.figures.base import asset
-from d2lmini.figures.live import runtime
-from d2lmini.figures.live.page import runtime_script
+from benchmarks._equality import COMPARE, FIFTY, POSITIONS, RUN, cases_of, fifty_steps, page_of_learning
 from d2lmini.models.tiny import TinyConfig, TinyTransformer
-
-POSITIONS = [None, "learned", "sines", "rotary", "alibi"]
-NORMS = [("layer", "before"), ("layer", "after"), ("rms", "before"), ("rms", "after"), ("layer", None)]
-NETWORKS = ["relu", "gelu", "gelu_tanh", "squared_relu", None]
-SETTINGS = list(itertools.product(NORMS, [True, False], NETWORKS, [True, False]))
-EXPORTS = "prepare, memoryUsed, randomNumbers, Learner, PlaygroundTask"
-# worst of all weights, by case: how far each gradient is off, and the loss
-COMPARE = """async ({ cases, simd }) => {
-  const numbers = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
-  await live.prepare({ simd });
-  const found = [];
-  for (const { model, names, weights, gradients, loss, batch } of cases) {
-    const learner = new live.Learner({ model });
-    if (names.join() !== [...learner.weights.keys()].join()) throw new Error(`other weights: ${names}`);
-    const [w, g] = [numbers(weights), numbers(gradients)];
-    const cut = (all) => {
-      let at = 0;
-      return names.map((name) => [name, all.slice(at, (at += learner.weights.get(name).length))]);
-    };
-    learner.write(Object.fromEntries(cut(w)));
-    const norm = (a) => Math.sqrt(a.reduce((sum, x) => sum + x * x, 0));
-    const got = learner.gradients(batch);
-    let off = Math.abs(got.loss - loss) / loss;
-    for (const [name, want] of cut(g)) {
-      const mine = learner.weights.get(name).gradient.data;
-      const far = norm(mine.map((x, i) => x - want[i])) / (norm(want) + 1e-6 * norm(g));
-      if (!(far <= off)) off = far;
-    }
-    found.push(off);
-    learner.free();
-  }
-  return found;
-}"""
-RUN = """async ({ model, optimiser, weights, batches }) => {
-  await live.prepare();
-  const learner = new live.Learner({ model, optimiser });
-  learner.write(weights);
-  const losses = [], memory = [];
-  for (const batch of batches) {
-    losses.push(learner.step(batch).loss);
-    memory.push(live.memoryUsed());
-  }
-  return { losses, memory };
-}"""
 
 
 @pytest.fixture
 def page(open_page, tmp_path):
     """A page with the runtime's learning as `live`, and `LIVE`, which has it in a worker."""
-    code = f"globalThis.live = (() => {{\n{runtime('worker')}\nreturn {{ {EXPORTS} }};\n}})();\n"
-    code += f"(() => {{\n{asset('live/host.js')}\n}})();\n{runtime_script()}"
     file = tmp_path / "page.html"
-    file.write_text(f'<!doctype html><meta charset="utf-8"><script>{code}</script>', encoding="utf-8")
+    file.write_text(page_of_learning(), encoding="utf-8")
     page = open_page(file.as_uri())
     yield page
     assert page.log["errors"] == []
     assert all(url == file.as_uri() or url.startswith("blob:") for url in page.log["requests"])
 
 
-def made(generator, noise=0.15, **changes):
-    """A model in float64, whose weights are off from where they begin: norms too."""
-    sizes = {"vocab_size": 7, "max_len": 6, "num_hiddens": 8, "num_heads": 2, "num_blks": 2, "ffn_num_hiddens": 12}
-    model = TinyTransformer(TinyConfig(**{**sizes, **changes}))
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.copy_(0.3 * torch.randn(weight.shape, generator=generator) if weight.dim() > 1 else weight)
-            weight.add_(noise * torch.randn(weight.shape, generator=generator))
-    return model.double()
-
-
-def case(generator, **changes):
-    model = made(generator, **changes)
-    tokens, targets = torch.randint(model.config.vocab_size, (2, 2, 5), generator=generator)  # (B, T)
-    targets[torch.rand(targets.shape, generator=generator) < 0.3] = -100
-    single = copy.deepcopy(model).float()
-    for one in (single, model):
-        loss = one.loss(one(tokens), targets)
-        loss.backward()
-    return {
-        "model": vars(model.config),
-        "names": [name for name, _ in model.named_parameters()],
-        "weights": packed(model.parameters()),
-        "gradients": packed(weight.grad for weight in model.parameters()),
-        "loss": loss.item(),
-        "off": worst(single, model),
-        "batch": batch_of(tokens, targets),
-    }
-
-
-def worst(single, model):
-    """How far torch's own gradients in float32 are off: without norms or residual connections some nearly cancel."""
-    want = [weight.grad for weight in model.parameters()]
-    total = torch.cat([gradient.flatten() for gradient in want]).norm()
-    got = (weight.grad.double() for weight in single.parameters())
-    return max(((a - b).norm() / (b.norm() + 1e-6 * total)).item() for a, b in zip(got, want, strict=True))
-
-
-def packed(tensors):
-    flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
-    return base64.b64encode(flat.numpy().astype(np.float32).tobytes()).decode()
-
-
-def batch_of(tokens, targets):
-    return {"tokens": tokens.flatten().tolist(), "targets": targets.flatten().tolist(), "batch": len(tokens)}
-
-
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_loss_and_gradients_are_torchs_for_every_setting(page, positions):
-    generator = torch.Generator().manual_seed(0)
-    heads = itertools.cycle([1, 2, 4])
-    cases = [
-        case(
-            generator,
-            positions=positions,
-            norm=norm,
-            norm_place=norm_place,
-            residual=residual,
-            ffn=ffn,
-            causal=causal,
-            num_heads=next(heads),
-        )
-        for (norm, norm_place), residual, ffn, causal in SETTINGS
-    ]
+    cases = cases_of(positions)
     for simd, some in ((True, cases), (False, cases[::7])):
         off = page.evaluate(COMPARE, {"cases": some, "simd": simd})
         wrong = [one["model"] for one, far in zip(some, off, strict=True) if not far < max(1e-4, 2 * one["off"])]
@@ -145,68 +32,13 @@ def test_loss_and_gradients_are_torchs_for_every_setting(page, positions):
         assert sum(far < 1e-4 for far in off) >= 0.95 * len(off)
 
 
-@pytest.mark.parametrize(
-    ("changes", "optimiser"),
-    [
-        ({}, {"name": "adamw", "rate": 3e-3, "warmup": 10, "clip": 1.0, "weight_decay": 0.1}),
-        (
-            {"positions": "rotary", "norm": "rms", "ffn": "gelu", "causal": False},
-            {"name": "adam", "rate": 1e-2, "betas": [0.8, 0.95]},
-        ),
-        (
-            {"positions": "alibi", "norm_place": "after", "num_blks": 3},
-            {"name": "sgd", "rate": 0.05, "momentum": 0.9, "warmup": 5},
-        ),
-        ({"positions": "sines", "norm_place": None, "ffn": None}, {"name": "adamw", "rate": 3e-3, "clip": 0.5}),
-    ],
-)
+@pytest.mark.parametrize(("changes", "optimiser"), FIFTY)
 def test_fifty_steps_give_torchs_losses_and_no_memory_grows(page, changes, optimiser):
-    torch.manual_seed(1)
-    model = TinyTransformer(TinyConfig(11, 12, num_hiddens=16, **changes))
-    begin = {name: weight.detach().flatten().tolist() for name, weight in model.named_parameters()}
-    tokens = torch.randint(11, (50, 8, 12))
-    targets = (tokens + 1) % 11
-    targets[:, :, 3::4] = tokens[:, :, 2::4]  # of one place in four the token before it
-    targets[:, :, 0] = -100
-    got = page.evaluate(
-        RUN,
-        {
-            "model": vars(model.config),
-            "optimiser": optimiser,
-            "weights": begin,
-            "batches": list(map(batch_of, tokens, targets)),
-        },
-    )
-    assert_close(
-        torch.tensor(got["losses"]), torch.tensor(losses_of(model, optimiser, tokens, targets)), rtol=1e-3, atol=0
-    )
+    options, want = fifty_steps(changes, optimiser)
+    got = page.evaluate(RUN, options)
+    assert_close(torch.tensor(got["losses"]), torch.tensor(want), rtol=1e-3, atol=0)
     assert got["losses"][-1] < got["losses"][0]
     assert len(set(got["memory"][5:])) == 1
-
-
-def losses_of(model, options, tokens, targets):
-    """What torch's own optimiser makes of a model."""
-    name, rate, decay = options["name"], options["rate"], options.get("weight_decay", 0.01)
-    matrices, others = ([w for w in model.parameters() if (w.dim() > 1) == wanted] for wanted in (True, False))
-    if name == "sgd":
-        optimizer = torch.optim.SGD(model.parameters(), rate, momentum=options["momentum"])
-    elif name == "adam":
-        optimizer = torch.optim.Adam(model.parameters(), rate, betas=options["betas"])
-    else:
-        groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0}]
-        optimizer = torch.optim.AdamW(groups, rate)
-    losses = []
-    for step, (X, Y) in enumerate(zip(tokens, targets, strict=True)):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * min(1, (step + 1) / max(1, options.get("warmup", 0)))
-        optimizer.zero_grad()
-        loss = model.loss(model(X), Y)
-        loss.backward()
-        if "clip" in options:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
 
 
 EXAMPLES = """({ options, number, size }) => {
@@ -230,6 +62,7 @@ RIGHT = {
     "reverse": lambda prompt, answer: prompt == answer[::-1] + ">",
     "sort": lambda prompt, answer: sorted(prompt[:-1]) == list(answer) and prompt[-1] == ">",
     "look up": looked_up,
+    "recall": lambda prompt, answer: len(set(prompt)) == len(prompt) and set(answer) <= set(prompt),
     "add": lambda prompt, answer: sum(map(int, prompt[:-1].split("+"))) == int(answer),
 }
 
@@ -242,6 +75,24 @@ def test_answers_are_right_and_held_out_prompts_are_never_trained_on(page, name,
     assert len(training) > 200 and len(held_out) > 50
     assert not training & held_out
     assert all(RIGHT[name](one["prompt"], one["answer"]) for one in found["training"] + found["heldOut"])
+
+
+def test_a_letter_of_a_piece_follows_the_one_before_it_in_the_word(page):
+    found = page.evaluate(EXAMPLES, {"options": {"name": "recall"}, "number": 200, "size": 6})
+    for one in found["training"]:
+        read = " " + one["answer"]
+        assert one["given"][0] and not all(one["given"])
+        for before, letter, given in zip(read, one["answer"], one["given"], strict=False):
+            assert given or before + letter in one["prompt"]
+
+
+def test_a_few_examples_are_drawn_again_and_again(page):
+    options = {"name": "add", "examples": 20}
+    found = page.evaluate(EXAMPLES, {"options": options, "number": 400, "size": 2})
+    training, held_out = ({one["prompt"] for one in found[kind]} for kind in ("training", "heldOut"))
+    assert 18 <= len(training) <= 20 and len(held_out) > 200 and not training & held_out
+    again = page.evaluate(EXAMPLES, {"options": options, "number": 400, "size": 2})
+    assert training == {one["prompt"] for one in again["training"]}
 
 
 def test_a_text_is_cut_into_training_and_the_last_tenth(page):
