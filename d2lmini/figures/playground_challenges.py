@@ -64,7 +64,7 @@ CHALLENGES = [
         {"one block": f"{_RECALL}&blocks=1", "two blocks": _RECALL},
         "After {steps:,} steps, one block predicts {found[one block][right]:.0f} % of the held-out letters, two blocks "
         "{found[two blocks][right]:.0f} %. The best head of the second block puts {found[two blocks][head]:.0f} % of "
-        "its weight on the letter after an earlier occurrence of the present one. It is an induction head.",
+        "its weight on the letter after an earlier occurrence of the present one: an induction head.",
         1000,
     ),
     Challenge(
@@ -75,9 +75,9 @@ CHALLENGES = [
         _NOWHERE,
         "A model that sees everything loses all three: it predicts {found[copy, without positions][right]:.0f} %, "
         "{found[reverse, without positions][right]:.0f} % and {found[sort, without positions][right]:.0f} % of the "
-        "letters, because all the blanks look the same. A causal mask gives some of the position away: "
-        "{found[copy, without positions, causal][right]:.0f} %, "
-        "{found[reverse, without positions, causal][right]:.0f} % and "
+        "letters, because all blanks get the same guess. A causal mask gives some of the position away: of the letters "
+        "of a copy it predicts {found[copy, without positions, causal][right]:.0f} %, in reverse "
+        "{found[reverse, without positions, causal][right]:.0f} % and sorted "
         "{found[sort, without positions, causal][right]:.0f} %.",
         1000,
     ),
@@ -122,8 +122,8 @@ CHALLENGES = [
         },
         "The loss at 64 is higher than at 16 by {found[alibi][extra]:.2f} nats with ALiBi, {found[none][extra]:.2f} "
         "without positions, {found[rotary][extra]:.2f} with rotary positions, {found[sines][extra]:.2f} with sines "
-        "and {found[learned][extra]:.2f} with learned positions. ALiBi holds; learned positions beyond the 16th were "
-        "never trained.",
+        "and {found[learned][extra]:.2f} with learned positions. ALiBi holds best; learned positions beyond the 16th "
+        "were never trained.",
         1000,
     ),
     Challenge(
