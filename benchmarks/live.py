@@ -81,11 +81,12 @@ ASK = """async ([name, options]) => {
 
 
 def measure_model(browser, name, sizes, folder):
-    """Returns: dict of what one model costs; ``per_second`` of the processor, without and with attention weights."""
+    """Returns: dict of what one model costs: tokens a second of the processor in a page's first text, then without and
+    with attention weights."""
     kind = files.read(files.path_of(name)).metadata["model"]
     options = {"steps": sizes.steps} | ({"source": list(range(4, 4 + sizes.source))} if kind != "GPT" else {})
     line, address, first = browser.new_browser_cdp_session(), page_of(name, folder), []
-    seconds = {"plain": [], "with_attention": []}
+    seconds = {"first_text": [], "plain": [], "with_attention": []}  # the first one compiles
     for _ in range(sizes.rounds):
         page = browser.new_page()
         page.goto(address)

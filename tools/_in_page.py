@@ -44,11 +44,11 @@ def rounding(costs):
 
 def speed(record):
     """Markdown: what the models in the page cost a reader."""
-    rows = ["| weights | MB | a second | with attention weights | first output |", "|---|---|---|---|---|"]
+    rows = ["| weights | MB | a second | with attention weights | in the first text | first output |", "|---" * 6 + "|"]
     for of in record["models"]:
         rows.append(
-            f"| `{of['model']}` | {of['MB']} | {of['plain']:,.0f} {of['unit']} | {of['with_attention']:,.0f} "
-            f"{of['unit']} | {of['first_output_s']:.2f} s after the click |"
+            f"| `{of['model']}` | {of['MB']} | {of['plain']:,.0f} {of['unit']} | {of['with_attention']:,.0f} | "
+            f"{of['first_text']:,.0f} | {of['first_output_s']:.2f} s after the click |"
         )
     return "\n".join(rows)
 
