@@ -30,13 +30,17 @@ const CONTROL_VALUES = {
   examples: [0, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000],
   clip: [0, 0.1, 0.25, 0.5, 1, 2, 5, 10, 100],
 };
+// side by side where there is room: the curve is to be seen with what moves it
+const GROUPS =
+  "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 0 12px; align-items: start";
 
 // `change(key, value)` follows the reader. Returns a function that shows which controls the settings need.
 function playgroundControls(parent, settings, { change, typed, own }) {
   const open = innerWidth > 600, // a phone has no room for all
+    grid = add(parent, "div", { style: GROUPS }),
     rows = {};
-  const group = (name) => {
-    const fold = add(parent, "details", open ? { open: "" } : {});
+  const group = (name, style = "") => {
+    const fold = add(grid, "details", open ? { open: "", style } : { style });
     add(fold, "summary", { style: "min-height: 24px" }, name);
     return add(fold, "div", { class: "d2lmini-controls", style: "gap: 2px 18px; margin-bottom: 4px" });
   };
@@ -106,7 +110,7 @@ function playgroundControls(parent, settings, { change, typed, own }) {
   ticked(model, "residual", "residual connections");
   ticked(model, "ffn", "feed-forward");
 
-  const training = group("Training");
+  const training = group("Training", "grid-column: 1 / -1");
   listed(training, "rate", "rate");
   listed(training, "warmup", "warm-up", (n) => (n ? `${n} steps` : "none"));
   listed(training, "clip", "clip gradients", (n) => (n ? String(n) : "no"));
