@@ -60,6 +60,7 @@ function render({ model, el }) {
   const address = model.get("address")
     ? playgroundAddress(el, (opened) => {
         take(opened.settings);
+        if (run.step) begin(); // a link is a run of its own
         tell([opened.said, remark.textContent].filter(Boolean).join(" "));
         follow(opened.challenge);
         challengeLine.scrollIntoView({ block: "start" });
@@ -124,6 +125,8 @@ function render({ model, el }) {
   // A run of its own; one that came to something stays behind.
   function begin() {
     if (run?.step >= 10) earlier = [...earlier, run].slice(-OLD_RUNS);
+    earlier = earlier.filter((one) => one.settings.task === settings.task); // another task has another loss
+    say("");
     run = new PlaygroundRun(settings, keyOf());
     sampled = Number.NEGATIVE_INFINITY;
     dress();
@@ -149,11 +152,15 @@ function render({ model, el }) {
     if (going) learn(Number.POSITIVE_INFINITY);
   }
 
-  function pause(why = `Paused at step ${run.step}.`) {
+  function pause(why = null) {
     turn = null;
     left = 0;
     asked?.stop();
-    say(why);
+    if (why) say(why);
+    else
+      Promise.resolve(asked?.done) // its last steps are on the way
+        .catch(() => {})
+        .then(() => turn || say(`Paused at step ${run.step}.`));
     paint();
   }
 
@@ -303,7 +310,7 @@ function render({ model, el }) {
     curve({ run, earlier });
     bars(run);
     heads.paint(run.look);
-    answers({ answers: shown, text: settings.task === "text" ? run.sample : null });
+    answers({ answers: shown, text: settings.task === "text" ? run.sample : null, settings });
   }
 
   // ---- begin

@@ -52,7 +52,7 @@ class Playground(Figure):
 
     name = "playground"
     title = "A Transformer that learns while you watch"
-    hint = "Choose a task and a model, and press Train. Change anything while it learns."
+    hint = "Choose a task and a model, and press Train. Changes under Training hold at once; others begin anew."
 
     def __init__(self, address=False, **settings):
         chosen = {key: first for key, (first, _, _) in SETTINGS.items()}

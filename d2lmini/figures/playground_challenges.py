@@ -59,7 +59,7 @@ CHALLENGES = [
         "induction",
         "One block cannot do this, two can: find the head that does it",
         "The model reads a word of different letters, then pieces of that word, and predicts which letter comes next. "
-        "Train one block, then two. Which head of two blocks looks at the letter after the earlier occurrence of the "
+        "Train one block, then two. Which heads of two blocks look at the letter after the earlier occurrence of the "
         "present letter?",
         {"one block": f"{_RECALL}&blocks=1", "two blocks": _RECALL},
         "After {steps:,} steps, one block predicts {found[one block][right]:.0f} % of the held-out letters, two blocks "
@@ -71,7 +71,7 @@ CHALLENGES = [
         "positions",
         "Without positions, which tasks are lost?",
         "Copy, reverse and sort six letters with positions, then without them. Then let the model without positions "
-        "see only earlier tokens (causal).",
+        "see only earlier tokens (causal). Where it sees everything, a blank stands at each place of the answer.",
         _NOWHERE,
         "A model that sees everything loses all three: it predicts {found[copy, without positions][right]:.0f} %, "
         "{found[reverse, without positions][right]:.0f} % and {found[sort, without positions][right]:.0f} % of the "
@@ -83,9 +83,9 @@ CHALLENGES = [
     ),
     Challenge(
         "norm",
-        "Switch the norm behind and find the rate at which it still trains",
-        "Four blocks reverse six letters. Put the norm after each sublayer. Which rate is too high for it, and does a "
-        "warm-up help?",
+        "Put the norm after each sublayer and find the rate at which it still trains",
+        "Four blocks reverse six letters. Which rate is too high with the norm after each sublayer, and does a warm-up "
+        "help?",
         {
             "before, 0.01": "blocks=4&norm=before&rate=0.01",
             "after, 0.01": "blocks=4&norm=after&rate=0.01",
@@ -122,14 +122,14 @@ CHALLENGES = [
         },
         "The loss at 64 is higher than at 16 by {found[alibi][extra]:.2f} nats with ALiBi, {found[none][extra]:.2f} "
         "without positions, {found[rotary][extra]:.2f} with rotary positions, {found[sines][extra]:.2f} with sines "
-        "and {found[learned][extra]:.2f} with learned positions. ALiBi holds best; learned positions beyond the 16th "
-        "were never trained.",
+        "and {found[learned][extra]:.2f} with learned positions. With ALiBi it rises least. Learned positions beyond "
+        "the 16th were never trained.",
         1000,
     ),
     Challenge(
         "by-heart",
         "Learn the answer by heart: make it overfit, then mend it",
-        "The model adds numbers of two digits, and has 200 sums to learn from. Watch both losses. Which of a smaller "
+        "The model adds numbers of six digits, and has 200 sums to learn from. Watch both losses. Which of a smaller "
         "model, weight decay and more sums mends it?",
         {
             "200 sums": "task=add&examples=200",

@@ -117,7 +117,7 @@ function playgroundControls(parent, settings, { change, typed, own }) {
   chosen(training, "batch", "batch", numbers(SETTINGS.batch.choices));
   chosen(training, "optimiser", "optimiser", CONTROL_WORDS.optimisers);
   listed(training, "decay", "weight decay");
-  ranged(training, "seed", "seed");
+  ranged(model, "seed", "seed");
 
   return (now) => {
     const written = now.task === "text";

@@ -11,7 +11,7 @@ function playgroundCurve(parent, forget) {
     grid = draw(svg, "g"),
     lines = draw(svg, "g", { "data-part": "lines" });
   const caption = add(figure, "figcaption");
-  caption.append("Loss in nats a token. Line: training; rings: held-out examples. ");
+  caption.append("Loss in nats a token. Line: training; rings: held-out examples; squares: longer ones, if scored. ");
   const legend = add(figure, "ul", { style: "margin: 2px 0; padding: 0; list-style: none", "data-part": "legend" });
   const forgetting = button(figure, "Forget earlier runs", forget);
 
@@ -43,7 +43,18 @@ function playgroundCurve(parent, forget) {
       const last = one.points.at(-1);
       if (!now && last)
         draw(lines, "text", { x: Math.min(x(last.step) + 3, width - 10), y: y(mean(last)) + 4 }, String(i + 1));
-      for (const { step, loss } of one.held) {
+      for (const { step, loss, longer } of one.held) {
+        for (const above of longer) {
+          const square = {
+            x: x(step) - 3,
+            y: y(above) - 3,
+            width: 6,
+            height: 6,
+            fill: "none",
+            stroke: "var(--orange)",
+          };
+          draw(lines, "rect", { ...square, opacity: now ? 1 : 0.4 });
+        }
         const ring = { cx: x(step), cy: y(loss), r: now ? 3.5 : 2, fill: "none", stroke: "var(--orange)" };
         draw(lines, "circle", { ...ring, opacity: now ? 1 : 0.4, "data-loss": loss.toFixed(6), "data-step": step });
       }
@@ -68,7 +79,7 @@ function playgroundCurve(parent, forget) {
 // Norms of the gradients by part, on a scale of powers of ten. Returns a function that shows them.
 function playgroundGradients(parent) {
   const [line, name, bar] = [22, 84, 180],
-    least = -4,
+    least = -7,
     most = 3;
   const figure = add(parent, "figure");
   const { svg } = panel(figure, { width: 340, height: 6 * line + 6, x: [0, 1], y: [0, 1], label: "gradients by part" });
@@ -77,7 +88,12 @@ function playgroundGradients(parent) {
     bar: draw(svg, "rect", { x: name, y: line * i + 7, height: line - 8, width: 0, fill: "var(--blue)" }),
     number: draw(svg, "text", { x: 334, y: line * i + 18, "text-anchor": "end" }),
   }));
-  add(figure, "figcaption", {}, "Norm of the gradients of the last step, by part; a bar grows with its power of ten.");
+  add(
+    figure,
+    "figcaption",
+    {},
+    "Norm of the gradients of the last step, by part. Each tenth of the room for a bar is a factor of ten.",
+  );
   return ({ gradients, settings }) => {
     place(svg, { viewBox: `0 0 340 ${(settings.blocks + 2) * line + 6}` });
     const parts = [
@@ -89,7 +105,7 @@ function playgroundGradients(parent) {
       const [text, value] = parts[i] ?? ["", undefined],
         share = value ? (Math.log10(value) - least) / (most - least) : 0;
       row.name.textContent = text;
-      row.number.textContent = value === undefined ? "" : value.toPrecision(3);
+      row.number.textContent = value === undefined ? "" : value.toExponential(2);
       place(row.bar, { width: bar * Math.min(1, Math.max(0, share)) });
     });
   };

@@ -1,10 +1,10 @@
 // What the model says to held-out examples, right and wrong, and the text that it writes.
+const WRONG = "color: var(--orange); text-decoration-thickness: 2px; text-decoration-skip-ink: none";
 
-// Returns a function that shows answers, [{prompt, right, guess}], arrays of letters (`guess` null: not asked yet), and
-// a sample.
+// Returns a function that shows answers, [{prompt, right, guess}], arrays of letters (`guess` null: not asked yet; `given`:
+// which of them are not guessed), and a sample.
 function playgroundExamples(parent) {
   const about = add(parent, "div", { style: "margin-top: 8px; font-size: 0.85rem" });
-  about.textContent = "Held-out examples: each token is guessed after the right ones. Wrong ones are underlined.";
   const box = add(scroller(parent), "table", {
     class: "d2lmini-words",
     "data-part": "examples",
@@ -26,12 +26,17 @@ function playgroundExamples(parent) {
   });
   const spell = (letter) => ({ "\n": "↵", " ": "␣" })[letter] ?? letter;
 
-  return ({ answers, text }) => {
+  return ({ answers, text, settings }) => {
+    const way = settings.causal
+      ? "each token is guessed after the right ones"
+      : "all tokens are guessed at once, where a blank (_) stands";
+    const pale = answers.some(({ given }) => given.some(Boolean)) ? " Pale ones are given." : "";
+    about.textContent = `Held-out examples: ${way}. Wrong ones are underlined.${pale}`;
     about.style.display = box.style.display = answers.length ? "" : "none";
     written.style.display = text === null ? "none" : "";
     if (text !== null && sample.textContent !== text) sample.textContent = text;
     lines.replaceChildren();
-    for (const { prompt, right, guess } of answers) {
+    for (const { prompt, right, guess, given } of answers) {
       const line = add(lines, "tr"),
         whole = guess?.every((letter, i) => letter === right[i]);
       const sign = add(line, "th", { scope: "row" }, guess ? (whole ? "✓" : "✗") : "");
@@ -39,8 +44,9 @@ function playgroundExamples(parent) {
       for (const letters of [prompt, right]) add(line, "td", {}, letters.map(spell).join(""));
       const cell = add(line, "td");
       guess?.forEach((letter, i) => {
-        if (letter === right[i]) cell.append(spell(letter));
-        else add(cell, "u", { style: "color: var(--orange); text-decoration-thickness: 2px" }, spell(letter));
+        if (given[i]) add(cell, "span", { style: "opacity: 0.45" }, spell(letter));
+        else if (letter === right[i]) cell.append(spell(letter));
+        else add(cell, "u", { style: WRONG }, spell(letter));
       });
     }
   };

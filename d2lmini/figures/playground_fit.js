@@ -40,19 +40,20 @@ function playgroundFit(settings, text) {
   }
 }
 
-// Held-out examples of a task: {tokens, targets, prompt, right, guess}, the last three as letters.
+// Held-out examples of a task: {tokens, prompt, right, given, guess}; prompt, right and guess are letters.
 function playgroundShown(task, settings) {
   const { causal } = trainOptions(settings).model,
     random = randomNumbers(settings.seed + 3),
     letters = (ids) => ids.map((id) => task.tokens[id]);
   return Array.from({ length: task.everywhere ? 3 : 6 }, () => {
     const one = task.example(random, { heldOut: true }),
-      { tokens, targets } = task.lay([one], causal);
+      { tokens, targets } = task.lay([one], causal),
+      first = tokens.length - one.answer.length;
     return {
       tokens: [...tokens],
-      targets: [...targets],
       prompt: letters(one.prompt),
       right: letters(one.answer),
+      given: one.answer.map((_, i) => targets[first + i] < 0),
       guess: null,
     };
   });
@@ -64,7 +65,7 @@ async function playgroundGuess(one, learner, task) {
     V = task.tokens.length,
     first = one.tokens.length - one.right.length;
   one.guess = one.right.map((letter, i) => {
-    if (one.targets[first + i] < 0) return letter; // given, not guessed
+    if (one.given[i]) return letter;
     const row = probabilities.subarray((first + i) * V, (first + i + 1) * V);
     return task.tokens[row.indexOf(Math.max(...row))];
   });

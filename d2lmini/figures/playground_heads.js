@@ -81,7 +81,7 @@ function playgroundHeads(parent) {
       if (own) place(picture, { href: canvas.toDataURL(), width: SIDE - EDGE, height: SIDE - EDGE });
     }
     const cell = (SIDE - EDGE) / T,
-      every = Math.ceil(14 / cell);
+      every = Math.ceil(12 / cell);
     labels.replaceChildren();
     tokens.forEach((token, i) => {
       if (i % every) return;
@@ -105,13 +105,15 @@ function playgroundHeads(parent) {
     at = [row, column].map((i) => Math.min(T - 1, Math.max(0, i)));
     paint();
   }
-  svg.addEventListener("pointermove", (event) => {
+  const follow = (event) => {
     const { left, top, width } = svg.getBoundingClientRect(),
       T = seen?.look?.tokens.length ?? 1,
       size = ((width / SIDE) * (SIDE - EDGE)) / T,
       first = (width / SIDE) * EDGE;
     point(Math.floor((event.clientY - top - first) / size), Math.floor((event.clientX - left - first) / size));
-  });
+  };
+  svg.addEventListener("pointermove", follow);
+  svg.addEventListener("pointerdown", follow); // a finger that taps does not move
   onArrow(svg, (down, right) => point(at[0] + down, at[1] + right));
 
   return (look) => {
@@ -126,7 +128,7 @@ function playgroundExample(parent, asked) {
   let fit = null,
     first = null;
   const typing = add(parent, "label", { class: "d2lmini-control", style: "display: flex" });
-  add(typing, "span", {}, "example");
+  add(typing, "span", {}, "example for the heads");
   const field = add(typing, "input", {
     type: "text",
     "aria-label": "example that the heads look at",

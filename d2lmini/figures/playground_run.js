@@ -11,7 +11,7 @@ class PlaygroundRun {
     this.exploded = null;
     this.wide = 1; // steps of a point
     this.points = []; // {step, sum, count} of losses
-    this.held = []; // {step, loss}
+    this.held = []; // {step, loss, longer}
     this.changes = []; // what was changed while it went on
   }
 
@@ -30,7 +30,7 @@ class PlaygroundRun {
     }
     if (heldOut) {
       this.heldOut = { ...heldOut, step };
-      this.held.push({ step, loss: heldOut.loss });
+      this.held.push({ step, loss: heldOut.loss, longer: heldOut.longer.map(({ loss }) => loss) });
       if (this.held.length > RUN_POINTS / 4) this.held = this.held.filter((_, i) => i % 2 === 0);
     }
     if (look) this.look = look;
@@ -77,10 +77,11 @@ class PlaygroundRun {
       this.loss === null ? "" : `loss ${this.loss.toFixed(3)}`,
     ];
     if (heldOut) {
-      const { loss, tokens } = heldOut;
-      parts.push(`held out: loss ${loss.toFixed(3)}, ${playgroundPercent(tokens)} of tokens right${whole(heldOut)}`);
-      for (const one of heldOut.longer)
-        parts.push(`at ${one.size}: ${playgroundPercent(one.tokens)} of tokens right${whole(one)}`);
+      const scored = (one) =>
+          `loss ${one.loss.toFixed(3)}, ${playgroundPercent(one.tokens)} of tokens right${whole(one)}`,
+        when = heldOut.step === this.step ? "" : ` at step ${heldOut.step.toLocaleString("en")}`;
+      parts.push(`held out${when}: ${scored(heldOut)}`);
+      for (const one of heldOut.longer) parts.push(`at ${one.size}: ${scored(one)}`);
     }
     return `${parts.filter(Boolean).join(" · ")}.`;
   }
@@ -100,7 +101,9 @@ class PlaygroundRun {
 function playgroundDifferences(all) {
   const keys = Object.keys(SETTINGS).filter((key) => all.some((one) => one[key] !== all[0][key]));
   const said = (key, value) => {
-    const name = { ffn: "feed-forward" }[key] ?? key;
+    const name = { ffn: "feed-forward", letters: "alphabet", examples: "examples to learn from" }[key] ?? key;
+    if (value === 0)
+      return { examples: "all examples", longer: "one length scored", clip: "no clipping" }[key] ?? `no ${name}`;
     if (typeof value === "boolean") return value ? name : `${key === "residual" ? "no" : "not"} ${name}`;
     return key === "task" ? value : `${name} ${value}`;
   };

@@ -28,7 +28,8 @@ def _challenge(one):
         f'<li><a href="#{html.escape(f"{address}&challenge={one.name}".lstrip("&"))}">{html.escape(label)}</a></li>'
         for label, address in one.addresses.items()
     )
-    title, task, find = (html.escape(text or "") for text in (one.title, one.task_for_reader, one.found()))
+    task = f"{one.task_for_reader} Train for some {one.steps:,} steps."
+    title, task, find = (html.escape(text or "") for text in (one.title, task, one.found()))
     begin = title if title.endswith(("?", ".")) else f"{title}."
     folded = f"<details><summary>What you should find</summary><p>{find}</p></details>" if find else ""
     return (
