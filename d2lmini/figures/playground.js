@@ -60,7 +60,7 @@ function render({ model, el }) {
   const address = model.get("address")
     ? playgroundAddress(el, (opened) => {
         take(opened.settings);
-        if (run.step) begin(); // a link is a run of its own
+        if (run.step) startOver(); // a link is a run of its own
         tell([opened.said, remark.textContent].filter(Boolean).join(" "));
         follow(opened.challenge);
         challengeLine.scrollIntoView({ block: "start" });
