@@ -1,8 +1,8 @@
 // What the model says to held-out examples, right and wrong, and the text that it writes.
 const WRONG = "color: var(--orange); text-decoration-thickness: 2px; text-decoration-skip-ink: none";
 
-// Returns a function that shows answers, [{prompt, right, guess}], arrays of letters (`guess` null: not asked yet; `given`:
-// which of them are not guessed), and a sample.
+// Returns a function that shows answers, [{prompt, right, guess, given}], and a sample. The first three are arrays of
+// letters, `guess` null where the model was not asked yet; `given`: which of them are not guessed.
 function playgroundExamples(parent) {
   const about = add(parent, "div", { style: "margin-top: 8px; font-size: 0.85rem" });
   const box = add(scroller(parent), "table", {
@@ -18,7 +18,8 @@ function playgroundExamples(parent) {
   const sample = add(written, "div", {
     dir: "auto",
     style:
-      "white-space: pre-wrap; overflow-wrap: anywhere; max-height: 9em; min-height: 4.5em; overflow-y: auto; padding: 4px 6px;" +
+      "white-space: pre-wrap; overflow-wrap: anywhere; max-height: 9em; min-height: 4.5em; overflow-y: auto; " +
+      "padding: 4px 6px; " +
       "border: 1px solid #8886; border-radius: 4px; font-family: ui-monospace, monospace",
     tabindex: 0,
     role: "group",

@@ -12,8 +12,9 @@ function weakMachine() {
   return fast ? null : "This browser has no SIMD and multiplies in plain JavaScript";
 }
 
-// {fit, wrong}: `wrong` is a sentence, or empty. `fit` is null, too, where the text is not there yet (null); else it has
-// the task, and turns what a reader writes for the heads into tokens (`read`, which throws a sentence) and back (`write`).
+// {fit, wrong}: `wrong` is a sentence, or empty. `fit` is null, too, where the text is not there yet (null); else it
+// has the task, and turns what a reader writes for the heads into tokens (`read`, which throws a sentence) and back
+// (`write`).
 function playgroundFit(settings, text) {
   const { task: name, size, letters } = settings,
     not = (wrong) => ({ fit: null, wrong });

@@ -1,6 +1,7 @@
 // Every head's weights on one example: small maps for all blocks and heads, and a large one with its numbers.
 
-// Returns a function that shows what was looked at, {look, names}, `names` the letters of the tokens; look null: nothing.
+// Returns a function that shows what was looked at, {look, names}: `names` are the letters of the tokens, look is null
+// where there is nothing.
 function playgroundHeads(parent) {
   const SIDE = 340,
     EDGE = 24;

@@ -428,7 +428,8 @@ def test_a_challenge_is_taken_over_without_a_reload(open_page, tmp_path):
     assert part(page, "challenge") == 'How deep <b>. Train "both". Train for some 1,000 steps.' and page.evaluate(
         "same"
     )
-    assert page.evaluate("location.hash") == "#blocks=1&task=sort&challenge=depth"
+    parts = set(page.evaluate("location.hash").removeprefix("#").split("&"))  # soon in another order
+    assert parts == {"blocks=1", "task=sort", "challenge=depth"}
     page.get_by_role("link", name="as it is").nth(1).click()
     page.wait_for_function("document.querySelector('[aria-label=blocks]').value === '2'")
     assert page.locator("[data-part=challenge]").evaluate("node => node.getBoundingClientRect().top >= 0")
