@@ -12,11 +12,10 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks._common import main
+from d2lmini.data.text import playground_text
 from d2lmini.figures.live import runtime
 from d2lmini.figures.live.page import runtime_script
 from d2lmini.figures.playground_challenges import CHALLENGES
-
-SHAKESPEARE = 100_000  # characters, as many as the page learns from
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ TRAIN = """async ({ address, seed, steps, every, text }) => {
     let count = 0;
     for (const { tokens, targets } of examples) {
       const { weights } = await d2lminiLive.ask(null, "look", { tokens }).done;
-      const { shape: [heads, T], data: all } = flat(weights.at(-1));
+      const { shape, data: all } = weights.at(-1), [heads, T] = shape.slice(-3);
       for (let i = 0; i < T; i++) {
         if (targets[i] < 0) continue;
         count++;
@@ -99,9 +98,6 @@ TRAIN = """async ({ address, seed, steps, every, text }) => {
       }
     }
     return (100 * Math.max(...sums)) / count;
-  }
-  function flat({ shape, data }) {
-    return { shape: shape.slice(-3), data };
   }
 }"""
 
@@ -159,7 +155,7 @@ def measure(sizes):
 
     from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
 
-    text = package_files("d2lmini.data").joinpath("assets", "shakespeare.txt").read_text(encoding="utf-8")[:SHAKESPEARE]
+    text = playground_text("shakespeare")
     found = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)

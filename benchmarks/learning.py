@@ -9,12 +9,12 @@ for every setting, losses over fifty steps.
 
 import tempfile
 from dataclasses import dataclass, replace
-from importlib.resources import files as package_files
 from pathlib import Path
 
 from benchmarks._common import main, quartiles, short
 from benchmarks._equality import COMPARE, FIFTY, POSITIONS, RUN, cases_of, fifty_steps, page_of_learning
 from benchmarks.live import processor_seconds
+from d2lmini.data.text import playground_text
 
 SMALL = {"num_hiddens": 32, "size": 16, "batch": 16, "goal": 150}
 LARGE = {"num_hiddens": 64, "size": 32, "batch": 16, "goal": 30}
@@ -96,7 +96,7 @@ def measure(sizes):
 
     from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
 
-    text = package_files("d2lmini.data").joinpath("assets", "shakespeare.txt").read_text(encoding="utf-8")[:100_000]
+    text = playground_text("shakespeare")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "learning.html"
         path.write_text(page_of_learning(), encoding="utf-8")

@@ -206,7 +206,7 @@ function render({ model, el }) {
         await ask(mine, Math.min(left, chunk()));
         if (!el.isConnected) return leave();
         if (turn !== mine) return;
-        if (performance.now() - looked > Math.max(1000, frame) || left <= 0) await guess();
+        if (performance.now() - looked > 1000 || left <= 0) await guess();
         if (left > 10 && performance.now() - said > SAID_EVERY) announce(`Step ${run.step}: ${run.scores()}.`);
         const wait = pace === "full" ? 0 : pace === "slow" ? Math.max(500, frame) : frame;
         if (left > 0)

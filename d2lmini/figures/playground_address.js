@@ -47,9 +47,6 @@ function playgroundAddress(el, taken) {
     read,
     write,
     link: (settings) => `${location.href.split("#")[0]}#${now(settings)}`,
-    leave: () => {
-      challenge = null;
-    },
   };
 }
 

@@ -35,7 +35,7 @@ function playgroundFit(settings, text) {
       return tokens;
     };
     const write = (tokens) => (marked ? task.decode(tokens).replaceAll("\n", "↵") : task.decode(tokens));
-    return { fit: { task, longest, read, write }, wrong: "" };
+    return { fit: { task, read, write }, wrong: "" };
   } catch (error) {
     return not(`This does not fit: ${error.message}.`);
   }

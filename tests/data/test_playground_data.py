@@ -8,6 +8,7 @@ import torch
 import d2lmini as d2l
 from d2lmini.data.playground import kept_back
 from d2lmini.figures.live import runtime
+from tests.playground_answers import RIGHT
 
 torch.set_num_threads(1)  # the models are tiny
 TEXT = "".join(chr(0x4E00 + i % 211) for i in range(1000)) + "e\u0301\r\nﬀ🙂\ue000\r" * 30 + "🙂" * 112
@@ -80,22 +81,6 @@ def test_held_out_prompts_are_those_of_the_page(page, name, size):
     fresh = torch.randint(30, (1000, 9), generator=torch.Generator().manual_seed(0))
     got = page.evaluate("prompts => prompts.map(tasks.keptBack)", fresh.tolist())
     assert got == kept_back(fresh).tolist() and 90 < sum(got) < 160
-
-
-def looked_up(prompt, answer):
-    pairs = dict(zip(prompt[:-1:2], prompt[1::2], strict=True))
-    asked = prompt[-1] + answer
-    assert sorted(asked[::2]) == sorted(pairs) and len(pairs) == len(prompt) // 2
-    return all(pairs[key] == value for key, value in zip(asked[::2], asked[1::2], strict=True))
-
-
-RIGHT = {
-    "copy": lambda prompt, answer: prompt == answer + ">",
-    "reverse": lambda prompt, answer: prompt == answer[::-1] + ">",
-    "sort": lambda prompt, answer: sorted(prompt[:-1]) == list(answer) and prompt[-1] == ">",
-    "look up": looked_up,
-    "add": lambda prompt, answer: sum(map(int, prompt[:-1].split("+"))) == int(answer),
-}
 
 
 def test_what_is_recalled_follows_in_the_word():

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from benchmarks._equality import COMPARE, FIFTY, POSITIONS, RUN, cases_of, fifty_steps, page_of_learning
 from d2lmini.models.tiny import TinyConfig, TinyTransformer
+from tests.playground_answers import RIGHT as ANSWERS
 
 
 @pytest.fixture
@@ -51,19 +52,8 @@ EXAMPLES = """({ options, number, size }) => {
 }"""
 
 
-def looked_up(prompt, answer):
-    pairs = dict(zip(prompt[:-1:2], prompt[1::2], strict=True))
-    asked = prompt[-1] + answer
-    return all(pairs[key] == value for key, value in zip(asked[::2], asked[1::2], strict=True))
-
-
-RIGHT = {
-    "copy": lambda prompt, answer: prompt == answer + ">",
-    "reverse": lambda prompt, answer: prompt == answer[::-1] + ">",
-    "sort": lambda prompt, answer: sorted(prompt[:-1]) == list(answer) and prompt[-1] == ">",
-    "look up": looked_up,
+RIGHT = ANSWERS | {
     "recall": lambda prompt, answer: len(set(prompt)) == len(prompt) and set(answer) <= set(prompt),
-    "add": lambda prompt, answer: sum(map(int, prompt[:-1].split("+"))) == int(answer),
 }
 
 
