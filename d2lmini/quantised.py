@@ -1,8 +1,8 @@
 """Weights in 8 or 4 bits: small integers, and a scale for each row or each group of neighbours in it.
 
-In 8 bits w = scale * code, with codes from -127 to 127. In 4 bits that would leave 15 values, half of which a group with
-few negative numbers would not use. So there w = minimum + scale * code, with codes from 0 to 15, two a byte. With groups
-of 32 these are the formats Q8_0 and Q4_1 of GGUF's files. Activations are not rounded.
+In 8 bits w = scale * code, with codes from -127 to 127. In 4 bits that would leave 15 values, half of which a group
+with few negative numbers would not use. So there w = minimum + scale * code, with codes from 0 to 15, two a byte. With
+groups of 32 these are the numbers of GGUF's formats Q8_0 and Q4_1. Activations are not rounded.
 
 What a number costs: 8 + 16 / group bits, or 4 + 32 / group, with scales in float16.
 """
@@ -14,12 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+_AT_ONCE = 2**19  # numbers that are dequantised together: a processor's cache holds them until they are multiplied
+
 
 class Quantised(NamedTuple):
     """A matrix (R, C) in few bits, G groups a row. Leading dimensions may be any: a part of its rows is one, too.
 
-    ``codes`` are int8 (R, C), or in 4 bits uint8 (R, C / 2), the first of two in the lower half. ``scale`` and, in 4
-    bits alone, ``minimum`` are (R, G).
+    ``codes`` are int8 (R, C), or in 4 bits uint8 (R, C / 2): the first half of a row in the lower four bits, the second
+    in the upper ones. ``scale`` and, in 4 bits alone, ``minimum`` are (R, G).
     """
 
     codes: torch.Tensor
@@ -34,17 +36,15 @@ class Quantised(NamedTuple):
     def dequantise(self, dtype=None):
         """The matrix (R, C) that the codes encode, in ``dtype``; None: float32, or that of wider scales."""
         dtype = dtype or torch.promote_types(self.scale.dtype, torch.float32)
-        codes, groups = self.codes, self.scale.shape[-1]
-        if self.minimum is None:
-            values = codes.to(dtype).unflatten(-1, (groups, -1)) * self.scale.to(dtype)[..., None]
-        else:
-            codes = torch.stack([codes & 15, codes >> 4], -1).flatten(-2)  # (R, C)
-            values = codes.to(dtype).unflatten(-1, (groups, -1)) * self.scale.to(dtype)[..., None]
+        codes = self.codes if self.minimum is None else torch.cat([self.codes & 15, self.codes >> 4], -1)  # (R, C)
+        values = codes.to(dtype).unflatten(-1, (self.scale.shape[-1], -1))  # (R, G, C / G)
+        values *= self.scale.to(dtype)[..., None]
+        if self.minimum is not None:
             values += self.minimum.to(dtype)[..., None]
-        return values.flatten(-2)  # (R, G, C / G) to (R, C)
+        return values.flatten(-2)  # (R, C)
 
     def rows(self, places):
-        """The rows at some places, integers of any shape (...): codes (..., C), scale (..., G)."""
+        """The rows at some places, a slice, or integers of any shape (...): codes (..., C), scale (..., G)."""
         return Quantised(*(x if x is None else x[places] for x in self))
 
 
@@ -92,7 +92,8 @@ def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
     values = values - minimum.to(values)[..., None]
     scale = _kept(values.amax(-1) / 15, scale_dtype)
     codes = (values / scale.to(values)[..., None]).round().clamp(0, 15).to(torch.uint8).flatten(1)  # (R, C)
-    return Quantised(codes[:, ::2] | codes[:, 1::2] << 4, scale, minimum)
+    lower, upper = codes.chunk(2, 1)
+    return Quantised(lower | upper << 4, scale, minimum)
 
 
 def _kept(numbers, dtype, zeros=False):
@@ -154,8 +155,18 @@ class QuantisedLinear(_Held):
         return cls(quantise(linear.weight, bits, group, **options), linear.bias)
 
     def forward(self, X):
-        """(..., inputs) to (..., outputs), by the dequantised weight in X's dtype."""
-        return F.linear(X, self.quantised.dequantise(X.dtype), self.bias)
+        """(..., inputs) to (..., outputs), by the dequantised weight in X's dtype, some rows of it after the other."""
+        held, at_once = self.quantised, max(1, _AT_ONCE // self.in_features)
+        parts = [held.rows(slice(i, i + at_once)) for i in range(0, self.out_features, at_once)]
+        Y = torch.cat([_product(X, part) for part in parts], -1)
+        return Y if self.bias is None else Y + self.bias
+
+
+def _product(X, weight):
+    """X (..., C) times a `Quantised` (R, C): (..., R)."""
+    if weight.minimum is None and weight.scale.shape[1] == 1:  # a row's scale multiplies what the row gives
+        return F.linear(X, weight.codes.to(X.dtype)) * weight.scale[:, 0].to(X.dtype)
+    return F.linear(X, weight.dequantise(X.dtype))
 
 
 class QuantisedEmbedding(_Held):

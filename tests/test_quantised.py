@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import d2lmini as d2l
+from d2lmini import quantised
 from d2lmini.quantised import Quantised, QuantisedEmbedding, QuantisedLinear, quantise, quantise_model, weight_bytes
 
 FORMS = [(8, None), (8, 4), (4, None), (4, 4), (4, 3)]
@@ -42,7 +43,7 @@ def by_hand(row, bits):
 def test_codes_are_those_by_hand(bits, group):
     weight = drawn(5, 12)
     found, size = quantise(weight, bits, group), group or 12
-    codes = found.codes if bits == 8 else torch.stack([found.codes % 16, found.codes // 16], -1).flatten(1)
+    codes = found.codes if bits == 8 else torch.cat([found.codes % 16, found.codes // 16], 1)
     for i, row in enumerate(weight.tolist()):
         for start in range(0, 12, size):
             wanted, values = by_hand(row[start : start + size], bits)
@@ -121,13 +122,22 @@ def test_a_layer_is_the_dequantised_one(bits, group, bias):
         if bias and X.dtype == torch.float64:
             layer, linear = layer.double(), linear.double()
         wanted = F.linear(X, weight.to(X.dtype), linear.bias)
-        torch.testing.assert_close(layer(X), wanted)
+        torch.testing.assert_close(layer(X), wanted, rtol=1e-5, atol=1e-6)
     assert (layer.in_features, layer.out_features) == (12, 5) and f"bits={bits}, group={group or 12}" in repr(layer)
     torch.testing.assert_close(layer.weight, weight.to(layer.weight.dtype))
     assert sum(p.requires_grad for p in layer.parameters()) == bias
     X = drawn(3, 12).to(layer.weight.dtype).requires_grad_()
     (layer(X) ** 2).sum().backward()
     torch.testing.assert_close(X.grad, 2 * layer(X).detach() @ layer.weight)
+
+
+@pytest.mark.parametrize(("bits", "group"), FORMS)
+def test_a_layer_that_is_dequantised_part_by_part(bits, group, monkeypatch):
+    monkeypatch.setattr(quantised, "_AT_ONCE", 3 * 12)  # three rows, three, and one
+    torch.manual_seed(4)
+    linear = nn.Linear(12, 7)
+    layer, X = QuantisedLinear.from_linear(linear, bits, group), drawn(2, 12)
+    torch.testing.assert_close(layer(X), F.linear(X, layer.weight, linear.bias))
 
 
 @pytest.mark.parametrize(("bits", "group"), FORMS)
