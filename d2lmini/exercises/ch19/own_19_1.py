@@ -165,8 +165,7 @@ EXERCISE = Exercise(
                 "With H = 12 and G = 3 write down which key head each of the twelve query heads uses.",
                 "Either repeat keys and values, so that there are H of them (`repeat_interleave` or `repeat`?), or "
                 "give the queries an axis of groups, (B, G, H / G, T, d).",
-                "The mask is (T, S). Its last row is all True, and the row above it has one False: "
-                "`tril(S - T)`.",
+                "The mask is (T, S). Its last row is all True, and the row above it has one False: `tril(S - T)`.",
             ],
             answer=grouped_attention,
             verify=verify,
