@@ -64,6 +64,11 @@ def aligned_to_the_first(queries, keys, values):
     return F.scaled_dot_product_attention(queries, keys, values, is_causal=True, enable_gqa=True)
 
 
+def in_turns(queries, keys, values):
+    times = queries.shape[1] // keys.shape[1]
+    return grouped_attention(queries, keys.repeat(1, times, 1, 1), values.repeat(1, times, 1, 1))
+
+
 def groups_of_queries_averaged(queries, keys, values):
     H, G = queries.shape[1], keys.shape[1]
     mean = queries.unflatten(1, (G, H // G)).mean(2)
@@ -105,10 +110,8 @@ def verify(t, answer):
 
 
 MUTANTS = [
-    Mutant("interleaved", (
-        "keys = keys.repeat_interleave(H // G, dim=1)  # (B, H, S, d)\n    values = values.repeat_interleave(H // G, dim=1)",
-        "keys = keys.repeat(1, H // G, 1, 1)  # (B, H, S, d)\n    values = values.repeat(1, H // G, 1, 1)"),
-        "query head i uses key head i % G: neighbours share one, i // (H / G) (`repeat_interleave`, not `repeat`)"),
+    Mutant("interleaved", in_turns, "query head i uses key head i % G: neighbours share one, i // (H / G) "
+        "(`repeat_interleave`, not `repeat`)"),
     Mutant("keys-interleaved", ("keys.repeat_interleave(H // G, dim=1)", "keys.repeat(1, H // G, 1, 1)"),
         "query head i uses the values of head i // (H / G), but the keys of head i % G"),
     Mutant("values-interleaved", ("values.repeat_interleave(H // G, dim=1)", "values.repeat(1, H // G, 1, 1)"),
@@ -127,8 +130,8 @@ MUTANTS = [
         "the size of one head"),
     Mutant("scaled-by-group", ("math.sqrt(d)", "math.sqrt(H // G * d)"), "the scores are divided by the root of d "
         "times H / G: it is d, the size of one head"),
-    Mutant("from-the-first", aligned_to_the_first, "the mask takes the queries for those of the *first* T positions (as "
-        "`is_causal=True` and a bare `tril()` do): query t stands at position S - T + t"),
+    Mutant("from-the-first", aligned_to_the_first, "the mask takes the queries for those of the *first* T positions "
+        "(as `is_causal=True` and a bare `tril()` do): query t stands at position S - T + t"),
     Mutant("unmasked", (".masked_fill(~may, -torch.inf)", ""), "there is no causal mask: a query may not look at later "
         "positions"),
     Mutant("itself", (".tril(S - T)", ".tril(S - T - 1)"), "a query does not look at its own position: it may"),
@@ -143,8 +146,8 @@ MUTANTS = [
         "sum to 1: mask the scores"),
     Mutant("no-softmax", (".masked_fill(~may, -torch.inf).softmax(dim=-1)", ".masked_fill(~may, 0.0)"), "there is no "
         "softmax: scores are no weights yet"),
-    Mutant("over-queries", ("softmax(dim=-1)", "softmax(dim=-2).nan_to_num()"), "the softmax runs over the queries: the "
-        "weights of one query, over the keys, sum to 1"),
+    Mutant("over-queries", ("softmax(dim=-1)", "softmax(dim=-2).nan_to_num()"), "the softmax runs over the queries: "
+        "the weights of one query, over the keys, sum to 1"),
     Mutant("over-heads", (".softmax(dim=-1)", ".softmax(dim=1).nan_to_num()"), "the softmax runs over the heads, not "
         "over the keys"),
     Mutant("mean-query", groups_of_queries_averaged, "the queries of a group are averaged: each head keeps its own "
@@ -190,8 +193,8 @@ first position, which is right only where T = S: with a cache, give it the mask.
         ),
         Choice(
             key="own-19.1b",
-            prompt="A model was trained with 9 heads of queries and 9 of keys. To make its cache smaller, somebody keeps "
-            "the first key and value head of every three and drops the others. It writes nonsense. Why?",
+            prompt="A model was trained with 9 heads of queries and 9 of keys. To make its cache smaller, somebody "
+            "keeps the first key and value head of every three and drops the others. It writes nonsense. Why?",
             hints=["What did the query heads 1 and 2 learn to ask, and of whom?"],
             options=[
                 Option(

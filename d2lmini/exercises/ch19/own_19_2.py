@@ -2,7 +2,7 @@ r"""What fewer key heads save
 
 An attention layer has four matrices without biases: from h features to H heads of queries, to G heads of keys, to G
 heads of values, all heads of size d, and from the H results back to h features. (H d need not be h.) A model has
-`num_blks` such layers. While it writes, it keeps the keys and the values of all positions, at `itemsize` bytes a number.
+`num_blks` such layers. While it writes, it keeps keys and values of all positions, at `itemsize` bytes a number.
 
 Write `grouped_costs(h, H, G, d, num_blks, B, S, itemsize, memory)` that returns a dict of four whole numbers:
 

@@ -1,6 +1,6 @@
 r"""A row of weights in eight bits
 
-A weight in float32 takes four bytes. One byte is enough if the weights of a row share one scale: each weight w becomes a
+A weight in float32 takes four bytes. One byte is enough if the weights of a row share a scale: each weight w becomes a
 whole number, its *code*, and w is nearly **code times scale**.
 
 Quantise a matrix row by row, symmetrically: the scale of a row is the largest absolute value in it divided by 127, and
@@ -135,16 +135,16 @@ MUTANTS = [
         "their range"),
     Mutant("four-bits", ("largest / 127", "largest / 7"), "codes go from -7 to 7: those are four bits, and "
         "there are eight"),
-    Mutant("mean", ("W.abs().amax(dim=1)", "W.abs().mean(dim=1)"), "the mean absolute value decides: then larger weights "
-        "have no code"),
+    Mutant("mean", ("W.abs().amax(dim=1)", "W.abs().mean(dim=1)"), "the mean absolute value decides: then larger "
+        "weights have no code"),
     Mutant("deviation", ("W.abs().amax(dim=1)", "W.std(dim=1)"), "the standard deviation decides: then larger weights "
         "have no code"),
     Mutant("minimum-taken-away", between_the_ends, "the codes go from the least weight to the largest: here they are "
         "symmetric, and the weight 0 is the code 0"),
     Mutant("multiplied", ("W / scales[:, None]", "W * scales[:, None]"), "the weights are multiplied by the scale: "
         "divide, a code is w / scale"),
-    Mutant("inverse", ("return codes, scales, back", "return codes, 1 / scales, back"), "these are the scales' inverses: w "
-        "is code *times* scale"),
+    Mutant("inverse", ("return codes, scales, back", "return codes, 1 / scales, back"), "these are the scales' "
+        "inverses: w is code *times* scale"),
     Mutant("largest", ("return codes, scales, back", "return codes, scales * 127, back"), "these are the largest "
         "absolute values: a scale is the step from one code to the next"),
     Mutant("zero-scale", ("torch.where(largest > 0, largest / 127, torch.ones_like(largest))", "largest / 127"),
@@ -154,7 +154,7 @@ MUTANTS = [
         "1, and not divided any more"),
     Mutant("small-number", ("torch.where(largest > 0, largest / 127, torch.ones_like(largest))",
         "largest / 127 + 1e-8"), "a small number is added to the scale: with tiny weights it is not small"),
-    Mutant("clamped", never_below_a_small_number, "the scale does not fall below a small number: tiny weights become 0"),
+    Mutant("clamped", never_below_a_small_number, "a scale does not fall below a small number: tiny weights become 0"),
     Mutant("without-scale", ("codes * scales[:, None]", "codes * torch.ones_like(scales)[:, None]"),
         "these are the codes: what they stand for is code times scale"),
     Mutant("the-original", ("back = codes * scales[:, None]", "back = W.clone()"), "this is W itself: what the *codes* "
@@ -203,8 +203,8 @@ is different, a row of zeros, as the one case that it is.
         ),
         Choice(
             key="own-19.3b",
-            prompt="All 576 weights of a row lie between -0.05 and 0.05, except for one, which is 1.27. What does it do "
-            "to the others, in eight bits with one scale for the row?",
+            prompt="All 576 weights of a row lie between -0.05 and 0.05, except for one, which is 1.27. What does it "
+            "do to the others, in eight bits with one scale for the row?",
             hints=["Compute the scale. How many codes are left for weights between -0.05 and 0.05?"],
             options=[
                 Option(

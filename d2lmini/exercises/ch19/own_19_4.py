@@ -1,7 +1,7 @@
 r"""Four bits, in groups of 32
 
 Four bits are 16 codes, from 0 to 15. For that to be enough, a row is cut into **groups of 32 neighbours**, and each
-group has two numbers of its own: its least weight m and its step d. A weight is nearly **m + d times its code**. This is
+group has two numbers of its own: its least weight m and its step d. A weight is nearly **m + d times its code**. It is
 the format Q4_1, in which the weights of chapter 19's model come.
 """
 
@@ -111,8 +111,8 @@ MUTANTS_A = [
     Mutant("255", ("/ 15", "/ 255"), "the range is divided by 255: four bits are 16 codes"),
     Mutant("7", ("/ 15", "/ 7"), "the range is divided by 7: there are 16 codes, 0 to 15"),
     Mutant("truncated", ("torch.round((groups - m[:, None]) / divisor[:, None])",
-        "((groups - m[:, None]) / divisor[:, None])"), "the codes are cut off (`.to(torch.uint8)` alone does so): round "
-        "first"),
+        "((groups - m[:, None]) / divisor[:, None])"), "the codes are cut off (`.to(torch.uint8)` alone does so): "
+        "round first"),
     Mutant("rounded-up", ("torch.round((groups", "torch.ceil((groups"), "the codes are rounded up: take the nearest"),
     Mutant("strided", ("row.reshape(-1, 32)", "row.reshape(32, -1).mT"), "a group takes every n-th weight: it is 32 "
         "*neighbours*"),
@@ -122,8 +122,8 @@ MUTANTS_A = [
         "m, most = groups.amin(dim=1).clamp(max=0), groups.amax(dim=1)"), "m is at most 0: it is the group's least "
         "weight, also where all are positive"),
     Mutant("to-zero", ("m, most = groups.amin(dim=1), groups.amax(dim=1)",
-        "m, most = groups.amin(dim=1), groups.amax(dim=1).clamp(min=0)"), "the range ends at 0 at the earliest: it ends "
-        "at the group's largest weight, also where all are negative"),
+        "m, most = groups.amin(dim=1), groups.amax(dim=1).clamp(min=0)"), "the range ends at 0 at the earliest: it "
+        "ends at the group's largest weight, also where all are negative"),
     Mutant("absolute", ("groups.amax(dim=1)  # (n / 32,)", "groups.abs().amax(dim=1)"), "the range ends at the largest "
         "*absolute value*: it ends at the largest weight"),
     Mutant("not-moved", ("(groups - m[:, None])", "(groups)"), "m is not taken away: the least weight has the code 0"),
@@ -133,8 +133,8 @@ MUTANTS_A = [
         "groups.amax(dim=1)"), "m is the least weight of the whole row: each group has its own"),
     Mutant("small-number", ("torch.where(d > 0, d, torch.ones_like(d))", "(d + 1e-8)"), "a small number is added to "
         "the step: with tiny weights it is not small"),
-    Mutant("clamped", ("torch.where(d > 0, d, torch.ones_like(d))", "d.clamp(min=1e-6)"), "the step does not fall below "
-        "a small number: the codes of tiny weights become wrong"),
+    Mutant("clamped", ("torch.where(d > 0, d, torch.ones_like(d))", "d.clamp(min=1e-6)"), "the step does not fall "
+        "below a small number: the codes of tiny weights become wrong"),
     Mutant("step-one", ("return codes, d, m", "return codes, divisor, m"), "a group of equal weights has the step 1 "
         "here: it is 0, whatever you divide by"),
     Mutant("range", ("return codes, d, m", "return codes, 15 * d, m"), "this is the range of a group: a step is a 15th "
@@ -188,7 +188,7 @@ def byte_by_byte(packed, d, m):
 
 
 def verify_unpacked(t, answer):
-    for G in t.sizes(2, 3, 9) + [1, 40]:
+    for G in (*t.sizes(2, 3, 9), 1, 40):
         packed = t.integers(0, 256, G, 16).to(torch.uint8)
         d, m = t.rand(G, low=0.01, high=0.3).half(), -t.rand(G, low=0.5, high=4.0).half()
         want = torch.zeros(32 * G, dtype=torch.float64)
@@ -220,8 +220,8 @@ MUTANTS_B = [
         "before all high ones: go group by group"),
     Mutant("turned", ("return weights.flatten()", "return weights.T.flatten()"), "the weights are not group after "
         "group: flatten (G, 32) as it is"),
-    Mutant("centred", (" * codes\n", " * (codes.float() - 8)\n"), "8 is taken from the codes (that is the format Q4_0): "
-        "codes count from m"),
+    Mutant("centred", (" * codes\n", " * (codes.float() - 8)\n"), "8 is taken from the codes (that is the format "
+        "Q4_0): codes count from m"),
     Mutant("m-subtracted", ("m.float()[:, None] + d", "-m.float()[:, None] + d"), "m is subtracted: it is added"),
     Mutant("m-too", ("m.float()[:, None] + d.float()[:, None] * codes", "d.float()[:, None] * (m.float()[:, None] + "
         "codes)"), "m is multiplied by d: only the code is"),
@@ -269,7 +269,7 @@ exist, as the two outermost weights need not be hit exactly: the newer formats o
         ),
         Code(
             key="own-19.4b",
-            prompt="Two codes share a byte. Write `unpacked(packed, d, m)`, which reads a row as it stands in the file.",
+            prompt="Two codes share a byte. Write `unpacked(packed, d, m)`, which reads a row as it is in the file.",
             hints=[
                 "Write the byte 0x5A in bits: 0101 1010. Its low four bits are 1010, ten; its high ones are five.",
                 "`packed & 15` keeps the low four bits, `packed >> 4` moves the high ones down.",

@@ -92,11 +92,12 @@ MUTANTS_A = [
     Mutant("root", ("alpha / r *", "alpha / r**0.5 *"), "it is divided by the root of r (rank-stabilised adaptation "
         "does so): here by r"),
     Mutant("by-I", ("r = len(A)", "r = A.shape[1]"), "it is divided by I: r is the number of *rows* of A"),
-    Mutant("by-O", ("r = len(A)", "r = len(B)"), "it is divided by O: r is the number of rows of A, or of columns of B"),
+    Mutant("by-O", ("r = len(A)", "r = len(B)"), "it is divided by O: r is the number of rows of A or of columns of B"),
     Mutant("all-scaled", ("X @ W.T + alpha / r * (small @ B.T)", "alpha / r * (X @ W.T + small @ B.T)"), "W's part is "
         "multiplied by alpha / r as well: only the change is"),
     Mutant("change-alone", ("X @ W.T + ", ""), "this is the change alone: add what W gives"),
-    Mutant("W-alone", ("alpha / r * (small @ B.T)", "0 * (small @ B.T)"), "this is what W gives: the change is missing"),
+    Mutant("W-alone", ("alpha / r * (small @ B.T)", "0 * (small @ B.T)"), "the change is missing: this "
+        "is what W gives"),
     Mutant("minus", ("X @ W.T + ", "X @ W.T - "), "the change is subtracted"),
     Mutant("twice", ("small = X @ A.T", "small = alpha / r * (X @ A.T)"), "the factor alpha / r is there twice"),
     Mutant("activation", ("small = X @ A.T", "small = torch.relu(X @ A.T)"), "there is an activation between A and B: "
@@ -195,7 +196,7 @@ EXERCISE = Exercise(
                 "values": "Compute `X @ (W + alpha / r * B @ A).T` and compare: it has the same values.",
             },
             explanation=r"""
-$(\mathbf X \mathbf A^\top)\mathbf B^\top$ takes r (I + O) multiplications a token, and $\mathbf B \mathbf A$ first takes
+$(\mathbf X \mathbf A^\top)\mathbf B^\top$ takes r (I + O) multiplications a token. $\mathbf B \mathbf A$ first takes
 r I O, for a matrix whose gradient would be as large as that of W. For r = 8 and a matrix of 576 x 1,536 the two small
 matrices have 16,896 numbers instead of 884,736: that many gradients, and twice that many numbers for Adam.
 """,

@@ -1,8 +1,8 @@
 r"""How many directions does a change have?
 
-Someone has trained a whole matrix further and kept the difference, an O x I matrix called `update`. How much of it would
-a change of rank r have held? The best matrix of rank r, the one at the least distance, is found by the singular value
-decomposition: keep the r largest singular values and drop the others (Eckart and Young 1936). The distance that is
+Someone has trained a whole matrix further and kept the difference, an O x I matrix called `update`. How much of it
+would a change of rank r have held? The best matrix of rank r, the one at the least distance, is found by the singular
+value decomposition: keep the r largest singular values and drop the others (Eckart and Young 1936). The distance that is
 left, in the Frobenius norm (the root of the sum of all squared entries), is **the root of the sum of the squares of the
 singular values that were dropped**.
 """
@@ -124,8 +124,8 @@ MUTANTS_A = [
         "compare with its square, or take the root first"),
     Mutant("absolute", without_any_scale, "the distance is compared with the tolerance itself: it is a share of the "
         "update's norm"),
-    Mutant("kept", ("tolerances[:, None] ** 2", "(1 - tolerances[:, None] ** 2)"), "the share that may be lost is taken "
-        "for the share that must be kept"),
+    Mutant("kept", ("tolerances[:, None] ** 2", "(1 - tolerances[:, None] ** 2)"), "the share that may be lost is "
+        "taken for the share that must be kept"),
     Mutant("kept-share", ("tolerances[:, None] ** 2", "(1 - tolerances[:, None]) ** 2"), "1 - tolerance is taken for "
         "the share of the norm that may be lost: it is the tolerance"),
     Mutant("one-less", ("return enough.int().argmax(dim=1)", "return (enough.int().argmax(dim=1) - 1).clamp(min=0)"),
@@ -230,10 +230,10 @@ MUTANTS_B = [
         "nearest matrix needs the singular vectors"),
     Mutant("same-scale", ("roots = values[:r].sqrt()", "roots = values[:r].mean().sqrt().expand(r)"), "all directions "
         "have the same singular value here: each has its own"),
-    Mutant("first-only", ("roots = values[:r].sqrt()", "roots = values[:r].sqrt() * (torch.arange(r) == 0)"), "only the "
-        "first direction is there: keep r of them"),
-    Mutant("normalised", ("roots = values[:r].sqrt()", "roots = (values[:r] / values[0]).sqrt()"), "the singular values "
-        "are divided by the largest"),
+    Mutant("first-only", ("roots = values[:r].sqrt()", "roots = values[:r].sqrt() * (torch.arange(r) == 0)"), "only "
+        "the first direction is there: keep r of them"),
+    Mutant("normalised", ("roots = values[:r].sqrt()", "roots = (values[:r] / values[0]).sqrt()"), "the singular "
+        "values are divided by the largest"),
     Mutant("scaled-up", ("roots = values[:r].sqrt()", "roots = (values[:r] * (values.norm() / values[:r].norm()))"
         ".sqrt()"), "B A is scaled up to the norm of the update: the nearest matrix is smaller"),
     Mutant("minus", ("return U[:, :r] * roots", "return -U[:, :r] * roots"), "the sign of the product is turned"),
@@ -291,7 +291,7 @@ reaches the same loss does not need it: the adapter is *trained* at its rank, an
             mutants=MUTANTS_B,
             min_checks=40,
             advice={
-                "norms": "Columns of U and rows of V transposed have the length 1: give the root of each value to both.",
+                "norms": "Columns of U and rows of Vt have the length 1: give the root of each value to both.",
                 "shape": "B has r columns and A has r rows.",
                 "raised": "If `Vt` is transposed once more, its sizes do not fit: `svd` gives it transposed already.",
             },

@@ -1,6 +1,6 @@
 r"""Accept a draft, or replace it
 
-In *speculative decoding* a small model, the draft, proposes tokens, and the large model, the target, reads all of them in
+In *speculative decoding* a small model, the draft, proposes tokens, and the large model, the target, reads them all in
 one pass. A token x that was drawn from the draft's distribution q is **accepted with the probability
 min(1, p(x) / q(x))**, where p is the target's distribution at the same position. If it is rejected, another token is
 drawn in its place, **from max(p - q, 0), scaled to sum to 1**. What comes out is distributed exactly as p (Leviathan et
@@ -65,7 +65,7 @@ def verify(t, answer):
     for B, case in ((V + 5, "a batch"), (1, "a batch of one")):
         p, q = _distributions(t, B + 3, V)
         p, q = (p, q) if B > 1 else (p[:4], q[:4])
-        B = len(p)  # noqa: PLW2901
+        B = len(p)
         drafted = t.integers(2, V, B)
         drafted[0], drafted[-1] = 0, 2
         rows = range(B)
@@ -95,8 +95,8 @@ def verify(t, answer):
 MUTANTS_A = [
     Mutant("upside-down", ("(p / q)", "(q / p)"), "the ratio is q / p: it is p / q"),
     Mutant("rejected", ("return u < ratio", "return u >= ratio"), "accepted and rejected are exchanged"),
-    Mutant("zero-accepted", ("return u < ratio", "return u <= ratio"), "with u = 0 a token of probability 0 is accepted: "
-        "u must be *below* the ratio"),
+    Mutant("zero-accepted", ("return u < ratio", "return u <= ratio"), "with u = 0 a token of probability 0 is "
+        "accepted: u must be *below* the ratio"),
     Mutant("no-chance", ("return u < ratio", "return ratio >= 1"), "a token is accepted only where p is at least q: "
         "below that, with the probability p / q, which u decides"),
     Mutant("greedy", ("return u < ratio", "return drafted == p.argmax(1)"), "a token is accepted where it is the "
@@ -170,7 +170,7 @@ def all_at_once(p, q, drafted, u, v):
     padded = torch.cat([q, torch.zeros_like(p[:1])])  # nothing was drafted there: p - 0
     rest = (p[kept] - padded[kept]).relu()
     token = torch.searchsorted(rest.cumsum(0) / rest.sum(), torch.tensor(float(v), device=p.device), right=True)
-    return drafted[:kept].tolist() + [token.item()]
+    return [*drafted[:kept].tolist(), token.item()]
 
 
 def with_python(p, q, drafted, u, v):
@@ -200,6 +200,11 @@ def goes_on_after_a_rejection(p, q, drafted, u, v):
 def accepts_what_comes_after(p, q, drafted, u, v):
     kept = [x for i, x in enumerate(drafted.tolist()) if u[i] < p[i, x] / q[i, x]]
     return kept + written(p, q, drafted, u, v)[-1:]
+
+
+def keeps_the_rejected(p, q, drafted, u, v):
+    tokens = written(p, q, drafted, u, v)
+    return tokens if len(tokens) > len(drafted) else drafted[: len(tokens)].tolist()
 
 
 def all_or_nothing(p, q, drafted, u, v):
@@ -253,8 +258,7 @@ MUTANTS_B = [
     Mutant("too-few", ("return [*tokens, int(above.int().argmax())]",
         "return [*tokens, int(above.int().argmax())][:max(1, len(drafted))]")),  # no token more where all are accepted
     Mutant("raised", ("    else:\n        last = p[-1]\n", "")),  # nothing to draw from where all are accepted
-    Mutant("kept-the-rejected", lambda p, q, d, u, v: (lambda w: w if len(w) > len(d) else [*w[:-1], int(d[len(w) - 1])])
-        (written(p, q, d, u, v)), "the rejected token stands where its replacement belongs"),
+    Mutant("kept-the-rejected", keeps_the_rejected, "the rejected token stands where its replacement belongs"),
     Mutant("from-p", ("last = (p[i] - q[i]).clamp(min=0)", "last = p[i]"), "the replacement is drawn from p: it is "
         "max(p - q, 0), scaled"),
     Mutant("turned", ("(p[i] - q[i])", "(q[i] - p[i])"), "the replacement is drawn from max(q - p, 0): it is "
@@ -270,11 +274,11 @@ MUTANTS_B = [
         "at the last token: it begins at token 0"),
     Mutant("last-row", ("last = (p[i] - q[i])", "last = (p[-1] - q[i])"), "p is taken from its last row, where a token "
         "is rejected: it is the row of that position"),
-    Mutant("next-row", ("last = (p[i] - q[i])", "last = (p[i + 1] - q[i])"), "p is taken one position too late, where a "
-        "token is rejected"),
+    Mutant("next-row", ("last = (p[i] - q[i])", "last = (p[i + 1] - q[i])"), "p is taken one position too late, where "
+        "a token is rejected"),
     Mutant("bonus-row", ("last = p[-1]", "last = p[len(drafted) - 1]"), "where all are accepted, the last token is "
         "drawn from the last row of p"),
-    Mutant("type", ("return [*tokens, int(above.int().argmax())]", "return torch.tensor([*tokens, above.int().argmax()])")),
+    Mutant("type", ("return [*tokens, int(above.int().argmax())]", "return torch.tensor([*tokens, 0])")),
     Mutant("dtype", ("int(above.int().argmax())", "above.int().argmax()")),
 ]  # fmt: skip
 
@@ -327,10 +331,10 @@ $\max(p(x) - q(x), 0) / R$. Together: $\min(p(x), q(x)) + \max(p(x) - q(x), 0) =
             mutants=MUTANTS_B,
             min_checks=35,
             advice={
-                "too-few": "Each pass writes the accepted tokens *and* one more: a replacement, or one from p's last row.",
-                "too-many": "After the first rejection nothing of the draft counts: those tokens followed another text.",
-                "raised": "If it is where all are accepted or where nothing was drafted: then the last row of p is what "
-                "is drawn from.",
+                "too-few": "Each pass writes what is accepted *and* one more: a replacement, or one from p's last row.",
+                "too-many": "After the first rejection nothing of the draft counts: it followed another text.",
+                "raised": "If it is where all are accepted or where nothing was drafted: then the last row of p is "
+                "what is drawn from.",
                 "dtype": "`int(...)` or `.item()` makes an integer of a tensor.",
             },
             explanation=r"""
