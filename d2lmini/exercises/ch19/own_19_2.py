@@ -96,6 +96,8 @@ MUTANTS = [
     Mutant("no-output", (" + H * d * h)", ")"), "the matrix from the results back to h features is missing"),
     Mutant("output-G", (" + H * d * h)", " + G * d * h)"), "the matrix of the queries or that of the output has G "
         "heads: both have H, as there is a result for each query head"),
+    Mutant("output-square", ("H * d * h)", "h * h)"), "the output matrix is counted as h x h: it reads "
+        "H heads of size d"),
     Mutant("keys-alone", ("+ 2 * h * G * d", "+ h * G * d"), "keys or values are missing: each of them has a matrix "
         "of its own"),
     Mutant("square", ("h * H * d + 2 * h * G * d + H * d * h", "2 * h * h + 2 * h * h * G // H"), "it is counted with "
@@ -134,6 +136,10 @@ MUTANTS = [
         "fit whole does not fit"),
     Mutant("texts-share", ("memory // position", "memory * B // position"), "these are the positions of all B texts "
         "together: how many can *each* have"),
+    Mutant("caches", ("memory // position", "memory // (S * position)"), "it is divided by the whole cache of S "
+        "positions: divide by the bytes of one"),
+    Mutant("parameters-too", ("memory // position", "(memory - parameters * itemsize) // position"), "the parameters "
+        "are taken off the memory: it is all for the cache"),
     Mutant("one-less", ("memory // position", "(memory - 1) // position"), "what fills the memory exactly fits"),
     Mutant("more-than-S", ("memory // position", "memory // position - S"), "these are positions *more* than S: all "
         "are asked for"),

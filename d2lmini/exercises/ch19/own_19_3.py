@@ -117,6 +117,8 @@ MUTANTS = [
         "off towards 0 (`.to(torch.int8)` alone does so): round first"),
     Mutant("floored", ("torch.round(W / scales[:, None])", "torch.floor(W / scales[:, None])"), "the codes are rounded "
         "down: take the nearest whole number"),
+    Mutant("half-added", ("torch.round(W / scales[:, None])", "(W / scales[:, None] + 0.5)"), "a half is added and "
+        "the rest cut off: that is wrong for negative weights, use `torch.round`"),
     Mutant("rounded-up", ("torch.round(W / scales[:, None])", "torch.ceil(W / scales[:, None])"), "the codes are "
         "rounded up: take the nearest whole number"),
     Mutant("signed-maximum", ("W.abs().amax(dim=1)", "W.amax(dim=1)"), "the largest weight decides, not the largest "
@@ -137,6 +139,8 @@ MUTANTS = [
         "there are eight"),
     Mutant("mean", ("W.abs().amax(dim=1)", "W.abs().mean(dim=1)"), "the mean absolute value decides: then larger "
         "weights have no code"),
+    Mutant("norm", ("W.abs().amax(dim=1)", "W.norm(dim=1)"), "the root of the sum of squares decides: it is the "
+        "largest absolute value"),
     Mutant("deviation", ("W.abs().amax(dim=1)", "W.std(dim=1)"), "the standard deviation decides: then larger weights "
         "have no code"),
     Mutant("minimum-taken-away", between_the_ends, "the codes go from the least weight to the largest: here they are "
@@ -155,6 +159,8 @@ MUTANTS = [
     Mutant("small-number", ("torch.where(largest > 0, largest / 127, torch.ones_like(largest))",
         "largest / 127 + 1e-8"), "a small number is added to the scale: with tiny weights it is not small"),
     Mutant("clamped", never_below_a_small_number, "a scale does not fall below a small number: tiny weights become 0"),
+    Mutant("zero-row-small", ("torch.where(largest > 0, largest / 127, torch.ones_like(largest))",
+        "largest.clamp(min=1e-12) / 127"), "the scale of a row of zeros is a small number: it is 1"),
     Mutant("without-scale", ("codes * scales[:, None]", "codes * torch.ones_like(scales)[:, None]"),
         "these are the codes: what they stand for is code times scale"),
     Mutant("the-original", ("back = codes * scales[:, None]", "back = W.clone()"), "this is W itself: what the *codes* "

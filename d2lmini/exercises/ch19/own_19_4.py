@@ -215,6 +215,10 @@ MUTANTS_B = [
     Mutant("moved-by-three", ("packed >> 4", "(packed >> 3)"), "the high code is moved down by three bits: it is four"),
     Mutant("signed", ("packed >> 4  #", "packed.view(torch.int8) >> 4  #"), "the high code has a sign: codes go from "
         "0 to 15"),
+    Mutant("not-whole", ("packed >> 4  #", "packed / 16  #"), "the high code is not a whole number: move it down by "
+        "four bits, or divide with //"),
+    Mutant("in-turns", lambda p, d, m: (m.float().repeat(32) + d.float().repeat(32) * unpacked(p, d * 0 + 1, m * 0)),
+        "neighbours have d and m of different groups: each group has one d and one m, for its 32 weights"),
     Mutant("all-low-first", ("return weights.flatten()",
         "return torch.cat([weights[:, :16].flatten(), weights[:, 16:].flatten()])"), "all low codes of the row come "
         "before all high ones: go group by group"),

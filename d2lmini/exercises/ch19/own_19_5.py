@@ -58,7 +58,7 @@ def verify(t, answer):
     for count, case in ((1, "one token"), (7, "some tokens")):
         r, I, O = t.sizes(3, 3, 9)  # noqa: E741
         I, O = 11 * I, 12 * O  # noqa: E741
-        alpha = t.random.uniform(2.5, 9.5)
+        alpha = r * t.random.uniform(2.2, 2.8)
         X = t.randn(count, I).requires_grad_()
         W, A, B = t.randn(O, I), t.randn(r, I).requires_grad_(), t.randn(O, r).requires_grad_()
         wide = [x.detach().cpu().double().requires_grad_() for x in (X, W, A, B)]
@@ -87,6 +87,7 @@ MUTANTS_A = [
     Mutant("without-r", ("alpha / r *", "alpha *"), "the change is multiplied by alpha, and not divided by r"),
     Mutant("without-alpha", ("alpha / r *", "1 / r *"), "alpha is missing"),
     Mutant("one", ("alpha / r *", "1 *"), "the factor alpha / r is missing"),
+    Mutant("whole", ("alpha / r *", "alpha // r *"), "alpha / r is rounded down to a whole number: divide with /"),
     Mutant("inverse", ("alpha / r *", "r / alpha *"), "the factor is r / alpha: it is alpha / r"),
     Mutant("product", ("alpha / r *", "alpha * r *"), "the change is multiplied by r: divide"),
     Mutant("root", ("alpha / r *", "alpha / r**0.5 *"), "it is divided by the root of r (rank-stabilised adaptation "
@@ -142,7 +143,7 @@ def from_its_outputs(W, A, B, alpha):
 def verify_merged(t, answer):
     for r in (3, 1, 5):
         I, O = t.sizes(2, 6, 14)  # noqa: E741
-        alpha = t.random.uniform(2.5, 9.5)
+        alpha = r * t.random.uniform(2.2, 2.8)
         W, A, B = t.randn(O, I), t.randn(r, I), t.randn(O, r)
         w, a, b = (x.cpu().double() for x in (W, A, B))
         want = w + (alpha / r) * (b[:, :, None] * a).sum(1)
@@ -156,6 +157,7 @@ MUTANTS_B = [
     Mutant("without-r", ("alpha / len(A)", "alpha"), "the change is multiplied by alpha, and not divided by r"),
     Mutant("without-alpha", ("alpha / len(A)", "1 / len(A)"), "alpha is missing"),
     Mutant("one", ("alpha / len(A) * ", ""), "the factor alpha / r is missing"),
+    Mutant("whole", ("alpha / len(A)", "alpha // len(A)"), "alpha / r is rounded down: divide with /"),
     Mutant("root", ("len(A)", "len(A) ** 0.5"), "it is divided by the root of r: here by r"),
     Mutant("by-I", ("len(A)", "A.shape[1]"), "it is divided by I: r is the number of *rows* of A"),
     Mutant("by-O", ("len(A)", "len(B)"), "it is divided by O: r is the number of rows of A, or of columns of B"),

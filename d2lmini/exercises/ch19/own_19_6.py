@@ -2,8 +2,8 @@ r"""How many directions does a change have?
 
 Someone has trained a whole matrix further and kept the difference, an O x I matrix called `update`. How much of it
 would a change of rank r have held? The best matrix of rank r, the one at the least distance, is found by the singular
-value decomposition: keep the r largest singular values and drop the others (Eckart and Young 1936). The distance that is
-left, in the Frobenius norm (the root of the sum of all squared entries), is **the root of the sum of the squares of the
+value decomposition: keep the r largest singular values and drop the others (Eckart and Young 1936). The distance left,
+in the Frobenius norm (the root of the sum of all squared entries), is **the root of the sum of the squares of the
 singular values that were dropped**.
 """
 

@@ -120,6 +120,11 @@ MUTANTS_A = [
         "is p - q"),
     Mutant("softmax", ("torch.where(total > 0, rest / total, p)", "torch.where(total > 0, torch.softmax(rest, 1), p)"),
         "there is a softmax: what is left is divided by its sum"),
+    Mutant("softmax-of-differences", ("torch.where(total > 0, rest / total, p)", "torch.softmax(p - q, 1)"), "this is "
+        "a softmax of p - q: take max(p - q, 0), over its sum"),
+    Mutant("accepted-too", ("torch.where(total > 0, rest / total, p)",
+        "torch.where((total > 0) & ~(u < ratio)[:, None], rest / total, p)"), "where the token is accepted the row is "
+        "p: it is max(p - q, 0), scaled, in every row in which the two differ"),
     Mutant("unscaled", ("torch.where(total > 0, rest / total, p)", "torch.where(total > 0, rest, p)"), "it does not "
         "sum to 1: divide by the sum of the row"),
     Mutant("by-one-sum", ("rest.sum(dim=1, keepdim=True)", "rest.sum()"), "all rows are divided by one sum: each row "
@@ -336,6 +341,8 @@ $\max(p(x) - q(x), 0) / R$. Together: $\min(p(x), q(x)) + \max(p(x) - q(x), 0) =
                 "raised": "If it is where all are accepted or where nothing was drafted: then the last row of p is "
                 "what is drawn from.",
                 "dtype": "`int(...)` or `.item()` makes an integer of a tensor.",
+                "values": "The last token is the one that v draws, not one of `torch.multinomial`: the first whose "
+                "cumulative sum is above v. A replacement is drawn from max(p - q, 0) *over its sum*.",
             },
             explanation=r"""
 A pass writes 1 to n + 1 tokens, and never none. So the target is asked at most as often as without a draft. What comes

@@ -10,7 +10,6 @@ $$\sum_{k=0}^{n-1} (k + 1)\, a^k (1 - a) + (n + 1)\, a^n \;=\; \frac{1 - a^{n+1}
 For a = 1 it is n + 1.
 """
 
-import itertools
 import math
 
 import torch
@@ -142,12 +141,6 @@ def as_long_as_it_pays(a, cost, longest):
     return n, tokens / (1 + n * cost)
 
 
-def one_more_to_pay(a, cost, longest):
-    tokens = list(itertools.accumulate(a**n for n in range(longest + 1)))
-    speeds = [mean / (1 + (n + 1) * cost) for n, mean in enumerate(tokens)]
-    return speeds.index(max(speeds)), max(speeds)
-
-
 def verify_best(t, answer):
     chance = t.random.uniform
     for a, cost, longest, case in (
@@ -164,20 +157,24 @@ def verify_best(t, answer):
         best = max(range(longest + 1), key=lambda n: speeds[n])
         n, speed = t.unpack(t.call(answer, a, cost, longest), "n", "speed")
         t.that(type(n) is int, "type", f"n is a {type(n).__name__}, expected an integer")
+        t.number(speed, speeds[best], f"the speed of {case}")  # first: two wrong answers seldom have the same
         t.number(n, best, f"n for {case}")
-        t.number(speed, speeds[best], f"the speed of {case}")
 
 
 MUTANTS_B = [
-    Mutant("longest", ("if tokens / (1 + n * cost) > speed:", "if tokens > speed:"), "the longest draft wins: divide the "
-        "tokens by what the pass costs, 1 and n drafted tokens"),
+    Mutant("longest", ("if tokens / (1 + n * cost) > speed:", "if tokens > speed:"), "the longest draft wins: divide "
+        "the tokens by what the pass costs, 1 and n drafted tokens"),
     Mutant("at-least-one", ("best, speed = 0, 1.0", "best, speed = 1, (1 + a) / (1 + cost)"), "one token is drafted at "
         "least: none may be best"),
     Mutant("never-the-longest", ("range(1, longest + 1)", "range(1, longest)"), "the longest draft is not tried"),
     Mutant("beyond", ("range(1, longest + 1)", "range(1, longest + 2)"), "one token more than `longest` is drafted"),
-    Mutant("one-too-expensive", one_more_to_pay, "n + 1 tokens of the draft are paid for: the last of a pass is written "
-        "by the target"),
-    Mutant("power", ("a ** (n + 1)", "a**n"), "the mean number of tokens has the power n + 1"),
+    Mutant("draft-alone", ("if tokens / (1 + n * cost) > speed:\n            best, speed = n, tokens / (1 + n * cost)",
+        "if tokens / (n * cost) > speed:\n            best, speed = n, tokens / (n * cost)"), "the pass of the target "
+        "is not paid for: a pass costs 1 + n times `cost`"),
+    Mutant("linear", ("n + 1 if a == 1 else (1 - a ** (n + 1)) / (1 - a)", "1 + n * a"), "1 + n a tokens would be "
+        "written if a rejection did not end the pass"),
+    Mutant("power", ("a ** (n + 1)", "a**n"), "n tokens are written for what n drafted ones cost: the power is n + 1 "
+        "(or the draft is paid for n + 1 tokens: it makes n)"),
     Mutant("tokens", ("best, speed = n, tokens / (1 + n * cost)", "best, speed = n, tokens / (1 + n * cost)\n"
         "    speed = speed * (1 + best * cost)"), "these are tokens a pass: divide by what the pass costs"),
     Mutant("raised", ("n + 1 if a == 1 else ", "")),  # 0 / 0
@@ -211,7 +208,8 @@ EXERCISE = Exercise(
             min_checks=15,
             advice={
                 "nonfinite": "For a = 1 the fraction is 0 / 0: the value is n + 1 there.",
-                "values": "Take n = 1: 1 with the probability 1 - a, 2 with a, so 1 + a. Both sides must give it.",
+                "values": "Take n = 1: 1 with the probability 1 - a, 2 with a, so 1 + a. Both sides must give it. "
+                "A small number added below makes the right side wrong for a = 1.",
             },
             explanation=r"""
 Let K be the number of accepted tokens before the first rejection, at most n. A pass writes K + 1. The first k tokens
