@@ -102,12 +102,13 @@ def losses(model, tokenizer):
 
 def about(model):
     """What the page says of the model before it is there."""
-    from d2lmini.figures.live import real_model_pieces
+    from d2lmini.models.weights.pieces import cached_pieces
 
-    manifest = real_model_pieces.manifest()
+    manifest = json.loads((cached_pieces() / "manifest.json").read_text(encoding="utf-8"))
     return {
         "title": manifest["title"],
         "bytes": manifest["bytes"],
+        "pieces": len(manifest["pieces"]),
         "memory": manifest["memory"],
         "blocks": model.config.num_blks,
         "heads": model.config.num_heads,

@@ -25,7 +25,8 @@ function render({ model, el }) {
     if (shown) return; // it was lost and is back: everything is still there
     shown = true;
     body.replaceChildren();
-    const lookInto = (parent, writer) => realModelLook(parent, writer, { blocks, heads, panelled });
+    const lookInto = (parent, writer) =>
+      realModelLook(parent, writer, { blocks, heads, first: recorded.heads.heads[0], panelled });
     const writer = realModelWrite(add(body, "div"), { lost, lookInto });
     if (!panelled) {
       section("Loss of each token of a text", (parent) => realModelLosses(parent, { lost }));
@@ -47,10 +48,12 @@ function render({ model, el }) {
   }
 
   function licence(parent) {
-    const line = add(parent, "p", { class: "d2lmini-run", style: "margin: 6px 0 0; opacity: 0.85" }, `${told.notice} `);
+    const fold = add(parent, "details", { style: "margin-top: 6px" });
+    add(fold, "summary", { style: "min-height: 24px" }, "Whose model this is, and its licence");
+    const line = add(fold, "p", { style: "margin: 0" }, `${told.notice} `);
     if (!inBook || told.missing) return;
     const root = document.documentElement.dataset.content_root;
-    add(line, "a", { href: `${root}_static/real_model/LICENSE.txt` }, "Licence");
+    add(line, "a", { href: `${root}_static/real_model/LICENSE.txt` }, "The licence");
   }
 }
 

@@ -44,7 +44,7 @@ class RealModel(Figure):
 
     @classmethod
     def _script(cls):
-        live = "host", "pieces", "letters", "next_bars"
+        live = "host", "piece_sources", "letters", "next_bars"
         helpers = [*(f"live/{one}.js" for one in live), *(f"real_model_{one}.js" for one in HELPERS)]
         return runtime("filters") + "".join(map(asset, helpers)) + super()._script()
 

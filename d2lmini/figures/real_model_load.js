@@ -19,7 +19,7 @@ function realModelLoad(parent, told, ready) {
   const loading = button(line, `Load ${wholeMegabytes(told.bytes)}`, () =>
     stopping ? stopping.abort() : load(() => host),
   );
-  const about = add(line, "span", {}, `${told.title}; it needs ${wholeMegabytes(told.memory)} of memory.`);
+  const about = add(line, "span");
   const bar = add(parent, "progress", {
     max: told.bytes,
     value: 0,
@@ -28,7 +28,7 @@ function realModelLoad(parent, told, ready) {
   });
   const say = announcer(parent);
   const more = add(parent, "details", local ? { open: "" } : {});
-  add(more, "summary", { style: "min-height: 24px" }, local ? "From a file" : "From a file, or kept in this browser");
+  const summary = add(more, "summary", { style: "min-height: 24px" });
   const keeping = tick(more, { label: "keep what is loaded in this browser", value: keeps }, (value) => {
     keeps = value;
   });
@@ -53,19 +53,29 @@ function realModelLoad(parent, told, ready) {
     picked.value = ""; // the same files may be picked again
     if (files.length && !stopping) load((pieces) => piecesOfFiles(files, pieces));
   });
+  offer();
   if (told.missing) {
     say(told.missing);
     for (const node of [line, more]) node.style.display = "none";
   } else if (LIVE.has(REAL_MODEL)) come("");
   else lookInStore();
 
+  // What there is to press and to pick, before the model is here.
+  function offer() {
+    for (const node of [loading, picking, keeping.parentElement, more]) node.style.display = "";
+    summary.textContent = local ? "From a file" : "From a file, or kept in this browser";
+    about.textContent = `${told.title}; it needs ${wholeMegabytes(told.memory)} of memory.`;
+  }
+
   // What the browser has kept is offered.
   async function lookInStore() {
     const count = await store.count().catch(() => 0);
     forget.style.display = count ? "" : "none";
-    if (!LIVE.has(REAL_MODEL)) loading.style.display = local && !count ? "none" : "";
-    if (count) loading.textContent = `Load ${wholeMegabytes(told.bytes)} from this browser`;
-    else if (!stopping) loading.textContent = `Load ${wholeMegabytes(told.bytes)}`;
+    if (stopping || LIVE.has(REAL_MODEL)) return;
+    const whole = count >= told.pieces;
+    loading.style.display = local && !whole ? "none" : "";
+    loading.textContent = `Load ${wholeMegabytes(told.bytes)}${whole ? " from this browser" : ""}`;
+    if (count && !whole) about.textContent += ` ${count} of its ${told.pieces} pieces are kept in this browser.`;
   }
 
   async function forgetAll() {
@@ -79,6 +89,7 @@ function realModelLoad(parent, told, ready) {
   }
 
   function show(bytes) {
+    if (!parent.isConnected) stopping?.abort(); // the figure was reset
     bar.value = bytes;
     place(bar, { "aria-valuetext": `${wholeMegabytes(bytes)} of ${wholeMegabytes(told.bytes)}` });
     about.textContent = `${wholeMegabytes(bytes)} of ${wholeMegabytes(told.bytes)}`;
@@ -95,17 +106,21 @@ function realModelLoad(parent, told, ready) {
     say("Loading …");
     let why = "";
     try {
-      manifest ??= await LIVE.manifest(REAL_MODEL);
+      manifest ??= await LIVE.manifest(REAL_MODEL).catch(() => {
+        throw new Error("its list of pieces cannot be reached; perhaps the network is down, or this book has none");
+      });
       const source = sourceOf(manifest.pieces);
       if (source?.wrong) throw new Error(source.wrong);
-      let lacking = await feed?.missing().catch(() => null); // a worker that died has nothing any more
-      if (!lacking) {
-        feed = await LIVE.feed(manifest);
-        lacking = await feed.missing();
-      }
+      if (!feed) bar.value = 0;
+      feed ??= await LIVE.feed(manifest);
+      const lacking = await feed.missing();
       const done = new Set(manifest.pieces.keys());
       for (const i of lacking) done.delete(i);
-      const hand = (i, buffer) => feed.piece(i, buffer);
+      const hand = (i, buffer) =>
+        feed.piece(i, buffer).catch((error) => {
+          if (!/damaged/.test(error.message)) feed = null; // the worker has gone, and what it had with it
+          throw error;
+        });
       const { stored, refused } = await bringPieces(manifest.pieces, source, {
         done,
         hand,
@@ -129,16 +144,16 @@ function realModelLoad(parent, told, ready) {
   }
 
   function failed(error, stopped) {
-    const there = bar.value
-      ? ` ${wholeMegabytes(bar.value)} are here and stay: what is left is loaded when you go on.`
-      : "";
-    loading.textContent = `Load ${wholeMegabytes(told.bytes)}`;
+    const there =
+      feed && bar.value
+        ? ` ${wholeMegabytes(bar.value)} are here and stay: what is left is loaded when you go on.`
+        : "";
     if (error.memory) {
       feed = null;
       bar.style.display = "none";
       say("This machine has too little memory for the model. Close other pages, or read the recorded answers below.");
     } else say(`${stopped ? "Stopped." : `The model is not loaded: ${error.message}.`}${there}`);
-    about.textContent = `${told.title}; it needs ${wholeMegabytes(told.memory)} of memory.`;
+    offer();
   }
 
   function come(why) {
@@ -147,6 +162,7 @@ function realModelLoad(parent, told, ready) {
     picking.style.display = keeping.parentElement.style.display = "none";
     more.open = false;
     more.style.display = forget.style.display;
+    summary.textContent = "Kept in this browser";
     about.textContent = `${told.title} is here. ${why}`;
     say("");
     ready();
@@ -154,8 +170,7 @@ function realModelLoad(parent, told, ready) {
 
   return {
     lost(why) {
-      for (const node of [loading, picking, keeping.parentElement, more]) node.style.display = "";
-      about.textContent = `${told.title}; it needs ${wholeMegabytes(told.memory)} of memory.`;
+      offer();
       say(`${why} Your texts are still here; load the model again to go on.`);
       lookInStore();
     },

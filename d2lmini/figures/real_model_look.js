@@ -18,11 +18,11 @@ function headShare(weights, ids, shade) {
 }
 
 // `state()` is {ids, tokens, i}; `know()` asks anew about the chosen place, `changed()` hears that other heads are off.
-function realModelLook(parent, { state, know, changed, paint: paintText }, { blocks, heads, panelled }) {
+function realModelLook(parent, { state, know, changed, paint: paintText }, { blocks, heads, first, panelled }) {
   const CELL = [11, 24],
     LEFT = 14,
     all = Array.from({ length: blocks * heads }, (_, n) => [Math.floor(n / heads), n % heads]);
-  let chosen = [0, 0],
+  let chosen = [first.block, first.head],
     shade = "first",
     off = [], // {block, head}, head null for a whole block
     seen = null; // {i, ids, looks, layers} of the place that was asked about
@@ -36,8 +36,12 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
   const controls = add(fold, "div", { class: "d2lmini-controls", style: "margin: 4px 0" });
   const numbered = (n) => new Map(Array.from({ length: n }, (_, i) => [String(i), String(i + 1)]));
   const menus = [
-    choice(controls, { label: "block", options: numbered(blocks), value: "0" }, (value) => pick([+value, chosen[1]])),
-    choice(controls, { label: "head", options: numbered(heads), value: "0" }, (value) => pick([chosen[0], +value])),
+    choice(controls, { label: "block", options: numbered(blocks), value: String(first.block) }, (value) =>
+      pick([+value, chosen[1]]),
+    ),
+    choice(controls, { label: "head", options: numbered(heads), value: String(first.head) }, (value) =>
+      pick([chosen[0], +value]),
+    ),
   ];
   choice(controls, { label: "cells show the share on", options: HEAD_SHADES, value: shade }, (value) => {
     shade = value;
@@ -46,7 +50,7 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
   const panels = add(fold, "div", { class: "d2lmini-panels" }),
     figure = add(panels, "figure");
   const { svg } = panel(figure, {
-    width: LEFT + CELL[0] * blocks,
+    width: LEFT + CELL[0] * blocks + 4,
     height: CELL[1] * heads + 16,
     x: [0, 1],
     y: [0, 1],
@@ -56,7 +60,8 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
   const cells = all.map(([b, h]) =>
     draw(svg, "rect", { x: LEFT + CELL[0] * b, y: 14 + CELL[1] * h, width: CELL[0] - 1, height: CELL[1] - 1 }),
   );
-  for (let b = 0; b < blocks; b += b ? 5 : 4) draw(svg, "text", { x: LEFT + CELL[0] * b, y: 11 }, String(b + 1));
+  for (let b = 0; b < blocks; b += b ? 5 : 4)
+    draw(svg, "text", { x: LEFT + CELL[0] * (b + 0.5), y: 11, "text-anchor": "middle" }, String(b + 1));
   for (let h = 0; h < heads; h++) draw(svg, "text", { x: 2, y: 30 + CELL[1] * h }, String(h + 1));
   const mark = draw(svg, "rect", {
     fill: "none",
@@ -68,7 +73,7 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
   mark.setAttribute("height", CELL[1]);
   const follow = (event) => {
     const { left, top, width } = svg.getBoundingClientRect(),
-      unit = (LEFT + CELL[0] * blocks) / width;
+      unit = (LEFT + CELL[0] * blocks + 4) / width;
     pick([
       Math.floor(((event.clientX - left) * unit - LEFT) / CELL[0]),
       Math.floor(((event.clientY - top) * unit - 14) / CELL[1]),
@@ -174,7 +179,7 @@ function realModelBlocks(parent, blocks) {
   box.style.maxHeight = "20em";
   box.style.overflowY = "auto";
   const table = add(box, "table", { class: "d2lmini-words" });
-  add(table, "caption", {}, "What the state behind each block says through the last layer");
+  add(table, "caption", {}, "What the state after each block says through the last layer");
   const top = add(add(table, "thead"), "tr");
   for (const text of ["block", "likeliest next tokens"]) add(top, "th", { scope: "col" }, text);
   const body = add(table, "tbody");

@@ -43,7 +43,7 @@ function realModelLosses(parent, { lost }) {
       reading = false;
       say(
         done.tokens > 1
-          ? `On average ${done.nats.toFixed(3)} nats a token, over the ${rows.length - 1} tokens behind the first.`
+          ? `On average ${done.nats.toFixed(3)} nats a token, over the ${rows.length - 1} tokens after the first.`
           : "The text is a single token: before it there is nothing to go by. Type more.",
       );
     } catch (error) {

@@ -135,7 +135,9 @@ function realModelWrite(parent, { lost, lookInto }) {
     }
     if (step.written) {
       ids[step.at] = step.token;
-      tokens[step.at] = { name: step.text, special: step.next === null };
+      const before = steps[step.at - 1]?.next; // of a stop token, and within a character, the text is empty
+      const name = step.text || before?.pieces[before.ids.indexOf(step.token)] || (step.next ? "" : "<|end|>");
+      tokens[step.at] = { name, special: step.next === null };
       speed ??= { tokens: 0, began: performance.now() };
       speed.tokens++;
       speed.milliseconds = performance.now() - speed.began;
