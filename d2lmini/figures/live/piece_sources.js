@@ -51,7 +51,10 @@ function piecesOfHost(folder) {
     } catch (error) {
       throw signal.aborted ? error : new Error(`${file} cannot be reached; perhaps the network is down`);
     }
-    if (!response.ok) throw new Error(`the server answers ${response.status} for ${file}`);
+    if (!response.ok) {
+      damaged.add(file);
+      throw new Error(`the server answers ${response.status} for ${file}`);
+    }
     const all = new Uint8Array(bytes),
       reader = response.body.getReader();
     let at = 0;
