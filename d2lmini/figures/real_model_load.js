@@ -158,6 +158,7 @@ function realModelLoad(parent, told, ready) {
 
   function come(why) {
     feed = null;
+    loading.textContent = "";
     loading.style.display = bar.style.display = "none";
     picking.style.display = keeping.parentElement.style.display = "none";
     more.open = false;

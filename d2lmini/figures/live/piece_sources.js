@@ -28,16 +28,14 @@ function pieceStore(name = "d2lmini-pieces") {
       base.close();
     }
   }
+  // To look makes no store where there is none; an old browser cannot say.
+  const there = async () => !indexedDB.databases || (await indexedDB.databases()).some((one) => one.name === name);
   return {
-    get: ({ sha256 }) => within("readonly", (pieces) => pieces.get(sha256)),
+    get: async ({ sha256 }) => ((await there()) ? within("readonly", (pieces) => pieces.get(sha256)) : undefined),
     put: ({ sha256 }, buffer) => within("readwrite", (pieces) => pieces.put(buffer, sha256)),
-    drop: ({ sha256 }) => within("readwrite", (pieces) => pieces.delete(sha256)),
+    drop: async ({ sha256 }) => ((await there()) ? within("readwrite", (pieces) => pieces.delete(sha256)) : undefined),
     forget: async () => asked(indexedDB.deleteDatabase(name)),
-    // How many there are. To look makes no store where there is none.
-    async count() {
-      const there = await indexedDB.databases();
-      return there.some((one) => one.name === name) ? within("readonly", (pieces) => pieces.count()) : 0;
-    },
+    count: async () => ((await there()) ? within("readonly", (pieces) => pieces.count()) : 0),
   };
 }
 

@@ -140,7 +140,10 @@ def test_files_are_picked_in_any_order_or_as_one(pieces):
     ("picked", "said"),
     [
         ("files(0, 1, 3)", "missing: m_2.bin"),
-        ("[new File(['a cat'], 'cat.png')]", "none of these files is a piece of the model, expected m_0.bin, m_1.bin, "),
+        (
+            "[new File(['a cat'], 'cat.png')]",
+            "none of these files is a piece of the model, expected m_0.bin, m_1.bin, ",
+        ),
         ("[]", "none of these files is a piece of the model, expected m_0.bin, m_1.bin, m_2.bin and 1 more"),
     ],
 )
