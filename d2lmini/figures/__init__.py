@@ -80,8 +80,8 @@ from .pixel_completion import PixelCompletion
 from .playground import Playground
 from .position_explorer import PositionExplorer
 from .query_plane import QueryPlane
-from .scaling_calculator import ScalingCalculator
 from .real_model import RealModel
+from .scaling_calculator import ScalingCalculator
 from .score_matrix import ScoreMatrix
 from .similarity_matrix import SimilarityMatrix
 from .span_stepper import SpanStepper

@@ -1,4 +1,4 @@
-"""A page of the book with the figure of a real model: its runtime, and its pieces where the weights are on this machine."""
+"""A page of the book with the figure of a real model: its runtime, and its pieces where its weights are installed."""
 
 import json
 

@@ -475,7 +475,7 @@ def test_every_head_and_block_can_be_looked_at(real, recorded):
     assert real.get_by_label("head", exact=True).input_value() == str(max(0, last["head"] - 1))
     rows = real.locator("table:visible tbody tr")
     assert rows.count() == 31
-    first = list(bars(real).items())[0]
+    first = next(iter(bars(real).items()))
     assert rows.last.locator("td").inner_text().startswith(f"{first[0]} {first[1][0]:.2f}")
     real.get_by_text("Look inside").click()
 

@@ -17,7 +17,10 @@ TOTAL = sum(map(len, PIECES))
 HELPERS = """
 const handed = [], done = new Set(), told = [], control = new AbortController();
 const nothing = { get: async () => undefined, put: async () => {}, drop: async () => {} };
-const hand = async (i, buffer) => { handed.push([i, buffer.byteLength, new Uint8Array(buffer)[0]]); buffer.transfer?.(); };
+const hand = async (i, buffer) => {
+  handed.push([i, buffer.byteLength, new Uint8Array(buffer)[0]]);
+  buffer.transfer?.();
+};
 const bring = (source, more = {}) => bringPieces(manifest, source,
   { done, hand, store: nothing, signal: control.signal, told: (bytes) => told.push(bytes), ...more })
   .catch((error) => error.name === "AbortError" ? "aborted" : error.message);
@@ -28,7 +31,7 @@ const host = window.host ??= piecesOfHost("/");
 class Host(http.server.BaseHTTPRequestHandler):
     """Serves the pieces; `wrong` says what is wrong with some of them."""
 
-    wrong, asked = {}, []  # noqa: RUF012
+    wrong, asked = {}, []
 
     def do_GET(self):
         name = self.path.removeprefix("/")
