@@ -8,8 +8,8 @@ The numbers X that come in are rounded to 16 bits, a scale a row, so that one in
     spread_int8, spread_q4_1    rows of such a matrix as floats
 
 A block of q4_1 is eight lanes of 16 bits: lane j holds the weights j, 8 + j, 16 + j and 24 + j, the lowest bits first.
-Every k is a multiple of 32. Four lanes of 32 bits hold the sums of int8, each of a quarter of the products, which are at
-most 127 * 32,767: so k is at most 2,048.
+Every k is a multiple of 32. Four lanes of 32 bits hold the sums of int8, each a quarter of them, of at most
+127 * 32,767 a product: so k is at most 2,048.
 """
 
 ROWS = 4, 1  # of X at once

@@ -1,8 +1,8 @@
 """SmolLM2 for the page: its weights in pieces of 8 MB, which figures/live/pieces.js reads, and a manifest of them.
 
 Matrices that are published in blocks of 4 bits keep them bit for bit, in the order that the page's products read. The
-embedding is rounded anew to 8 bits with a scale a row; the factors of the norms stay float32. A piece is a file of parts,
-each some rows of a weight:
+embedding is rounded anew to 8 bits with a scale a row; the factors of the norms stay float32. A piece is a file of
+parts, each some rows of a weight:
 
     float32    the numbers
     int8       integers of 8 bits, then a float32 scale for each row
@@ -195,7 +195,7 @@ _BITS = {"float32": 32, "int8": 8, "q4_1": 4 + 2 * 32 // BLOCK}  # of a weight, 
 
 
 def _room(size):
-    """What a tensor of so many bytes takes: figures/live/tensor.js has few sizes, so that what is freed serves again."""
+    """Bytes of a tensor: in figures/live/tensor.js there are few sizes, so that what is freed serves again."""
     step = max(64, 2 ** (int(math.log2(max(64, size))) - 3))
     return -(-size // step) * step
 
@@ -210,8 +210,8 @@ def _licence(settings):
         raise DataError(f"the package {PACKAGE} is not on this machine, expected it for the licence of the weights")
     notice = (
         f"SmolLM2-135M-Instruct by Hugging Face (Allal et al. 2025), licence {settings['general.license']}, from the "
-        f"Python package {PACKAGE} {package.version}, which has it as a GGUF file in 4 bits. Changed here: the embedding "
-        "is rounded anew, to 8 bits with a scale a row; the other weights are put in another order and are otherwise "
-        "those of that file."
+        f"Python package {PACKAGE} {package.version}, which has it as a GGUF file in 4 bits. Changed here: the "
+        "embedding is rounded anew, to 8 bits with a scale a row; the other weights are put in another order and are "
+        "otherwise those of that file."
     )
     return {"name": settings["general.license"], "notice": notice, "text": text}
