@@ -116,11 +116,14 @@ function realModelLoad(parent, told, ready) {
       const lacking = await feed.missing();
       const done = new Set(manifest.pieces.keys());
       for (const i of lacking) done.delete(i);
-      const hand = (i, buffer) =>
-        feed.piece(i, buffer).catch((error) => {
+      const hand = async (i, buffer) => {
+        try {
+          await feed.piece(i, buffer);
+        } catch (error) {
           if (!/damaged/.test(error.message)) feed = null; // the worker has gone, and what it had with it
           throw error;
-        });
+        }
+      };
       const { stored, refused } = await bringPieces(manifest.pieces, source, {
         done,
         hand,

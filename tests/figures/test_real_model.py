@@ -538,6 +538,22 @@ def test_any_text_is_a_text(real, text):
 
 
 @needs_weights
+def test_axe_finds_nothing_serious_in_all_of_its_parts(real):
+    from axe_playwright_python.sync_playwright import Axe
+
+    ask(real, "What is the capital of France?")
+    folds = real.locator("d2lmini-real-model details").element_handles()
+    for fold in folds:
+        fold.evaluate("node => { node.open = true; }")
+    real.wait_for_function("document.querySelector('svg[role=img]').style.opacity === ''")
+    rules = Axe().run(real, context="d2lmini-real-model").response["violations"]
+    found = [(rule["id"], node["html"][:150]) for rule in rules for node in rule["nodes"]]
+    assert [one for one in found if one[0] not in ("region", "heading-order")] == []
+    for fold in folds:
+        fold.evaluate("node => { node.open = false; }")
+
+
+@needs_weights
 def test_from_a_file(open_page, site, recorded):
     page = open_page((site[1] / "page.html").as_uri(), width=390, theme="dark")
     page.wait_for_selector(FIGURE)
