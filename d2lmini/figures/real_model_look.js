@@ -136,11 +136,12 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
       });
     });
     place(mark, { x: LEFT + CELL[0] * b - 0.5, y: 14 + CELL[1] * h - 0.5 });
-    const weights = weightsNow(),
+    const gone = isOff({ block: b, head: h }) || isOff({ block: b, head: null }),
+      weights = gone ? null : weightsNow(),
       names = tokens.slice(0, i + 1).map(({ name }, j) => `“${tokenName(name)}”${j === i ? " (itself)" : ""}`);
     note.textContent = weights
-      ? `Block ${b + 1}, head ${h + 1}: at ${names[i]} it looks most at ${strongest(names, (j) => weights[j])}.`
-      : `Block ${b + 1}, head ${h + 1}.`;
+      ? `Block ${b + 1}, head ${h + 1}: at “${tokenName(tokens[i].name)}” it looks most at ${strongest(names, (j) => weights[j])}.`
+      : `Block ${b + 1}, head ${h + 1}${gone ? " is off" : ""}.`;
     const single = { block: b, head: h },
       whole = { block: b, head: null };
     headOff.textContent = `Head ${b + 1}.${h + 1} ${isOff(single) ? "on" : "off"}`;
@@ -195,7 +196,7 @@ function realModelBlocks(parent, blocks) {
         ? said.pieces
             .slice(0, 3)
             .map((piece, j) => `${tokenName(piece)} ${said.p[j].toFixed(2)}`)
-            .join(", ")
+            .join(" · ")
         : "…";
       line.classList.toggle("chosen", b === block + 1);
     });

@@ -86,7 +86,7 @@ function lossBox(parent, choose) {
           ? "."
           : `, probability ${Math.exp(-row.nats).toFixed(3)}. Expected there: ${row.next.pieces
               .map((piece, j) => `${tokenName(piece)} ${row.next.p[j].toFixed(2)}`)
-              .join(", ")}.`)
+              .join(" · ")}.`)
       : "";
   };
 }

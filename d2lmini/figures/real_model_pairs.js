@@ -15,7 +15,7 @@ function realModelPairs(parent, { lost, presets }) {
     const box = add(panels, "div"),
       typing = add(box, "label", { style: "display: block" });
     add(typing, "span", { style: "display: block" }, label);
-    const field = add(typing, "textarea", { rows: 9, dir: "auto", style: "width: 100%; resize: vertical" });
+    const field = add(typing, "textarea", { rows: 6, dir: "auto", style: "width: 100%; resize: vertical" });
     const answer = add(box, "p", {
       dir: "auto",
       style: "white-space: pre-wrap; min-height: 3em; margin: 4px 0; overflow-wrap: anywhere",

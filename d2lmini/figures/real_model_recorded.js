@@ -68,7 +68,7 @@ function recordedHeads(parent, { tokens, heads }) {
     box({ tokens: tokens.map((name) => ({ name })), chosen: at, shade: row });
     const { block, head } = heads[now];
     note.textContent =
-      `Block ${block + 1}, head ${head + 1}: at ${names[at]} it looks most at ` +
+      `Block ${block + 1}, head ${head + 1}: at “${tokenName(tokens[at])}” it looks most at ` +
       `${strongest(names.slice(0, at + 1), (j) => row[j])}.`;
   }
 }
