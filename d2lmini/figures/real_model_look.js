@@ -125,6 +125,7 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
       now = current(),
       [b, h] = chosen;
     svg.style.opacity = now ? "" : 0.3;
+    svg.dataset.place = now ? i : "";
     cells.forEach((cell, n) => {
       const [block, head] = all[n],
         gone = isOff({ block, head }) || isOff({ block, head: null });
