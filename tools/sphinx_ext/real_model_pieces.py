@@ -29,7 +29,8 @@ def _write(app):
     copy_pieces(made, static / "real_model")
     (static / "live").mkdir(parents=True, exist_ok=True)
     manifest = (made / "manifest.json").read_text(encoding="utf-8")
-    script = f"d2lminiLive.deliver({json.dumps(pieces.NAME)}, {json.dumps(manifest)});\n"  # from file:// nothing is fetched
+    # from file:// a page may fetch nothing, but it may add a script
+    script = f"d2lminiLive.deliver({json.dumps(pieces.NAME)}, {json.dumps(manifest)});\n"
     (static / "live" / f"{pieces.NAME}.js").write_text(script, encoding="utf-8")
 
 

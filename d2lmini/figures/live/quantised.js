@@ -2,8 +2,7 @@
 import { lasting, multiplyTransposed, part, quantisedProducts, Tensor } from "./tensor.js";
 import { half } from "./weights.js";
 
-const BLOCK = 32; // weights with one scale and one minimum, or numbers of X with one sum
-const WIDEST = 2048; // inputs of a matrix in 8 bits: more products do not fit into lanes of 32 bits
+const BLOCK = 32; // weights or numbers of X with a scale of their own
 const SPREAD = 64; // rows that are spread into floats at a time
 const exact = { floats: false };
 
@@ -12,19 +11,12 @@ export function floatProducts(wanted) {
   exact.floats = wanted;
 }
 
-// X (T, k) as integers of 16 bits, the sums of each 32 of them, and a scale for each row.
+// X (T, k) as integers of 16 bits; of each 32 a scale, and their sum times that.
 function rounded(X) {
-  const [T, k] = X.shape,
-    [x, sums, scale] = [new Tensor(T, k / 2), new Tensor(T, k / BLOCK), new Tensor(T)];
-  for (let i = 0; i < T; i++)
-    quantisedProducts().quantise(
-      X.place + 4 * i * k,
-      x.place + 2 * i * k,
-      sums.place + (4 * i * k) / BLOCK,
-      scale.place + 4 * i,
-      k,
-    );
-  return { x, sums, scale };
+  const size = X.length,
+    [x, of] = [new Tensor(size / 2), new Tensor(size / BLOCK, 2)];
+  if (size) quantisedProducts().quantise(X.place, x.place, of.place, size); // rows are whole blocks
+  return { x, of };
 }
 
 // What both kinds share; `product` and `spread` are their own. It takes the place of a tensor as the weight of a `Linear`
@@ -71,7 +63,6 @@ class QuantisedMatrix {
 export class Int8Matrix extends QuantisedMatrix {
   constructor(shape) {
     const [outputs, inputs] = shape;
-    if (inputs > WIDEST) throw new RangeError(`rows of ${inputs} weights in 8 bits, expected at most ${WIDEST}`);
     super(shape, outputs * inputs + 4 * outputs);
     this.scales = outputs * inputs; // where they begin
   }
@@ -82,10 +73,10 @@ export class Int8Matrix extends QuantisedMatrix {
     this.bytes(row * inputs, size).set(new Uint8Array(buffer, at, size));
     this.bytes(this.scales + 4 * row, 4 * rows).set(new Uint8Array(buffer, at + size, 4 * rows));
   }
-  product({ x, scale }, to, T) {
+  product({ x, of }, to, T) {
     const [outputs, inputs] = this.shape,
       { place } = this.room;
-    quantisedProducts().int8(place, place + this.scales, x.place, scale.place, to.place, to.stride, T, inputs, outputs);
+    quantisedProducts().int8(place, place + this.scales, x.place, of.place, to.place, to.stride, T, inputs, outputs);
   }
   spread(row, rows, place) {
     const inputs = this.shape[1],
@@ -117,7 +108,7 @@ export class Q4Matrix extends QuantisedMatrix {
       for (let i = 0; i < blocks; i++) to[place + i] = floats[halves[which * blocks + i]];
     });
   }
-  product({ x, sums, scale }, to, T) {
+  product({ x, of }, to, T) {
     const [outputs, inputs] = this.shape,
       { place } = this.room;
     quantisedProducts().q4_1(
@@ -125,8 +116,7 @@ export class Q4Matrix extends QuantisedMatrix {
       place + this.scales,
       place + this.minima,
       x.place,
-      sums.place,
-      scale.place,
+      of.place,
       to.place,
       to.stride,
       T,

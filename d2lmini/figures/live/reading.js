@@ -3,7 +3,7 @@ import { floatProducts } from "./quantised.js";
 import { tidy } from "./tensor.js";
 import { tooLong } from "./texts.js";
 
-const AT_ONCE = 16; // tokens that are read at once: the page may wait so long for its turn where there is no worker
+const AT_ONCE = globalThis.document ? 8 : 32; // tokens that are read at once: without a worker the page waits for them
 
 export class Reading {
   constructor(model) {

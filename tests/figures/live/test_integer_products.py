@@ -55,9 +55,10 @@ def q4_1_matrix(rng, m, k):
 
 
 def rounded_rows(X):
-    """As the page rounds what comes in: to 16 bits, a scale a row."""
-    most = np.maximum(np.abs(X).max(1, keepdims=True), np.float32(1e-30))
-    return np.rint(X * (np.float32(32767) / most)) * (most / np.float32(32767))
+    """As the page rounds what comes in: to 16 bits, a scale for each 32."""
+    blocks = X.reshape(len(X), -1, 32)
+    most = np.maximum(np.abs(blocks).max(-1, keepdims=True), np.float32(1e-30))
+    return (np.rint(blocks * (np.float32(32767) / most)) * (most / np.float32(32767))).reshape(X.shape)
 
 
 @pytest.mark.parametrize("floats", [False, True], ids=["integers", "floats"])
@@ -87,13 +88,13 @@ def test_products_of_all_sizes(kind, floats, live):
 def test_rows_that_the_products_cannot_take(live):
     said = live(
         """await live.prepare();
-        return [() => new live.Q4Matrix([2, 33]), () => new live.Int8Matrix([2, 2080])].map((make) => {
+        return [() => new live.Q4Matrix([2, 33]), () => new live.Int8Matrix([2, 80])].map((make) => {
           try { make(); return null; } catch (error) { return error.message; }
         });"""
     )
     assert said == [
         "rows of 33 weights, expected whole blocks of 32",
-        "rows of 2080 weights in 8 bits, expected at most 2048",
+        "rows of 80 weights, expected whole blocks of 32",
     ]
 
 

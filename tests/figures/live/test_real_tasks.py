@@ -186,7 +186,7 @@ def test_greedy_tokens_and_what_is_told_of_them(ask, small):
     assert end is None  # with these weights it does not stop
     (told,) = ask(("real_write", floats(count=20, filters={"temperature": 0}, top=4, heads=[[1, 1]], layers=True)))
     steps = [step for step in told["steps"] if "at" in step]
-    assert told["steps"][0] == {"reading": {"done": 16, "total": len(ids)}}
+    assert told["steps"][0] == {"reading": {"done": 8, "total": len(ids)}}
     assert told["done"]["tokens"] == want and told["done"]["why"] == "count" and told["done"]["prompt"] == len(ids)
     assert [step["token"] for step in steps] == want[len(ids) - 1 :]
     assert [step["written"] for step in steps] == [False] + [True] * 20
