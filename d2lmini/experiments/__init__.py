@@ -13,6 +13,7 @@ t5/            text to text
 gpt/           models that write
 laws/          the loss by size, data and compute
 abilities/     what a prompt can ask for
+real_model/    around a real language model: what its parts and its later training are worth
 exported.py    the models whose weights ship with the package, and of which run each is
 """
 
@@ -46,6 +47,7 @@ SUBJECTS = {
     "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context", "long_recall"],
     "laws": ["scaling"],
     "abilities": ["chain_of_thought", "in_context", "in_context_sizes", "induction", "instruct"],
+    "real_model": ["verifiable"],
 }
 _HOME = {name: subject for subject, names in SUBJECTS.items() for name in names}
 
