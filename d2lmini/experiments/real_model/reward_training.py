@@ -121,18 +121,14 @@ class Start:
         """
         config, model = self.config, copy.deepcopy(self.model)
         torch.manual_seed(1_000 + self.seed)
-        optimizer, seen = (
-            model.configure_optimizers(),
-            {n: [] for n in ("reward", "right", "entropy", "length", "idle")},
-        )
+        optimizer = model.configure_optimizers()
+        seen = {name: [] for name in ("reward", "right", "entropy", "length", "idle")}
         if contestant.reward:
             steps, factor = round(contestant.part * config.steps), config.reward_lr
         else:
             B, T = config.batch_size, self.sums.length(config.form, config.summands) - 1
-            steps, factor = (
-                round(contestant.part * budget / gpt_training_flops(model.config, B * T, context=T, causal=True)),
-                1.0,
-            )
+            each = gpt_training_flops(model.config, B * T, context=T, causal=True)
+            steps, factor = round(contestant.part * budget / each), 1.0
         schedule = WarmupLinear(min(config.warmup, steps // 2), steps, int(config.decay * steps))
         rates = [group["lr"] * factor for group in optimizer.param_groups]
         marks = {round(steps ** (i / config.checks)) for i in range(config.checks + 1)}  # ever rarer
