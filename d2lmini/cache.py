@@ -95,10 +95,11 @@ class KeyValueCache:
 
 
 def cache_bytes(config, num_tokens, batch_size=1, bytes_per_number=2):
-    """Bytes of the keys and values that a decoder keeps: 2 L h for each token, times those of a number.
+    """Bytes of the keys and values that a decoder keeps: 2 L G d for each token, times those of a number.
 
     Args:
-        config: has ``num_blks``, L, and ``num_hiddens``, h, as `GPTConfig` does; all heads have keys of their own.
+        config: has ``num_blks``, L, and ``num_hiddens``, h, as `GPTConfig` does. Where it has no ``num_kv_heads``, G,
+            all heads have keys of their own, and G d = h unless it has a ``head_size``, d.
         num_tokens: how many were read.
         batch_size: of texts.
         bytes_per_number: 2 for float16 and bfloat16, 4 for float32.
@@ -109,13 +110,15 @@ def cache_bytes(config, num_tokens, batch_size=1, bytes_per_number=2):
     Raises:
         ValueError: a number is negative.
 
-    Source: Pope et al. 2022, section 3.3.
+    Source: Pope et al. 2022, section 3.3; Ainslie et al. 2023 for G.
     """
     if min(num_tokens, batch_size, bytes_per_number) < 0:
         raise ValueError(
             f"got {num_tokens} tokens, a batch of {batch_size}, {bytes_per_number} bytes a number: expected 0 or more"
         )
-    return 2 * config.num_blks * config.num_hiddens * num_tokens * batch_size * bytes_per_number
+    heads, groups, size = (getattr(config, name, None) for name in ("num_heads", "num_kv_heads", "head_size"))
+    kept = config.num_hiddens if groups is size is None else (groups or heads) * (size or config.num_hiddens // heads)
+    return 2 * config.num_blks * kept * num_tokens * batch_size * bytes_per_number
 
 
 class _Room:

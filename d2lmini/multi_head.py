@@ -1,7 +1,7 @@
 """Multi-head attention: H attentions side by side, each in h / H features, for the price of one in h.
 
 Queries, keys and values are projected to h = ``num_hiddens`` features and cut into H heads of d = h / H. Masks and
-``valid_lens`` are those of `d2lmini.masks`.
+``valid_lens`` are those of `d2lmini.masks`. Heads may share their keys and values in G groups, to make the cache small.
 """
 
 from functools import partial
@@ -33,9 +33,11 @@ class HeadsAttention(Attention):
         self.scale = scale
 
     def forward(self, queries, keys, values, mask=None, *, causal=False, score_bias=None):
-        """Heads (B, H, T, d), (B, H, S, d), (B, H, S, d) to (B, H, T, d); a mask that broadcasts to (B, H, T, S)."""
+        """Heads (B, H, T, d), (B, G, S, d), (B, G, S, d) to (B, H, T, d); a mask that broadcasts to (B, H, T, S)."""
         how = {"causal": causal, "scale": self.scale}
         dropout_p = self.dropout.p if self.dropout.training else 0.0
+        if keys.shape[1] != queries.shape[1]:
+            keys, values = (for_each_query_head(X, queries.shape[1]) for X in (keys, values))
         output = attend(queries, keys, values, mask, dropout_p=dropout_p, score_bias=score_bias, **how)
         weights = partial(dot_product_weights, **how)
         return self._remember(output, weights, queries, keys, mask, score_bias)
@@ -62,11 +64,15 @@ class MultiHeadAttention(nn.Module):
             keys, before they are turned by ``rotary``.
         head_size: d, features of each head; None: h / H. With it H need not divide h, and H * d may be more or less.
         scale: factor on the dot products; None: 1/sqrt(d).
+        num_kv_heads: G, a divisor of H: heads of keys and values, each shared by H / G query heads, which follow each
+            other; None: H. With 1 this is multi-query attention.
 
     Raises:
-        ValueError: ``num_heads`` does not divide ``num_hiddens``, or ``head_size`` is below 1.
+        ValueError: ``num_heads`` does not divide ``num_hiddens``, ``num_kv_heads`` does not divide ``num_heads``, or
+            ``head_size`` is below 1.
 
-    Source: D2L section 11.5; UDL section 12.3.3; Vaswani et al. 2017, section 3.2.2; Henry et al. 2020 for ``qk_norm``.
+    Source: D2L section 11.5; UDL section 12.3.3; Vaswani et al. 2017, section 3.2.2; Henry et al. 2020 for ``qk_norm``;
+    Shazeer 2019 and Ainslie et al. 2023 for ``num_kv_heads``.
     """
 
     def __init__(
@@ -82,18 +88,21 @@ class MultiHeadAttention(nn.Module):
         qk_norm=None,
         head_size=None,
         scale=None,
+        num_kv_heads=None,
     ):
         super().__init__()
         if num_heads < 1 or (head_size is None and num_hiddens % num_heads):
             raise ValueError(f"num_hiddens is {num_hiddens}, expected a multiple of num_heads, {num_heads}")
         if head_size is not None and head_size < 1:
             raise ValueError(f"head_size is {head_size}, expected at least 1")
+        if num_kv_heads is not None and (num_kv_heads < 1 or num_heads % num_kv_heads):
+            raise ValueError(f"num_kv_heads is {num_kv_heads}, expected a divisor of num_heads, {num_heads}")
         d = num_hiddens // num_heads if head_size is None else head_size
-        self.num_heads = num_heads
+        self.num_heads, self.num_kv_heads = num_heads, num_kv_heads or num_heads
         self.attention = HeadsAttention(dropout, scale)
         self.W_q = nn.Linear(query_size or num_hiddens, num_heads * d, bias=bias)
-        self.W_k = nn.Linear(key_size or num_hiddens, num_heads * d, bias=bias)
-        self.W_v = nn.Linear(value_size or num_hiddens, num_heads * d, bias=bias)
+        self.W_k = nn.Linear(key_size or num_hiddens, self.num_kv_heads * d, bias=bias)
+        self.W_v = nn.Linear(value_size or num_hiddens, self.num_kv_heads * d, bias=bias)
         self.W_o = nn.Linear(num_heads * d, num_hiddens, bias=bias)
         self.input_sizes = tuple(linear.in_features for linear in (self.W_q, self.W_k, self.W_v))
         self.q_norm, self.k_norm = (None if qk_norm is None else qk_norm(d) for _ in range(2))
@@ -135,7 +144,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: shapes, sizes or devices do not fit.
         """
         queries, keys, values, mask, causal = self._checked(queries, keys, values, valid_lens, mask, causal, rotary)
-        queries, keys, values = self.to_heads(queries, keys, values)  # (B, H, T, d), (B, H, S, d), (B, H, S, d)
+        queries, keys, values = self.to_heads(queries, keys, values)  # (B, H, T, d), (B, G, S, d), (B, G, S, d)
         if rotary is not None:
             queries, keys = rotary(queries, keys.shape[2] - queries.shape[2]), rotary(keys, 0)
         return self._attend_and_mix(queries, keys, values, mask, causal, score_bias, head_mask)
@@ -177,7 +186,7 @@ class MultiHeadAttention(nn.Module):
             cache = cache.append(new) if past else new
         if rotary is not None:
             queries = rotary(queries, cache.length - queries.shape[2])
-        check_inputs(queries, *cache)
+        check_inputs(queries[:, :: self.num_heads // self.num_kv_heads], *cache)
         return self._attend_and_mix(queries, *cache, mask, causal, score_bias, head_mask), cache
 
     def project(self, keys, values, *, rotary=None, offset=0):
@@ -191,9 +200,9 @@ class MultiHeadAttention(nn.Module):
         return KeyValueCache(keys if rotary is None else rotary(keys, offset), values)
 
     def empty_cache(self, batch):
-        """A `KeyValueCache` of no positions, (batch, H, 0, d), to start from."""
+        """A `KeyValueCache` of no positions, (batch, G, 0, d), to start from."""
         weight = self.W_o.weight
-        empty = weight.new_empty(batch, self.num_heads, 0, weight.shape[1] // self.num_heads)
+        empty = weight.new_empty(batch, self.num_kv_heads, 0, weight.shape[1] // self.num_heads)
         return KeyValueCache(empty, empty)
 
     def transpose_qkv(self, X):
@@ -205,10 +214,14 @@ class MultiHeadAttention(nn.Module):
         return X.unflatten(0, (-1, self.num_heads)).transpose(1, 2).flatten(2)
 
     def to_heads(self, queries, keys, values):
-        """Each (B, n, size), projected, cut into heads (B, H, n, d) and normed if that is wanted; None stays None."""
+        """Each (B, n, size), projected, cut into heads and normed if that is wanted; None stays None.
+
+        Queries are (B, H, n, d), keys and values (B, G, n, d).
+        """
+        H, G = self.num_heads, self.num_kv_heads
         queries, keys, values = (
-            X if X is None else linear(X).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, n, d)
-            for linear, X in ((self.W_q, queries), (self.W_k, keys), (self.W_v, values))
+            X if X is None else linear(X).unflatten(-1, (num, -1)).transpose(1, 2)  # (B, H or G, n, d)
+            for linear, num, X in ((self.W_q, H, queries), (self.W_k, G, keys), (self.W_v, G, values))
         )
         return (queries, keys, values) if self.q_norm is None else self._normed(queries, keys, values)
 
@@ -235,7 +248,7 @@ class MultiHeadAttention(nn.Module):
         return queries, keys, values, mask, False
 
     def _attend_and_mix(self, queries, keys, values, mask, causal, score_bias, head_mask):
-        """Heads of queries (B, H, T, d), keys and values (B, H, S, d) to (B, T, h)."""
+        """Heads of queries (B, H, T, d), keys and values (B, G, S, d) to (B, T, h)."""
         if callable(score_bias):
             score_bias = score_bias(queries, keys.shape[2])
         if score_bias is not None:
@@ -244,6 +257,11 @@ class MultiHeadAttention(nn.Module):
         if head_mask is not None:
             output = with_head_mask(output, head_mask)
         return self.W_o(output.transpose(1, 2).flatten(2))  # (B, T, h)
+
+
+def for_each_query_head(X, num_heads):
+    """Keys or values (B, G, S, d) of G groups, each repeated for its query heads: (B, H, S, d)."""
+    return X.repeat_interleave(num_heads // X.shape[1], dim=1)
 
 
 def with_head_mask(output, head_mask):

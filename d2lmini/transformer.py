@@ -113,7 +113,7 @@ class TransformerEncoderBlock(nn.Module):
         activation: makes the module between the layers of the feed-forward network.
         norm: what makes the two norms, of a size; ``nn.RMSNorm`` takes no mean.
         ffn: a module in place of the feed-forward network, such as a `GatedFFN`; ``activation`` is then not used.
-        qk_norm, head_size, scale: as in `MultiHeadAttention`.
+        qk_norm, head_size, scale, num_kv_heads: as in `MultiHeadAttention`.
 
     Source: D2L section 11.7.4; UDL section 12.4; Xiong et al. 2020 for ``norm_first``.
     """
@@ -133,10 +133,11 @@ class TransformerEncoderBlock(nn.Module):
         qk_norm=None,
         head_size=None,
         scale=None,
+        num_kv_heads=None,
     ):
         super().__init__()
         self.norm_first = norm_first
-        heads = {"qk_norm": qk_norm, "head_size": head_size, "scale": scale}
+        heads = {"qk_norm": qk_norm, "head_size": head_size, "scale": scale, "num_kv_heads": num_kv_heads}
         self.attention = MultiHeadAttention(num_hiddens, num_heads, dropout, use_bias, **heads)
         self.addnorm1 = AddNorm(num_hiddens, dropout, norm=norm)
         self.ffn = ffn or PositionWiseFFN(ffn_num_hiddens, num_hiddens, num_inputs=num_hiddens, activation=activation)

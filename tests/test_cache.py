@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
@@ -148,6 +149,10 @@ def test_bytes_are_what_the_formula_says():
     _, state = d2l.GPT(config).extend(torch.zeros(2, 9).long(), d2l.GPT(config).empty_state(2))
     held = sum(cache.num_bytes for cache in state.caches)
     assert held == d2l.cache_bytes(config, 9, batch_size=2, bytes_per_number=4) == 2 * 3 * 16 * 9 * 2 * 4
+    grouped = d2l.GPT(replace(config, num_kv_heads=2, head_size=6))
+    _, state = grouped.extend(torch.zeros(2, 9).long(), grouped.empty_state(2))
+    held = sum(cache.num_bytes for cache in state.caches)
+    assert held == d2l.cache_bytes(grouped.config, 9, batch_size=2, bytes_per_number=4) == 2 * 3 * 2 * 6 * 9 * 2 * 4
     gpt3 = d2l.GPT_CONFIGS["gpt3"]
     assert d2l.cache_bytes(gpt3, 1) == 4_718_592 and d2l.cache_bytes(gpt3, 0) == 0
     with pytest.raises(ValueError, match="0 or more"):

@@ -415,6 +415,48 @@ def test_heads_that_are_off_bring_nothing_and_the_gradient_says_what_they_are_wo
     torch.testing.assert_close(mask.grad, torch.stack([x.detach().sum() for x in each]))
 
 
+@pytest.mark.parametrize("groups", [1, 2, 3, 6])
+@pytest.mark.parametrize("causal", [False, True])
+def test_groups_of_heads_that_share_keys_by_a_loop(groups, causal):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(30, 6, num_kv_heads=groups).double()
+    X = torch.randn(2, 7, 30, dtype=torch.float64)
+    Q, K, V = (linear(X).split(5, -1) for linear in (layer.W_q, layer.W_k, layer.W_v))
+    assert len(K) == len(V) == groups
+    heads = []
+    for i, q in enumerate(Q):
+        k, v = K[i // (6 // groups)], V[i // (6 // groups)]
+        scores = q @ k.mT / 5**0.5
+        if causal:
+            scores = scores.masked_fill(~torch.ones(7, 7, dtype=torch.bool).tril(), -torch.inf)
+        heads.append(scores.softmax(-1) @ v)
+    torch.testing.assert_close(layer(X, X, X, causal=causal), layer.W_o(torch.cat(heads, -1)))
+    with capture_attention(layer) as weights:
+        layer(X, X, X, causal=causal)
+    assert weights["attention"][0].shape == (2, 6, 7, 7)
+
+
+@torch.no_grad()
+def test_a_cache_of_groups_is_small_and_gives_the_same():
+    layer = MultiHeadAttention(30, 6, num_kv_heads=2).double()
+    X = torch.randn(2, 7, 30, dtype=torch.float64)
+    mask = torch.ones(2, 1, 7, dtype=torch.bool)
+    mask[0, :, :2] = False  # padding on the left
+    cache, outputs = layer.empty_cache(2), []
+    for t in range(7):
+        x = X[:, t : t + 1]
+        output, cache = layer.extend(x, x, x, cache, mask=mask[:, :, : t + 1], causal=True)
+        outputs.append(output)
+    assert cache.keys.shape == (2, 2, 7, 5)
+    torch.testing.assert_close(torch.cat(outputs, 1), layer(X, X, X, mask=mask, causal=True))
+
+
+@pytest.mark.parametrize("groups", [0, 4, -1])
+def test_groups_that_do_not_divide_the_heads(groups):
+    with pytest.raises(ValueError, match=f"num_kv_heads is {groups}, expected a divisor of num_heads, 6"):
+        MultiHeadAttention(30, 6, num_kv_heads=groups)
+
+
 def test_dropout_acts_in_training_alone():
     ours = MultiHeadAttention(h, H, dropout=0.5)
     X = torch.randn(B, S, h)

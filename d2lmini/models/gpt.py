@@ -49,7 +49,7 @@ class GPT(Module):
         lr: learning rate of the AdamW that `configure_optimizers` gives.
 
     Raises:
-        ValueError: ``num_heads`` does not divide ``num_hiddens``.
+        ValueError: ``num_heads`` does not divide ``num_hiddens``, or ``num_kv_heads`` not ``num_heads``.
 
     Source: D2L section 11.9.3; UDL sections 12.7.1 to 12.7.3; Radford et al. 2019.
     """
@@ -58,10 +58,14 @@ class GPT(Module):
         super().__init__()
         self.save_hyperparameters()
         h = config.num_hiddens
-        norm = norm_maker(config.norm, bias=config.use_bias)
+        norm = norm_maker(config.norm, bias=config.use_bias, eps=config.norm_eps)
         self.embedding = nn.Embedding(config.vocab_size, h)
         self.pos_embedding = nn.Embedding(config.max_len, h) if config.positions == "learned" else None
-        self.rotary = RotaryEmbedding(h // config.num_heads, config.max_len) if config.positions == "rotary" else None
+        self.rotary = None
+        if config.positions == "rotary":
+            head_size = config.head_size or h // config.num_heads
+            self.rotary = RotaryEmbedding(head_size, config.max_len, base=config.rotary_base)
+        self.limited = self.pos_embedding is not None or config.limit_context
         self.dropout = nn.Dropout(config.dropout)
         self.blks = nn.ModuleList(self._block(config, norm) for _ in range(config.num_blks))
         self.norm = norm(h) if config.norm_first else nn.Identity()
@@ -84,6 +88,8 @@ class GPT(Module):
             norm=norm,
             ffn=make(wide, h, num_inputs=h, activation=activation, bias=config.use_bias),
             qk_norm=head_norm_maker(config.qk_norm),
+            head_size=config.head_size,
+            num_kv_heads=config.num_kv_heads,
         )
 
     def _init_weights(self):
@@ -165,7 +171,7 @@ class GPT(Module):
         """
         tokens, lengths = padded(prompts, 0, self.embedding.weight.device, side="left")
         padding = None if lengths is None else tokens.shape[1] - lengths
-        if self.pos_embedding is not None and tokens.shape[1] + max_new_tokens - 1 > self.config.max_len:
+        if self.limited and tokens.shape[1] + max_new_tokens - 1 > self.config.max_len:
             raise ValueError(
                 f"the prompt has {tokens.shape[1]} tokens, to which {max_new_tokens} cannot be added: the context is "
                 f"{self.config.max_len} (max_len). Shorten one of them"
@@ -207,7 +213,7 @@ class GPT(Module):
         except (IndexError, RuntimeError, TypeError):
             embedded(self.embedding, tokens)  # says what is wrong with them
             raise
-        if self.config.positions == "learned" and total > self.config.max_len:
+        if self.limited and total > self.config.max_len:
             raise ValueError(
                 f"there are {total} tokens but the context is {self.config.max_len} (max_len): keep the last ones "
                 "alone, or train with a larger context"

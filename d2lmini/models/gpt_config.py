@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from .choices import NETWORKS, NORMS, ByName, check_config
 
 _CHOICES = {"norm": NORMS, "ffn": NETWORKS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
+_OPTIONAL = "ffn_num_hiddens", "num_kv_heads", "head_size"
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,18 @@ class GPTConfig:
             or "geglu", which have a gate.
         use_bias: whether linear layers (but the last one) and layer norms have biases.
         qk_norm: whether queries and keys of each head are normed, without learned factors.
+        num_kv_heads: G, a divisor of H: heads of keys and values; None: H, each query head has its own.
+        head_size: d, features of a head; None: h / H.
+        rotary_base: of rotary positions; the larger, the slower the slowest pair of features turns.
+        norm_eps: what norms add to a variance; None: torch's own.
+        limit_context: whether texts beyond ``max_len`` are refused where positions are not learned, too.
         tie_weights: whether the last layer scores tokens by their embeddings.
         init: how weights begin. "gpt1": normal, of standard deviation 0.02. "gpt2": so too, but the last layer of each
             branch over sqrt(2 L). "zero": normal of 1 / sqrt(inputs), but the last layer of each branch, and of the
             model where it is not tied, zero.
 
     Raises:
-        ValueError: a choice is none of these, or a size is below 1.
+        ValueError: a choice is none of these, a size is below 1, or the base is not above 1.
 
     Source: Radford et al. 2018 and 2019; Brown et al. 2020; D2L section 11.9.3; UDL section 12.7.
     """
@@ -56,13 +62,20 @@ class GPTConfig:
     ffn: str = "gelu_tanh"
     use_bias: bool = True
     qk_norm: bool = False
+    num_kv_heads: int | None = None
+    head_size: int | None = None
+    rotary_base: float = 10000.0
+    norm_eps: float | None = None
+    limit_context: bool = False
     tie_weights: bool = True
     init: str = "gpt2"
 
     def __post_init__(self):
         sizes = ["vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"]
-        sizes += ["ffn_num_hiddens"] * (self.ffn_num_hiddens is not None)
+        sizes += [name for name in _OPTIONAL if getattr(self, name) is not None]
         check_config(self, _CHOICES, sizes)
+        if not self.rotary_base > 1:
+            raise ValueError(f"rotary_base is {self.rotary_base!r}, expected a number above 1")
 
 
 _MODERN = GPTConfig(
@@ -79,5 +92,22 @@ GPT_CONFIGS = ByName(
         "gpt3": GPTConfig(max_len=2048, num_hiddens=12288, num_heads=96, num_blks=96),
         "modern-toy": replace(_MODERN, vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
         "modern": _MODERN,  # as wide and deep as GPT-2
+        "smollm2-135m": GPTConfig(  # the form of Llama
+            vocab_size=49152,
+            max_len=8192,
+            limit_context=True,
+            num_hiddens=576,
+            num_heads=9,
+            num_kv_heads=3,
+            num_blks=30,
+            ffn_num_hiddens=1536,
+            dropout=0.0,
+            positions="rotary",
+            rotary_base=100000.0,
+            norm="rms",
+            norm_eps=1e-5,
+            ffn="swiglu",
+            use_bias=False,
+        ),
     }
 )

@@ -286,10 +286,17 @@ def _pattern(level):
     """The regular expression that cuts a text into words."""
     if level == "characters":
         return r"\S*\s|\S+"
-    # GPT-2's. Python's re has no \p{L} and \p{N}, and counts numerals such as ½ as letters: they are named here.
-    numerals = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in ("Nl", "No"))
-    letter, number, other = rf"[^\W\d_{numerals}]", rf"[\d{numerals}]", r"(?:[^\s\w]|_)"
+    letter, number, other = letters_numbers_others()  # GPT-2's
     return rf"'(?:[stmd]|re|ve|ll)| ?{letter}+| ?{number}+| ?{other}+|\s+(?!\S)|\s+"
+
+
+def letters_numbers_others():
+    """Regular expressions of one letter, one digit or numeral, and one of what is neither and no space.
+
+    Python's re has no \\p{L} and \\p{N}, and counts numerals such as ½ as letters: they are named here.
+    """
+    numerals = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in ("Nl", "No"))
+    return rf"[^\W\d_{numerals}]", rf"[\d{numerals}]", r"(?:[^\s\w]|_)"
 
 
 def _level(level):

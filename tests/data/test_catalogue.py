@@ -19,7 +19,12 @@ def test_entry(name):
     for file in dataset.files:
         assert re.fullmatch("[0-9a-f]{64}|[0-9a-f]{40}", file.hash) and file.size > 0
         assert file.content in ("", "gzip") or file.content.startswith("zip:")
-        assert file.urls or name in ("wikitext2_train_reordered", "debian_reference", "all_minilm_l6_v2")
+        assert file.urls or name in (
+            "wikitext2_train_reordered",
+            "debian_reference",
+            "all_minilm_l6_v2",
+            "smollm2_135m",
+        )
         for url in file.urls:
             assert re.match(r"https?://[^/ ]+/\S+$", url)
             if "raw.githubusercontent.com" in url:

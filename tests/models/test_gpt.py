@@ -41,6 +41,16 @@ def tokens(*shape):
     return torch.randint(65, shape, generator=torch.Generator().manual_seed(4))
 
 
+@torch.no_grad()
+def test_rotary_positions_have_no_end_unless_the_context_is_limited():
+    config = replace(TOY, positions="rotary", max_len=5)
+    assert GPT(config)(torch.zeros(1, 6).long()).shape == (1, 6, config.vocab_size)
+    with pytest.raises(ValueError, match="there are 6 tokens but the context is 5"):
+        GPT(replace(config, limit_context=True))(torch.zeros(1, 6).long())
+    with pytest.raises(ValueError, match="the prompt has 4 tokens, to which 3 cannot be added"):
+        GPT(replace(config, limit_context=True)).generate([[0, 1, 2, 3]], 3)
+
+
 def test_the_way_from_tokens_to_the_kernel_is_short():
     """Who reads the source along a forward pass opens five files and sixteen functions."""
     model, X, package, seen = GPT(TOY), tokens(2, 64), str(Path(d2lmini.__file__).parent), set()

@@ -41,8 +41,9 @@ def read_weights(path):
 
 
 def eps_of(config):
-    """What is added to variances, by either of its names."""
-    return config["layer_norm_eps" if "layer_norm_eps" in config else "layer_norm_epsilon"]
+    """What is added to variances, by any of its names."""
+    names = "layer_norm_eps", "rms_norm_eps", "layer_norm_epsilon"
+    return config[next((name for name in names if name in config), names[-1])]
 
 
 def load_renamed(model, state_dict, renames, expected):
@@ -51,6 +52,9 @@ def load_renamed(model, state_dict, renames, expected):
     Args:
         renames: rows of (theirs, a pattern; ours), applied one after the other.
         expected: of the error, the model that would have fitted.
+
+    Returns:
+        The model.
     """
     weights = {
         renamed(name, renames): tensor
@@ -70,6 +74,7 @@ def load_renamed(model, state_dict, renames, expected):
     for name in without:
         model.get_submodule(name.removesuffix(".bias")).bias = None
     model.load_state_dict(weights)
+    return model
 
 
 def with_eps(model, eps):

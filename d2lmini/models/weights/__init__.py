@@ -5,4 +5,5 @@ files.py       such a file: what it holds, how it is written, read and verified
 rounding.py    weights in fewer bits
 tokenizers.py  tokenizers in such a file, and exactly what each kind of them does
 minilm.py      all-MiniLM-L6-v2, a BERT of six layers that gives sentences of like meaning like vectors
+smollm2.py     SmolLM2-135M-Instruct, a language model of 30 blocks
 """

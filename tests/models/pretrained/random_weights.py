@@ -34,3 +34,14 @@ def tiny_gpt2():
 
     sizes = {"vocab_size": 37, "n_positions": 32, "n_embd": 24, "n_layer": 3, "n_head": 4, "n_inner": 40}
     return at_random(GPT2LMHeadModel(GPT2Config(**sizes, layer_norm_epsilon=1e-3)))
+
+
+def tiny_llama(groups=2, tied=True):
+    """A ``LlamaForCausalLM`` of sizes that all differ."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"vocab_size": 37, "max_position_embeddings": 32, "hidden_size": 24, "num_hidden_layers": 3}
+    heads = {"num_attention_heads": 6, "num_key_value_heads": groups, "head_dim": 10, "intermediate_size": 44}
+    rope = {"rope_type": "default", "rope_theta": 500.0}
+    config = LlamaConfig(**sizes, **heads, rope_parameters=rope, rms_norm_eps=1e-3, tie_word_embeddings=tied)
+    return at_random(LlamaForCausalLM(config))
