@@ -91,7 +91,7 @@ PRESETS = {
     ),
     # sums of digits are learned in seconds
     "cpu": replace(
-        Config(), digits=1, summands=3, num_hiddens=32, starts=(0.1,), steps=60, questions=16, checks=8, tested=100,
+        Config(), digits=1, summands=3, num_hiddens=32, starts=(0.25,), steps=100, questions=16, checks=8, tested=100,
         asked=50, samples=32, ks=(1, 4, 16, 32), seeds=(0,),
     ),
     "laptop": Config(),
