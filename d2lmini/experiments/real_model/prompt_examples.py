@@ -73,8 +73,8 @@ def ask(model, tokenizer, task, config, number, seed, wrong=False):
 
     Returns:
         dict for JSON: ``asked``, how many questions; ``exact``, and of a task with choices ``chosen``, each as
-        `summaries.share`; ``guessed``, the shares of the choices; ``shown``, (question, what is written) of the first, in
-        the first draw.
+        `summaries.share`; ``guessed``, the shares of the choices; ``shown``, (question, what is written) of the
+        first, in the first draw.
     """
     most = draw_examples(task, max(config.shots), seed)
     known = {rest for rest, _ in most}

@@ -11,7 +11,6 @@ question, so a model reads that much once. A text is cut into tokens at a space 
 """
 
 import random
-from os.path import commonprefix
 from typing import NamedTuple
 
 import torch
@@ -77,7 +76,7 @@ def _reviews(made):
 
 
 def draw_examples(task, number, seed, wrong=False):
-    """Examples of a task, a list of (rest, answer); fewer of a seed are the first of more.
+    """Examples of a task, a list of (rest, answer).
 
     ``wrong``: each answer is that of a question drawn from the pool, which may be the right one by chance.
     """
@@ -114,20 +113,20 @@ def answers(model, tokenizer, task, examples, questions, at_once=16):
         none.
 
     Raises:
-        ValueError: one choice is the beginning of another one.
+        ValueError: there is no such token.
     """
     shared = torch.tensor([bases.encode(tokenizer, beginning(task, examples))])
     read = model.extend(shared, model.empty_state(1))[1]
     exact, chosen = [None] * len(questions), [None] * len(questions)
     choices = [bases.encode(tokenizer, f" {choice}") for choice in task.choices or ()]
-    common = len(commonprefix(choices))
-    if any(len(choice) == common for choice in choices):
-        raise ValueError(f"one of the choices {task.choices} begins with another one, expected that they differ")
+    common = next((i for i, tokens in enumerate(zip(*choices, strict=False)) if len(set(tokens)) > 1), 0)
+    apart = [choice[common] for choice in choices]
+    if len(set(apart)) < len(apart):
+        raise ValueError(f"the choices {task.choices} do not differ in the same token, expected that they do")
     rows = [
         [bases.encode(tokenizer, part) for part in (f" {rest}\nA:", f" {answer.split()[0]}")]
         for rest, answer in questions
     ]
-    apart = [choice[common] for choice in choices]
     order = sorted(range(len(rows)), key=lambda i: sum(map(len, rows[i])))  # of like length together
     for start in range(0, len(order), at_once):
         some = order[start : start + at_once]
