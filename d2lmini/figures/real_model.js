@@ -1,4 +1,4 @@
-// A real language model in the page: it is loaded when a reader asks; before that, and where it cannot be, what was recorded.
+// A real language model in the page: loaded when a reader asks; before that, and where it cannot be, what was recorded.
 function render({ model, el }) {
   const told = model.get("told"),
     recorded = model.get("recorded"),

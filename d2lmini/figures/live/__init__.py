@@ -9,6 +9,8 @@ how it reaches a page.
     tokenizers.js  texts to ids and back, as models/weights/tokenizers.py has it
     models.js      a model by the name of its class
     host.js        the page's side: one copy of each model, loaded when a reader asks
+    pieces.js      a model that comes in pieces, decoded one by one; piece_sources.js: the book's host, files, a store
+    quantised.js   products with weights of 4 and 8 bits; real_tasks.js: what is asked of the real model
     page.py        `LiveFigure`, and the scripts of the book that models are loaded from
     worker.js      what is asked of a model, in a worker or in slices of the page's own thread
     learner.js     a model (tiny.js) that learns: `backward` stands beside `forward` in its modules; optimizers.js,
