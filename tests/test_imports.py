@@ -24,6 +24,7 @@ BASE = {
     "decoding",
     "utils",
     "plot_style",
+    "quantised",
     "shell",
 }
 # what a module may import of ours, by the first name under d2lmini
@@ -43,6 +44,7 @@ MAY_IMPORT = {
     "transformer": {"multi_head", "cache", "inputs", "masks"},
     "experts": {"transformer"},
     "decoding/fast": {"transformer", "multi_head", "cache", "masks"},
+    "adapters": {"quantised"},
     "hooks": {"multi_head", "attention"},
     "vision": {"position", "rotation", "multi_head"},
     "models": {

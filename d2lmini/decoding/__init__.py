@@ -10,7 +10,7 @@ search.py        the likeliest sequence: greedily, or with a beam
 diverse.py       beams in groups that avoid each other's tokens
 filters.py       from logits to what is drawn from: temperature, top-k, nucleus, penalties
 sampling.py      drawing, all at once or token by token
-speculative.py   drawing what a small model drafts and a large one may keep
+speculative.py   drawing what a small model or the text itself drafts and a large one may keep
 contrast.py      a search that avoids vectors like those before
 votes.py         several samples vote on an answer
 fast.py          a copy of a model whose steps take less time; the only one that knows of blocks and attention
@@ -29,7 +29,7 @@ from .filters import (
 )
 from .sampling import Sampled, sample, stream
 from .search import beam_search, greedy_search
-from .speculative import Drafted, accept_or_replace, speculative_sample
+from .speculative import Drafted, PromptLookup, accept_or_replace, speculative_sample
 from .steps import Decoded, reorder
 from .votes import Vote, majority_vote, vote_accuracy
 
@@ -37,6 +37,7 @@ __all__ = [
     "Decoded",
     "Drafted",
     "Filters",
+    "PromptLookup",
     "Sampled",
     "Vote",
     "accept_or_replace",

@@ -1,11 +1,13 @@
-"""Speculative sampling: a small model drafts tokens, a large one reads them in one pass and keeps what it may.
+"""Speculative sampling: a draft proposes tokens, a large model reads them in one pass and keeps what it may.
 
-What is written has exactly the large model's distribution, whatever the small one proposes.
+What is written has exactly the large model's distribution, whatever is proposed. A small model drafts by drawing; a
+look-up drafts for nothing what followed the latest words when they stood in the text before.
 """
 
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 from .filters import Filters
 from .sampling import draw
@@ -56,17 +58,70 @@ def accept_or_replace(token, p, q, generator=None):
     return int(draw(rest[None], generator)), False
 
 
+class PromptLookup:
+    """A draft from the text itself: what followed the last tokens when they stood there before, the latest time.
+
+    It looks for as many of the last tokens as it may, then for fewer. It costs no pass of a model, and helps where a
+    text repeats what was in the prompt: an edit, a summary, code.
+
+    Args:
+        longest: the most tokens that are looked for, 1 or more.
+        shortest: the fewest, 1 to ``longest``.
+
+    Raises:
+        ValueError: a number is out of range.
+
+    Source: Saxena 2023, "Prompt lookup decoding"; Yang et al. 2023, "Inference with reference".
+    """
+
+    def __init__(self, longest=3, shortest=1):
+        if not 1 <= shortest <= longest:
+            raise ValueError(f"shortest is {shortest} and longest {longest}, expected 1 <= shortest <= longest")
+        self.longest, self.shortest = longest, shortest
+
+    def propose(self, text, most, filters=None, generator=None):
+        """At most so many tokens that may follow a list of them; an empty list where the last ones are new.
+
+        Returns:
+            the tokens, and None: each was certain. Filters and generator are for drafts that draw.
+        """
+        for n in range(min(self.longest, len(text) - 1), self.shortest - 1, -1):
+            last = text[-n:]
+            for start in range(len(text) - n - 1, -1, -1):
+                if text[start : start + n] == last:
+                    return text[start + n : start + n + most], None
+        return [], None
+
+
+class _ModelDraft:
+    """A draft that a small model draws; `PromptLookup.propose` tells of the interface. For one text that grows."""
+
+    def __init__(self, model):
+        self.model, self.state = model, model.empty_state(1)
+
+    def propose(self, text, most, filters, generator):
+        """Tokens, and the probabilities (n, V) that they were drawn from."""
+        self.state = self.state.first(min(self.state.length, len(text) - 1))  # what lies beyond was replaced
+        tokens, qs = [], []
+        for _ in range(most):
+            q, self.state = _next(self.model, [*text, *tokens], self.state, 1, filters)  # (1, V)
+            tokens.append(int(draw(q, generator)))
+            qs.append(q)
+        return tokens, torch.cat(qs) if qs else None
+
+
 @torch.no_grad()
 def speculative_sample(draft, target, prompt, max_new_tokens, *, draft_length=4, generator=None, **filters):
     """Continues one text as the large model alone would, with fewer passes of it.
 
-    In each round the small model draws up to ``draft_length`` tokens. The large one reads them in one pass, which gives
-    its distribution at each of them and after the last. Tokens go through `accept_or_replace` in order, up to the first
-    that is replaced; if none is, the pass gives one token more. Both keep a cache, and forget what was replaced.
+    In each round up to ``draft_length`` tokens are drafted. The large model reads them in one pass, which gives its
+    distribution at each of them and after the last. Tokens go through `accept_or_replace` in order, up to the first
+    that is replaced; if none is, the pass gives one token more. Models keep a cache, and forget what was replaced.
 
     Args:
-        draft: the small model: a `GPT`, or what has its ``empty_state(1)`` and ``extend(tokens (1, n), state)``, which
-            gives logits (1, n, V) and a state with ``length`` and ``first(length)``. Call ``eval()`` before.
+        draft: a small model: a `GPT`, or what has its ``empty_state(1)`` and ``extend(tokens (1, n), state)``, which
+            gives logits (1, n, V) and a state with ``length`` and ``first(length)``. Call ``eval()`` before. Or what
+            proposes tokens by itself, a `PromptLookup` or what has its ``propose``.
         target: the large model, likewise, over the same vocabulary.
         prompt: integers (P,), 1 or more, or a list of them.
         max_new_tokens: how many are written.
@@ -95,16 +150,15 @@ def speculative_sample(draft, target, prompt, max_new_tokens, *, draft_length=4,
     if filters.looks_back:
         raise ValueError("a penalty on repetition depends on the text so far, which a draft changes: leave it out")
     end, proposed, accepted, passes = len(text) + max_new_tokens, 0, 0, 0
-    small, large = draft.empty_state(1), target.empty_state(1)
+    draft, state = draft if hasattr(draft, "propose") else _ModelDraft(draft), target.empty_state(1)
     while len(text) < end:
-        tokens, qs = [], []
-        for _ in range(min(draft_length, end - len(text) - 1)):  # the pass itself gives one more
-            q, small = _next(draft, [*text, *tokens], small, 1, filters)
-            tokens.append(int(draw(q, generator)))
-            qs.append(q[0])
-        ps, large = _next(target, [*text, *tokens], large, len(tokens) + 1, filters)  # (n + 1, V)
-        if qs and qs[0].shape != ps[0].shape:
-            raise ValueError(f"the models have {len(qs[0])} and {len(ps[0])} tokens, expected the same vocabulary")
+        most = min(draft_length, end - len(text) - 1)  # the pass itself gives one more
+        tokens, qs = draft.propose(text, most, filters, generator)
+        ps, state = _next(target, [*text, *tokens], state, len(tokens) + 1, filters)  # (n + 1, V)
+        if qs is None:  # a certain proposal
+            qs = F.one_hot(torch.tensor(tokens, dtype=torch.long, device=ps.device), ps.shape[1]).to(ps)
+        if qs.shape[1] != ps.shape[1]:
+            raise ValueError(f"the models have {qs.shape[1]} and {ps.shape[1]} tokens, expected the same vocabulary")
         proposed, passes, kept = proposed + len(tokens), passes + 1, True
         for token, p, q in zip(tokens, ps[:-1], qs, strict=True):
             token, kept = accept_or_replace(token, p, q, generator)
@@ -114,7 +168,7 @@ def speculative_sample(draft, target, prompt, max_new_tokens, *, draft_length=4,
                 break
         if kept:
             text.append(int(draw(ps[-1:], generator)))
-        small, large = (state.first(min(state.length, len(text) - 1)) for state in (small, large))
+        state = state.first(len(text) - 1)
     return Drafted(torch.tensor(text[end - max_new_tokens :]), proposed, accepted, passes)
 
 

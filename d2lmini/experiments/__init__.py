@@ -13,9 +13,11 @@ t5/            text to text
 gpt/           models that write
 laws/          the loss by size, data and compute
 abilities/     what a prompt can ask for
+real_model/    published weights, as they are, rounded and adapted; and what rewards teach a small model
 exported.py    the models whose weights ship with the package, and of which run each is
 """
 
+from difflib import get_close_matches
 from importlib import import_module
 
 SUBJECTS = {
@@ -46,6 +48,7 @@ SUBJECTS = {
     "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context", "long_recall"],
     "laws": ["scaling"],
     "abilities": ["chain_of_thought", "in_context", "in_context_sizes", "induction", "instruct"],
+    "real_model": ["adapters", "prompt_examples", "quantised", "speculative", "verifiable"],
 }
 _HOME = {name: subject for subject, names in SUBJECTS.items() for name in names}
 
@@ -62,7 +65,9 @@ def find(name):
         ValueError: there is none of that name.
     """
     if name not in _HOME:
-        raise ValueError(f"there is no experiment {name!r}, only {', '.join(names())}")
+        near = get_close_matches(name, names(), n=1)
+        meant = f"; did you mean {near[0]}? There are" if near else ", only"
+        raise ValueError(f"there is no experiment {name!r}{meant} {', '.join(names())}")
     return import_module(f"{__name__}.{_HOME[name]}.{name}")
 
 

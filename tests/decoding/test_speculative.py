@@ -1,4 +1,4 @@
-"""Speculative sampling: what is written is the large model's, and how often the large model is called."""
+"""Speculative sampling: what is written is the large model's, whatever drafts, and how often that model is called."""
 
 import itertools
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import d2lmini as d2l
-from d2lmini.decoding import Filters, accept_or_replace, speculative_sample
+from d2lmini.decoding import Filters, PromptLookup, accept_or_replace, speculative_sample
 
 V = 3
 
@@ -78,11 +78,39 @@ def test_a_token_that_the_large_model_likes_more_is_kept_and_an_impossible_one_n
     assert all(accept_or_replace(1, p, p)[1] for _ in range(50))
 
 
+class Always:
+    """Drafts the same tokens again and again, likely or not."""
+
+    def propose(self, text, most, filters, generator):
+        return [0, 1, 2, 0, 1][:most], None
+
+    def probability(self, prompt, text, **filters):
+        return float(tuple(text) == (0, 1, 2))
+
+
+class LookUp(PromptLookup):
+    def probability(self, prompt, text, **filters):  # where nothing is replaced: 2 1 2 1 | 2 1 2
+        return float(tuple(text) == (2, 1, 2))
+
+
+DRAFTS = {"small": lambda: Toy(1), "look-up": LookUp, "always the same": Always}
+
+
 @pytest.mark.parametrize(
-    ("draft_length", "filters"), [(1, {}), (2, {"temperature": 0.7}), (3, {"top_k": 2}), (4, {"min_p": 0.2})]
+    ("draft", "draft_length", "filters"),
+    [
+        ("small", 1, {}),
+        ("small", 2, {"temperature": 0.7}),
+        ("small", 3, {"top_k": 2}),
+        ("small", 4, {"min_p": 0.2}),
+        ("look-up", 3, {}),
+        ("look-up", 2, {"temperature": 0.7}),
+        ("always the same", 1, {"top_k": 2}),
+        ("always the same", 4, {}),
+    ],
 )
-def test_texts_have_the_large_models_distribution(draft_length, filters):
-    draft, target, prompt, length, n = Toy(1), Toy(2), [2, 1], 3, 3000
+def test_texts_have_the_large_models_distribution(draft, draft_length, filters):
+    draft, target, prompt, length, n = DRAFTS[draft](), Toy(2), [2, 1, 2, 1], 3, 1500
     generator, counts = torch.Generator().manual_seed(draft_length), Counter()
     options = {"draft_length": draft_length, "generator": generator, **filters}
     for _ in range(n):
@@ -92,17 +120,18 @@ def test_texts_have_the_large_models_distribution(draft_length, filters):
     found = torch.tensor([counts[text] for text in texts]) / n
     torch.testing.assert_close(wanted.sum(), torch.tensor(1.0))
     assert not counts.keys() - {text for text, p in zip(texts, wanted, strict=True) if p > 0}
-    # 27 texts: the expected total variation of n draws is about sqrt(27 / (2 pi n)) = 0.04; a draft's texts are far off
+    # 27 texts: the expected total variation of n draws is about sqrt(27 / (2 pi n)) = 0.05; a draft's texts are far off
     others = torch.tensor([draft.probability(prompt, text, **filters) for text in texts])
-    assert (found - wanted).abs().sum() / 2 < 0.06 < 0.3 < (others - wanted).abs().sum() / 2
+    assert (found - wanted).abs().sum() / 2 < 0.08 < 0.3 < (others - wanted).abs().sum() / 2
     likely = wanted * n >= 5
     chi_square = ((found - wanted) ** 2 / wanted)[likely].sum() * n
     freedom = int(likely.sum())
     assert chi_square < freedom + 4 * (2 * freedom) ** 0.5
 
 
+@pytest.mark.parametrize("look_up", [False, True])
 @pytest.mark.parametrize("draft_length", [0, 1, 3, 5])
-def test_greedy_is_the_large_models_greedy(draft_length):
+def test_greedy_is_the_large_models_greedy(draft_length, look_up):
     torch.manual_seed(draft_length)
     large, small = (
         d2l.GPT(d2l.GPTConfig(11, 32, 16, 2, blocks, dropout=0.0, positions=positions)).eval()
@@ -112,7 +141,9 @@ def test_greedy_is_the_large_models_greedy(draft_length):
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.5)
     prompt = [3, 1, 4, 1, 5]
-    found = speculative_sample(small, large, prompt, 20, draft_length=draft_length, temperature=0)
+    found = speculative_sample(
+        PromptLookup() if look_up else small, large, prompt, 20, draft_length=draft_length, temperature=0
+    )
     assert found.tokens.tolist() == large.generate([prompt], 20, temperature=0).tokens[0].tolist()
     assert found.accepted <= found.proposed and found.passes <= 20
 
@@ -127,6 +158,49 @@ def test_what_is_counted():
     found = speculative_sample(draft, target, [1], 50, draft_length=3)
     assert found.passes == target.calls < 50 and draft.calls == found.proposed
     assert len(found.tokens) == 50 == found.accepted + found.passes  # each pass adds one: a replacement or one more
+
+
+def test_a_certain_proposal_is_kept_as_often_as_the_large_model_would_draw_it():
+    p, q = torch.tensor([0.2, 0.5, 0.3]), torch.tensor([0.0, 1.0, 0.0])
+    generator = torch.Generator().manual_seed(0)
+    found = Counter(accept_or_replace(1, p, q, generator) for _ in range(4000))
+    assert found.keys() == {(0, False), (1, True), (2, False)}
+    assert abs(found[1, True] / 4000 - 0.5) < 0.032 and abs(found[0, False] / 4000 - 0.2) < 0.026
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "options", "wanted"),
+    [
+        ([1, 2, 3, 4, 1, 2], 3, {}, [3, 4, 1]),
+        ([1, 2, 3, 4, 1, 2], 1, {}, [3]),
+        ([1, 2, 3, 4, 1, 2], 0, {}, []),
+        ([1, 2, 3, 9, 2, 4, 1, 2], 2, {}, [3, 9]),  # two tokens, though the last alone stands nearer
+        ([1, 2, 3, 9, 2, 4, 1, 2], 2, {"longest": 1}, [4, 1]),
+        ([1, 2, 3, 1, 2, 5, 1, 2], 2, {}, [5, 1]),  # the latest time
+        ([7, 7, 7], 4, {}, [7]),  # of the text, which ends there
+        ([5, 1, 2, 3, 6, 1, 2, 3], 2, {"shortest": 3}, [6, 1]),
+        ([5, 9, 2, 3, 6, 1, 2, 3], 2, {"shortest": 3}, []),
+        ([1, 2, 3], 4, {}, []),
+        ([1], 4, {}, []),
+    ],
+)
+def test_what_is_looked_up(text, most, options, wanted):
+    before = list(text)
+    assert PromptLookup(**options).propose(text, most) == (wanted, None) and text == before
+
+
+def test_a_look_up_saves_passes_where_a_text_repeats():
+    class Cycle(Toy):
+        """Always the next number."""
+
+        def __init__(self, size):
+            super().__init__(0, size)
+            self.logits = 50 * torch.eye(size, dtype=torch.float64).roll(1, 1)[None].expand(size, -1, -1)
+
+    target = Cycle(6)
+    found = speculative_sample(PromptLookup(), target, [0, 1, 2, 3, 4, 5, 0], 24, draft_length=5)
+    assert found.tokens.tolist() == [(1 + i) % 6 for i in range(24)]
+    assert (found.proposed, found.accepted, found.passes) == (20, 20, 4) and target.calls == 4
 
 
 def test_a_generator_repeats_it():
@@ -152,9 +226,15 @@ def test_wrong_arguments(arguments, options, message):
         speculative_sample(Toy(1), Toy(2), *arguments, **options)
 
 
+@pytest.mark.parametrize("options", [{"longest": 0}, {"shortest": 0}, {"longest": 2, "shortest": 3}])
+def test_a_look_up_of_no_tokens(options):
+    with pytest.raises(ValueError, match="expected 1 <= shortest <= longest"):
+        PromptLookup(**options)
+
+
 def test_models_that_do_not_fit():
     with pytest.raises(ValueError, match="same vocabulary"):
-        speculative_sample(Toy(1, size=4), Toy(2), [1], 3)
+        speculative_sample(Toy(1, size=2), Toy(2), [1], 3)
     with pytest.raises(ValueError, match="shapes"):
         accept_or_replace(0, torch.ones(2) / 2, torch.ones(3) / 3)
     with pytest.raises(ValueError, match="no probability"):

@@ -1,0 +1,257 @@
+"""Weights in 8 or 4 bits: small integers, and a scale for each row or each group of neighbours in it.
+
+In 8 bits w = scale * code, with codes from -127 to 127. In 4 bits that would leave 15 values, half of which a group
+with few negative numbers would not use. So there w = minimum + scale * code, with codes from 0 to 15, two a byte. With
+groups of 32 these are the numbers of GGUF's formats Q8_0 and Q4_1. Activations are not rounded.
+
+What a number costs: 8 + 16 / group bits, or 4 + 32 / group, with scales in float16.
+"""
+
+import copy
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+_AT_ONCE = 2**19  # numbers that are dequantised together: a processor's cache holds them until they are multiplied
+
+
+class Quantised(NamedTuple):
+    """A matrix (R, C) in few bits, G groups a row. Leading dimensions may be any: a part of its rows is one, too.
+
+    ``codes`` are int8 (R, C), or in 4 bits uint8 (R, C / 2): the first half of a row in the lower four bits, the second
+    in the upper ones. ``scale`` and, in 4 bits alone, ``minimum`` are (R, G).
+    """
+
+    codes: torch.Tensor
+    scale: torch.Tensor
+    minimum: torch.Tensor | None
+
+    @property
+    def num_bytes(self):
+        """Of all its tensors."""
+        return sum(x.numel() * x.element_size() for x in self if x is not None)
+
+    def dequantise(self, dtype=None):
+        """The matrix (R, C) that the codes encode, in ``dtype``; None: float32, or that of wider scales."""
+        dtype = dtype or torch.promote_types(self.scale.dtype, torch.float32)
+        codes = self.codes if self.minimum is None else torch.cat([self.codes & 15, self.codes >> 4], -1)  # (R, C)
+        values = codes.to(dtype).unflatten(-1, (self.scale.shape[-1], -1))  # (R, G, C / G)
+        values *= self.scale.to(dtype)[..., None]
+        if self.minimum is not None:
+            values += self.minimum.to(dtype)[..., None]
+        return values.flatten(-2)  # (R, C)
+
+    def rows(self, places):
+        """The rows at some places, a slice, or integers of any shape (...): codes (..., C), scale (..., G)."""
+        return Quantised(*(x if x is None else x[places] for x in self))
+
+
+def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
+    """Rounds a matrix to integers of 8 or 4 bits; see the module for the formats.
+
+    Args:
+        weight: (R, C), floating.
+        bits: 8 or 4.
+        group: how many neighbours in a row share a scale, a divisor of C; None: the whole row.
+        scale_dtype: of the scales and minima, which are rounded first, and the codes then fitted to them. In float16
+            numbers below 4e-6 may become 0.
+
+    Returns:
+        A `Quantised`, on the weight's device. It is off by half a scale at most, and by the rounding of that scale.
+
+    Raises:
+        ValueError: ``bits`` or ``group`` is none of these, C is odd in 4 bits, the matrix is empty, of another form or
+            not finite, or a scale is more than ``scale_dtype`` holds.
+
+    Source: Jacob et al. 2018, section 2.1; the formats Q8_0 and Q4_1 of ggml.
+    """
+    if bits not in (8, 4) or isinstance(bits, bool):
+        raise ValueError(f"bits is {bits}, expected 8 or 4")
+    if weight.dim() != 2 or not weight.numel() or not weight.is_floating_point():
+        raise ValueError(
+            f"the weight is {weight.dtype} of shape {tuple(weight.shape)}, expected floating numbers (R, C), at least "
+            "one of them"
+        )
+    columns = weight.shape[1]
+    group = columns if group is None else group
+    if not isinstance(group, int) or group < 1 or columns % group:
+        raise ValueError(f"group is {group}, expected a divisor of the row's {columns} numbers")
+    if bits == 4 and columns % 2:
+        raise ValueError(f"a row has {columns} numbers, expected an even number: in 4 bits two share a byte")
+    weight = weight.detach()
+    if not weight.isfinite().all():
+        raise ValueError("the weight has numbers that are NaN or infinite: did the training diverge?")
+    values = weight.to(torch.promote_types(weight.dtype, torch.float32)).unflatten(1, (-1, group))  # (R, G, group)
+    if bits == 8:
+        scale, minimum = _kept(values.abs().amax(-1) / 127, scale_dtype), None
+        codes = (values / scale.to(values)[..., None]).round().clamp(-127, 127).to(torch.int8)
+        return Quantised(codes.flatten(1), scale, minimum)
+    minimum = _kept(values.amin(-1), scale_dtype, zeros=True)
+    values = values - minimum.to(values)[..., None]
+    scale = _kept(values.amax(-1) / 15, scale_dtype)
+    codes = (values / scale.to(values)[..., None]).round().clamp(0, 15).to(torch.uint8).flatten(1)  # (R, C)
+    lower, upper = codes.chunk(2, 1)
+    return Quantised(lower | upper << 4, scale, minimum)
+
+
+def _kept(numbers, dtype, zeros=False):
+    """Scales as they are kept; a scale of 0, of a group whose codes are all 0, is 1."""
+    kept = numbers.to(dtype)
+    if not kept.isfinite().all():
+        raise ValueError(f"a scale is {numbers.abs().max():.3g}, more than {dtype} holds: give another scale_dtype")
+    return kept if zeros else kept.masked_fill(kept <= 0, 1.0)
+
+
+class _Held(nn.Module):
+    """A module whose matrix is a `Quantised`, held as buffers."""
+
+    def __init__(self, quantised):
+        super().__init__()
+        for name, x in zip(Quantised._fields, quantised, strict=True):
+            self.register_buffer(name, x)
+
+    @property
+    def quantised(self):
+        """The `Quantised` that it holds."""
+        return Quantised(self.codes, self.scale, self.minimum)
+
+    @property
+    def weight(self):
+        """The matrix, dequantised anew whenever it is asked for."""
+        return self.quantised.dequantise()
+
+    def extra_repr(self):
+        bits = 8 if self.minimum is None else 4
+        columns = self.codes.shape[1] * 8 // bits
+        return f"{columns}, {len(self.codes)}, bits={bits}, group={columns // self.scale.shape[1]}"
+
+
+class QuantisedLinear(_Held):
+    """A linear layer that holds its weight in few bits, and dequantises it whenever it is called.
+
+    The weight does not learn; gradients go through to the input. `from_linear` makes one of a `torch.nn.Linear`.
+
+    Args:
+        quantised: a `Quantised` of (outputs, inputs).
+        bias: None, or (outputs,).
+
+    Raises:
+        ValueError: the bias is of another size.
+    """
+
+    def __init__(self, quantised, bias=None):
+        super().__init__(quantised)
+        self.out_features = len(self.codes)
+        self.in_features = self.codes.shape[1] * (1 if self.minimum is None else 2)
+        if bias is not None and bias.shape != (self.out_features,):
+            raise ValueError(f"the bias has shape {tuple(bias.shape)}, expected ({self.out_features},)")
+        self.bias = None if bias is None else nn.Parameter(bias.detach().clone(), bias.requires_grad)
+
+    @classmethod
+    def from_linear(cls, linear, bits=8, group=None, **options):
+        """Of a `torch.nn.Linear`, which stays as it is; arguments and errors are those of `quantise`."""
+        return cls(quantise(linear.weight, bits, group, **options), linear.bias)
+
+    def forward(self, X):
+        """(..., inputs) to (..., outputs), by the dequantised weight in X's dtype, some rows of it after the other."""
+        held, at_once = self.quantised, max(1, _AT_ONCE // self.in_features)
+        parts = [held.rows(slice(i, i + at_once)) for i in range(0, self.out_features, at_once)]
+        Y = torch.cat([_product(X, part) for part in parts], -1)
+        return Y if self.bias is None else Y + self.bias
+
+
+def _product(X, weight):
+    """X (..., C) times a `Quantised` (R, C): (..., R)."""
+    if weight.minimum is None and weight.scale.shape[1] == 1:  # a row's scale multiplies what the row gives
+        return F.linear(X, weight.codes.to(X.dtype)) * weight.scale[:, 0].to(X.dtype)
+    return F.linear(X, weight.dequantise(X.dtype))
+
+
+class QuantisedEmbedding(_Held):
+    """An embedding that holds its table in few bits and dequantises the rows that it is asked for.
+
+    Args:
+        quantised: a `Quantised` of (V, h).
+    """
+
+    def __init__(self, quantised):
+        super().__init__(quantised)
+        self.num_embeddings = len(self.codes)
+
+    def forward(self, tokens):
+        """Integers (...) below V to (..., h)."""
+        if tokens.numel() and not (tokens.min() >= 0 and tokens.max() < self.num_embeddings):
+            raise IndexError(f"tokens are {tokens.min()} to {tokens.max()}, expected 0 to {self.num_embeddings - 1}")
+        return self.quantised.rows(tokens).dequantise()
+
+
+def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scale_dtype=torch.float16):
+    """A copy of a model whose linear layers hold their weights in few bits.
+
+    A last layer that shares its weight with an embedding goes on doing so: both hold one table, in ``embedding_bits``,
+    since scores suffer most from rounding, as the files of published models have it. Other embeddings, norms and biases
+    stay as they are, and so does what is derived from `torch.nn.Linear`.
+
+    Args:
+        model: any module; it stays as it is. Call ``eval()`` before what is measured.
+        bits, group, scale_dtype: as `quantise` takes them.
+        skip: names of linear layers to leave, whole as ``"blks.0.attention.W_q"``, or their last part, ``"W_q"``.
+        embedding_bits: of a shared table; None: it is left as it is.
+
+    Returns:
+        The copy.
+
+    Raises:
+        TypeError: ``skip`` is one str.
+        ValueError: as `quantise`, with the layer's name; no linear layer has a name in ``skip``, or there is none to
+            round.
+    """
+    if isinstance(skip, str):
+        raise TypeError(f"skip is the str {skip!r}, expected a list of names")
+    model = copy.deepcopy(model)
+    linears = {name: module for name, module in _every(model) if type(module) is nn.Linear}
+    last = {part for name in linears for part in (name, name.rpartition(".")[2])}
+    if set(skip) - last:
+        raise ValueError(f"there is no linear layer {sorted(set(skip) - last)[0]!r}, only {_some(linears)}")
+    chosen = {name: x for name, x in linears.items() if not {name, name.rpartition(".")[2]} & set(skip)}
+    tables = {name: module for name, module in _every(model) if type(module) is nn.Embedding}
+    shared = {id(table.weight) for table in tables.values()}
+    made = {}  # by weight: what is held twice is rounded once
+    for name, linear in chosen.items():
+        width = embedding_bits if id(linear.weight) in shared else bits
+        if width is None:
+            continue
+        try:
+            if id(linear.weight) not in made:
+                made[id(linear.weight)] = quantise(linear.weight, width, group, scale_dtype=scale_dtype)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+        _replace(model, name, QuantisedLinear(made[id(linear.weight)], linear.bias))
+    if not made:
+        raise ValueError("the model has no linear layer to round: expected at least one torch.nn.Linear")
+    for name, table in tables.items():
+        if id(table.weight) in made:
+            _replace(model, name, QuantisedEmbedding(made[id(table.weight)]))
+    return model
+
+
+def weight_bytes(model):
+    """Bytes of what a model's ``state_dict`` holds; what is shared counts once."""
+    held = {(x.data_ptr(), x.shape): x for x in model.state_dict().values()}
+    return sum(x.numel() * x.element_size() for x in held.values())
+
+
+def _every(model):
+    return model.named_modules(remove_duplicate=False)
+
+
+def _replace(model, name, module):
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, module)
+
+
+def _some(names):
+    names = sorted({name.rpartition(".")[2] for name in names})
+    return ", ".join(names) or "none at all"

@@ -1,0 +1,246 @@
+"""Weights in 8 and 4 bits: codes by hand, what a layer gives, whole models with a shared table, what is refused."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import d2lmini as d2l
+from d2lmini import quantised
+from d2lmini.quantised import Quantised, QuantisedEmbedding, QuantisedLinear, quantise, quantise_model, weight_bytes
+
+FORMS = [(8, None), (8, 4), (4, None), (4, 4), (4, 3)]
+
+
+def drawn(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def toy(**options):
+    torch.manual_seed(0)
+    model = d2l.GPT(d2l.GPTConfig(11, 16, 12, 2, 2, dropout=0.0, **options)).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return model
+
+
+def by_hand(row, bits):
+    """One group, number by number in Python: its codes, and what they stand for."""
+    kept = lambda x: torch.tensor(x).half().item()  # noqa: E731
+    if bits == 8:
+        scale, minimum = kept(max(map(abs, row)) / 127) or 1.0, 0.0
+        codes = [max(-127, min(127, round(w / scale))) for w in row]
+    else:
+        minimum = kept(min(row))
+        scale = kept((max(row) - minimum) / 15) or 1.0
+        codes = [max(0, min(15, round((w - minimum) / scale))) for w in row]
+    return codes, [minimum + scale * code for code in codes]
+
+
+@pytest.mark.parametrize(("bits", "group"), FORMS)
+def test_codes_are_those_by_hand(bits, group):
+    weight = drawn(5, 12)
+    found, size = quantise(weight, bits, group), group or 12
+    codes = found.codes if bits == 8 else torch.cat([found.codes % 16, found.codes // 16], 1)
+    for i, row in enumerate(weight.tolist()):
+        for start in range(0, 12, size):
+            wanted, values = by_hand(row[start : start + size], bits)
+            assert codes[i, start : start + size].tolist() == wanted
+            torch.testing.assert_close(found.dequantise()[i, start : start + size], torch.tensor(values))
+    assert found.scale.dtype == torch.float16 and found.scale.shape == (5, 12 // size)
+    assert found.num_bytes == 5 * (12 * bits // 8 + 12 // size * (2 if bits == 8 else 4))
+
+
+@pytest.mark.parametrize(("bits", "group"), FORMS)
+def test_a_number_is_off_by_half_a_scale_and_a_rounded_matrix_stays(bits, group):
+    weight = drawn(7, 12, seed=1).double()
+    found = quantise(weight, bits, group, scale_dtype=torch.float64)
+    once = found.dequantise()
+    assert once.dtype == torch.float64
+    scale = found.scale.repeat_interleave(12 // found.scale.shape[1], 1)
+    assert ((once - weight).abs() <= scale / 2 * (1 + 1e-9)).all() and (once - weight).abs().max() > scale.max() / 5
+    torch.testing.assert_close(quantise(once, bits, group, scale_dtype=torch.float64).dequantise(), once)
+
+
+def test_smaller_groups_and_more_bits_are_nearer():
+    weight = drawn(64, 64) * torch.rand(64, 64, generator=torch.Generator().manual_seed(1))
+    off = {
+        form: (quantise(weight, *form).dequantise() - weight).square().mean() for form in ((8, None), (8, 8), (4, 8))
+    }
+    assert 2 * off[8, 8] < off[8, None] and 20 * off[8, None] < off[4, 8]
+    assert off[4, 8] < (quantise(weight, 4).dequantise() - weight).square().mean() / 1.5
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_rows_that_are_zero_constant_tiny_or_huge(bits):
+    weight = torch.tensor([[0.0] * 4, [-3.0] * 4, [1e-9, -1e-9, 0, 1e-9], [6e4, -6e4, 1.0, 2.0]])
+    found = quantise(weight, bits).dequantise()
+    assert found[0].tolist() == [0] * 4 and found.isfinite().all()
+    torch.testing.assert_close(found[1], weight[1], rtol=1e-3, atol=0)
+    assert found[2].abs().max() < 1e-5
+    torch.testing.assert_close(found[3, :2], weight[3, :2], rtol=1e-3, atol=0)
+    assert not torch.equal(weight, found)
+
+
+@pytest.mark.parametrize(
+    ("weight", "options", "message"),
+    [
+        (drawn(2, 4), {"bits": 16}, "bits is 16, expected 8 or 4"),
+        (drawn(2, 4), {"bits": True}, "bits is True"),
+        (drawn(2, 6), {"group": 4}, "group is 4, expected a divisor of the row's 6 numbers"),
+        (drawn(2, 6), {"group": 0}, "group is 0, expected a divisor"),
+        (drawn(2, 5), {"group": 2.5}, "group is 2.5, expected a divisor"),
+        (drawn(2, 5), {"bits": 4}, "a row has 5 numbers, expected an even number"),
+        (torch.tensor([[1.0, torch.nan]]), {}, "NaN or infinite"),
+        (torch.tensor([[1.0, -torch.inf]]), {"bits": 4}, "NaN or infinite"),
+        (torch.zeros(0, 4), {}, r"shape \(0, 4\), expected floating numbers \(R, C\)"),
+        (torch.zeros(3, 0), {}, r"shape \(3, 0\)"),
+        (torch.zeros(3), {}, r"shape \(3,\)"),
+        (torch.zeros(3, 2).long(), {}, "torch.int64"),
+        (torch.tensor([[1e9, 0.0]]), {}, r"a scale is 7.87e\+06, more than torch.float16 holds"),
+        (torch.tensor([[1e6, 0.0]]), {"bits": 4}, r"more than torch.float16 holds: give another scale_dtype"),
+    ],
+)
+def test_what_is_refused(weight, options, message):
+    with pytest.raises(ValueError, match=message):
+        quantise(weight, **options)
+
+
+# ---- a layer
+
+
+@pytest.mark.parametrize(("bits", "group"), FORMS)
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_layer_is_the_dequantised_one(bits, group, bias):
+    torch.manual_seed(2)
+    linear = nn.Linear(12, 5, bias=bias)
+    layer = QuantisedLinear.from_linear(linear, bits, group)
+    weight = quantise(linear.weight, bits, group).dequantise()
+    for X in (drawn(2, 3, 12), drawn(12), drawn(4, 12).double()):
+        if bias and X.dtype == torch.float64:
+            layer, linear = layer.double(), linear.double()
+        wanted = F.linear(X, weight.to(X.dtype), linear.bias)
+        torch.testing.assert_close(layer(X), wanted, rtol=1e-5, atol=1e-6)
+    assert (layer.in_features, layer.out_features) == (12, 5) and f"bits={bits}, group={group or 12}" in repr(layer)
+    torch.testing.assert_close(layer.weight, weight.to(layer.weight.dtype))
+    assert sum(p.requires_grad for p in layer.parameters()) == bias
+    X = drawn(3, 12).to(layer.weight.dtype).requires_grad_()
+    (layer(X) ** 2).sum().backward()
+    torch.testing.assert_close(X.grad, 2 * layer(X).detach() @ layer.weight)
+
+
+@pytest.mark.parametrize(("bits", "group"), FORMS)
+def test_a_layer_that_is_dequantised_part_by_part(bits, group, monkeypatch):
+    monkeypatch.setattr(quantised, "_AT_ONCE", 3 * 12)  # three rows, three, and one
+    torch.manual_seed(4)
+    linear = nn.Linear(12, 7)
+    layer, X = QuantisedLinear.from_linear(linear, bits, group), drawn(2, 12)
+    torch.testing.assert_close(layer(X), F.linear(X, layer.weight, linear.bias))
+
+
+@pytest.mark.parametrize(("bits", "group"), FORMS)
+def test_a_state_dict_goes_into_another_layer(bits, group):
+    torch.manual_seed(3)
+    first, second = (QuantisedLinear.from_linear(nn.Linear(12, 5), bits, group) for _ in range(2))
+    X = drawn(2, 12)
+    assert not torch.equal(first(X), second(X))
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(first(X), second(X))
+
+
+def test_a_bias_of_another_size():
+    with pytest.raises(ValueError, match=r"the bias has shape \(3,\), expected \(5,\)"):
+        QuantisedLinear(quantise(drawn(5, 4)), torch.zeros(3))
+
+
+def test_rows_of_a_matrix():
+    for bits in (8, 4):
+        found, places = quantise(drawn(6, 8), bits, 4), torch.tensor([[1, 5], [0, 1]])
+        assert torch.equal(found.rows(places).dequantise(), found.dequantise()[places])
+
+
+# ---- a model
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize(("bits", "group"), FORMS)
+def test_a_model_computes_with_the_rounded_weights(bits, group, tied):
+    model, tokens = toy(tie_weights=tied), torch.arange(11)[None]
+    before = copy.deepcopy(model.state_dict())
+    found = quantise_model(model, bits, group)
+    by_weights = copy.deepcopy(model)  # the same rounding, in float
+    for name, module in by_weights.named_modules():
+        if type(module) is nn.Linear:
+            width = 8 if name == "dense" and tied else bits
+            module.weight.data.copy_(quantise(module.weight, width, group).dequantise())
+    torch.testing.assert_close(found(tokens), by_weights(tokens))
+    assert (found(tokens) - model(tokens)).abs().max() > 1e-4
+    assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
+    assert not [name for name, module in found.named_modules() if type(module) is nn.Linear]
+    assert isinstance(found.embedding, QuantisedEmbedding) == tied
+    options = {"temperature": 0}
+    written = [m.generate([[1, 2, 3]], 8, **options).tokens.tolist() for m in (found, by_weights)]
+    assert written[0] == written[1]
+
+
+def test_a_shared_table_is_held_once_and_counted_once():
+    model = toy(use_bias=False)
+    assert weight_bytes(model) == 4 * sum(p.numel() for p in model.parameters())
+    found = quantise_model(model, 4, 4)
+    assert found.dense.codes is found.embedding.codes and found.dense.codes.dtype == torch.int8
+    matrices = sum(p.numel() for name, p in model.named_parameters() if p.dim() == 2 and "embedding" not in name)
+    others = 4 * sum(p.numel() for name, p in model.named_parameters() if p.dim() == 1 or "pos_embedding" in name)
+    assert weight_bytes(found) == matrices // 2 + matrices // 4 * 4 + 11 * 12 + 11 * 3 * 2 + others
+    whole = quantise_model(model, 4, 4, embedding_bits=None)
+    assert whole.dense.weight is whole.embedding.weight is not model.embedding.weight
+    assert type(quantise_model(model, 4, 4, embedding_bits=4).embedding.minimum) is torch.Tensor
+
+
+def test_a_state_dict_goes_into_another_model():
+    first, second = (quantise_model(model, 8) for model in (toy(), d2l.GPT(toy().config).eval()))
+    tokens = torch.arange(11)[None]
+    assert not torch.allclose(first(tokens), second(tokens))
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(first(tokens), second(tokens)) and second.dense.codes is second.embedding.codes
+
+
+def test_layers_that_are_left():
+    model = toy(tie_weights=False)
+    found = quantise_model(model, skip=["W_q", "blks.1.ffn.dense2", "dense"])
+    left = [name for name, module in found.named_modules() if type(module) is nn.Linear]
+    assert left == ["blks.0.attention.W_q", "blks.1.attention.W_q", "blks.1.ffn.dense2", "dense"]
+
+
+def test_a_layer_that_is_used_twice_stays_one():
+    layer = nn.Linear(4, 4)
+    found = quantise_model(nn.Sequential(layer, nn.ReLU(), layer))
+    assert found[0].codes is found[2].codes
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"bits": 3}, ValueError, "blks.0.attention.W_q: bits is 3"),
+        ({"group": 5}, ValueError, "blks.0.attention.W_q: group is 5, expected a divisor of the row's 12 numbers"),
+        ({"skip": ["W_x"]}, ValueError, "there is no linear layer 'W_x', only W_k, W_o, W_q, W_v, dense, dense1"),
+        ({"skip": "W_q"}, TypeError, "skip is the str 'W_q', expected a list of names"),
+    ],
+)
+def test_models_that_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        quantise_model(toy(), **options)
+    with pytest.raises(ValueError, match="no linear layer to round"):
+        quantise_model(nn.Sequential(nn.LayerNorm(3)))
+
+
+def test_a_token_outside_of_the_vocabulary():
+    with pytest.raises(ValueError, match="tokens are 0 to 11, expected 0 to 10"):
+        quantise_model(toy())(torch.tensor([[0, 11]]))
+    with pytest.raises(IndexError, match="tokens are -1 to 3, expected 0 to 4"):
+        QuantisedEmbedding(quantise(drawn(5, 4)))(torch.tensor([-1, 3]))
+
+
+def test_names_are_public():
+    assert d2l.quantise is quantise and d2l.QuantisedLinear is QuantisedLinear and issubclass(Quantised, tuple)
