@@ -104,11 +104,12 @@ def test_what_is_dropped_is_gone_and_comes_again(host_page):
 def test_a_task_can_be_stopped_and_another_one_follows(host_page):
     found, errors = host_page(
         """await whole();
-        const steps = [], long = LIVE.ask("smollm2", "real_write", { text: "a", count: 150 }, (step) => {
+        const tokens = Array.from({ length: 150 }, (_, i) => 20 + (i % 100)), steps = []; // a step for each
+        const long = LIVE.ask("smollm2", "real_look", { tokens }, (step) => {
           steps.push(step);
           if (steps.length === 3) long.stop();
         });
-        return [await long.done, steps.length < 20, (await write().done).why];"""
+        return [await long.done, steps.length < 100, (await write().done).why];"""
     )
     assert found == [None, True, "count"] and errors == []
 
