@@ -38,6 +38,8 @@ Language models:
     cache_walk.py          which scores are computed with a cache and without
     scaling_calculator.py  parameters, tokens, FLOPs and loss by a law
     vote_explorer.py       chains of thought that vote
+    quantised_row.py       a row of weights in few bits
+    draft_verify.py        what a draft proposes and a model accepts
     live_writer.py         a GPT that writes in the page
 
 Models of this book at work in the page, by the runtime in live/:
@@ -45,6 +47,7 @@ Models of this book at work in the page, by the runtime in live/:
     live_translator.py     a sentence becomes French, and what changes that
     playground.py          a small Transformer that learns in the page
     playground_challenges.py   what to try there, and what a reader should find
+    real_model.py          SmolLM2, which a reader loads, asks and looks into
 
 For all of them:
 
@@ -60,6 +63,7 @@ from .beam_tree import BeamTree
 from .bpe_stepper import BPEStepper
 from .cache_walk import CacheWalk
 from .depth_rate_map import DepthRateMap
+from .draft_verify import DraftVerify
 from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
@@ -78,7 +82,9 @@ from .pattern_explorer import PatternExplorer
 from .pixel_completion import PixelCompletion
 from .playground import Playground
 from .position_explorer import PositionExplorer
+from .quantised_row import QuantisedRow
 from .query_plane import QueryPlane
+from .real_model import RealModel
 from .scaling_calculator import ScalingCalculator
 from .score_matrix import ScoreMatrix
 from .similarity_matrix import SimilarityMatrix
@@ -93,6 +99,7 @@ __all__ = [
     "BeamTree",
     "CacheWalk",
     "DepthRateMap",
+    "DraftVerify",
     "HeadExplorer",
     "InductionHead",
     "KernelPooling",
@@ -111,7 +118,9 @@ __all__ = [
     "PixelCompletion",
     "Playground",
     "PositionExplorer",
+    "QuantisedRow",
     "QueryPlane",
+    "RealModel",
     "ScalingCalculator",
     "ScoreMatrix",
     "SimilarityMatrix",

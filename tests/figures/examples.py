@@ -256,6 +256,8 @@ EXAMPLES = {
     "ScalingCalculator": figures.ScalingCalculator.published,
     "SimilarityMatrix": _similarity_matrix,
     "VoteExplorer": _vote_explorer,
+    "QuantisedRow": figures.QuantisedRow.of,
+    "DraftVerify": figures.DraftVerify.of,
     "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
     "TilingStepper": _tiling_stepper,
     "BPEStepper": lambda: figures.BPEStepper(step=5),
@@ -263,4 +265,5 @@ EXAMPLES = {
     "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
     "LiveWriter": figures.LiveWriter,
     "Playground": figures.Playground,
+    "RealModel": figures.RealModel,
 }
