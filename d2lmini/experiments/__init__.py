@@ -47,7 +47,7 @@ SUBJECTS = {
     "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context", "long_recall"],
     "laws": ["scaling"],
     "abilities": ["chain_of_thought", "in_context", "in_context_sizes", "induction", "instruct"],
-    "real_model": ["adapters", "quantised", "speculative"],
+    "real_model": ["adapters", "quantised", "real_answers", "speculative"],
 }
 _HOME = {name: subject for subject, names in SUBJECTS.items() for name in names}
 
