@@ -246,7 +246,7 @@ def layers(model, tokens):
 
 
 def lens(config):
-    """By prompt, after every block: ``top``, the likeliest token, its ``p``; ``right`` and ``rank`` of the right one."""
+    """By prompt, after every block: ``top``, the likeliest token, its ``p``; ``right`` and ``rank``, of the right."""
     model, tokenizer = bases.load(config.base)
     found = {}
     for text, right in config.lens:
@@ -289,8 +289,9 @@ def headline(metrics):
     facts, scores = metrics["facts"], [score for row in metrics["induction"] for score in row]
     first = mean(mean(mean(row) for row in weights) for weights in metrics["first"].values())
     new, again = metrics["halves"]
+    strong = sum(score > 0.5 for score in scores)
     return (
         f"{sum(fact['right'] for fact in facts)} of {len(facts)} answers are right; the first token has {first:.0%} of "
-        f"all weight; random tokens cost {new:.2f} nats, the second time {again:.2f}, and {sum(s > 0.5 for s in scores)} "
-        f"of {len(scores)} heads have an induction score above 0.5, the highest {max(scores):.2f}"
+        f"all weight; random tokens cost {new:.2f} nats, the second time {again:.2f}, and {strong} of {len(scores)} heads "
+        f"have an induction score above 0.5, the highest {max(scores):.2f}"
     )
