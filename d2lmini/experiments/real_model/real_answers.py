@@ -292,6 +292,6 @@ def headline(metrics):
     strong = sum(score > 0.5 for score in scores)
     return (
         f"{sum(fact['right'] for fact in facts)} of {len(facts)} answers are right; the first token has {first:.0%} of "
-        f"all weight; random tokens cost {new:.2f} nats, the second time {again:.2f}, and {strong} of {len(scores)} heads "
-        f"have an induction score above 0.5, the highest {max(scores):.2f}"
+        f"all weight; random tokens cost {new:.2f} nats, the second time {again:.2f}; {strong} of {len(scores)} "
+        f"heads have an induction score above 0.5, the highest {max(scores):.2f}"
     )
