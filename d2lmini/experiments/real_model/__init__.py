@@ -10,4 +10,5 @@ The experiments:
 What they share:
 
     bases.py         the model of a preset, with its tokenizer, and the processor's time
+    opened.py        inside a model: its heads, its cache without a position, what each block would say
 """

@@ -16,15 +16,11 @@ from dataclasses import dataclass, replace
 from statistics import mean
 
 import torch
-import torch.nn.functional as F
 
-from d2lmini.cache import KeyValueCache
-from d2lmini.data.text import load_text
 from d2lmini.experiments.abilities import induction
-from d2lmini.experiments.real_model import bases
+from d2lmini.experiments.real_model import bases, opened
 from d2lmini.experiments.real_model.speculative import prompt_of
 from d2lmini.lab.parts import Parts
-from d2lmini.models.gpt import GPTState
 
 FACTS = (
     ("What is the capital of France?", ("Paris",)),
@@ -50,6 +46,12 @@ FACTS = (
 )
 PLAIN = "What is the capital of France?", "The capital of France is"
 LENS = ("The capital of France is", " Paris"), ("The capital of Switzerland is", " Bern")
+BEGUN = (
+    ("What is the capital of France?", "The capital of France is"),
+    ("What is the capital of Switzerland?", "The capital of Switzerland is"),
+    ("What is 17 + 25?", "17 + 25 = "),
+    ("Who wrote Hamlet?", ""),
+)
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,20 @@ class Config:
     """Settings.
 
     ``base`` is one of `bases.BASES`. Answers have at most ``new_tokens`` tokens; ``draws`` are drawn of ``asked``, at
-    temperature 1. Losses are of the last ``num_tokens`` tokens of each of ``texts``, read at once. Heads are looked at
-    in ``sequences`` random sequences of ``period`` tokens, said twice, and in the first ``read`` of those of the texts;
-    the weight on the first token is a mean over queries from position ``later`` on. So many heads as ``off`` says are
-    switched off, those of the highest scores, or others by chance, ``controls`` times. ``removed`` are positions that
-    are taken out of the cache after ``read`` tokens.
+    temperature 1. Of answers that have ``begun`` the ``likeliest`` next tokens are written down. Losses are of the last
+    ``num_tokens`` tokens of each of ``texts``, read at once. Heads are looked at in ``sequences`` random sequences of
+    ``period`` tokens, said twice, and in the first ``read`` of those of the texts; the weight on the first token is a
+    mean over queries from position ``later`` on. So many heads as ``off`` says are switched off, those of the highest
+    scores, or others by chance, ``controls`` times. ``removed`` are positions that are taken out of the cache after
+    ``read`` tokens.
     """
 
     base: str = "smollm2"
     facts: tuple = FACTS
     plain: tuple = PLAIN
     lens: tuple = LENS
+    begun: tuple = BEGUN
+    likeliest: int = 40
     new_tokens: int = 32
     asked: str = "What is the capital of Switzerland?"
     draws: int = 6
@@ -86,7 +91,7 @@ class Config:
 PRESETS = {
     "smoke": replace(
         Config(), base="toy", facts=FACTS[:2], new_tokens=4, draws=2, texts=("book",), num_tokens=40, period=6,
-        sequences=2, read=20, off=(2,), controls=1, removed=(0, 4),
+        likeliest=3, sequences=2, read=20, off=(2,), controls=1, removed=(0, 4),
     ),
     "cpu": replace(
         Config(), base="shakespeare", facts=FACTS[:3], num_tokens=128, read=60, off=(2, 4), removed=(0, 4, 16)
@@ -126,10 +131,27 @@ def asked(config):
     return {"facts": facts, "plain": plain, "drawn": {"question": config.asked, "answers": drawn}}
 
 
-def text_tokens(tokenizer, name, num_tokens):
-    """The last tokens of a text, ids (1, N)."""
-    ids = bases.encode(tokenizer, load_text(name)[-12 * num_tokens :])
-    return torch.tensor(ids[-num_tokens:])[None]
+@torch.no_grad()
+def expected(config):
+    """What the model expects next in the middle of some answers: a dict for JSON.
+
+    Returns:
+        dict with ``contexts``, and of all tokens that are among the ``likeliest`` of one of them ``tokens`` and
+        ``log_probs``, a list a context; the last of the tokens is the sum of all others.
+    """
+    model, tokenizer = bases.load(config.base)
+    said = []
+    for question, beginning in config.begun:
+        prompt = prompt_of(tokenizer, question) + bases.encode(tokenizer, beginning)
+        said.append(model(torch.tensor([prompt]))[0, -1].double().log_softmax(-1))
+    said = torch.stack(said)  # (n, V)
+    ids = said.topk(config.likeliest).indices.unique()
+    others = (1 - said[:, ids].exp().sum(-1)).clamp(min=1e-9).log()
+    return {
+        "contexts": [f"{question} {beginning}".strip() for question, beginning in config.begun],
+        "tokens": [*(tokenizer.decode([index]) for index in ids.tolist()), "all others"],
+        "log_probs": torch.cat([said[:, ids], others[:, None]], 1).mul(1e4).round().div(1e4).tolist(),
+    }
 
 
 def text_losses(config):
@@ -137,128 +159,10 @@ def text_losses(config):
     model, tokenizer = bases.load(config.base)
     found = {}
     for name in config.texts:
-        tokens = text_tokens(tokenizer, name, config.num_tokens)
+        tokens = opened.text_tokens(tokenizer, name, config.num_tokens)
         losses = induction.losses(model, tokens)
         size = len(tokenizer.decode(tokens[0, 1:].tolist()).encode())
         found[name] = {"nats": losses.mean().item(), "nats_byte": losses.sum().item() / size, "bytes": size}
-    return found
-
-
-def random_sequences(model, config):
-    """Random tokens, said twice: ids (N, 2 period), no token twice in a period."""
-    generator = torch.Generator().manual_seed(1_000 + config.seeds[0])
-    said = torch.rand(config.sequences, model.config.vocab_size, generator=generator).argsort(-1)[:, : config.period]
-    return said.repeat(1, 2)
-
-
-def first_weights(maps, later):
-    """Mean weight of every head on the first token: maps (L, N, H, T, T) to (L, H)."""
-    return maps[..., later:, 0].mean((1, 3))
-
-
-def looked(config):
-    """Where the heads look, and the loss without some of them: a dict for JSON.
-
-    Returns:
-        dict with scores (L, H): ``induction``, ``previous``, and ``first``, by text or "random"; ``halves``, the losses
-        of the first and the second time; and ``off``, by how many heads such losses: ``strongest``, a list ``others``.
-    """
-    model, tokenizer = bases.load(config.base)
-    tokens, period = random_sequences(model, config), config.period
-    maps = induction.attention_maps(model, tokens)
-    scores = induction.induction_scores(maps, period)
-    first = {"random": first_weights(maps, config.later)}
-    for name in config.texts:
-        text = text_tokens(tokenizer, name, config.num_tokens)[:, : config.read]
-        first[name] = first_weights(induction.attention_maps(model, text), config.later)
-    heads = [(block, head) for block in range(len(scores)) for head in range(scores.shape[1])]
-    order = sorted(heads, key=lambda head: -scores[head].item())
-
-    def losses(off):
-        with induction.without(model, off):
-            return induction.halves(induction.losses(model, tokens), period)
-
-    generator, off = torch.Generator().manual_seed(config.seeds[0]), {}
-    for num in config.off:
-        rest = order[num:]
-        draws = [torch.randperm(len(rest), generator=generator)[:num].tolist() for _ in range(config.controls)]
-        off[str(num)] = {
-            "strongest": losses(order[:num]),
-            "others": [losses([rest[place] for place in draw]) for draw in draws],
-        }
-    return {
-        "induction": rounded(scores),
-        "previous": rounded(induction.previous_scores(maps)),
-        "first": {name: rounded(weights) for name, weights in first.items()},
-        "halves": losses([]),
-        "off": off,
-    }
-
-
-def rounded(scores):
-    """Scores (L, H) as nested lists, of four decimals."""
-    return [[round(x, 4) for x in row] for row in scores.double().tolist()]
-
-
-def without_position(state, position):
-    """A `GPTState` whose caches lack the keys and values of a position; later tokens are one nearer to all others."""
-    kept = [place for place in range(state.length) if place != position]
-    return GPTState(tuple(KeyValueCache(c.keys[:, :, kept], c.values[:, :, kept]) for c in state.caches), state.padding)
-
-
-@torch.no_grad()
-def first_removed(config):
-    """The loss of what follows, by text, with a position of the cache taken out, "none" for none: a dict for JSON."""
-    model, tokenizer = bases.load(config.base)
-    found = {}
-    for name in config.texts:
-        tokens = text_tokens(tokenizer, name, config.num_tokens)[:, : 2 * config.read]
-        _, state = model.extend(tokens[:, : config.read], model.empty_state(1))
-
-        def loss(state, rest=tokens[:, config.read :]):
-            logits, _ = model.extend(rest[:, :-1], state)
-            return F.cross_entropy(logits[0], rest[0, 1:]).item()
-
-        found[name] = {"none": loss(state)}
-        found[name] |= {str(place): loss(without_position(state, place)) for place in config.removed}
-    return found
-
-
-@torch.no_grad()
-def layers(model, tokens):
-    """What every block's output would say of the next token: log-probabilities (L + 1, V), the embedding's first.
-
-    Args:
-        model: a `GPT`.
-        tokens: ids (T,).
-
-    The state of the last token goes through the model's last norm and last layer. The last row is what it does say.
-    """
-    states = []
-    hooks = [blk.register_forward_pre_hook(lambda _, inputs: states.append(inputs[0])) for blk in model.blks]
-    hooks.append(model.norm.register_forward_pre_hook(lambda _, inputs: states.append(inputs[0])))
-    try:
-        model(tokens[None])
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return model.dense(model.norm(torch.cat(states)[:, -1])).log_softmax(-1)
-
-
-def lens(config):
-    """By prompt, after every block: ``top``, the likeliest token, its ``p``; ``right`` and ``rank``, of the right."""
-    model, tokenizer = bases.load(config.base)
-    found = {}
-    for text, right in config.lens:
-        said = layers(model, torch.tensor(bases.encode(tokenizer, text))).exp()  # (L + 1, V)
-        wanted = bases.encode(tokenizer, right)[0]
-        best, ids = said.max(-1)
-        found[text] = {
-            "top": [tokenizer.decode([i]) for i in ids.tolist()],
-            "p": best.tolist(),
-            "right": said[:, wanted].tolist(),
-            "rank": (1 + (said > said[:, [wanted]]).sum(-1)).tolist(),
-        }
     return found
 
 
@@ -266,16 +170,17 @@ def run(config, device, parts=None):
     """Asks the model and looks into it; see `d2lmini.lab` for the arguments.
 
     Returns:
-        dict with ``metrics`` (what `asked` and `looked` give, ``losses``, ``removed`` and ``lens``), no ``curves``, and
-        ``data``.
+        dict with ``metrics`` (what `asked` and `opened.looked` give, ``losses``, ``removed``, ``next`` and ``lens``), no
+        ``curves``, and ``data``.
     """
     parts = parts or Parts()
     with bases.one_thread():
-        metrics = parts("asked", asked, config) | parts("looked", looked, config)
+        metrics = parts("asked", asked, config) | parts("looked", opened.looked, config)
         metrics |= {
             "losses": parts("losses", text_losses, config),
-            "removed": parts("removed", first_removed, config),
-            "lens": parts("lens", lens, config),
+            "removed": parts("removed", opened.first_removed, config),
+            "next": parts("next", expected, config),
+            "lens": parts("lens", opened.lens, config),
         }
     metrics["headline"] = headline(metrics)
     data = bases.checksums(config.base)
