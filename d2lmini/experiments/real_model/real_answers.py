@@ -170,7 +170,7 @@ def run(config, device, parts=None):
     """Asks the model and looks into it; see `d2lmini.lab` for the arguments.
 
     Returns:
-        dict with ``metrics`` (what `asked` and `opened.looked` give, ``losses``, ``removed``, ``next`` and ``lens``), no
+        dict with ``metrics`` (what `asked` and `opened.looked` give, ``losses``, ``removed``, ``next``, ``lens``), no
         ``curves``, and ``data``.
     """
     parts = parts or Parts()
