@@ -208,6 +208,8 @@ def first_token(tokenizer, word):
 
 def learn(contestant, answers, tokenizer, train, config, parts, name, device):
     """Trains adapters or the whole model, in place: a part of what `asked` gives."""
+    import accelerate  # noqa: F401  (the trainer imports it, which takes seconds that are no training)
+
     torch.manual_seed(config.seeds[0])
     if contestant == "adapters":
         adapt(answers.model, config.rank, config.where, config.alpha)

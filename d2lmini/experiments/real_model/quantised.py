@@ -156,6 +156,8 @@ def real(config):
     for name, part in config.texts:
         beginning = load_text(name, part)[: 12 * config.num_tokens]  # more than so many tokens
         texts[name] = torch.tensor(bases.encode(tokenizer, beginning)[: config.num_tokens + 1])
+        if len(texts[name]) <= config.num_tokens:
+            raise ValueError(f"{name} has {len(texts[name])} tokens, expected {config.num_tokens} and one more")
     return measure(model, texts, config.window, config)
 
 
