@@ -27,6 +27,7 @@ NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked ou
     "16": "16_decoding",
     "17": "17_scaling",
     "18": "18_after_pretraining",
+    "19": "19_real_model",
 }
 REPOSITORY = "https://colab.research.google.com/github/d2lmini/d2lmini/blob/main"  # where Colab opens its notebooks
 
