@@ -1,8 +1,12 @@
 """The command line: ``python -m d2lmini check | progress | data | run | export | grade``."""
 
 import argparse
+import difflib
+import os
 import signal
 import sys
+
+from . import __version__
 
 UNFINISHED = 75  # EX_TEMPFAIL of sysexits.h: try again
 
@@ -49,7 +53,10 @@ def _run(args):
         if given and not args.list:
             names = ", ".join(experiments.names())
             raise ValueError(f"{' and '.join(given)} without the name of an experiment, expected one of {names}")
-        print(overview(map(experiments.find, experiments.names())))
+        names = [name for name in experiments.names() if (args.name or "") in name]
+        if not names:
+            experiments.find(args.name)  # says which there are
+        print(overview(map(experiments.find, names), args.preset))
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a run that is told to stop removes its half record
     try:
@@ -104,21 +111,22 @@ def _grade(args):
 
 
 def main(argv=None):
-    """Run one command.
+    """Run one command; without one, show what there is.
 
     Returns:
         the exit status: 0; 1 with a message on stderr where something the user gave or has is wrong; or 75 where
         ``--max-minutes`` cut a run.
     """
     parser = argparse.ArgumentParser(prog="python -m d2lmini", description="Tools of the book, from the shell.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"d2lmini {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND")
 
     check = commands.add_parser("check", help="is everything here that the book needs? or: check one notebook")
-    check.add_argument("notebook", nargs="?", help="check the answers of this notebook instead")
+    check.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help="check the answers of this notebook instead")
     check.set_defaults(run=_check)
 
     progress = commands.add_parser("progress", help="which exercises are solved, and in how many tries")
-    progress.add_argument("chapter", nargs="?", help="two digits: of this chapter alone")
+    progress.add_argument("chapter", nargs="?", metavar="CHAPTER", help="two digits: of this chapter alone")
     progress.set_defaults(run=_progress)
 
     data = commands.add_parser("data", help="data sets: where they are, or how to get them")
@@ -126,8 +134,8 @@ def main(argv=None):
     data.set_defaults(run=_data)
 
     run = commands.add_parser("run", help="run an experiment and record it; --list: what there is")
-    run.add_argument("name", nargs="?")
-    run.add_argument("--list", action="store_true", help="all experiments: what is recorded, and how long each takes")
+    run.add_argument("name", nargs="?", metavar="NAME", help="of the experiment; with --list, a part of its name")
+    run.add_argument("--list", action="store_true", help="what is recorded, and how long each takes; of NAME, --preset")
     run.add_argument("--preset", help="smoke, cpu (the default), laptop, full, or another one of the experiment's")
     run.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
     run.add_argument("--out", help="folder of the record; default: the results of the package")
@@ -136,7 +144,7 @@ def main(argv=None):
     run.set_defaults(run=_run)
 
     export = commands.add_parser("export", help="weights of a recorded run as a small file; --list: what there is")
-    export.add_argument("name", nargs="?")
+    export.add_argument("name", nargs="?", metavar="NAME", help="of the model")
     export.add_argument("--list", action="store_true", help="all models: sizes, runs, and what rounding costs")
     export.add_argument("--checkpoint", metavar="FOLDER", help="of the run")
     export.add_argument("--record", metavar="FILE", help="of the run; default: the one in the results of the package")
@@ -144,8 +152,8 @@ def main(argv=None):
     export.set_defaults(run=_export)
 
     grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a sandbox of its own")
-    grade.add_argument("folder")
-    grade.add_argument("--csv", required=True, help="where to write the table of verdicts")
+    grade.add_argument("folder", metavar="FOLDER", help="with the notebooks that were handed in")
+    grade.add_argument("--csv", metavar="FILE", required=True, help="where to write the table of verdicts")
     grade.add_argument("--gradescope", metavar="FOLDER", help="also write a results.json for each notebook there")
     grade.add_argument("--reports", metavar="FOLDER", help="also write a page for each student there, in HTML")
     grade.add_argument("--seed", type=int, help="of the inputs, the same for all; default: a fresh one")
@@ -153,9 +161,22 @@ def main(argv=None):
     grade.add_argument("--unsafe", action="store_true", help="without a sandbox: answers can do whatever you can")
     grade.set_defaults(run=_grade)
 
-    args = parser.parse_args(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    if not given:
+        parser.print_help()
+        return 0
+    if not given[0].startswith("-") and given[0] not in commands.choices:
+        near = difflib.get_close_matches(given[0], commands.choices, n=1)
+        meant = f"; did you mean {near[0]}?" if near else f", expected {', '.join(commands.choices)}"
+        parser.error(f"there is no command {given[0]!r}{meant}")
+    args = parser.parse_args(given)
     try:
-        return args.run(args)
+        status = args.run(args)
+        sys.stdout.flush()  # here, where a reader that is gone is caught
+        return status
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ValueError, OSError, ImportError, LookupError, FloatingPointError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

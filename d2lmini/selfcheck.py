@@ -9,7 +9,14 @@ from . import __version__
 from .attention import scaled_dot_product_attention
 from .data import registry
 
-_PACKAGES = ("torch", "numpy", "matplotlib", "pooch", "tqdm", "scikit-learn", "anywidget", "ipykernel", "jupyterlab")
+_NEEDED = "torch", "numpy", "matplotlib", "pooch", "tqdm", "tokenizers", "accelerate"
+_OPTIONAL = {  # what each is for
+    "jupyterlab": "to run the chapters here",
+    "ipykernel": "to run the chapters here",
+    "anywidget": "figures that give values back to Python",
+    "scikit-learn": "some experiments",
+    "gguf": "the weights of SmolLM2",
+}
 
 
 def _device():
@@ -31,16 +38,30 @@ def report():
     """Look at versions, device, data and one attention step.
 
     Returns:
-        (str, bool): the report, and whether all that is needed is here.
+        (str, bool): the report, whose last line says yes or no, and whether all that is needed is here.
     """
-    lines = [f"d2lmini {__version__}, Python {platform.python_version()} on {platform.platform()}"]
-    for name in _PACKAGES:
-        try:
-            lines.append(f"  {name:13} {version(name)}")
-        except PackageNotFoundError:
-            lines.append(f"  {name:13} not installed")
-    lines.append(f"device: {_device()}")
+    lines = [f"d2lmini {__version__}, Python {platform.python_version()} on {platform.platform()}", "needed"]
+    missing = [name for name in _NEEDED if not _version(name)]
+    lines += [f"  {name:13} {_version(name) or 'NOT INSTALLED'}" for name in _NEEDED]
+    lines += [f"  {'device':13} {_device()}"]
     healthy = _attention_agrees()
-    lines.append(f"attention: {'agrees with the plain formula' if healthy else 'WRONG: the fused kernel disagrees'}")
-    lines.append(registry.status())
-    return "\n".join(lines), healthy
+    agrees = "agrees with the plain formula" if healthy else "WRONG: the fused kernel disagrees"
+    lines += [f"  {'attention':13} {agrees}", "optional"]
+    lines += [f"  {name:13} {_version(name) or f'not installed: {use}'}" for name, use in _OPTIONAL.items()]
+    here, sets = registry.num_here(), len(registry.SETS)
+    lines.append(f"  {'data sets':13} {here} of {sets} here, for larger runs: python -m d2lmini data")
+    if missing:
+        lines.append(f"No: {', '.join(missing)} must be installed first.")
+    elif not healthy:
+        lines.append("No: attention is wrong here. Install another version of torch.")
+    else:
+        lines.append("Yes: all that the chapters and exercises need is here.")
+    return "\n".join(lines), healthy and not missing
+
+
+def _version(name):
+    """Of an installed package; None: it is not there."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -86,11 +86,11 @@ class PackedAttention(MultiHeadAttention):
 
     def __init__(self, attention):
         nn.Module.__init__(self)
-        self.num_heads = attention.num_heads
+        self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         for name in ("attention", "W_o", "q_norm", "k_norm", "input_sizes"):
             setattr(self, name, getattr(attention, name))
         parts = (attention.W_q, attention.W_k, attention.W_v)
-        weight = torch.cat([part.weight.detach() for part in parts])  # (3 h, input size)
+        weight = torch.cat([part.weight.detach() for part in parts])  # ((H + 2 G) d, input size)
         self.W_qkv = nn.Linear(*weight.T.shape, bias=parts[0].bias is not None, device="meta")
         self.W_qkv.weight = nn.Parameter(weight)
         if parts[0].bias is not None:
@@ -101,7 +101,7 @@ class PackedAttention(MultiHeadAttention):
 
         ``mask`` and ``rotary`` are those of `MultiHeadAttention`.
         """
-        heads, keys, values = self._normed(*self._heads(self.W_qkv.forward(X)))  # (B, H, 1, d)
+        heads, keys, values = self._normed(*self._heads(self.W_qkv.forward(X)))  # (B, H, 1, d), (B, G, 1, d) twice
         past = cache.length
         if rotary is not None:
             heads, keys = rotary(heads, past), rotary(keys, past)
@@ -116,17 +116,21 @@ class PackedAttention(MultiHeadAttention):
         """As `MultiHeadAttention`."""
         if queries is keys is values:
             return self._normed(*self._heads(self.W_qkv(queries)))
-        weights = self.W_qkv.weight.chunk(3)
-        biases = (None, None, None) if self.W_qkv.bias is None else self.W_qkv.bias.chunk(3)
+        parts = self.num_heads, self.num_kv_heads, self.num_kv_heads
+        d = self.W_qkv.out_features // sum(parts)
+        weights = self.W_qkv.weight.split([part * d for part in parts])
+        bias = self.W_qkv.bias
+        biases = (None, None, None) if bias is None else bias.split([part * d for part in parts])
         heads = (
-            X if X is None else F.linear(X, W, b).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, n, d)
-            for X, W, b in zip((queries, keys, values), weights, biases, strict=True)
+            X if X is None else F.linear(X, W, b).unflatten(-1, (part, d)).transpose(1, 2)  # (B, H or G, n, d)
+            for X, W, b, part in zip((queries, keys, values), weights, biases, parts, strict=True)
         )
         return self._normed(*heads)
 
     def _heads(self, projected):
-        """(B, n, 3 h) cut into three of (B, H, n, d)."""
-        return torch.unflatten(projected, -1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        """(B, n, (H + 2 G) d) cut into (B, H, n, d) and two of (B, G, n, d)."""
+        parts = self.num_heads, self.num_kv_heads, self.num_kv_heads
+        return torch.unflatten(projected, -1, (sum(parts), -1)).transpose(1, 2).split(parts, 1)
 
 
 def _packed(module):

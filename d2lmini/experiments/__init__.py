@@ -17,6 +17,7 @@ real_model/    published weights, as they are, rounded and adapted
 exported.py    the models whose weights ship with the package, and of which run each is
 """
 
+from difflib import get_close_matches
 from importlib import import_module
 
 SUBJECTS = {
@@ -64,7 +65,9 @@ def find(name):
         ValueError: there is none of that name.
     """
     if name not in _HOME:
-        raise ValueError(f"there is no experiment {name!r}, only {', '.join(names())}")
+        near = get_close_matches(name, names(), n=1)
+        meant = f"; did you mean {near[0]}? There are" if near else ", only"
+        raise ValueError(f"there is no experiment {name!r}{meant} {', '.join(names())}")
     return import_module(f"{__name__}.{_HOME[name]}.{name}")
 
 

@@ -38,6 +38,8 @@ Language models:
     cache_walk.py          which scores are computed with a cache and without
     scaling_calculator.py  parameters, tokens, FLOPs and loss by a law
     vote_explorer.py       chains of thought that vote
+    quantised_row.py       a row of weights in few bits
+    draft_verify.py        what a draft proposes and a model accepts
     live_writer.py         a GPT that writes in the page
 
 Models of this book at work in the page, by the runtime in live/:
@@ -60,6 +62,7 @@ from .beam_tree import BeamTree
 from .bpe_stepper import BPEStepper
 from .cache_walk import CacheWalk
 from .depth_rate_map import DepthRateMap
+from .draft_verify import DraftVerify
 from .head_explorer import HeadExplorer
 from .induction_head import InductionHead
 from .kernel_pooling import KernelPooling
@@ -78,6 +81,7 @@ from .pattern_explorer import PatternExplorer
 from .pixel_completion import PixelCompletion
 from .playground import Playground
 from .position_explorer import PositionExplorer
+from .quantised_row import QuantisedRow
 from .query_plane import QueryPlane
 from .scaling_calculator import ScalingCalculator
 from .score_matrix import ScoreMatrix
@@ -93,6 +97,7 @@ __all__ = [
     "BeamTree",
     "CacheWalk",
     "DepthRateMap",
+    "DraftVerify",
     "HeadExplorer",
     "InductionHead",
     "KernelPooling",
@@ -111,6 +116,7 @@ __all__ = [
     "PixelCompletion",
     "Playground",
     "PositionExplorer",
+    "QuantisedRow",
     "QueryPlane",
     "ScalingCalculator",
     "ScoreMatrix",

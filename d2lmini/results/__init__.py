@@ -80,7 +80,8 @@ def as_json(config):
 def config_matches(record, config):
     """Whether a record was made with this configuration.
 
-    A setting that came into the experiment after the record matters only where it has not its default.
+    A setting that came into the experiment, or into what it configures, after the record matters only where it has not
+    its default.
 
     Args:
         record: what `load` returns.
@@ -89,9 +90,26 @@ def config_matches(record, config):
     Returns:
         bool.
     """
-    defaults = {field.name: field.default for field in dataclasses.fields(config)}
-    later = {name for name, default in defaults.items() if getattr(config, name) == default} - record["config"].keys()
-    return record["config"] == {name: value for name, value in as_json(config).items() if name not in later}
+    return _matches(config, record["config"])
+
+
+def _matches(value, recorded):
+    """Whether ``recorded``, read from JSON, is a setting, down to the configurations inside of it."""
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: field.default for field in dataclasses.fields(value)}
+        if not isinstance(recorded, dict) or recorded.keys() - fields.keys():
+            return False
+        return all(
+            _matches(getattr(value, name), recorded[name]) if name in recorded else getattr(value, name) == default
+            for name, default in fields.items()
+        )
+    if isinstance(value, dict):
+        same = isinstance(recorded, dict) and {str(key) for key in value} == recorded.keys()
+        return same and all(_matches(inside, recorded[str(key)]) for key, inside in value.items())
+    if isinstance(value, (list, tuple)):
+        same = isinstance(recorded, list) and len(value) == len(recorded)
+        return same and all(map(_matches, value, recorded))
+    return json.loads(json.dumps(value)) == recorded
 
 
 def problems(record):

@@ -268,8 +268,8 @@ def test_a_citation_leads_to_the_bibliography(open_page, book_url):
 
 def test_search_finds_a_chapter(open_page, book_url):
     page = open_page(f"{book_url}/search.html?q=hypernetwork")
-    page.wait_for_selector("ul.search li a")
-    assert any("01_queries" in a.get_attribute("href") for a in page.locator("ul.search li a").all())
+    page.wait_for_selector(".book-search a")
+    assert any("01_queries" in a.get_attribute("href") for a in page.locator(".book-search a").all())
 
 
 def test_colab_opens_the_notebook(open_page, book_url):

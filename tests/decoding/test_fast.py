@@ -24,6 +24,7 @@ FORMS = {
     "GPT-1": replace(TOY, norm_first=False, init="gpt1", ffn="gelu", dropout=0.5),
     "modern": replace(MODERN, dropout=0.5),
     "gated, no positions": replace(MODERN, ffn="swiglu", positions=None, qk_norm=False, tie_weights=True),
+    "grouped queries": replace(MODERN, num_kv_heads=2, ffn="swiglu", qk_norm=False),
 }
 
 

@@ -81,6 +81,29 @@ def test_a_later_setting_matters_where_it_has_not_its_default():
     assert not results.config_matches({"config": {"sizes": [1, 2], "gone": 1}}, Grown())
 
 
+def test_a_later_setting_of_what_is_configured_matters_likewise():
+    @dataclasses.dataclass(frozen=True)
+    class Model:
+        size: int = 3
+        groups: int | None = None
+
+    @dataclasses.dataclass(frozen=True)
+    class Outer:
+        models: tuple = (("a", Model()), ("b", Model(4)))
+        by_name: object = dataclasses.field(default_factory=lambda: {"c": Model()})
+
+    recorded = {"models": [["a", {"size": 3}], ["b", {"size": 4}]], "by_name": {"c": {"size": 3}}}
+    assert results.config_matches({"config": recorded}, Outer())
+    for changed in (
+        Outer(models=(("a", Model(groups=1)), ("b", Model(4)))),
+        Outer(models=(("a", Model()),)),
+        Outer(models=(("a", Model()), ("b", Model(5)))),
+        Outer(by_name={"c": Model(), "d": Model()}),
+        Outer(by_name={"c": Model(groups=2)}),
+    ):
+        assert not results.config_matches({"config": recorded}, changed)
+
+
 def test_missing_record():
     with pytest.raises(FileNotFoundError, match="`python -m d2lmini run nothing --preset laptop` makes it"):
         results.load("nothing")

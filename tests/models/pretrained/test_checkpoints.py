@@ -22,7 +22,7 @@ def change(folder, **settings):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"model_type": "llama"}, "of model_type 'llama', expected 'vit' or 'swin' or 'gpt2'"),
+        ({"model_type": "mamba"}, "of model_type 'mamba', expected 'vit' or 'swin' or 'gpt2'"),
         ({"activation_function": "silu"}, "activation_function 'silu', expected 'gelu_new' or 'gelu' or .* or 'relu'"),
     ],
 )
