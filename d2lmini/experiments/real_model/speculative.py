@@ -10,7 +10,7 @@ tokens that are equal to rounding it may choose the other: ``same`` reports whet
 
 import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import torch
 
@@ -134,26 +134,37 @@ def prompt_of(tokenizer, text):
     return tokenizer.encode_chat([{"role": "user", "content": text}])
 
 
+def lengths_of(kind, config, loaded):
+    """How many tokens each text of a kind has."""
+    model, tokenizer = loaded()
+    stop, texts = getattr(tokenizer, "stop", None), KINDS[kind][: config.texts]
+    return [length_of(model, prompt_of(tokenizer, text), config.max_new_tokens, stop) for text in texts]
+
+
 def length_of(model, prompt, most, stop):
     """How many tokens a model writes greedily up to its stop, which counts, at most so many."""
     lengths = model.generate([prompt], most, temperature=0, stop=stop).lengths
     return min(most, int(lengths[0]) + 1)
 
 
-def written(draft, kind, config):
+def written(draft, kind, lengths, loaded):
     """The texts of a kind with a draft: a dict for JSON.
+
+    Args:
+        draft: a `Draft`.
+        kind: key of `KINDS`.
+        lengths: how many tokens to write of each text.
+        loaded: function that gives the model and its tokenizer.
 
     Returns:
         dict with ``passes``, ``proposed`` and ``accepted``, lists with a number of each text; ``tokens``, its ids; and
         ``texts_s``, the processor's seconds of each.
     """
-    model, tokenizer = bases.load(config.base)
-    source, stop = make(draft, model), getattr(tokenizer, "stop", None)
-    rows = []
-    for text in KINDS[kind][: config.texts]:
-        prompt = prompt_of(tokenizer, text)
-        most = length_of(model, prompt, config.max_new_tokens, stop)
-        write = partial(speculative_sample, source, model, prompt, most, draft_length=draft.length, temperature=0)
+    model, tokenizer = loaded()
+    source, rows = make(draft, model), []
+    for text, length in zip(KINDS[kind], lengths, strict=False):
+        prompt, options = prompt_of(tokenizer, text), {"draft_length": draft.length, "temperature": 0}
+        write = partial(speculative_sample, source, model, prompt, length, **options)
         with bases.one_thread():
             found, seconds = bases.processor_seconds(write)
         tokens = found.tokens.tolist()
@@ -185,11 +196,13 @@ def run(config, device, parts=None):
         dict with ``metrics`` (``kinds``: by kind and draft what `summed` gives; ``texts``: by kind what was asked and
         what was written without a draft), no ``curves``, and ``data``.
     """
-    parts = parts or Parts()
+    parts, loaded = parts or Parts(), cache(partial(bases.load, config.base))
     kinds, texts = {}, {}
     for kind in KINDS:
+        lengths = parts(f"{kind}, lengths", lengths_of, kind, config, loaded)
         records = {
-            draft.name: parts(f"{kind}, {draft.name}", written, draft, kind, config) for draft in (NONE, *config.drafts)
+            draft.name: parts(f"{kind}, {draft.name}", written, draft, kind, lengths, loaded)
+            for draft in (NONE, *config.drafts)
         }
         alone = records[NONE.name]
         kinds[kind] = {name: summed(record, alone) for name, record in records.items()}

@@ -1,6 +1,7 @@
 """The experiment on drafts: a model's first blocks, and that every draft gives the large model's text."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -14,7 +15,6 @@ CONFIG = replace(PRESETS["smoke"], texts=2, max_new_tokens=20)
 def test_the_first_blocks_of_a_model():
     model, _ = bases.load("toy")
     tokens, short = torch.arange(8)[None], shortened(model, 2)
-    X, _ = tokens, None
     X = model.embedding(tokens)
     for blk in model.blks[:2]:
         X = blk(X, causal=True, rotary=model.rotary)
@@ -33,14 +33,15 @@ def test_unknown_draft():
 
 
 def test_all_drafts_give_one_text():
-    alone = written(NONE, "copy", CONFIG)
+    loaded, lengths = partial(bases.load, "toy"), [20, 20]
+    alone = written(NONE, "copy", lengths, loaded)
     assert alone["passes"] == [20, 20] and alone["proposed"] == [0, 0]
     model, tokenizer = bases.load("toy")
     for text, tokens in zip(KINDS["copy"], alone["tokens"], strict=False):
         prompt = speculative.prompt_of(tokenizer, text)
         assert tokens == model.generate([prompt], 20, temperature=0).tokens[0].tolist()
     for draft in CONFIG.drafts:
-        record = written(draft, "copy", CONFIG)
+        record = written(draft, "copy", lengths, loaded)
         found = summed(record, alone)
         assert found["same"] == [True, True] and found["tokens"] == 40
         assert found["tokens_per_pass"] == 40 / found["passes"] > 1 and 0 < found["kept"] <= 1
@@ -57,3 +58,4 @@ def test_a_text_ends_with_its_stop():
     assert speculative.length_of(model, prompt, 20, stop) == text.index(stop) + 1
     assert speculative.length_of(model, prompt, 20, None) == 20
     assert speculative.length_of(model, prompt, 3, 0) == 3
+    assert speculative.lengths_of("list", CONFIG, partial(bases.load, "toy")) == [20, 20]
