@@ -13,7 +13,7 @@ t5/            text to text
 gpt/           models that write
 laws/          the loss by size, data and compute
 abilities/     what a prompt can ask for
-real_model/    published weights, as they are, rounded and adapted
+real_model/    published weights, as they are, rounded and adapted; and what rewards teach a small model
 exported.py    the models whose weights ship with the package, and of which run each is
 """
 
@@ -48,7 +48,14 @@ SUBJECTS = {
     "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context", "long_recall"],
     "laws": ["scaling"],
     "abilities": ["chain_of_thought", "in_context", "in_context_sizes", "induction", "instruct"],
-    "real_model": ["adapters", "quantised", "real_answers", "speculative"],
+    "real_model": [
+        "adapters",
+        "prompt_examples",
+        "quantised",
+        "real_answers",
+        "speculative",
+        "verifiable",
+    ],
 }
 _HOME = {name: subject for subject, names in SUBJECTS.items() for name in names}
 

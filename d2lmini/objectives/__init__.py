@@ -12,6 +12,7 @@ span_corruption.py   T5: spans behind sentinels, and the way back
 prefix.py            a prefix that all see, then one token after the other
 contrastive.py       InfoNCE: which of the batch belongs to me
 preferences.py       DPO: which of two answers is liked better; the best of n
+rewards.py           GRPO: rewards that can be checked, relative to a group of answers
 checks.py            what they ask of their arguments
 """
 
@@ -32,6 +33,7 @@ from .preferences import (
 )
 from .prefix import PrefixBatch, prefix_lm
 from .replaced_tokens import ReplacedTokens, replace_tokens
+from .rewards import group_advantages, policy_gradient_loss, token_log_probs
 from .sentence_pairs import (
     PackedPairs,
     SentencePairs,
@@ -59,11 +61,13 @@ __all__ = [
     "dpo_loss",
     "expected_best_of",
     "get_tokens_and_segments",
+    "group_advantages",
     "implied_rewards",
     "info_nce",
     "mask_tokens",
     "next_sentence_pairs",
     "pack_pairs",
+    "policy_gradient_loss",
     "preference_pairs",
     "prefix_lm",
     "random_spans",
@@ -72,4 +76,5 @@ __all__ = [
     "sequence_log_probs",
     "span_counts",
     "text_length",
+    "token_log_probs",
 ]
