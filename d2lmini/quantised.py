@@ -67,7 +67,7 @@ def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
 
     Source: Jacob et al. 2018, section 2.1; the formats Q8_0 and Q4_1 of ggml.
     """
-    if bits not in (8, 4) or isinstance(bits, bool):
+    if bits not in (8, 4):
         raise ValueError(f"bits is {bits}, expected 8 or 4")
     if weight.dim() != 2 or not weight.numel() or not weight.is_floating_point():
         raise ValueError(

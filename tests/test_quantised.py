@@ -238,8 +238,9 @@ def test_models_that_are_refused(options, error, message):
 def test_a_token_outside_of_the_vocabulary():
     with pytest.raises(ValueError, match="tokens are 0 to 11, expected 0 to 10"):
         quantise_model(toy())(torch.tensor([[0, 11]]))
-    with pytest.raises(IndexError, match="tokens are -1 to 3, expected 0 to 4"):
-        QuantisedEmbedding(quantise(drawn(5, 4)))(torch.tensor([-1, 3]))
+    for tokens in ([-1, 3], [2, 5]):
+        with pytest.raises(IndexError, match=f"tokens are {tokens[0]} to {tokens[1]}, expected 0 to 4"):
+            QuantisedEmbedding(quantise(drawn(5, 4)))(torch.tensor(tokens))
 
 
 def test_names_are_public():

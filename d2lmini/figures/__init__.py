@@ -47,6 +47,7 @@ Models of this book at work in the page, by the runtime in live/:
     live_translator.py     a sentence becomes French, and what changes that
     playground.py          a small Transformer that learns in the page
     playground_challenges.py   what to try there, and what a reader should find
+    real_model.py          SmolLM2, which a reader loads, asks and looks into
 
 For all of them:
 
@@ -83,6 +84,7 @@ from .playground import Playground
 from .position_explorer import PositionExplorer
 from .quantised_row import QuantisedRow
 from .query_plane import QueryPlane
+from .real_model import RealModel
 from .scaling_calculator import ScalingCalculator
 from .score_matrix import ScoreMatrix
 from .similarity_matrix import SimilarityMatrix
@@ -118,6 +120,7 @@ __all__ = [
     "PositionExplorer",
     "QuantisedRow",
     "QueryPlane",
+    "RealModel",
     "ScalingCalculator",
     "ScoreMatrix",
     "SimilarityMatrix",

@@ -20,8 +20,8 @@ class QuantisedRow(Figure):
     a scale with it; small groups confine that.
 
     Symmetric: a step is the largest absolute value of the group over 2^(bits-1) - 1, and codes go from minus that
-    number to it. With a minimum: a step is the range of the group over 2^bits - 1, and codes count from the least weight. A
-    scale and a minimum count as two bytes each; their rounding to float16 is not shown.
+    number to it. With a minimum: a step is the range of the group over 2^bits - 1, and codes count from the least
+    weight. A scale and a minimum count as two bytes each; their rounding to float16 is not shown.
 
     Args:
         rows: dict from a name to a row of weights, (n,), n a multiple of 32 and at most 128.

@@ -265,4 +265,5 @@ EXAMPLES = {
     "DepthRateMap": lambda: figures.DepthRateMap(depth_record(), recipe="pre-norm", other="no norm"),
     "LiveWriter": figures.LiveWriter,
     "Playground": figures.Playground,
+    "RealModel": figures.RealModel,
 }

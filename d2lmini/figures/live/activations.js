@@ -39,6 +39,8 @@ function geluTanhSlope(x) {
   return 0.5 * (1 + t + x * (1 - t * t) * ROOT * (1 + 0.134145 * x * x));
 }
 
+const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+
 const ACTIVATIONS = {
   relu: map(
     (x) => Math.max(x, 0),
@@ -46,13 +48,17 @@ const ACTIVATIONS = {
   ),
   gelu: map((x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)), geluSlope),
   gelu_tanh: map(geluTanh, geluTanhSlope),
+  silu: map(
+    (x) => x * sigmoid(x),
+    (x) => sigmoid(x) * (1 + x * (1 - sigmoid(x))),
+  ),
   squared_relu: map(
     (x) => (x < 0 ? 0 : x * x),
     (x) => (x < 0 ? 0 : 2 * x),
   ),
 };
 
-// An activation by its name. Throws an Error where there is none, as for networks with a gate.
+// An activation by its name. Throws an Error where there is none.
 export function activationOf(name) {
   if (!Object.hasOwn(ACTIVATIONS, name)) throw new Error(`the page does not know the activation ${name}`);
   return ACTIVATIONS[name];

@@ -12,12 +12,11 @@ const LETTERS = (() => {
 })();
 const BYTE_OF_LETTER = idsOf(LETTERS);
 
-export class BytePairs {
-  constructor({ tokens, merges, special, max_len }) {
+// Merges of byte pairs, in their order: bytes to ids. The first `first` tokens are not made by any.
+export class Merges {
+  constructor({ tokens, merges, first = 0 }) {
     this.tokens = tokens;
-    this.max_len = max_len ?? Number.POSITIVE_INFINITY;
-    [this.pad, this.bos, this.eos] = special.map((token) => tokens.indexOf(token));
-    this.ids = idsOf(tokens, FIRST_ID);
+    this.ids = idsOf(tokens, first);
     this.longest = tokens.reduce((most, token) => Math.max(most, token.length), 1); // bytes
     this.merges = new Map(); // of two ids, as `pair` writes them: rank and the merged id
     merges.forEach(([left, right], rank) => {
@@ -30,13 +29,12 @@ export class BytePairs {
     return left * this.tokens.length + right;
   }
 
-  // The ids of a cleaned text, without <eos>.
-  encode(text) {
-    const bytes = new TextEncoder().encode(text).length,
-      least = Math.ceil(bytes / this.longest);
-    if (least > this.max_len) throw tooLong(`at least ${least}`, this.max_len); // before the merges, which take time
-    const words = text ? text.split(" ") : [];
-    return words.flatMap((word) => (` ${word}`.match(MATCHES) ?? []).flatMap((match) => this.#merged(match)));
+  // The ids of matches, over which no merge reaches. Throws an Error where a text is certainly longer than `max_len`:
+  // before the merges, which take time.
+  encode(text, matches, max_len) {
+    const least = Math.ceil(new TextEncoder().encode(text).length / this.longest);
+    if (least > max_len) throw tooLong(`at least ${least}`, max_len);
+    return matches(text).flatMap((match) => this.#merged(match));
   }
 
   #merged(match) {
@@ -69,6 +67,33 @@ export class BytePairs {
     return merged;
   }
 
+  // The bytes of a token.
+  bytes(id) {
+    return Uint8Array.from(tokenOf(this.tokens, id), (letter) => BYTE_OF_LETTER.get(letter));
+  }
+
+  // The text of tokens; a byte that is no whole character becomes \ufffd.
+  text(ids) {
+    const bytes = ids.flatMap((id) => Array.from(this.bytes(id)));
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  }
+}
+
+const spacedWords = (text) => (text ? text.split(" ") : []).flatMap((word) => ` ${word}`.match(MATCHES) ?? []);
+
+export class BytePairs {
+  constructor({ tokens, merges, special, max_len }) {
+    this.tokens = tokens;
+    this.max_len = max_len ?? Number.POSITIVE_INFINITY;
+    [this.pad, this.bos, this.eos] = special.map((token) => tokens.indexOf(token));
+    this.merges = new Merges({ tokens, merges, first: FIRST_ID });
+  }
+
+  // The ids of a cleaned text, without <eos>.
+  encode(text) {
+    return this.merges.encode(text, spacedWords, this.max_len);
+  }
+
   // What the encoder reads. Throws an Error where there is no text, or too much.
   source(text) {
     const cleaned = cleanText(text);
@@ -81,16 +106,11 @@ export class BytePairs {
   // Each token as a reader sees it, as `to_tokens`: ▁ is the space before a word.
   pieces(ids) {
     return Array.from(ids, (id) =>
-      id < FIRST_ID ? tokenOf(this.tokens, id) : this.#decoded([id]).replaceAll(" ", "▁"),
+      id < FIRST_ID ? tokenOf(this.tokens, id) : this.merges.text([id]).replaceAll(" ", "▁"),
     );
   }
 
   text(ids) {
-    return this.#decoded(upTo(ids, this.eos).filter((id) => !(id < FIRST_ID))).replace(/^ /, "");
-  }
-
-  #decoded(ids) {
-    const bytes = ids.flatMap((id) => Array.from(tokenOf(this.tokens, id), (letter) => BYTE_OF_LETTER.get(letter)));
-    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+    return this.merges.text(upTo(ids, this.eos).filter((id) => !(id < FIRST_ID))).replace(/^ /, "");
   }
 }

@@ -2,23 +2,27 @@
 import { Embedding, Linear, NORMS, residual, under } from "./layers.js";
 import { KeyValueCache } from "./multi_head.js";
 import { RotaryEmbedding } from "./position.js";
-import { lasting, tidy } from "./tensor.js";
+import { lasting, Tensor, tidy } from "./tensor.js";
 import { TransformerEncoderBlock } from "./transformer.js";
 
 export class GPT {
   constructor(weights, config) {
     const { num_hiddens: h, num_heads, norm_first, ffn, qk_norm } = config,
-      norm = NORMS[config.norm];
+      norm = NORMS[config.norm],
+      eps = config.norm_eps ?? undefined;
     this.config = config;
     this.embedding = new Embedding(under(weights, "embedding"));
     this.pos_embedding = config.positions === "learned" ? new Embedding(under(weights, "pos_embedding")) : null;
-    this.rotary = config.positions === "rotary" ? new RotaryEmbedding(h / num_heads, config.max_len) : null;
-    const options = { norm_first, activation: ffn, norm, qk_norm };
+    this.rotary =
+      config.positions === "rotary"
+        ? new RotaryEmbedding(config.head_size ?? h / num_heads, config.max_len, config.rotary_base)
+        : null;
+    const options = { norm_first, activation: ffn, norm, eps, qk_norm };
     this.blks = Array.from(
       { length: config.num_blks },
       (_, i) => new TransformerEncoderBlock(under(weights, `blks.${i}`), num_heads, options),
     );
-    this.norm = norm_first ? new norm(under(weights, "norm")) : null;
+    this.norm = norm_first ? new norm(under(weights, "norm"), eps) : null;
     this.dense = new Linear(under(weights, "dense"), config.tie_weights ? this.embedding.weight : null);
   }
 
@@ -41,8 +45,9 @@ export class GPT {
     );
   }
 
-  // Reads tokens that follow those in a state, all at once: scores (T, V).
-  extend(tokens, state, { seen = null, head_masks = null } = {}) {
+  // Reads tokens that follow those in a state, all at once: scores (T, V). `skip`: blocks that are left out.
+  // `after(i, X)` is called with the state X (T, h) after i blocks. `last`: scores of so many of the last tokens alone.
+  extend(tokens, state, { seen = null, head_masks = null, skip = [], after = null, last = tokens.length } = {}) {
     const past = state.length,
       { max_len, positions } = this.config;
     if (positions === "learned" && past + tokens.length > max_len)
@@ -51,19 +56,35 @@ export class GPT {
       const places = Array.from(tokens, (_, i) => Math.max(0, past + i - state.padding));
       let X = this.embedding.forward(tokens); // (T, h)
       if (this.pos_embedding) X = residual(this.pos_embedding.forward(places), X);
+      after?.(0, X);
       this.blks.forEach((blk, i) => {
-        X = blk.extend(X, state.caches[i], {
-          causal: true,
-          first: state.padding,
-          rotary: this.rotary,
-          positions: places,
-          head_mask: head_masks?.[i] ?? null,
-          seen: seen && ((weights) => seen(i, weights)),
-        });
+        if (skip.includes(i)) state.caches[i].skip(tokens.length);
+        else
+          X = tidy(() =>
+            blk.extend(X, state.caches[i], {
+              causal: true,
+              first: state.padding,
+              rotary: this.rotary,
+              positions: places,
+              head_mask: head_masks?.[i] ?? null,
+              seen: seen && ((weights) => seen(i, weights)),
+            }),
+          );
+        after?.(i + 1, X);
       });
-      return this.dense.forward(this.norm ? this.norm.forward(X) : X);
+      return this.scores(last === tokens.length ? X : lastRows(X, last));
     });
   }
+
+  // Scores (T, V) of what follows, by states (T, h): through the last norm and the last layer.
+  scores(X) {
+    return this.dense.forward(this.norm ? this.norm.forward(X) : X);
+  }
+}
+
+function lastRows(X, number) {
+  const [T, h] = X.shape;
+  return Tensor.from(X.data.subarray((T - number) * h), number, h);
 }
 
 export class GPTState {

@@ -1,6 +1,7 @@
 // The page's side of the models: one copy of each for all figures, loaded when a reader asks, at work in a worker.
 function makeLive() {
   const texts = new Map(), // base64 of weights that have come
+    fed = new Set(), // models that come in pieces
     loads = new Map(), // promises of models that are there, or on their way
     waiting = new Map(); // what was asked and is not done: id to its message and handlers
   const root = document.documentElement.dataset.content_root; // of the book; a notebook has none
@@ -21,6 +22,11 @@ function makeLive() {
       node.onerror = () => reject(new Error(`${name}.js could not be loaded; perhaps the network is down`));
       document.head.append(node);
     });
+  }
+
+  async function delivered(name) {
+    if (!texts.has(name)) await script(name);
+    return texts.get(name);
   }
 
   function start() {
@@ -87,19 +93,20 @@ function makeLive() {
     died(error.message);
   }
 
-  function send(message, step = () => {}) {
+  function send(message, step = () => {}, moved = []) {
     const id = ++lastId;
     const done = new Promise((resolve, reject) => waiting.set(id, { message, step, resolve, reject }));
-    port.postMessage({ ...message, id });
+    port.postMessage({ ...message, id }, moved);
     return { done, stop: () => port?.postMessage({ kind: "stop", id }) };
   }
 
   async function bring(name, simd) {
+    if (fed.has(name)) throw new Error("the model has to be loaded again");
     if (navigator.deviceMemory < 1) throw new Error("this machine has too little memory for it");
     if (!runtime) await script("runtime");
-    if (!texts.has(name)) await script(name);
+    const base64 = await delivered(name);
     start();
-    const { products } = await send({ kind: "load", name, base64: texts.get(name), simd }).done;
+    const { products } = await send({ kind: "load", name, base64, simd }).done;
     if (root !== undefined) texts.delete(name); // a notebook could not bring it again
     return products;
   }
@@ -128,10 +135,27 @@ function makeLive() {
       return loads.get(name);
     },
     // A text that can be learned, by its name.
-    async text(name) {
-      const file = `text_${name}`;
-      if (!texts.has(file)) await script(file);
-      return texts.get(file);
+    text: (name) => delivered(`text_${name}`),
+    // What is to be known of a model that comes in pieces, before any of them is there: see models/weights/pieces.py.
+    manifest: async (name) => JSON.parse(await delivered(name)),
+    // Makes room for such a model, which can be asked after `done()`. A piece's buffer is gone once it was given.
+    async feed(manifest) {
+      const { name } = manifest,
+        missing = new Set(manifest.pieces.keys()),
+        tell = (kind, more, moved) => send({ kind, name, ...more }, undefined, moved).done;
+      await Promise.all([this.drop(name), this.open()]);
+      fed.add(name);
+      await tell("begin", { manifest });
+      return {
+        missing: () => [...missing],
+        piece: (index, bytes) => tell("piece", { index, bytes }, [bytes]).then(() => missing.delete(index)),
+        done: () => tell("finish").then(() => loads.set(name, Promise.resolve("simd")).has(name)),
+      };
+    },
+    // Frees what `feed` has made, whole or not.
+    async drop(name) {
+      loads.delete(name);
+      if (port && fed.has(name)) await send({ kind: "drop", name }).done;
     },
     // Starts the runtime for tasks that need no weights, which are asked with the name null.
     async open() {

@@ -3,7 +3,7 @@
 // Where a model learns, `forward` gets a tape, an array: what `backward` needs is pushed onto it, and `backward` takes it
 // off again, so that it goes through the layers in the opposite order. It gets the gradient of the loss by what `forward`
 // returned, returns that by what `forward` got, and adds to the `gradient` of the weights that have one.
-import { multiply, multiplyFirstTransposed, multiplyTransposed, part, Tensor } from "./tensor.js";
+import { multiply, multiplyFirstTransposed, part, Tensor } from "./tensor.js";
 
 // The weights of a part of a model: `under(weights, "ffn")("dense1.weight")`. Where there is none of a name: null.
 export const under = (weights, part) => (name) => weights(`${part}.${name}`);
@@ -40,8 +40,7 @@ export class Linear {
   }
   // As `forward`, into rows that are there already: {place, stride, data}, as `part` gives them.
   into(X, to) {
-    const [outputs, inputs] = this.weight.shape;
-    multiplyTransposed(part(X), part(this.weight), to, X.shape[0], inputs, outputs);
+    this.weight.times(X, to);
     if (this.bias) addRows(to, this.bias, X.shape[0]);
   }
 }

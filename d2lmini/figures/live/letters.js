@@ -1,5 +1,20 @@
 // The page's side: a text, letter by letter, that is looked at and taken back.
 
+// The letter above or below a chosen one, among nodes that stand in lines.
+function letterBeside(nodes, chosen, down) {
+  const { offsetTop: top, offsetLeft: x } = nodes[chosen],
+    far = (i) => Math.abs(nodes[i].offsetLeft - x);
+  let best = chosen,
+    line = null;
+  for (let i = chosen + down; nodes[i]; i += down) {
+    if (nodes[i].offsetTop === top) continue;
+    line ??= nodes[i].offsetTop;
+    if (nodes[i].offsetTop !== line) break;
+    if (best === chosen || far(i) < far(best)) best = i;
+  }
+  return best;
+}
+
 // A list of letters. A pointer or the arrow keys `point` at one (null: at none), a click or Enter does `goOn(i)`; a
 // tap points first. Returns a function that shows a text: ids, of which the first `given` are the reader's, those before
 // `first` are not read by the model, and `weights` are the shares of those from `first` to the chosen one, `i`.
@@ -35,7 +50,7 @@ function letterBox(parent, names, { point, goOn }) {
     else goOn(i);
   });
   onArrow(box, (down, right) => {
-    point(Math.min(nodes.length - 1, Math.max(0, down ? besides(down) : chosen + right)));
+    point(Math.min(nodes.length - 1, Math.max(0, down ? letterBeside(nodes, chosen, down) : chosen + right)));
     nodes[chosen].scrollIntoView({ block: "nearest" });
   });
   box.addEventListener("keydown", (event) => {
@@ -44,21 +59,6 @@ function letterBox(parent, names, { point, goOn }) {
     event.preventDefault();
     goOn(chosen);
   });
-
-  // The letter above or below the chosen one.
-  function besides(down) {
-    const { offsetTop: top, offsetLeft: x } = nodes[chosen],
-      far = (i) => Math.abs(nodes[i].offsetLeft - x);
-    let best = chosen,
-      line = null;
-    for (let i = chosen + down; nodes[i]; i += down) {
-      if (nodes[i].offsetTop === top) continue;
-      line ??= nodes[i].offsetTop;
-      if (nodes[i].offsetTop !== line) break;
-      if (best === chosen || far(i) < far(best)) best = i;
-    }
-    return best;
-  }
 
   return ({ text, given, first, i, weights, follow }) => {
     chosen = i;

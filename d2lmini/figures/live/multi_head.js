@@ -1,4 +1,5 @@
-// Multi-head attention: W_q, W_k, W_v, W_o, and a cache of keys and values.
+// Multi-head attention: W_q, W_k, W_v, W_o, and a cache of keys and values. Where W_k and W_v have fewer rows than W_q,
+// heads of queries share keys and values in groups, neighbours first.
 import { softmaxRow } from "./activations.js";
 import { Linear, RMSNorm, residual, under } from "./layers.js";
 import { lasting, multiply, multiplyFirstTransposed, multiplyTransposed, part, Tensor } from "./tensor.js";
@@ -12,6 +13,10 @@ export class KeyValueCache {
   }
   first(length) {
     this.length = Math.min(this.length, length);
+  }
+  // So many more places, of which nobody will ask for keys or values.
+  skip(number) {
+    this.length += number;
   }
   copy() {
     const [capacity, h] = this.keys.shape,
@@ -35,7 +40,9 @@ export class MultiHeadAttention {
     this.W_v = new Linear(under(weights, "W_v"));
     this.W_o = new Linear(under(weights, "W_o"));
     this.qk_norm = qk_norm ? new RMSNorm() : null;
-    this.h = this.W_k.weight.shape[0];
+    this.h = this.W_k.weight.shape[0]; // numbers of a position in the cache
+    this.d = this.W_q.weight.shape[0] / num_heads;
+    this.group = (num_heads * this.d) / this.h; // so many heads of queries share keys and values
   }
 
   // Of queries alone: self-attention, X (T, h) to (T, h). See `extend` for the options, and `learn`, which is for a tape.
@@ -53,8 +60,9 @@ export class MultiHeadAttention {
   //   slopes: ALiBi's, by head. seen: is called with the weights, a tensor (B * H, T, T).
   learn(X, { tape, batch = 1, causal = false, rotary = null, slopes = null, seen = null }) {
     if (this.qk_norm) throw new Error("attention whose queries and keys are normed cannot learn here");
+    if (this.group !== 1) throw new Error("attention whose heads share keys and values cannot learn here");
     const T = X.shape[0] / batch,
-      d = this.h / this.num_heads;
+      { d } = this;
     const [Q, K, V] = [this.W_q, this.W_k, this.W_v].map((linear) => linear.forward(X, tape)); // (B * T, h)
     if (rotary) for (const heads of [Q, K]) turnRows(rotary, heads, T);
     scaleBy(Q, 1 / Math.sqrt(d));
@@ -72,7 +80,7 @@ export class MultiHeadAttention {
     const dY = this.W_o.backward(dOutput, tape),
       { Q, K, V, weights, batch, rotary } = tape.pop();
     const T = Q.shape[0] / batch,
-      d = this.h / this.num_heads;
+      { d } = this;
     const [dQ, dK, dV] = [Q, K, V].map(({ shape }) => new Tensor(...shape)),
       scores = new Tensor(...weights.shape);
     this.#each(batch, T, (at, row) => {
@@ -93,7 +101,7 @@ export class MultiHeadAttention {
 
   // Each head of each sequence: `at` is its part of a tensor (B * T, h), `row` where its own (T, T) begin.
   #each(batch, T, work) {
-    const d = this.h / this.num_heads;
+    const { d } = this;
     for (let b = 0; b < batch; b++)
       for (let head = 0; head < this.num_heads; head++)
         work((tensor) => part(tensor, b * T, head * d), (b * this.num_heads + head) * T);
@@ -110,7 +118,7 @@ export class MultiHeadAttention {
     cache.length += length;
     for (let i = start; i < cache.length; i++) {
       const row = cache.keys.row(i);
-      this.qk_norm?.rows(row, this.h / this.num_heads);
+      this.qk_norm?.rows(row, this.d);
       rotary?.turn(row, positions ? positions[i - start] : i);
     }
     return cache;
@@ -125,8 +133,8 @@ export class MultiHeadAttention {
     const { rotary = null, positions = null, head_mask = null, seen = null } = options;
     const T = X.shape[0],
       past = fixed ? 0 : cache.length,
-      d = this.h / this.num_heads;
-    const Q = this.W_q.forward(X); // (T, h)
+      { d } = this;
+    const Q = this.W_q.forward(X); // (T, H * d)
     for (let i = 0; i < T; i++) {
       this.qk_norm?.rows(Q.row(i), d);
       rotary?.turn(Q.row(i), positions ? positions[i] : past + i);
@@ -134,27 +142,29 @@ export class MultiHeadAttention {
     if (!fixed) this.project(X, cache, { rotary, positions });
     const S = cache.length,
       weights = new Tensor(this.num_heads, T, S),
-      Y = new Tensor(T, this.h);
+      Y = new Tensor(...Q.shape);
     for (let i = 0, x = Q.data; i < x.length; i++) x[i] /= Math.sqrt(d);
     for (let head = 0; head < this.num_heads; head++) {
-      const scores = part(weights, head * T);
-      multiplyTransposed(part(Q, 0, head * d), part(cache.keys, 0, head * d), scores, T, d, S);
+      const scores = part(weights, head * T),
+        own = Math.floor(head / this.group) * d;
+      multiplyTransposed(part(Q, 0, head * d), part(cache.keys, 0, own), scores, T, d, S);
       for (let i = 0; i < T; i++) {
         const last = Math.min(S, end, causal ? past + i + 1 : S);
         const row = weights.data.subarray((head * T + i) * S, (head * T + i + 1) * S);
         if (last > first) softmaxRow(row, first, last);
         else row.fill(0); // it may look at nothing, and gets nothing
       }
-      multiply(scores, part(cache.values, 0, head * d), part(Y, 0, head * d), T, S, d);
+      multiply(scores, part(cache.values, 0, own), part(Y, 0, head * d), T, S, d);
     }
     seen?.(weights);
-    if (head_mask) this.#factors(Y, head_mask, d);
+    if (head_mask) this.#factors(Y, head_mask);
     return this.W_o.forward(Y);
   }
 
-  #factors(Y, head_mask, d) {
-    const data = Y.data;
-    for (let i = 0; i < data.length; i++) data[i] *= head_mask[Math.floor((i % this.h) / d)];
+  #factors(Y, head_mask) {
+    const data = Y.data,
+      size = Y.shape[1];
+    for (let i = 0; i < data.length; i++) data[i] *= head_mask[Math.floor((i % size) / this.d)];
   }
 }
 

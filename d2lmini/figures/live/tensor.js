@@ -35,9 +35,9 @@ function see(buffer) {
 }
 
 // Makes room for so many bytes, and some more.
-function grow(bytes) {
+function grow(bytes, factor = 1.25) {
   if (bytes > MOST) throw new RangeError(`the models would need ${Math.round(bytes / 2 ** 20)} MB of memory`);
-  const needed = Math.ceil((Math.min(1.25 * bytes, MOST) - memory.buffer.byteLength) / PAGE);
+  const needed = Math.ceil((Math.min(factor * bytes, MOST) - memory.buffer.byteLength) / PAGE);
   if (memory.wasm) {
     memory.wasm.grow(needed); // the views of before are gone: Tensor.data makes new ones
     see(memory.wasm.buffer);
@@ -47,6 +47,15 @@ function grow(bytes) {
     see(wider);
   }
 }
+
+// Makes room for so many bytes more, all at once and no more: grown step by step a large model would cost a quarter more.
+export function reserve(bytes) {
+  const end = memory.top + bytes;
+  if (end > memory.buffer.byteLength) grow(end, 1);
+}
+
+// The products of quantised matrices; null where there is no SIMD.
+export const quantisedProducts = () => memory.simd;
 
 // Whether an error says that there is no room, in the words of one browser or another.
 export const outOfMemory = (error) =>
@@ -92,6 +101,11 @@ export class Tensor {
   row(i) {
     const size = this.length / this.shape[0];
     return this.data.subarray(i * size, (i + 1) * size);
+  }
+  // As the weight of a linear layer, (outputs, inputs): X (T, inputs) by it into rows {place, stride}.
+  times(X, to) {
+    const [outputs, inputs] = this.shape;
+    multiplyTransposed(part(X), part(this), to, X.shape[0], inputs, outputs);
   }
   // Gives its memory back; whoever uses it afterwards gets an error. A second time does nothing.
   free() {

@@ -1,5 +1,6 @@
 // Tokenizers, from what a file of weights says of them: exactly as models/weights/tokenizers.py has it.
 import { BytePairs } from "./byte_pairs.js";
+import { ChatTokenizer } from "./chat_tokenizer.js";
 import { cleanText, idsOf, noText, tokenOf, tooLong, upTo, wellFormed } from "./texts.js";
 import { WordPieces } from "./word_pieces.js";
 
@@ -59,12 +60,19 @@ class Words {
   }
 }
 
-const TOKENIZER_KINDS = { characters: Characters, words: Words, byte_pairs: BytePairs, wordpiece: WordPieces };
+const TOKENIZER_KINDS = {
+  characters: Characters,
+  words: Words,
+  byte_pairs: BytePairs,
+  wordpiece: WordPieces,
+  chat: ChatTokenizer,
+};
 const TOKENIZERS = new WeakMap();
 
 // The tokenizer of which a file says {kind, tokens, ...}, made once.
 //   characters           encode(text), decode(ids), tokens
 //   words, byte_pairs    source(text) with <eos>, pieces(ids) for a reader, text(ids), bos, eos, pad
+//   chat                 source({text | messages | tokens}), pieces(ids), writer(), stop
 //   wordpiece            encode(text) with [CLS] and [SEP], pieces(ids), mask, special
 export function makeTokenizer(said) {
   if (!TOKENIZERS.has(said)) {

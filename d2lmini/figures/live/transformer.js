@@ -21,6 +21,28 @@ export class PositionWiseFFN {
   }
 }
 
+// A network with a gate: dense2(activation(gate(X)) * dense1(X)).
+export class GatedFFN extends PositionWiseFFN {
+  constructor(weights, activation) {
+    super(weights, activation);
+    this.gate = new Linear(under(weights, "gate"));
+  }
+  forward(X, tape = null) {
+    if (tape) throw new Error("a network with a gate cannot learn here");
+    const hidden = this.activation(this.gate.forward(X)),
+      to = hidden.data,
+      from = this.dense1.forward(X).data;
+    for (let i = 0; i < to.length; i++) to[i] *= from[i];
+    return this.dense2.forward(hidden);
+  }
+}
+
+const GATED = { swiglu: "silu", geglu: "gelu_tanh" }; // and the activation of the gate
+
+// A feed-forward network by its name.
+const networkOf = (weights, name) =>
+  Object.hasOwn(GATED, name) ? new GatedFFN(weights, GATED[name]) : new PositionWiseFFN(weights, name);
+
 // LayerNorm(X + Y).
 export class AddNorm {
   constructor(weights, norm = LayerNorm, eps) {
@@ -39,7 +61,7 @@ export class TransformerEncoderBlock {
     this.residual_connections = residual_connections;
     this.attention = new MultiHeadAttention(under(weights, "attention"), num_heads, { qk_norm });
     this.addnorm1 = new AddNorm(under(weights, "addnorm1"), norm, eps);
-    this.ffn = activation && new PositionWiseFFN(under(weights, "ffn"), activation); // null: there is none
+    this.ffn = activation && networkOf(under(weights, "ffn"), activation); // null: there is none
     this.addnorm2 = activation && new AddNorm(under(weights, "addnorm2"), norm, eps);
   }
 

@@ -69,7 +69,7 @@ function header(buffer) {
 }
 
 // A number of 16 bits as float32.
-function half(bits) {
+export function half(bits) {
   const sign = bits & 0x8000 ? -1 : 1,
     exponent = (bits >> 10) & 0x1f,
     fraction = bits & 0x3ff;
@@ -78,7 +78,7 @@ function half(bits) {
   return sign * 2 ** (exponent - 15) * (1 + fraction / 1024);
 }
 
-function crc32(bytes) {
+export function crc32(bytes) {
   const table = Uint32Array.from({ length: 256 }, (_, i) => {
     for (let bit = 0; bit < 8; bit++) i = i & 1 ? 0xedb88320 ^ (i >>> 1) : i >>> 1;
     return i;

@@ -4,9 +4,14 @@
 //   {id, kind: "ask", name, task, options}  a task of tasks.js; the answers: {id, step} for each step, {id, done}.
 //                                           The name is null where the task needs no weights from a file
 //   {kind: "stop", id}                      no further step of what was asked
+//   {id, kind: "begin", manifest}           makes room for a model that comes in pieces: pieces.js
+//   {id, kind: "piece", name, index, bytes} one of them, an ArrayBuffer
+//   {id, kind: "finish", name}              all are there: the model can be asked
+//   {id, kind: "drop", name}                frees a model that came in pieces, or those of it that are there
 //
 // Where something is wrong: {id, error}, a sentence; with `memory: true` where there is no room for it.
 import { readModel } from "./models.js";
+import { Pieces } from "./pieces.js";
 import { TASKS } from "./tasks.js";
 import { outOfMemory, prepare, tidy } from "./tensor.js";
 
@@ -20,6 +25,7 @@ const bytesOf = (base64) => {
 // Answers what comes by a port: a worker's own, or one of a MessageChannel.
 export function serve(port) {
   const models = new Map(),
+    coming = new Map(), // Pieces of models that are not whole
     asked = new Set(), // ids that are not done
     stopped = new Set(), // those of them that are to stop
     { port1, port2 } = new MessageChannel();
@@ -37,6 +43,29 @@ export function serve(port) {
     if (!models.has(name)) models.set(name, readModel(bytesOf(base64)));
     return { products };
   }
+
+  function piecesOf(name) {
+    if (!coming.has(name)) throw new Error(`no pieces of ${name} are expected`);
+    return coming.get(name);
+  }
+
+  async function begin({ manifest }) {
+    drop(manifest);
+    coming.set(manifest.name, await Pieces.begin(manifest));
+  }
+
+  function finish({ name }) {
+    models.set(name, piecesOf(name).finish());
+    coming.delete(name);
+  }
+
+  function drop({ name }) {
+    models.get(name)?.free?.();
+    coming.get(name)?.free();
+    for (const all of [models, coming]) all.delete(name);
+  }
+
+  const KINDS = { load, ask, begin, piece: ({ name, index, bytes }) => piecesOf(name).put(index, bytes), finish, drop };
 
   async function ask({ id, name, task, options }) {
     if (name === null) await prepare();
@@ -65,7 +94,7 @@ export function serve(port) {
     // one after the other: they share the memory
     last = last.then(async () => {
       try {
-        port.postMessage({ id: data.id, done: (await (data.kind === "load" ? load(data) : ask(data))) ?? null });
+        port.postMessage({ id: data.id, done: (await KINDS[data.kind](data)) ?? null });
       } catch (error) {
         port.postMessage({ id: data.id, error: String(error?.message ?? error), memory: outOfMemory(error) });
       }

@@ -378,10 +378,10 @@ BAD = {
         lambda content: _with(
             content,
             lambda header: header["__metadata__"].update(
-                config=json.dumps(json.loads(header["__metadata__"]["config"]) | {"ffn": "swiglu"})
+                config=json.dumps(json.loads(header["__metadata__"]["config"]) | {"ffn": "mish"})
             ),
         ),
-        "does not know the activation swiglu",
+        "does not know the activation mish",
     ),
 }
 

@@ -1,0 +1,70 @@
+// The tokens of a chat model, as tokenization/chat.py has them: byte pairs, special tokens, and messages as one text.
+import { Merges } from "./byte_pairs.js";
+import { noText, tooLong, wellFormed } from "./texts.js";
+
+// Unicode's white space, which is not JavaScript's \s: no merge reaches over a match. Digits are cut out first, one by
+// one, so that "white space before a word" looks no further than its own stretch.
+const GAP = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const STRETCH = new RegExp(
+  `'(?:[stmd]|re|ve|ll)| ?\\p{L}+| ?[^${GAP}\\p{L}\\p{N}]+|[${GAP}]+(?![^${GAP}])|[${GAP}]+`,
+  "gu",
+);
+const matchesOf = (text) => text.split(/(\p{N})/u).flatMap((part, i) => (i % 2 ? [part] : (part.match(STRETCH) ?? [])));
+
+const ROLES = ["system", "user", "assistant"];
+
+export class ChatTokenizer {
+  // special: ids of tokens that no text spells. stop: those that end a text. system: the message that is put before
+  // others, where none is. max_len: tokens of a text.
+  constructor({ tokens, merges, special, stop, system, max_len }) {
+    this.tokens = tokens;
+    this.merges = new Merges({ tokens, merges });
+    this.special = new Set(special);
+    this.stop = stop;
+    this.system = system;
+    this.max_len = max_len ?? Number.POSITIVE_INFINITY;
+    [this.open, this.close] = ["<|im_start|>", "<|im_end|>"].map((token) => this.merges.ids.get(token));
+  }
+
+  // The ids of a text; nothing in it is taken for a special token.
+  encode(text) {
+    return this.merges.encode(wellFormed(text), matchesOf, this.max_len);
+  }
+
+  // The ids of messages {role, content}, up to where the answer begins.
+  encodeChat(messages) {
+    if (!messages.length) throw noText();
+    const all = messages[0].role === "system" ? messages : [{ role: "system", content: this.system }, ...messages];
+    const line = this.encode("\n"),
+      ids = all.flatMap(({ role, content }) => {
+        if (!ROLES.includes(role)) throw new Error(`a message is of ${role}, expected ${ROLES.join(", ")}`);
+        const spelled = [...this.special].map((id) => this.tokens[id]).find((token) => content.includes(token));
+        if (spelled) throw new Error(`a message spells the special token ${spelled}, expected plain text`);
+        return [this.open, ...this.encode(`${role}\n${content}`), this.close, ...line];
+      });
+    return [...ids, this.open, ...this.encode("assistant\n")];
+  }
+
+  // The ids of {tokens}, {messages} or {text}. Throws an Error where there are none, or too many.
+  source({ tokens = null, messages = null, text = "" }) {
+    const ids = tokens ? Array.from(tokens) : messages ? this.encodeChat(messages) : this.encode(text);
+    if (!ids.length) throw noText();
+    if (ids.length > this.max_len) throw tooLong(ids.length, this.max_len);
+    return ids;
+  }
+
+  isStop(id) {
+    return this.stop.includes(id);
+  }
+
+  // Each token by itself.
+  pieces(ids) {
+    return Array.from(ids, (id) => (this.special.has(id) ? this.tokens[id] : this.merges.text([id])));
+  }
+
+  // A function that says of each token what it adds to the text: nothing, while a character is unfinished.
+  writer() {
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    return (id) => (this.special.has(id) ? "" : decoder.decode(this.merges.bytes(id), { stream: true }));
+  }
+}

@@ -1,0 +1,80 @@
+// What a large model has read last. Its keys and values serve every text that begins with the same tokens.
+import { floatProducts } from "./quantised.js";
+import { tidy } from "./tensor.js";
+import { tooLong } from "./texts.js";
+
+const AT_ONCE = globalThis.document ? 8 : 32; // tokens that are read at once: without a worker the page waits for them
+
+export class Reading {
+  constructor(model) {
+    this.model = model;
+    this.tokens = []; // that the state has
+    this.how = ""; // what was switched off while it was read
+    this.state = model.empty_state();
+  }
+
+  // Reads tokens, in slices: yields how many are read, returns the scores (V,) of what follows the last of them.
+  //   off: [{block, head}], left out; without a head, the whole block. float_products: see quantised.js.
+  //   from: the first of the tokens that must be read now, even where its keys are there already.
+  //   seen(block, weights, at), after(i, X, at), scored(scores, at): as `GPT.extend` has them, of the tokens from
+  //   `at` on; scored, which wants scores of them all, is called with a tensor (T, V).
+  *read(tokens, { off = [], float_products = false, from = tokens.length - 1, seen, after, scored } = {}) {
+    const { head_masks, skip } = this.#switches(off),
+      how = JSON.stringify([off, float_products]);
+    if (tokens.length > this.model.config.max_len) throw tooLong(tokens.length, this.model.config.max_len);
+    let same = 0;
+    if (how === this.how) while (same < tokens.length && tokens[same] === this.tokens[same]) same++;
+    const first = Math.max(0, Math.min(same, from, tokens.length - 1));
+    this.#keep(first);
+    this.how = how;
+    let scores = null;
+    for (let at = first; at < tokens.length; at += AT_ONCE) {
+      const part = tokens.slice(at, at + AT_ONCE),
+        last = at + part.length === tokens.length;
+      floatProducts(float_products);
+      tidy(() => {
+        const found = this.model.extend(part, this.state, {
+          head_masks,
+          skip,
+          seen: seen && ((block, weights) => seen(block, weights, at)),
+          after: after && ((i, X) => after(i, X, at)),
+          last: scored ? part.length : Number(last),
+        });
+        scored?.(found, at);
+        if (last) scores = found.row(found.shape[0] - 1).slice();
+      });
+      this.tokens.push(...part);
+      if (!last) yield at + part.length;
+    }
+    return scores;
+  }
+
+  #keep(length) {
+    this.tokens.length = length;
+    this.state.first(length);
+  }
+
+  // As `GPT.extend` takes it. Throws a RangeError where there is no such block or head.
+  #switches(off) {
+    const { num_blks, num_heads } = this.model.config,
+      inside = (i, size) => Number.isInteger(i) && i >= 0 && i < size,
+      masks = new Map(),
+      skip = [];
+    for (const { block, head = null } of off) {
+      if (!inside(block, num_blks)) throw new RangeError(`there is no block ${block}, only 0 to ${num_blks - 1}`);
+      if (head === null) skip.push(block);
+      else if (!inside(head, num_heads)) throw new RangeError(`there is no head ${head}, only 0 to ${num_heads - 1}`);
+      else {
+        if (!masks.has(block)) masks.set(block, new Float32Array(num_heads).fill(1));
+        masks.get(block)[head] = 0;
+      }
+    }
+    const head_masks = Array.from({ length: num_blks }, (_, i) => masks.get(i) ?? null);
+    return { head_masks, skip };
+  }
+
+  free() {
+    this.state.free();
+    this.tokens = [];
+  }
+}
