@@ -48,7 +48,14 @@ SUBJECTS = {
     "gpt": ["gpt_ablations", "gpt_book", "gpt_gutenberg", "gpt_shakespeare", "long_context", "long_recall"],
     "laws": ["scaling"],
     "abilities": ["chain_of_thought", "in_context", "in_context_sizes", "induction", "instruct"],
-    "real_model": ["adapters", "prompt_examples", "quantised", "speculative", "verifiable"],
+    "real_model": [
+        "adapters",
+        "prompt_examples",
+        "quantised",
+        "real_answers",
+        "speculative",
+        "verifiable",
+    ],
 }
 _HOME = {name: subject for subject, names in SUBJECTS.items() for name in names}
 

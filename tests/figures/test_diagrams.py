@@ -50,6 +50,7 @@ ALL = [
     diagrams.shifted_windows(),
     diagrams.attention_both_ways(),
     diagrams.self_attention(),
+    diagrams.todays_block(),
 ]
 
 
@@ -103,6 +104,17 @@ def test_the_shapes_of_masked_scoring_are_those_of_a_call():
     shown = words(diagrams.masked_scoring().on(layer, *inputs))
     assert {"(2, 3, 4)", "(2, 5, 4)", "(2, 5, 6)", "(2)", "(2, 3, 6)"} <= set(shown)
     assert shown.count("(2, 3, 5)") == 2 and layer.attention_weights.shape == (2, 3, 5)
+
+
+def test_the_shapes_of_todays_block_are_those_of_a_call():
+    block = d2l.TransformerEncoderBlock(
+        12, 20, 6, norm_first=True, norm=nn.RMSNorm, ffn=d2l.GatedFFN(20, 12, num_inputs=12), num_kv_heads=2
+    )
+    shown = words(diagrams.todays_block().on(block, torch.randn(2, 5, 12)))
+    assert "(2, 5, 12)" in shown and not any("(B" in text for text in shown)
+    drawn, parts = diagrams.todays_block().places, dict(block.named_modules())
+    assert {"addnorm1", "attention", "addnorm2", "ffn"} <= set(drawn) & set(parts)
+    assert isinstance(parts["ffn"], d2l.GatedFFN) and isinstance(parts["addnorm1.ln"], nn.RMSNorm)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

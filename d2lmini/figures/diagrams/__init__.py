@@ -15,6 +15,7 @@ scaling.py       where a budget of compute goes
 scoring.py       scoring, masked and in batches
 self_attention.py  three tokens, each in three roles, and their three mixes
 t5.py            T5, from an input with sentinels to its target; a layer of experts
+today.py         the block of 2017 and today's, side by side
 tokenization.py  from a text to tokens, ids and embeddings
 training.py      where the norm of a block stands, and the sizes there
 transformer.py   the Transformer: encoder block, decoder block, the whole model
@@ -36,6 +37,7 @@ from .scaling import budget
 from .scoring import masked_scoring
 from .self_attention import self_attention
 from .t5 import switch, t5
+from .today import todays_block
 from .tokenization import text_to_embeddings
 from .training import residual_forms
 from .transformer import decoder_block, encoder_block, transformer
@@ -68,6 +70,7 @@ __all__ = [
     "t5",
     "task_heads",
     "text_to_embeddings",
+    "todays_block",
     "transformer",
     "turned_pairs",
     "vision_transformer",
