@@ -23,6 +23,10 @@ Translation from English to French:
     grammar_words.py       the grammar's words with their forms
     batching.py            batches of sequences of like length
 
+Facts to ask of a model:
+
+    capitals.py            countries and their capitals
+
 Text to pretrain on:
 
     text.py                texts by name: novels, plays, articles, a manual, this book's prose

@@ -127,7 +127,7 @@ function render({ model, el }) {
     left,
     "figcaption",
     {},
-    "blue: the target's p, after a rejection max(p − q, 0); narrow and orange: the draft's q; below: the random number u",
+    "blue: the target's p, after a rejection max(p − q, 0); narrow, orange: the draft's q; below: the random number u",
   );
 
   const tries = make(right, TALL + 22, "the first characters of repeated passes, beside p and q");

@@ -1,4 +1,4 @@
-// A real language model in the page: it is loaded when a reader asks; before that, and where it cannot be, what was recorded.
+// A real language model in the page: loaded when a reader asks; before that, and where it cannot be, what was recorded.
 function render({ model, el }) {
   const told = model.get("told"),
     recorded = model.get("recorded"),
@@ -28,7 +28,15 @@ function render({ model, el }) {
     const lookInto = (parent, writer) =>
       realModelLook(parent, writer, { blocks, heads, first: recorded.heads.heads[0], panelled });
     const writer = realModelWrite(add(body, "div"), { lost, lookInto });
-    if (!panelled) {
+    if (panelled) {
+      const more = add(
+        body,
+        "p",
+        { style: "margin: 6px 0 0" },
+        "Losses, blocks and prompts side by side: on the page ",
+      );
+      add(more, "a", { href: `${document.documentElement.dataset.content_root}real_model.html` }, "A real model");
+    } else {
       section("Loss of each token of a text", (parent) => realModelLosses(parent, { lost }));
       section("Two prompts, with and without examples", (parent) =>
         realModelPairs(parent, { lost, presets: recorded.pairs }),

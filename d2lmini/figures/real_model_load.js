@@ -2,7 +2,7 @@
 const REAL_MODEL = "smollm2";
 const wholeMegabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
-// `told` is {title, bytes, memory, missing}, `missing` why this book has none, or "". `ready()` is called each time that the
+// `told` is {title, bytes, memory, missing}, `missing` why this book has none, or "". `ready()` is called each time the
 // model has come. Returns {lost}: `lost(why)` offers to load it again.
 function realModelLoad(parent, told, ready) {
   const root = document.documentElement.dataset.content_root,

@@ -141,7 +141,8 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
       weights = gone ? null : weightsNow(),
       names = tokens.slice(0, i + 1).map(({ name }, j) => `“${tokenName(name)}”${j === i ? " (itself)" : ""}`);
     note.textContent = weights
-      ? `Block ${b + 1}, head ${h + 1}: at “${tokenName(tokens[i].name)}” it looks most at ${strongest(names, (j) => weights[j])}.`
+      ? `Block ${b + 1}, head ${h + 1}: at “${tokenName(tokens[i].name)}” it looks most ` +
+        `at ${strongest(names, (j) => weights[j])}.`
       : `Block ${b + 1}, head ${h + 1}${gone ? " is off" : ""}.`;
     const single = { block: b, head: h },
       whole = { block: b, head: null };

@@ -1,7 +1,7 @@
 // A text token by token, of which one is chosen; and what may come after it.
 
-// `choose(i)` follows a press or the arrow keys. Returns a function that shows tokens {name, special, title}: those before
-// `given` are the reader's, `shade` has a share from 0 to 1 of each, `colour` is that of the shade.
+// `choose(i)` follows a press or the arrow keys. Returns a function that shows tokens {name, special, title}: the
+// first `given` are the reader's, `shade` has a share from 0 to 1 of each, `colour` is that of the shade.
 function tokenBox(parent, { label, choose, colour = "--blue" }) {
   const box = add(parent, "div", {
     role: "listbox",

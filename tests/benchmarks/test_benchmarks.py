@@ -26,6 +26,7 @@ from benchmarks import (
     learning,
     live,
     live_peers,
+    real_model,
     training,
     translation,
 )
@@ -34,7 +35,7 @@ from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
 from d2lmini.lab import records as lab_records
-from d2lmini.models.weights import files
+from d2lmini.models.weights import files, smollm2
 from tests.conftest import CHROMIUM, ROOT
 from tools import _chart, _in_page, _learning, measured
 from tools._bars import BARS, MET, MISSED, NOT, Bar
@@ -392,6 +393,18 @@ def test_a_benchmark_of_live_models(tmp_path):
     (found,) = load(tmp_path, "live")["models"]
     assert found["model"] == "translator_grammar" and found["unit"] == "tokens"
     assert all(found[key] > 0 for key in ("plain", "with_attention", "first_output_s", "MB"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+@pytest.mark.skipif(not smollm2.is_there(), reason="the weights of SmolLM2 are not installed")
+def test_a_benchmark_of_the_real_model(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.real_model", "--quick", "--out", str(tmp_path)], check=True, cwd=ROOT
+    )
+    found = load(tmp_path, "real_model")
+    assert found["bytes"] < found["memory"] and found["load_s"] > 0 and found["load_pause_ms"] > 0
+    assert all(found[name][what]["per_second"][1] > 0 for name in real_model.WORK for what in ("reading", "writing"))
 
 
 @pytest.mark.slow

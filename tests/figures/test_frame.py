@@ -37,7 +37,7 @@ FOUND = """(frame) => {
   const bold = captions.filter((node) => getComputedStyle(node).fontWeight > 400);
   return { small, cut, narrow, wide, bold: bold.length };
 }"""
-LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-hatch-\\w+/g, ''),
+LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-(hatch|token)-\\w+/g, ''),
   ...[...frame.querySelectorAll('input, select')].map((node) => [node.value, node.checked])]"""
 
 

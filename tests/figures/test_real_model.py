@@ -373,6 +373,8 @@ def real(chromium, site):
     page.goto(f"{site[0]}/page.html")
     load(page)
     prompt(page).wait_for()
+    page.get_by_text("top-k, top-p, seed, length").click()
+    page.get_by_role("slider", name="at most").evaluate(PUT, "40")
     yield page
     context.close()
     assert page.log["errors"] == []
@@ -431,7 +433,6 @@ def test_the_seed_decides_and_stop_stops(real):
     found = []
     slider = real.get_by_role("slider", name="temperature")
     slider.evaluate(PUT, "1.2")
-    real.get_by_text("top-k, top-p, seed, length").click()
     real.get_by_role("slider", name="at most").evaluate(PUT, "20")
     for seed in ("1", "2", "1"):
         real.get_by_role("slider", name="seed").evaluate(PUT, seed)
@@ -449,7 +450,7 @@ def test_the_seed_decides_and_stop_stops(real):
     real.wait_for_function(IDLE)
     assert len(tokens(real)) == count + 1
     slider.evaluate(PUT, "0")
-    real.get_by_role("slider", name="at most").evaluate(PUT, "20")
+    real.get_by_role("slider", name="at most").evaluate(PUT, "40")
 
 
 def inside(page, opened):
@@ -471,8 +472,8 @@ def test_every_head_and_block_can_be_looked_at(real, recorded):
     grid = real.get_by_role("img", name="all heads")
     looked_at(real, length - 1)
     for head in heads["heads"]:
-        real.get_by_label("block", exact=True).select_option(str(head["block"]))
-        real.get_by_label("head", exact=True).select_option(str(head["head"]))
+        real.get_by_label("block", exact=True).select_option(index=head["block"])
+        real.get_by_label("head", exact=True).select_option(index=head["head"])
         shares = real.locator("[role=option]").evaluate_all("all => all.map((node) => +node.dataset.share)")
         row = unpack(head["weights"], length, length)[-1] / 255
         assert shares[:length] == pytest.approx(row.tolist(), abs=0.02)
@@ -494,7 +495,7 @@ def test_what_is_off_is_off_until_it_is_on(real, recorded):
     ask(real, "What is the capital of France?")
     whole = tokens(real)
     inside(real, True)
-    real.get_by_label("block", exact=True).select_option("0")
+    real.get_by_label("block", exact=True).select_option(index=0)
     press(real, "Block 1 off")
     press(real, "Write")
     real.wait_for_function(IDLE)

@@ -1,6 +1,7 @@
 """What all checkpoints have in common: files are found and read, parameters are renamed, nothing is half done."""
 
 import re
+from contextlib import contextmanager
 from pathlib import Path
 
 from torch import nn
@@ -75,6 +76,19 @@ def load_renamed(model, state_dict, renames, expected):
         model.get_submodule(name.removesuffix(".bias")).bias = None
     model.load_state_dict(weights)
     return model
+
+
+@contextmanager
+def nothing_drawn():
+    """Models that are made in it begin with whatever is in memory: their weights come from a file anyway."""
+    drawing = {name: value for name, value in vars(nn.init).items() if name.endswith("_") and callable(value)}
+    try:
+        for name in drawing:
+            setattr(nn.init, name, lambda tensor, *args, **options: tensor)
+        yield
+    finally:
+        for name, value in drawing.items():
+            setattr(nn.init, name, value)
 
 
 def with_eps(model, eps):

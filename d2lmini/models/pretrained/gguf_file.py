@@ -10,7 +10,7 @@ import torch
 
 from ..gpt import GPT
 from ..gpt_config import GPTConfig
-from .checkpoints import load_renamed
+from .checkpoints import load_renamed, nothing_drawn
 from .gguf_blocks import dequantise_q4_1, dequantise_q8_0
 
 RENAMES = (
@@ -131,4 +131,6 @@ def load_gguf(file):
         weights["output.weight"] = weights.get("token_embd.weight")
     elif config.tie_weights:
         raise ValueError("the last layer does not share the embeddings, expected a file without output.weight")
-    return load_renamed(GPT(config), weights, RENAMES, "a model of Llama's form").eval()
+    with nothing_drawn():
+        model = GPT(config)
+    return load_renamed(model, weights, RENAMES, "a model of Llama's form").eval()

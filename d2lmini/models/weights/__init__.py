@@ -6,4 +6,5 @@ rounding.py    weights in fewer bits
 tokenizers.py  tokenizers in such a file, and exactly what each kind of them does
 minilm.py      all-MiniLM-L6-v2, a BERT of six layers that gives sentences of like meaning like vectors
 smollm2.py     SmolLM2-135M-Instruct, a language model of 30 blocks
+pieces.py      the same in pieces, for the page
 """

@@ -3,9 +3,14 @@
 import json
 
 import pytest
+import torch
 from random_weights import tiny_gpt2, tiny_vit
+from torch import nn
 
+from d2lmini.models.gpt import GPT
+from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.models.pretrained import from_transformers
+from d2lmini.models.pretrained.checkpoints import nothing_drawn
 
 
 @pytest.fixture
@@ -83,3 +88,12 @@ def test_a_name_that_the_hub_does_not_have(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(FileNotFoundError, match="there is no folder 'nobody/nothing', and the hub gives no model"):
         from_transformers("nobody/nothing")
+
+
+def test_what_comes_from_a_file_is_not_drawn_and_drawing_comes_back():
+    before = torch.random.get_rng_state()
+    with pytest.raises(RuntimeError, match="inside"), nothing_drawn():
+        GPT(GPT_CONFIGS["toy"])
+        assert torch.equal(torch.random.get_rng_state(), before)
+        raise RuntimeError("inside")
+    assert nn.Linear(3, 4).weight.std() > 0 and not torch.equal(torch.random.get_rng_state(), before)
