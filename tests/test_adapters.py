@@ -109,6 +109,7 @@ def test_few_bits_do_not_merge():
 def test_a_model_writes_with_adapters_merged_or_not():
     """W_o, too: the cache asks for its shape."""
     model = shaken(adapt(toy(), 2, where=("W_q", "W_o")))
+    assert model.empty_state(3).caches[0].keys.shape == (3, 2, 0, 6)
     written = [model.generate([[1, 2, 3]], 10, temperature=0).tokens.tolist()]
     text = [1, 2, 3]
     for _ in range(10):
