@@ -21,6 +21,7 @@ NOT_ON_PAGE = {
     "d2lmini.data.store": "the inside of registry",
     "d2lmini.figures.live": "the runtime of live figures, which are on the page",
     "d2lmini.models.weights.files": "the inside of trained",
+    "d2lmini.models.weights.pieces": "the inside of smollm2, for the page",
     "d2lmini.models.weights.rounding": "the inside of trained",
     "d2lmini.models.weights.tokenizers": "the inside of trained",
     "d2lmini.exercises": "each file is an exercise; the package itself is on the page",

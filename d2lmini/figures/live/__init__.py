@@ -12,8 +12,8 @@ how it reaches a page.
     page.py        `LiveFigure`, and the scripts of the book that models are loaded from
     worker.js      what is asked of a model, in a worker or in slices of the page's own thread
     pieces.js      a large model that comes in pieces (models/weights/pieces.py makes them); quantised.js, its products;
-                   reading.js, what it has read last; real_tasks.js, what it is asked; piece_sources.js, the page's side:
-                   the book's host, files of the reader, the browser's store
+                   reading.js, what it has read last; real_tasks.js, what it is asked; piece_sources.js, where they come
+                   from: the book's host, files of the reader, the browser's store
     learner.js     a model (tiny.js) that learns: `backward` stands beside `forward` in its modules; optimizers.js,
                    losses.js, playground_tasks.js (what is learned), learner_tasks.js (what the worker is asked)
 """
