@@ -21,7 +21,7 @@ def adapted(X, W, A, B, alpha):
         alpha: a number.
 
     Returns:
-        Y: (..., O). No tensor of O x I numbers or more may be made on the way.
+        Y: (..., O). No matrix of the size of W may be made on the way; a check with few rows looks.
     """
     ### BEGIN SOLUTION
     r = len(A)

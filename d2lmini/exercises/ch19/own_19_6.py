@@ -17,7 +17,7 @@ def smallest_ranks(update, tolerances):
 
     Args:
         update: (O, I), not zero.
-        tolerances: (n,), numbers from 0.002 on, in any order; above 1 no direction is needed.
+        tolerances: (n,), numbers from 0.002 on, in any order; from 1 on no direction is needed.
 
     Returns:
         Integers (n,): for each tolerance the smallest r, from 0, for which some matrix of rank r has at most the

@@ -199,7 +199,7 @@ EXERCISE = Exercise(
                 "For the proof: what is the probability that a pass writes *at least* k + 1 tokens?",
                 "The mean of a number 1, 2, ... is the sum of the probabilities that it is at least 1, at least 2, ...",
                 "In the code the sum of no terms is 0, and 0 to the power 0 is 1. For a = 1 the fraction is 0 / 0: "
-                "`torch.where` does not help if what it leaves out is computed with a 0 below and then used.",
+                "choose n + 1 there with `torch.where`.",
             ],
             answer=both_sides,
             verify=verify,
