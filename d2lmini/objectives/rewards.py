@@ -82,9 +82,11 @@ def policy_gradient_loss(
 
     With :math:`\rho_t = \pi(a_t) / \pi_\text{old}(a_t)` of each token, the loss is
 
-    .. math:: L = -\frac{1}{B}\sum_\text{answers} \frac{1}{n} \sum_t
-              \big[\min(\rho_t A,\ \text{clip}(\rho_t, 1 - \epsilon, 1 + \epsilon) A) - \beta d_t\big],
-              \qquad d_t = e^{x_t} - x_t - 1,\quad x_t = \log\frac{\pi_0(a_t)}{\pi(a_t)},
+    .. math:: L = -\frac{1}{B}\sum_\text{answers} \frac{1}{n} \sum_t \big[m_t - \beta d_t\big],
+
+    .. math:: m_t = \min(\rho_t A,\ \text{clip}(\rho_t, 1 - \epsilon, 1 + \epsilon) A),
+
+    .. math:: d_t = e^{x_t} - x_t - 1,\qquad x_t = \log\frac{\pi_0(a_t)}{\pi(a_t)},
 
     n being the answer's tokens, or 1. A token that has become likelier by more than the clip allows gets no further
     push in that direction. Where the policy still is the one that drew, and n = 1, the gradient is that of REINFORCE,

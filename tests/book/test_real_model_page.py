@@ -50,7 +50,7 @@ def test_the_figure_stands_in_the_book_with_its_pieces(open_page, tmp_path_facto
     with serving(folder) as url:
         page = open_page(f"{url}/real_model.html", theme=theme, width=width)
         page.wait_for_selector(FIGURE)
-        assert page.locator("h1").inner_text().startswith("A real model")
+        assert page.locator("article h1").inner_text().startswith("A real model")
         assert page.get_by_role("button", name=f"Load {round(told['bytes'] / 1e6)} MB").is_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.get_by_text("Whose model this is").click()

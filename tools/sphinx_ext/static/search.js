@@ -113,7 +113,7 @@
   function address({ kind, address: where }, query) {
     if (kind === "number" || kind === "name") return where;
     const [page, place] = where.split("#");
-    return `${page}?highlight=${encodeURIComponent(wordsOf(query).flatMap(forms).join(" "))}#${place}`;
+    return `${page}?highlight=${encodeURIComponent([...new Set(wordsOf(query).flatMap(forms))].join(" "))}#${place}`;
   }
 
   function show(query) {
