@@ -150,7 +150,9 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
     blockOff.textContent = `Block ${b + 1} ${isOff(whole) ? "on" : "off"}`;
     allOn.style.display = off.length ? "" : "none";
     const said = off.map(({ block, head }) => (head === null ? `block ${block + 1}` : `head ${block + 1}.${head + 1}`));
-    offNote.textContent = off.length ? `Off: ${said.join(", ")}. Press Write to see what the model writes without it.` : "";
+    offNote.textContent = off.length
+      ? `Off: ${said.join(", ")}. Press Write to see what the model writes without it.`
+      : "";
     table?.(now?.layers ?? null, b);
   }
 
