@@ -53,6 +53,33 @@ def speed(record):
     return "\n".join(rows)
 
 
+REAL_WORDS = """\
+The published language model of the page *A real model*, in pieces from a server on the same machine: what Chromium's
+processor time gives, as the median of the rounds. The longest pause is that of the page, whose worker computes.
+"""
+
+
+def real(record):
+    """Markdown: what the real language model in the page costs a reader."""
+    kinds = {
+        "plain": "writing",
+        "with_attention": "with the weights of all heads",
+        "with_layers": "with what every block would say",
+        "float_products": "with products in float32",
+    }
+    rows = ["| | tokens read a second | tokens written a second | longest pause |", "|---" * 4 + "|"]
+    for key, name in kinds.items():
+        read, written = record[key]["reading"], record[key]["writing"]
+        pause = max(read["longest_pause_ms"], written["longest_pause_ms"])
+        speeds = (f"{of['per_second'][1]:,.0f}" for of in (read, written))
+        rows.append(f"| {name} | {' | '.join(speeds)} | {pause:.0f} ms |")
+    loaded = (
+        f"{record['model']}: {record['bytes'] / 1e6:.0f} MB, loaded in {record['load_wall_s']:.1f} s with a longest "
+        f"pause of {record['load_pause_ms']:.0f} ms; {record['memory'] / 1e6:.0f} MB of memory for the model."
+    )
+    return "\n".join([REAL_WORDS, *rows, "", loaded])
+
+
 def table(record, in_range):
     """Markdown: a row for each contestant; `in_range` writes quartiles by a format."""
     rows = [HEAD, ["---"] * len(HEAD)]

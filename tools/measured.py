@@ -163,10 +163,13 @@ def in_page_part():
     path = results.FOLDER / _in_page.ROUNDING
     parts = [f"## {_in_page.TITLE}\n"] + ([_in_page.rounding(json.loads(path.read_text()))] if path.is_file() else [])
     speed, peers = ("live", "cpu", "models"), ("live_peers", "cpu", "contestants")
+    real = "real_model", "cpu", "plain"
     if record := load(*speed):
         parts += [_in_page.SPEED_WORDS, _in_page.speed(record), measured_on(*speed)]
     if record := load(*peers):
         parts += [_in_page.WORDS, _in_page.table(record, _range), _in_page.verdict(record), measured_on(*peers)]
+    if record := load(*real):
+        parts += [_in_page.real(record), measured_on(*real)]
     return parts
 
 
