@@ -81,6 +81,7 @@ class GPTConfig:
 _MODERN = GPTConfig(
     positions="rotary", norm="rms", ffn="squared_relu", use_bias=False, qk_norm=True, tie_weights=False, init="zero"
 )
+LLAMA = GPTConfig(dropout=0.0, positions="rotary", norm="rms", ffn="swiglu", use_bias=False)  # its form, not its sizes
 GPT_CONFIGS = ByName(
     {
         "toy": GPTConfig(vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
@@ -92,7 +93,8 @@ GPT_CONFIGS = ByName(
         "gpt3": GPTConfig(max_len=2048, num_hiddens=12288, num_heads=96, num_blks=96),
         "modern-toy": replace(_MODERN, vocab_size=65, max_len=64, num_hiddens=64, num_heads=4, num_blks=2, dropout=0.0),
         "modern": _MODERN,  # as wide and deep as GPT-2
-        "smollm2-135m": GPTConfig(  # the form of Llama
+        "smollm2-135m": replace(
+            LLAMA,
             vocab_size=49152,
             max_len=8192,
             limit_context=True,
@@ -101,13 +103,8 @@ GPT_CONFIGS = ByName(
             num_kv_heads=3,
             num_blks=30,
             ffn_num_hiddens=1536,
-            dropout=0.0,
-            positions="rotary",
             rotary_base=100000.0,
-            norm="rms",
             norm_eps=1e-5,
-            ffn="swiglu",
-            use_bias=False,
         ),
     }
 )

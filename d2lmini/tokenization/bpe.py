@@ -13,8 +13,8 @@ from .ids import checked_ids
 
 LEVELS = "characters", "bytes"
 # The bytes in the order of GPT-2's ids: first those that show as a character of Latin-1.
-_SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
-BYTES = [bytes([b]) for b in sorted(range(256), key=lambda b: (b not in _SHOWN, b))]
+SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
+BYTES = [bytes([b]) for b in sorted(range(256), key=lambda b: (b not in SHOWN, b))]
 
 
 class Step(NamedTuple):

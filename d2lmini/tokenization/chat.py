@@ -7,13 +7,12 @@ from functools import cached_property
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from .bpe import BYTES, BytePairEncoding, check_text, letters_numbers_others
+from .bpe import BYTES, SHOWN, BytePairEncoding, check_text, letters_numbers_others
 from .ids import checked_ids
 
 # how GPT-2 writes bytes: those that show as they are, the others from U+0100 on
-_SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
-_HIDDEN = [byte for byte in range(256) if byte not in _SHOWN]
-_BYTE_CHARACTERS = {b: chr(b) for b in _SHOWN} | {b: chr(256 + place) for place, b in enumerate(_HIDDEN)}
+_HIDDEN = [byte for byte in range(256) if byte not in SHOWN]
+_BYTE_CHARACTERS = {b: chr(b) for b in SHOWN} | {b: chr(256 + place) for place, b in enumerate(_HIDDEN)}
 
 
 class ChatTokenizer:

@@ -4,8 +4,10 @@ Theirs turns feature j of a head together with feature j + d/2, ours its neighbo
 places.
 """
 
+from dataclasses import replace
+
 from ..gpt import GPT
-from ..gpt_config import GPTConfig
+from ..gpt_config import LLAMA
 from .checkpoints import load_renamed, with_eps
 
 RENAMES = (
@@ -66,7 +68,8 @@ def make(config, weights, folder):
     if rope.get("rope_type", "default") != "default":
         raise ValueError(f"{folder} is a checkpoint with rope_type {rope['rope_type']!r}, expected 'default'")
     return GPT(
-        GPTConfig(
+        replace(
+            LLAMA,
             vocab_size=config["vocab_size"],
             max_len=config["max_position_embeddings"],
             num_hiddens=config["hidden_size"],
@@ -75,13 +78,8 @@ def make(config, weights, folder):
             head_size=config.get("head_dim"),
             num_blks=config["num_hidden_layers"],
             ffn_num_hiddens=config["intermediate_size"],
-            dropout=0.0,
-            positions="rotary",
             rotary_base=rope.get("rope_theta", config.get("rope_theta", 10000.0)),
-            norm="rms",
             norm_eps=config["rms_norm_eps"],
-            ffn="swiglu",
-            use_bias=False,
             tie_weights=config.get("tie_word_embeddings", False),
         )
     )

@@ -4,12 +4,13 @@ The ``gguf`` package finds its parts; `d2lmini.models.pretrained.gguf_blocks` ma
 W_k are in such a file as ours are: neighbouring features are turned together.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from ..gpt import GPT
-from ..gpt_config import GPTConfig
+from ..gpt_config import LLAMA
 from .checkpoints import load_renamed, nothing_drawn
 from .gguf_blocks import dequantise_q4_1, dequantise_q8_0
 
@@ -97,7 +98,8 @@ def gpt_config(settings):
         raise ValueError(f"the file holds a model of architecture {architecture!r}, expected 'llama'")
     try:
         heads = settings["llama.attention.head_count"]
-        return GPTConfig(
+        return replace(
+            LLAMA,
             vocab_size=len(settings["tokenizer.ggml.tokens"]),
             max_len=settings["llama.context_length"],
             limit_context=True,
@@ -106,14 +108,9 @@ def gpt_config(settings):
             num_kv_heads=settings.get("llama.attention.head_count_kv", heads),
             num_blks=settings["llama.block_count"],
             ffn_num_hiddens=settings["llama.feed_forward_length"],
-            dropout=0.0,
-            positions="rotary",
             rotary_base=settings.get("llama.rope.freq_base", 10000.0),
-            norm="rms",
             # a float32 in the file
             norm_eps=float(f"{settings['llama.attention.layer_norm_rms_epsilon']:.6g}"),
-            ffn="swiglu",
-            use_bias=False,
         )
     except KeyError as error:
         raise ValueError(f"the file has no setting {error}: is it that of another model?") from error
