@@ -79,12 +79,14 @@ def test_every_laptop_preset_is_recorded_or_waits_for_a_reason():
 def test_options_without_a_name_are_refused(option, capsys):
     assert main(["run", f"--{option}", "smoke"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"--{option} without the name of an experiment, expected one of associative_recall" in line
+    assert f"--{option} without the name of an experiment, expected one of {', '.join(experiments.names())}" in line
 
 
 def test_unknown_names():
-    with pytest.raises(ValueError, match="no experiment 'poling_fashion_mnist', only"):
+    with pytest.raises(ValueError, match="no experiment 'poling_fashion_mnist'; did you mean pooling_fashion_mnist"):
         experiments.find("poling_fashion_mnist")
+    with pytest.raises(ValueError, match="no experiment 'xyz', only adapters, associative_recall"):
+        experiments.find("xyz")
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "troubleshooting.md", "lecturers.md"])

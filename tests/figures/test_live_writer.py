@@ -61,11 +61,16 @@ def put(page, label, value):
 
 
 def write_until(page, length):
-    """Writes, and pauses once the text is so long."""
+    """Writes, and pauses at once when the text is so long: over its context, a model would read the end alone."""
     press(page, "Write")
-    page.wait_for_function("(n) => document.querySelectorAll('[role=option]').length >= n", arg=length)
-    if page.get_by_role("button", name="Pause", exact=True).count():
-        press(page, "Pause")
+    page.wait_for_function(
+        """(n) => {
+          if (document.querySelectorAll("[role=option]").length < n) return false;
+          [...document.querySelectorAll("button")].find((node) => node.textContent === "Pause")?.click();
+          return true;
+        }""",
+        arg=length,
+    )
 
 
 def bars(page):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import pytest
@@ -23,8 +24,8 @@ def opened():
     return f"{runtime(*OPEN)}\nreturn {{ {', '.join(names)} }};"
 
 
-@pytest.fixture(scope="session")
-def live_page(chromium, opened):
+@contextmanager
+def opened_page(chromium, opened):
     """A page whose `live` has every name of the runtime; `kept` has models."""
     context = chromium.new_context()
     page = context.new_page()
@@ -34,7 +35,24 @@ def live_page(chromium, opened):
 
 
 @pytest.fixture(scope="session")
+def live_page(chromium, opened):
+    with opened_page(chromium, opened) as page:
+        yield page
+
+
+@pytest.fixture(scope="session")
 def live(live_page):
+    return run_in(live_page)
+
+
+@pytest.fixture
+def alone(chromium, opened):
+    """`live` in a page of its own, whose memory no other test has filled."""
+    with opened_page(chromium, opened) as page:
+        yield run_in(page)
+
+
+def run_in(page):
     """A function that runs JavaScript, the body of a function of `live`, `given` and `kept`, in the page.
 
     What is given and what comes back is JSON, so that lone surrogates pass; a typed array comes back as a list.
@@ -44,7 +62,7 @@ def live(live_page):
         (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)"""
 
     def live(body, given=None):
-        told = live_page.evaluate(code, [body, json.dumps(given)])
+        told = page.evaluate(code, [body, json.dumps(given)])
         return None if told is None else json.loads(told)
 
     return live
