@@ -115,7 +115,7 @@ def test_the_page_counts_as_the_package_does(open_figure):
 def test_the_first_state_teaches_and_fits(open_figure, width):
     """All vote, the right answer is marked, the latest sample is beside the right way; 768 leaves the book's column."""
     page = open_figure(VoteExplorer(RECORDED), width=width)
-    page.evaluate("document.body.style.margin = '0 16px'")
+    page.evaluate("document.body.style.cssText = 'margin: 0 16px; font-family: system-ui'")
     tally, card = page.locator("table.tally"), RECORDED[0]
     vote = majority_vote(answers(card))
     assert list(vote.tied) == [card["right"]] and len(vote.tally) > 8  # else it would not be telling
