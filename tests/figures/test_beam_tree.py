@@ -164,3 +164,15 @@ def test_the_page_grows_the_tree(open_figure):
         if where != (1, 0):
             assert f"“{' '.join(sequence(search, *where))}”" in note.inner_text()
     assert page.log["errors"] == []
+
+
+def test_the_keyboard_reaches_a_tree_that_is_wider_than_the_screen(open_figure):
+    page = open_figure(tree(64, beam_size=1, shown=6)[0], width=1280)
+    box = page.locator(".d2lmini-scroll")
+    assert box.evaluate("node => node.tabIndex") == -1  # nothing to scroll to, nothing to stop at
+    page.set_viewport_size({"width": 320, "height": 900})
+    page.wait_for_function("document.querySelector('.d2lmini-scroll').tabIndex === 0")
+    page.evaluate("document.querySelector('.d2lmini-scroll').scrollLeft = 0")
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('.d2lmini-scroll').scrollLeft > 0")
