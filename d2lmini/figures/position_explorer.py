@@ -170,8 +170,11 @@ class PositionExplorer(Figure):
         ]
         caption = (
             f"Scores by offset, encoding {state['encoding']}, {state['num_hiddens']} features, base {state['base']:g}, "
-            f"query at position {state['position']} of {state['num_positions']}."
+            f"query at position {state['position']} of {state['num_positions']}. "
         )
+        spread = max(greatest - least for _, least, greatest in scores.values())
+        alone = f"one offset has scores up to {spread:.2f} apart" if spread > 1e-6 else "the offset alone decides"
+        caption += f"From all positions, {alone}."
         return table(["offset", "score from here", "least from anywhere", "greatest from anywhere"], rows, caption)
 
 

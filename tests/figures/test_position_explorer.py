@@ -79,6 +79,9 @@ def test_the_fallback_shows_scores_and_settings():
     shown = figure()
     text, found = shown.fallback(), shown.by_offset()
     assert "encoding sinusoidal, 8 features, base 10000, query at position 4 of 10" in text
+    spread = max(high - low for _, low, high in found.values())
+    assert f"one offset has scores up to {spread:.2f} apart." in text
+    assert "From all positions, the offset alone decides." in figure(encoding="rotary").fallback()
     assert f"<td>{found[2][0]:.2f}</td><td>{found[2][1]:.2f}</td>" in text
     assert "no key" in text and found[-5][0] is None and found[-4][0] is not None
     assert len(figure()._repr_html_()) < 40_000
