@@ -194,7 +194,8 @@ function render({ model, el }) {
     const pair =
       target < 0 || target >= N
         ? `There is no key at position ${target}.`
-        : `A query at position ${now.position} and a key at position ${target} score ${shown(scores[now.position][target])}.`;
+        : `A query at position ${now.position} and a key at position ${target} score ` +
+          `${shown(scores[now.position][target])}.`;
     note.textContent =
       `${pair} ` +
       (greatest - least < 1e-9
