@@ -127,9 +127,9 @@ function render({ model, el }) {
     el,
     "figcaption",
     {},
-    `Orange: the scores that exist now. Blue: used and gone.${T <= S ? " Striped: hidden." : ""} Max: the largest score ` +
-      "so far. Sum: of exp(score − max). Average: of the values, weighted by these exponentials. Error: how far it is " +
-      "from attention with the whole matrix.",
+    `Orange: the scores that exist now. Blue: used and gone.${T <= S ? " Striped: hidden." : ""} ` +
+      "Max: the largest score so far. Sum: of exp(score − max). Average: of the values, weighted by these " +
+      "exponentials. Error: how far it is from attention with the whole matrix.",
   );
   const counts = add(el, "table", { "aria-label": "what is kept and moved", style: "margin-top: 8px" }),
     top = add(add(counts, "thead"), "tr"),
