@@ -15,7 +15,7 @@ NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-ti
 # package.json pins the one package exactly: it has no others to lock
 NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
 
-.PHONY: help book test quick pdf lab check sync bench system core package release-notes links clean
+.PHONY: help book test quick pdf slides lab check sync bench system core package release-notes links clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
@@ -30,6 +30,9 @@ quick: $(READY)  ## the tests that need no book, no browser, no audit of exercis
 
 pdf: book  ## print the book into one PDF, _build/pdf: what stands open, or all of it with PDF=all
 	$(BIN)/python -m tools.pdf $(if $(filter all,$(PDF)),--everything)
+
+slides: book  ## slides of each chapter: _build/html/slides/index.html
+	$(BIN)/python -m tools.slides
 
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir .

@@ -1,7 +1,8 @@
 // Paper is light whatever the screen is, and what is wider than its column is drawn smaller. paper.css has the rest.
 (() => {
   const root = document.documentElement;
-  let theme, shrunk = [];
+  let theme,
+    shrunk = [];
   addEventListener("beforeprint", () => {
     theme = root.dataset.theme;
     root.dataset.theme = "light";
