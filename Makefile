@@ -27,7 +27,7 @@ quick: $(READY)  ## the tests that need no book, no browser, no audit of exercis
 	$(PYTEST) -m "not browser and not audit and not train and not slow" tests
 
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir .
+	$(BIN)/python -m tools.lab
 
 check: $(READY)  ## format and lint of Python and JavaScript, and whether the generated files are in step
 	$(BIN)/ruff check .

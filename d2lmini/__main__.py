@@ -128,7 +128,7 @@ def main(argv=None):
     progress = commands.add_parser("progress", help="which exercises are solved, and in how many tries")
     progress.add_argument("chapter", nargs="?", metavar="CHAPTER", help="two digits: of this chapter alone")
     progress.add_argument("--read", metavar="FILE", help="first add what the book's page or another machine wrote")
-    progress.add_argument("--write", metavar="FILE", help="write a copy that the book's page and other machines can read")
+    progress.add_argument("--write", metavar="FILE", help="write a copy for the book's page or another machine")
     progress.set_defaults(run=_progress)
 
     data = commands.add_parser("data", help="data sets: where they are, or how to get them")

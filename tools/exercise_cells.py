@@ -1,8 +1,8 @@
 """The cells of a chapter's exercises in three forms, all from `d2lmini/exercises/ch*/*.py`.
 
-    unsolved  the notebook that a reader works in
-    solved    the same with solutions: kept with its outputs, which the tests compare
-    page      what the book shows: choices that answer, solutions folded; made when the book is built, kept nowhere
+unsolved  the notebook that a reader works in
+solved    the same with solutions: kept with its outputs, which the tests compare
+page      what the book shows: choices that answer, solutions folded; made when the book is built, kept nowhere
 """
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -31,8 +31,9 @@ so, run it, then run the check: it tries your code on fresh random inputs and pr
 first line of an answer cell as it is (`# exercise: ...`), and let every answer cell stand alone: it may use
 the imports of the setup cell and nothing from other cells. `hint("...")` prints one hint more at each call,
 `reset("...")` gives you an empty cell again. Your progress stays on this machine, in one file: `progress()` shows it.
-On Colab the machine is gone after the session: how to keep the file is on the page
-[Your progress](../your_progress.md)."""
+Colab forgets its files after the session. To keep this one there, put it on your drive before the first check:
+`from google.colab import drive; drive.mount("/content/drive")`, then
+`import os; os.environ["D2LMINI_PROGRESS"] = "/content/drive/MyDrive"`."""
     cells = [_markdown("intro", intro), _setup(), _code("progress", f'progress("{chapter}")')]
     for exercise in registry.exercises(chapter):
         cells.append(_markdown(f"{exercise.key}-statement", _statement(exercise, "../")))
@@ -72,12 +73,13 @@ def page(chapter, executed):
     """
     name, title = CHAPTERS[chapter]
     after = list(CHAPTERS.values())[list(CHAPTERS).index(chapter) + 1 :]
+    colab = site.colab(f"exercises/{name}.ipynb")
     intro = f"""\
 # Exercises {chapter}: {title}
 
-**Choices** are answered on this page. **Code** is written in [the notebook of this page]({site.colab(f"exercises/{name}.ipynb")})
-(on Colab; `make lab` opens it on your machine), which tries it on random inputs and names the mistake. Hints and solutions are
-folded: first try, then look. What you answer and tick here stays in this browser: [Your progress](../your_progress.md)."""
+**Choices** are answered on this page. **Code** is written in [the notebook of this page]({colab}) (on Colab; `make lab`
+opens it on your machine), which tries it on random inputs and names the mistake. Hints and solutions are folded: first
+try, then look. What you answer and tick here stays in this browser: [Your progress](../your_progress.md)."""
     outputs = {cell.id: cell for cell in executed.cells}
     cells = [_markdown("intro", intro)]
     for exercise in registry.exercises(chapter):
@@ -109,7 +111,7 @@ def _statement(exercise, root):
     return f"""\
 ## {exercise.title}
 
-*`{exercise.key}`, {origin}. Kind: {kinds}. Can be done after [{place.title}]({root}{place.path}#{place.slug}).*
+*`{exercise.key}`, {origin}. Kind: {kinds}. Section: [{place.title}]({root}{place.path}#{place.slug})*
 
 {exercise.statement}"""
 

@@ -1,4 +1,4 @@
-"""Links from a chapter to its exercises: a line at the end of the section where one can first be done, and each mention.
+"""Links from a chapter to its exercises: a line at the end of the section where one can first be done, and mentions.
 
 Which section that is, is in `tools/exercise_places.yml`; the page of the exercises links back.
 """

@@ -73,6 +73,18 @@ def _assets(app, pagename, templatename, context, doctree):
         app.add_css_file("exercises.css")
 
 
+def _name_folds(app, pagename, templatename, context, doctree):
+    """The theme's arrow beside a chapter has no name for those who cannot see it."""
+    draw = context.get("generate_toctree_html")
+
+    def named(kind, *args, **options):
+        drawn = draw(kind, *args, **options)
+        return str(drawn).replace("<summary>", '<summary aria-label="Exercises">') if kind == "sidebar" else drawn
+
+    if draw:
+        context["generate_toctree_html"] = named
+
+
 def _lead_on(app, exception):
     if exception or app.builder.format != "html":
         return
@@ -87,5 +99,6 @@ def setup(app):
     app.connect("source-read", _read)
     app.add_transform(Addresses)
     app.connect("html-page-context", _assets)
+    app.connect("html-page-context", _name_folds, priority=900)
     app.connect("build-finished", _lead_on)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -41,7 +41,7 @@ def table():
         rows.append(
             f'<tr data-choices="{" ".join(choices)}" data-others="{" ".join(others)}">'
             f'<th scope="row"><a href="exercises/{name}.html">{chapter} {html.escape(title)}</a></th>'
-            f"<td>of {len(choices)}</td><td>of {len(others)}</td><td>of {len(others)}</td></tr>"
+            f"<td>of {len(choices)}</td><td>of {len(others)}</td><td></td></tr>"
         )
     columns = "Exercises", "choices answered right", "other parts ticked by you", "of these checked in a notebook"
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)

@@ -26,7 +26,7 @@ FILE = "d2lmini-progress.json"  # its name where it lies among other files
 
 
 def progress_path() -> Path:
-    """Return ``$D2LMINI_PROGRESS``, a file or a folder, or ``progress.json`` in the user's data folder of this platform."""
+    """Return ``$D2LMINI_PROGRESS``, a file or folder, or ``progress.json`` in the user's data folder of this platform."""
     if chosen := os.environ.get("D2LMINI_PROGRESS"):
         return Path(chosen, FILE) if os.path.isdir(chosen) else Path(chosen)
     path = user_data_path("d2lmini", appauthor=False) / "progress.json"
@@ -102,7 +102,7 @@ def merged(mine, other) -> dict:
 
 
 def write_progress(path) -> int:
-    """Write a copy that another machine, or the page *Your progress* of the book, can read; return of how many parts."""
+    """Write a copy for another machine or for the page *Your progress* of the book; return of how many parts."""
     parts = load_progress()
     Path(path).write_text(_text(parts), encoding="utf-8")
     return len(parts)

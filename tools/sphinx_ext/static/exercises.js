@@ -113,13 +113,13 @@
   choices.forEach(choice);
   ticks.forEach(tick);
   const tally = make("p", { className: "exercise-tally" });
-  document.querySelector("article h1 ~ p, article h1")?.after(tally);
+  document.querySelector("article h1")?.after(tally);
   const count = (places, done) => places.filter((place) => done(progress.of(place.dataset.part))).length;
   progress.listen(() => {
     const said = [];
-    if (choices.length) said.push(`${count(choices, (e) => e.passed)} of ${choices.length} choices answered right`);
-    if (ticks.length) said.push(`${count(ticks, (e) => e.ticked)} of ${ticks.length} other parts ticked by you`);
-    tally.textContent = `On this page: ${said.join(", ")}.`;
+    if (choices.length) said.push(`Choices answered right: ${count(choices, (e) => e.passed)} of ${choices.length}.`);
+    if (ticks.length) said.push(`Other parts ticked by you: ${count(ticks, (e) => e.ticked)} of ${ticks.length}.`);
+    tally.textContent = said.join(" ");
     if (!progress.keeps()) tally.textContent += " This browser keeps nothing: it is gone when you leave the page.";
   });
 })();

@@ -31,7 +31,7 @@
       [choices, others, others].forEach((keys, i) => {
         const cell = row.cells[i + 1],
           done = count(keys, DONE[i]);
-        cell.textContent = `${done} of ${keys.length}`;
+        cell.textContent = i === 2 ? done : `${done} of ${keys.length}`;
         cell.classList.toggle("some", done > 0);
       });
     }
@@ -67,7 +67,8 @@
   tools.querySelector("[data-do=forget]").addEventListener("click", () => {
     const parts = progress.begun();
     if (!parts) return say("There is nothing to forget.");
-    if (!confirm(`Forget what you did of ${parts} ${parts === 1 ? "part" : "parts"}? Write a file first to keep it.`)) return;
+    if (!confirm(`Forget what you did of ${parts} ${parts === 1 ? "part" : "parts"}? Write a file first to keep it.`))
+      return;
     progress.forget();
     say("Everything is forgotten.");
   });
