@@ -26,7 +26,7 @@ FILE = "d2lmini-progress.json"  # its name where it lies among other files
 
 
 def progress_path() -> Path:
-    """Return ``$D2LMINI_PROGRESS``, a file or folder, or ``progress.json`` in the user's data folder of this platform."""
+    """Return ``$D2LMINI_PROGRESS``, a file or a folder, or ``progress.json`` in the user's data folder."""
     if chosen := os.environ.get("D2LMINI_PROGRESS"):
         return Path(chosen, FILE) if os.path.isdir(chosen) else Path(chosen)
     path = user_data_path("d2lmini", appauthor=False) / "progress.json"
