@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from conftest import BOOK, serving, sphinx_extension
@@ -174,8 +175,23 @@ def test_a_mention_leads_to_the_exercise_that_it_names():
     page = "exercises/16_decoding"
     for target, text in ((page, "Exercise own-16.4"), (page, "here"), (None, "x")):
         tree += addnodes.pending_xref("", nodes.inline("", text), reftarget=target)
-    links.lead_to_mentions(tree, None)
+    links.complete_links(tree)
     assert [link.get("reftargetid") for link in tree] == ["own-16-4", None, None]
+
+
+def test_a_key_in_running_text_becomes_a_link(tmp_path):
+    links, solved = sphinx_extension("exercise_links"), tmp_path / "exercises" / "solutions" / f"{NAME}.ipynb"
+    solved.parent.mkdir(parents=True)
+    solved.write_text("")
+    said = "As in udl-12.5b and d2l-11.3.1: not own-04.1, which is in no page here, nor own-99.1."
+    tree = nodes.section("", nodes.paragraph("", said), nodes.paragraph("", "", nodes.literal("", "udl-12.5")))
+    links.link_mentions(tree, SimpleNamespace(srcdir=str(tmp_path), docname="exercises/x"))
+    made = list(tree.findall(addnodes.pending_xref))
+    assert [(link.astext(), link["reftarget"], link["reftargetid"]) for link in made] == [
+        ("udl-12.5b", f"exercises/{NAME}", "udl-12-5b"),
+        ("d2l-11.3.1", f"exercises/{NAME}", "d2l-11-3-1"),
+    ]
+    assert tree[0].astext() == said
 
 
 PAGES_OF_THE_BOOK = [name for name, _ in site.chapters()]

@@ -74,7 +74,7 @@ def test_the_page_counts_choices_ticks_and_what_a_notebook_checked(at_work):
 def test_the_front_page_says_it_in_a_line(at_work, open_page, base):
     total = len([part for exercise in registry.exercises() for part in exercise.parts])
     line = at_work("intro.html").locator(".progress-line")
-    assert line.inner_text() == f"Your progress: of {total} parts 1 were checked and right, 1 more are ticked by you."
+    assert line.inner_text() == f"Your progress: 1 of {total} parts checked and right, 1 more ticked by you."
     assert not open_page(f"{base}/intro.html").locator(".progress-line").is_visible()
 
 

@@ -18,11 +18,14 @@ class ExerciseLinks(SphinxTransform):
     default_priority = 410  # after Predictions: the line answers no question
 
     def apply(self):
+        if not re.match("chapters/|exercises/", self.env.docname):
+            return
+        complete_links(self.document)
+        link_mentions(self.document, self.env)
         found = CHAPTER.fullmatch(self.env.docname)
         if found and exercise_pages.solved(self.env.srcdir, f"exercises/{found[1]}"):
             from d2lmini.exercises.engine import registry
 
-            lead_to_mentions(self.document, self.env)
             slugs = self.env.metadata[self.env.docname].get("myst_slugs", {})
             sections = {name: node for node in self.document.findall(nodes.section) for name in node["ids"]}
             for exercise in registry.exercises(found[2]):
@@ -47,7 +50,7 @@ def place(exercise, slugs, sections, docname):
     section += line
 
 
-def lead_to_mentions(document, env):
+def complete_links(document):
     """Links to a page of exercises whose text names one lead to its place on that page."""
     for link in document.findall(addnodes.pending_xref):
         named = KEY.search(link.astext())
@@ -55,12 +58,36 @@ def lead_to_mentions(document, env):
             link["reftargetid"] = named[0].replace(".", "-")
 
 
+def link_mentions(document, env):
+    """Make links of the keys in running text that have no link yet and name an exercise of this book."""
+    from d2lmini.exercises.engine import registry
+
+    every = registry.keys()
+    ours = {key for key in every if exercise_pages.solved(env.srcdir, target(key))}
+    for text in list(document.findall(nodes.Text)):
+        if not KEY.search(text) or not isinstance(text.parent, (nodes.paragraph, nodes.emphasis, nodes.strong)):
+            continue
+        made, last = [], 0
+        for named in KEY.finditer(text):
+            if named[0].rstrip("abcdefgh") in ours:
+                made += [nodes.Text(text[last : named.start()]), reference(named[0], named[0], env.docname)]
+                last = named.end()
+        if made:
+            text.parent.replace(text, [*made, nodes.Text(text[last:])])
+
+
+def target(key):
+    """The page of an exercise, or of one of its parts."""
+    from d2lmini.exercises.engine import registry
+
+    return f"exercises/{registry.NOTEBOOKS[registry.chapter_of(key.rstrip('abcdefgh'))]}"
+
+
 def reference(key, text, docname):
     """A link to an exercise, as MyST makes it of ``[text](../exercises/03_x.ipynb#d2l-11-3-1)``."""
     from d2lmini.exercises.engine import registry
 
-    target = f"exercises/{registry.NOTEBOOKS[registry.chapter_of(key)]}"
-    where = {"reftarget": target, "reftargetid": registry.anchor(key), "refdoc": docname}
+    where = {"reftarget": target(key), "reftargetid": registry.anchor(key), "refdoc": docname}
     link = addnodes.pending_xref("", refdomain="doc", reftype="myst", refexplicit=True, **where)
     link += nodes.inline("", text, classes=["xref", "myst"])
     return link

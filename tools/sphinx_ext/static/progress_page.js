@@ -13,7 +13,7 @@
         checked = entries.filter((e) => e.passed).length,
         ticked = entries.filter((e) => e.ticked && !e.passed).length;
       line.hidden = !(checked + ticked);
-      said.textContent = `of ${line.dataset.parts} parts ${checked} were checked and right, ${ticked} more are ticked by you.`;
+      said.textContent = `${checked} of ${line.dataset.parts} parts checked and right, ${ticked} more ticked by you.`;
     });
   }
 
