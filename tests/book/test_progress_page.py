@@ -118,3 +118,14 @@ def test_a_file_of_something_else_changes_nothing(at_work, tmp_path):
 def test_without_javascript_there_is_what_can_be_done(open_page, base):
     page = open_page(f"{base}/your_progress.html", java_script_enabled=False)
     assert row(page) == ["of 1", "of 4", ""] and not page.get_by_role("button", name="Write a file").is_visible()
+
+
+def test_the_table_fits_a_phone(open_page, base):
+    page = open_page(f"{base}/your_progress.html", width=390, theme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    right = page.locator(".progress-tools :is(button, input)").evaluate_all(
+        "all => all.map(node => node.getBoundingClientRect().right)"
+    )
+    assert max(right) <= 390 - 12
+    heads = page.locator(".progress-table thead th").evaluate_all("all => all.map(n => n.scrollWidth - n.clientWidth)")
+    assert max(heads) <= 0

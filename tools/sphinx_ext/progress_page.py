@@ -43,7 +43,7 @@ def table():
             f'<th scope="row"><a href="exercises/{name}.html">{chapter} {html.escape(title)}</a></th>'
             f"<td>of {len(choices)}</td><td>of {len(others)}</td><td></td></tr>"
         )
-    columns = "Exercises", "choices answered right", "other parts ticked by you", "of these checked in a notebook"
+    columns = "Exercises", "choices right", "others ticked by you", "others checked in a notebook"
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     return f"""\
 <table class="table progress-table"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody><tfoot></tfoot></table>
