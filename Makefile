@@ -35,7 +35,7 @@ slides: book  ## slides of each chapter: _build/html/slides/index.html
 	$(BIN)/python -m tools.slides
 
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir .
+	$(BIN)/python -m tools.lab
 
 check: $(READY)  ## format and lint of Python and JavaScript, and whether the generated files are in step
 	$(BIN)/ruff check .
