@@ -251,7 +251,7 @@ EXAMPLES = {
     "InductionHead": _induction_head,
     "MaskGuess": _mask_guess,
     "LiveGuess": _live_guess,
-    "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
+    "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS]),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "ScalingCalculator": figures.ScalingCalculator.published,
     "SimilarityMatrix": _similarity_matrix,
