@@ -33,8 +33,8 @@ function render({ model, el }) {
   // Side 0 is the source, side 1 the target.
   let picker, words, lines, dashes;
 
-  // Where the middle of each word is along its list, and how long the lists are. Each word gets room for its letters and
-  // for a number; the shorter list is spread to the length of the longer one.
+  // Where the middle of each word is along its list, and how long the lists are. Each word gets room for its letters
+  // and for a number; the shorter list is spread to the length of the longer one.
   function lists(sides, room, before) {
     const rooms = sides.map((side) => side.map(room)),
       totals = rooms.map((side) => side.reduce((a, b) => a + b, 0)),
@@ -79,7 +79,7 @@ function render({ model, el }) {
     // each dash with a rim of the page's colour, so that it is seen on a thick line
     dashes = (pairs ?? []).flatMap(([s, t]) =>
       [
-        { stroke: "Canvas", "stroke-width": 5 },
+        { stroke: "Canvas", "stroke-width": 5, class: "d2lmini-rim" },
         { stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": "5 4", class: "d2lmini-true" },
       ].map((look) => ({ s, t, node: line(s, t, look) })),
     );

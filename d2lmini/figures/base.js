@@ -178,8 +178,8 @@ function stepper(parent, { label, min = 0, max, value }, onStep) {
   };
 }
 
-// Views of one thing: side by side where there is room, on a phone one at a time, chosen by a row of buttons. `names`: of
-// each its short name. Returns: a `figure` for each, with the `row` and with `show`, which takes a number.
+// Views of one thing: side by side where there is room, on a phone one at a time, chosen by a row of buttons. `names`:
+// of each its short name. Returns: a `figure` for each, with the `row` and with `show`, which takes a number.
 function views(parent, label, names) {
   const row = add(parent, "div", { class: "d2lmini-views", role: "group", "aria-label": label }),
     panels = add(parent, "div", { class: "d2lmini-panels" });

@@ -104,7 +104,7 @@ function render({ model, el }) {
     "Orange: what the last merge made; blue: made by earlier merges; dotted below: the pair that is merged next.",
   );
 
-  const boxes = views(el, "of the merges", ["next pairs", "merges so far", "counts"]),
+  const boxes = views(el, "of the merges", ["pairs", "merges so far", "counts"]),
     [pairs, made, graphs] = boxes;
   const [used, length] = ["different tokens", "tokens"].map((title, i) => {
     const { svg } = panel(graphs, {

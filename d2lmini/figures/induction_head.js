@@ -185,7 +185,8 @@ function render({ model, el }) {
     words.textContent =
       `loss at ${t}: ${losses[t].toFixed(2)} nats` + (ablated ? `, head off: ${ablated[t].toFixed(2)}` : "");
     caption.textContent =
-      `loss of the next token at each position, in nats; dashed line: the sequence starts again. Mean: ${means(losses)}` +
+      `loss of the next token at each position, in nats; dashed line: the sequence starts again. ` +
+      `Mean: ${means(losses)}` +
       (ablated ? `; with head ${now.layer}.${now.head} off (orange, dashed): ${means(ablated)}.` : ".");
     const best = [...row.entries()]
       .filter(([, w]) => w >= 0.02)

@@ -1,5 +1,7 @@
 """Figure of chapter 15: a repeated random sequence, and the head that looks up what came next the last time."""
 
+import re
+
 import torch
 
 from .base import Figure, table
@@ -7,10 +9,11 @@ from .packing import pack, unpack
 
 LONGEST = 96  # tokens: a byte for each pair of them, in every head
 # for tokens that are numbers: a word is kept in mind, and told from a position
-NAMES = (
+NAMES = re.findall(
+    r"\w+",
     "cat sun key box map tea hat owl pen jar fox bus egg ink oak pie rug sea toy van web yak zoo ant bee cup dog elf "
-    "fig gem hen ice jam kit log mud nut orb pan ram sky tin urn vet wax arm bow cow day"
-).split()
+    "fig gem hen ice jam kit log mud nut orb pan ram sky tin urn vet wax arm bow cow day",
+)
 
 
 class InductionHead(Figure):

@@ -27,22 +27,6 @@ USES = {
         *([(11, OWN)], [(12, OWN)], [(10, OWN), (13, OWN)]),  # the network; add
     ],
 }
-# The block in formulas, by `norm_first`: each part with the number of its stage, which is lit there; biases left out.
-EQUATIONS = {
-    False: [
-        [[2, "Q = ", [1, "X"], " W_q"], ",  ", [3, "K = X W_k"], ",  ", [4, "V = X W_v"]],
-        [[7, "O = ", [6, "softmax(", [5, "Q Kᵀ / √d"], ")"], " V"]],
-        [[10, "Y = LN(", [9, "X + ", [8, "[O_1 … O_H] W_o"]], ")"]],
-        [[14, "Z = LN(", [13, "Y + ", [12, [11, "ReLU(Y W_1)"], " W_2"]], ")"]],
-    ],
-    True: [
-        [[2, "N = LN(", [1, "X"], ")"]],
-        [[3, "Q = N W_q"], ",  ", [4, "K = N W_k"], ",  ", [5, "V = N W_v"]],
-        [[8, "O = ", [7, "softmax(", [6, "Q Kᵀ / √d"], ")"], " V"]],
-        [[10, "Y = X + ", [9, "[O_1 … O_H] W_o"]]],
-        [[14, "Z = Y + ", [13, [12, "ReLU(", [11, "LN(Y)"], " W_1)"], " W_2"]]],
-    ],
-}
 UNTRAINED = "The weights are not trained: they are random."
 
 
@@ -109,7 +93,7 @@ class LayerWalk(Figure):
                 for (title, text, numbers, shape, among), uses in zip(stages, USES[block.norm_first], strict=True)
             ],
             norm_first=block.norm_first,
-            equations=EQUATIONS[block.norm_first],
+            equations=_formulas(block),
             weights=weights,
             stage=stage,
             head=head,
@@ -166,6 +150,25 @@ class LayerWalk(Figure):
         caption = f"One encoder block, stage by stage; where a stage has heads, head {state['head']}."
         header = ["stage", "what happens", "a row is made from", "shape", f"row of “{state['tokens'][0]}”"]
         return table(header, rows, caption)
+
+
+def _formulas(block):
+    """The block in formulas, line by line: each part with the number of its stage, which is lit there; no biases."""
+    activation = type(block.ffn.activation).__name__
+    if block.norm_first:
+        return [
+            [[2, "N = LN(", [1, "X"], ")"]],
+            [[3, "Q = N W_q"], ", ", [4, "K = N W_k"], ", ", [5, "V = N W_v"]],
+            [[8, "O = ", [7, "softmax(", [6, "Q Kᵀ / √d"], ")"], " V"]],
+            [[10, "Y = X + ", [9, "[O_1 … O_H] W_o"]]],
+            [[14, "Z = Y + ", [13, [12, f"{activation}(", [11, "LN(Y)"], " W_1)"], " W_2"]]],
+        ]
+    return [
+        [[2, "Q = ", [1, "X"], " W_q"], ", ", [3, "K = X W_k"], ", ", [4, "V = X W_v"]],
+        [[7, "O = ", [6, "softmax(", [5, "Q Kᵀ / √d"], ")"], " V"]],
+        [[10, "Y = LN(", [9, "X + ", [8, "[O_1 … O_H] W_o"]], ")"]],
+        [[14, "Z = LN(", [13, "Y + ", [12, [11, f"{activation}(Y W_1)"], " W_2"]], ")"]],
+    ]
 
 
 def _stages(block, X):

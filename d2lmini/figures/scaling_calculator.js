@@ -324,7 +324,8 @@ function render({ model, el }) {
       told.push(`${models[chosen].name}${models[chosen].note ? ` (N: ${models[chosen].note})` : ""}.`);
     if (!known)
       told.push(
-        `The optimum is more than ${FAR} times outside of the runs that the law was fitted to: of it the law says nothing.`,
+        `The optimum is more than ${FAR} times outside of the runs that the law was fitted to: ` +
+          "of it the law says nothing.",
       );
     else
       told.push(

@@ -161,7 +161,7 @@ def test_the_fallback_has_every_cell():
 
 def test_it_is_small():
     shown = DepthRateMap(depth_record())
-    assert len(json.dumps(shown.state)) < 30_000 and len(shown._repr_html_()) < 60_000
+    assert len(json.dumps(shown.state)) < 30_000 and len(shown._repr_html_()) < 62_000
 
 
 def read(page, figure, cards, d, n, chosen):
