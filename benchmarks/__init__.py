@@ -3,4 +3,4 @@
 SUITE = ("attention", "training", "translation", "decoding", "cost")  # what `make bench` runs
 ON_GPU = (*SUITE, "utilisation")
 # these need a GPU, a built book, a sandbox, Chromium and weights, and what `benchmarks/_onnx.py` fetches
-OTHERS = ("utilisation", "book", "grading", "live", "live_peers", "learning", "challenges", "real_model")
+OTHERS = ("utilisation", "book", "grading", "live", "live_peers", "learning", "challenges", "real_model", "pages")

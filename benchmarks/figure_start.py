@@ -47,8 +47,8 @@ class Zipped(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def load(browser, url):
-    """Loads a page once. Returns: dict of seconds until the figure answers and until all is loaded, and of kB sent."""
+def load(browser, url, ready=READY):
+    """Loads a page once. Returns: dict of seconds until a figure answers and until all is loaded, and of kB sent."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     line = context.new_cdp_session(page)
@@ -59,7 +59,7 @@ def load(browser, url):
     line.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
     page.add_init_script(
         f"""new MutationObserver((_, observer) => {{
-          if (!document.querySelector({json.dumps(READY)})) return;
+          if (!document.querySelector({json.dumps(ready)})) return;
           window.figureReady = performance.now();
           observer.disconnect();
         }}).observe(document, {{ subtree: true, childList: true, attributeFilter: ["data-ready"] }});"""

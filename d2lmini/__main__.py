@@ -26,9 +26,9 @@ def _check(args):
 
 
 def _progress(args):
-    from .exercises import progress_report
+    from .exercises import progress
 
-    print(progress_report(args.chapter))
+    progress(args.chapter, read=args.read, write=args.write)
     return 0
 
 
@@ -127,6 +127,8 @@ def main(argv=None):
 
     progress = commands.add_parser("progress", help="which exercises are solved, and in how many tries")
     progress.add_argument("chapter", nargs="?", metavar="CHAPTER", help="two digits: of this chapter alone")
+    progress.add_argument("--read", metavar="FILE", help="first add what the book's page or another machine wrote")
+    progress.add_argument("--write", metavar="FILE", help="write a copy for the book's page or another machine")
     progress.set_defaults(run=_progress)
 
     data = commands.add_parser("data", help="data sets: where they are, or how to get them")

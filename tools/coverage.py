@@ -113,8 +113,10 @@ def find(target):
     exercise = next((e for e in registry.exercises() if e.key == target), None)
     if exercise is None:
         raise ValueError(f"{target}: neither CHAPTER#HEADING nor the key of an exercise")
-    there = sections(f"exercises/solutions/{registry.NOTEBOOKS[exercise.chapter]}.ipynb")
-    return next(section for section in there.values() if section.title.startswith(f"{target} "))
+    name = f"{registry.NOTEBOOKS[exercise.chapter]}.ipynb"
+    there = sections(f"exercises/solutions/{name}").values()
+    section = next(section for section in there if section.title == exercise.title)
+    return section._replace(path=f"exercises/{name}", slug=registry.anchor(target))
 
 
 class Row(NamedTuple):

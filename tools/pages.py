@@ -20,12 +20,12 @@ def _badge(notebook):
 
 def chapter_table():
     """Markdown: a row for each chapter, with what to read first in the books, its exercises and where to run both."""
-    rows = ["| | chapter | in the textbooks | run | exercises | solve | |", "|---|---|---|---|---|---|---|"]
+    rows = ["| | chapter | in the textbooks | run | exercises | solve |", "|---|---|---|---|---|---|"]
     for name, title in site.chapters():
         read, solve = f"chapters/{name}.ipynb", f"exercises/{name}.ipynb"
         rows.append(
             f"| {name[:2]} | [{title}]({read}) | {course.table()['chapters'][name[:2]]['sections']} | {_badge(read)} "
-            f"| [exercises]({solve}) | {_badge(solve)} | [solutions](exercises/solutions/{name}.ipynb) |"
+            f"| [exercises]({solve}) | {_badge(solve)} |"
         )
     return "\n".join(rows)
 

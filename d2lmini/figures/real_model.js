@@ -10,16 +10,21 @@ function render({ model, el }) {
   let load = null,
     shown = false;
   const before = add(body, "div");
-  add(before, "p", { style: "margin: 6px 0" }, "Recorded of the same model, always the likeliest next token:");
+  add(
+    before,
+    "p",
+    { style: "margin: 6px 0" },
+    "Recorded answers, with the likeliest token at each step. The page rounds more than the record did, so the loaded " +
+      "model may continue a long answer differently.",
+  );
   realModelRecorded(before, recorded);
+  const lost = (error) => load.lost(`The model has stopped: ${error.message}.`);
   if (inBook) load = realModelLoad(loading, told, ready);
   else {
     const where = "In the built book, on the page “A real model”, it writes what you ask: there it can be loaded.";
     add(loading, "p", { style: "margin: 0 0 6px" }, where);
   }
   licence(el);
-
-  const lost = (error) => load.lost(`The model has stopped: ${error.message}.`);
 
   function ready() {
     if (shown) return; // it was lost and is back: everything is still there
@@ -37,9 +42,9 @@ function render({ model, el }) {
       );
       add(more, "a", { href: `${document.documentElement.dataset.content_root}real_model.html` }, "A real model");
     } else {
-      section("Loss of each token of a text", (parent) => realModelLosses(parent, { lost }));
+      section("Loss of each token of a text", (parent) => realModelLosses(parent, { lost, off: writer.off }));
       section("Two prompts, with and without examples", (parent) =>
-        realModelPairs(parent, { lost, presets: recorded.pairs }),
+        realModelPairs(parent, { lost, off: writer.off, presets: recorded.pairs }),
       );
     }
     if (el.contains(document.activeElement) || document.activeElement === document.body) writer.focus();

@@ -40,7 +40,7 @@ function realModelLoad(parent, told, ready) {
     "span",
     { style: "display: block" },
     (local ? "This page is open from a file, so it can read only what you pick. " : "") +
-      `Pick all files smollm2_….bin together. They are in the folder ${path}`,
+      `Choose all ${told.pieces} files smollm2_….bin at once. They are in ${path}`,
   );
   const picked = add(picking, "input", {
     type: "file",
@@ -63,8 +63,8 @@ function realModelLoad(parent, told, ready) {
   // What there is to press and to pick, before the model is here.
   function offer() {
     for (const node of [loading, picking, keeping.parentElement, more]) node.style.display = "";
-    summary.textContent = local ? "From a file" : "From a file, or kept in this browser";
-    about.textContent = `${told.title}; it needs ${wholeMegabytes(told.memory)} of memory.`;
+    summary.textContent = local ? "Load from files" : "Load from files, or keep the model in this browser";
+    about.textContent = `${told.title}. It uses ${wholeMegabytes(told.memory)} of memory.`;
   }
 
   // What the browser has kept is offered.
@@ -80,7 +80,7 @@ function realModelLoad(parent, told, ready) {
 
   async function forgetAll() {
     const why = await store.forget().then(
-      () => "This browser keeps nothing of the model any more.",
+      () => "The model's files are deleted from this browser.",
       (error) => `This browser's store could not be emptied: ${error.message}.`,
     );
     await lookInStore();
@@ -149,7 +149,7 @@ function realModelLoad(parent, told, ready) {
   function failed(error, stopped) {
     const there =
       feed && bar.value
-        ? ` ${wholeMegabytes(bar.value)} are here and stay: what is left is loaded when you go on.`
+        ? ` ${wholeMegabytes(bar.value)} of ${wholeMegabytes(told.bytes)} are here; the next attempt loads the rest.`
         : "";
     if (error.memory) {
       feed = null;
@@ -167,7 +167,7 @@ function realModelLoad(parent, told, ready) {
     more.open = false;
     more.style.display = forget.style.display;
     summary.textContent = "Kept in this browser";
-    about.textContent = `${told.title} is here. ${why}`;
+    about.textContent = `${told.title} is ready. ${why}`;
     say("");
     ready();
   }

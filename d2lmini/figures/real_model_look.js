@@ -3,7 +3,7 @@ const HEAD_SHADES = {
   first: "the first token",
   before: "the token before",
   itself: "the token itself",
-  induction: "what came after it last time",
+  induction: "the token after its last occurrence",
 };
 
 // The share of a head's weights that goes where one of HEAD_SHADES says.
@@ -17,10 +17,19 @@ function headShare(weights, ids, shade) {
   return sum;
 }
 
+const shaded = (share) => ({ fill: "var(--blue)", "fill-opacity": (0.06 + 0.94 * share).toFixed(3) });
+
+// What is off, [{block, head}], in words after `start`; "" where nothing is.
+function offNames(off, start) {
+  const names = off.map(({ block, head }) => (head === null ? `block ${block + 1}` : `head ${block + 1}.${head + 1}`));
+  return names.length ? `${start}with ${names.join(", ")} off` : "";
+}
+
 // `state()` is {ids, tokens, i}; `know()` asks anew about the chosen place, `changed()` hears that other heads are off.
 function realModelLook(parent, { state, know, changed, paint: paintText }, { blocks, heads, first, panelled }) {
   const CELL = [11, 24],
     LEFT = 14,
+    KEY = 20,
     all = Array.from({ length: blocks * heads }, (_, n) => [Math.floor(n / heads), n % heads]);
   let chosen = [first.block, first.head],
     shade = "first",
@@ -43,7 +52,7 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
       pick([chosen[0], +value]),
     ),
   ];
-  choice(controls, { label: "cells show the share on", options: HEAD_SHADES, value: shade }, (value) => {
+  choice(controls, { label: "colour: attention to", options: HEAD_SHADES, value: shade }, (value) => {
     shade = value;
     paint();
   });
@@ -51,7 +60,7 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
     figure = add(panels, "figure");
   const { svg } = panel(figure, {
     width: LEFT + CELL[0] * blocks + 4,
-    height: CELL[1] * heads + 16,
+    height: CELL[1] * heads + 16 + KEY,
     x: [0, 1],
     y: [0, 1],
     label: "",
@@ -63,6 +72,20 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
   for (let b = 0; b < blocks; b += b ? 5 : 4)
     draw(svg, "text", { x: LEFT + CELL[0] * (b + 0.5), y: 11, "text-anchor": "middle" }, String(b + 1));
   for (let h = 0; h < heads; h++) draw(svg, "text", { x: 2, y: 30 + CELL[1] * h }, String(h + 1));
+  const under = 14 + CELL[1] * heads + 15,
+    shares = [0, 0.25, 0.5, 0.75, 1];
+  draw(svg, "text", { x: LEFT, y: under }, "across: block, down: head");
+  shares.forEach((share, i) => {
+    const x = LEFT + CELL[0] * (blocks - shares.length - 1.5 + i);
+    draw(svg, "rect", { x, y: under - 10, width: CELL[0] - 1, height: 11, ...shaded(share) });
+  });
+  draw(
+    svg,
+    "text",
+    { x: LEFT + CELL[0] * (blocks - shares.length - 2), y: under, "text-anchor": "end" },
+    "attention 0",
+  );
+  draw(svg, "text", { x: LEFT + CELL[0] * (blocks - 1.2), y: under }, "1");
   const mark = draw(svg, "rect", {
     fill: "none",
     stroke: "var(--orange)",
@@ -131,8 +154,7 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
         gone = isOff({ block, head }) || isOff({ block, head: null });
       const share = now && !gone ? headShare(now.looks[n], now.ids, shade) : 0;
       place(cell, {
-        fill: gone ? "#8888" : "var(--blue)",
-        "fill-opacity": gone ? 1 : (0.06 + 0.94 * share).toFixed(3),
+        ...(gone ? { fill: "#8888", "fill-opacity": 1 } : shaded(share)),
         "data-share": share.toFixed(4),
       });
     });
@@ -144,15 +166,15 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
       ? `Block ${b + 1}, head ${h + 1}: at “${tokenName(tokens[i].name)}” it looks most ` +
         `at ${strongest(names, (j) => weights[j])}.`
       : `Block ${b + 1}, head ${h + 1}${gone ? " is off" : ""}.`;
+    const before = now && shade === "induction" && now.ids.slice(0, i).includes(now.ids[i]);
+    if (now && shade === "induction" && !before)
+      note.textContent += ` “${tokenName(tokens[i].name)}” has not occurred before, so no cell has a colour.`;
     const single = { block: b, head: h },
       whole = { block: b, head: null };
     headOff.textContent = `Head ${b + 1}.${h + 1} ${isOff(single) ? "on" : "off"}`;
     blockOff.textContent = `Block ${b + 1} ${isOff(whole) ? "on" : "off"}`;
     allOn.style.display = off.length ? "" : "none";
-    const said = off.map(({ block, head }) => (head === null ? `block ${block + 1}` : `head ${block + 1}.${head + 1}`));
-    offNote.textContent = off.length
-      ? `Off: ${said.join(", ")}. Press Write to see what the model writes without it.`
-      : "";
+    offNote.textContent = off.length ? `The model now writes${offNames(off, " ")}.` : "";
     table?.(now?.layers ?? null, b);
   }
 
@@ -171,6 +193,7 @@ function realModelLook(parent, { state, know, changed, paint: paintText }, { blo
       const options = { tokens: ids.slice(0, i + 1), heads: all, layers: true, from: i, top: 5, off: off.slice() };
       await ask(REAL_MODEL, "real_look", options, ({ rows }) => {
         const row = rows.at(-1);
+        if (!row) return; // it reads what comes before
         seen = { i: row.at, ids: options.tokens, looks: row.looks, layers: row.layers };
       });
       paint();
@@ -184,7 +207,7 @@ function realModelBlocks(parent, blocks) {
   box.style.maxHeight = "20em";
   box.style.overflowY = "auto";
   const table = add(box, "table", { class: "d2lmini-words" });
-  add(table, "caption", {}, "What the state after each block says through the last layer");
+  add(table, "caption", {}, "What the last layer would predict from the output of each block");
   const top = add(add(table, "thead"), "tr");
   for (const text of ["block", "likeliest next tokens"]) add(top, "th", { scope: "col" }, text);
   const body = add(table, "tbody");

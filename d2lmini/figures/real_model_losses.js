@@ -2,7 +2,8 @@
 const LOSS_DARKEST = 10; // nats
 const LOSS_TEXT = "The cat sat on the mat. The cat sat on the moon. Attention is all you need.";
 
-function realModelLosses(parent, { lost }) {
+// `off()`: the heads and blocks that are switched off.
+function realModelLosses(parent, { lost, off }) {
   const question = newestQuestion(parent);
   let rows = [], // {piece, nats, next} of each token
     at = 0,
@@ -27,6 +28,7 @@ function realModelLosses(parent, { lost }) {
   async function compute() {
     const wrong = realModelUnread(field.value);
     if (wrong) return say(wrong);
+    const without = off();
     rows = [];
     at = 0;
     reading = true;
@@ -34,7 +36,7 @@ function realModelLosses(parent, { lost }) {
     paint();
     try {
       const done = await question.asked((ask) =>
-        ask(REAL_MODEL, "real_losses", { text: field.value, top: 3 }, (step) => {
+        ask(REAL_MODEL, "real_losses", { text: field.value, top: 3, off: without }, (step) => {
           for (const row of step.rows) rows[row.at] = row;
           paint();
         }),
@@ -43,12 +45,12 @@ function realModelLosses(parent, { lost }) {
       reading = false;
       say(
         done.tokens > 1
-          ? `On average ${done.nats.toFixed(3)} nats a token, over the ${rows.length - 1} tokens after the first.`
-          : "The text is a single token: before it there is nothing to go by. Type more.",
+          ? `The mean loss${offNames(without, ", ")} is ${done.nats.toFixed(3)} nats per token, over the ${rows.length - 1} tokens after the first.`
+          : "One token has no loss: no token comes before it. Type more.",
       );
     } catch (error) {
       reading = false;
-      if (LIVE.has(REAL_MODEL)) say(`The text cannot be read: ${error.message}.`);
+      if (LIVE.has(REAL_MODEL)) say(realModelSentence(error.message));
       else lost(error);
     }
     paint();
@@ -69,6 +71,7 @@ function realModelLosses(parent, { lost }) {
   }
 }
 
+const smallShare = (p) => (p < 0.0005 ? "below 0.001" : p.toFixed(3));
 const natsOf = (row) => (row.nats === null ? "the first token has no loss" : `${row.nats.toFixed(2)} nats`);
 
 // The words, the darker the higher their loss, and a line about the chosen one. Returns a function of rows and a place.
@@ -84,9 +87,9 @@ function lossBox(parent, choose) {
       ? `“${tokenName(row.piece)}”: ${natsOf(row)}` +
         (row.nats === null
           ? "."
-          : `, probability ${Math.exp(-row.nats).toFixed(3)}. Expected there: ${row.next.pieces
-              .map((piece, j) => `${tokenName(piece)} ${row.next.p[j].toFixed(2)}`)
-              .join(" · ")}.`)
+          : `, probability ${smallShare(Math.exp(-row.nats))}. Likeliest tokens there: ${row.next.pieces
+              .map((piece, j) => `“${tokenName(piece)}” ${row.next.p[j].toFixed(2)}`)
+              .join(", ")}.`)
       : "";
   };
 }

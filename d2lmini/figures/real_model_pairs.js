@@ -1,8 +1,8 @@
 // Two prompts side by side: the same question without examples, and with them.
 const PAIR_TOKENS = 24;
 
-// `presets`: {name: [prompt, prompt with examples]}.
-function realModelPairs(parent, { lost, presets }) {
+// `presets`: {name: [prompt, prompt with examples]}; `off()`: the heads and blocks that are switched off.
+function realModelPairs(parent, { lost, off, presets }) {
   const question = newestQuestion(parent),
     names = Object.keys(presets);
   let writing = false;
@@ -40,24 +40,26 @@ function realModelPairs(parent, { lost, presets }) {
       if (wrong) return say(`The prompt ${label}: ${wrong[0].toLowerCase()}${wrong.slice(1)}`);
     }
     for (const { answer } of sides) answer.textContent = "";
+    const without = off();
     writing = true;
     press.textContent = "Stop";
     say("Writing …");
     try {
       const done = await question.asked(async (asked) => {
         for (const { field, answer } of sides) {
-          const options = { text: field.value, count: PAIR_TOKENS, filters: { temperature: 0 }, top: 1 };
+          const options = { text: field.value, count: PAIR_TOKENS, filters: { temperature: 0 }, top: 1, off: without };
           const told = await asked(REAL_MODEL, "real_write", options, (step) => {
-            if (step.written && step.next) answer.textContent += step.text;
+            if (step.written && step.next) answer.textContent = (answer.textContent + step.text).trimStart();
           });
           if (!told) return null;
         }
         return true;
       });
       if (!done) return;
-      say(sides.map(({ label, answer }) => `First line ${label}: “${firstLine(answer.textContent)}”.`).join(" "));
+      const lines = sides.map(({ label, answer }) => `First line ${label}: “${firstLine(answer.textContent)}”.`);
+      say(lines.join(" ") + (without.length ? ` Asked${offNames(without, " ")}.` : ""));
     } catch (error) {
-      if (LIVE.has(REAL_MODEL)) say(`The model does not answer: ${error.message}.`);
+      if (LIVE.has(REAL_MODEL)) say(realModelSentence(error.message));
       else lost(error);
     }
     end();

@@ -35,10 +35,13 @@ function recordedAnswer(parent, { tokens, given, next }) {
     box({ tokens: named, given, chosen: i });
     bars(told ? told.map(([name, p]) => ({ id: name, name: tokenName(name), own: p, after: p })) : null, {
       next: tokens[i + 1],
-      choose: () => paint(Math.min(i + 1, tokens.length - 1)),
+      choose(name) {
+        if (name === tokens[i + 1]) paint(i + 1);
+        else caption.textContent = `Load the model to go on with “${tokenName(name)}”.`;
+      },
     });
     caption.textContent = told
-      ? `After “${tokenName(tokens[i])}”: the ${told.length} likeliest tokens; the tick is at the one that was written.`
+      ? `After “${tokenName(tokens[i])}”: the ${told.length} likeliest tokens; ✓ marks the one that was written.`
       : "What comes next was recorded from the end of the prompt on.";
   }
 }
@@ -78,7 +81,7 @@ function recordedLosses(parent, { rows, nats }) {
     parent,
     "p",
     { style: "margin: 4px 0" },
-    `On average ${nats.toFixed(3)} nats a token. Choose a token to see its loss.`,
+    `The mean loss is ${nats.toFixed(3)} nats per token. Choose a token to see its loss.`,
   );
   const all = rows.map(([piece, loss, next]) => ({
     piece,

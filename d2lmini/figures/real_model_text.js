@@ -47,7 +47,7 @@ function tokenBox(parent, { label, choose, colour = "--blue" }) {
         outline: j === chosen ? "2px solid var(--orange)" : "",
         opacity: j < given ? 0.8 : "",
         fontFamily: special ? "ui-monospace, monospace" : "",
-        fontSize: special ? "0.8em" : "",
+        fontSize: special ? "max(11px, 0.8em)" : "",
         borderRadius: "2px",
       });
     });
@@ -57,8 +57,14 @@ function tokenBox(parent, { label, choose, colour = "--blue" }) {
   };
 }
 
-// A token as a name in a list: a space and a line break are seen, and it has few letters.
+// A token as a name in a list: the space before a word, white space and line breaks are seen, and it has few letters.
 function tokenName(piece, most = 14) {
-  const seen = piece.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^ /, "␣") || "·";
+  const spaces = piece.trim() ? /^ / : / /g,
+    seen =
+      piece
+        .replace(spaces, "␣")
+        .replaceAll("\n", "↵")
+        .replaceAll("\t", "⇥")
+        .replace(/␣{4,}/, ({ length }) => `␣×${length}`) || "·";
   return seen.length > most ? `${seen.slice(0, most - 1)}…` : seen;
 }

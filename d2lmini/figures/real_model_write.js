@@ -17,13 +17,21 @@ function realModelWrite(parent, { lost, lookInto }) {
     writing = false,
     timer = 0,
     speed = null, // {tokens, milliseconds} of what was written last
-    whole = null; // {input, text}: the last answer with all heads on
+    whole = null, // {input, text}: the last answer with all heads on
+    without = ""; // what was off when the text was written
 
-  const chosenAt = () => Math.max(0, Math.min(at ?? ids.length - 1, ids.length - 1));
+  // The newest token, or the one before the token that ended the answer: after it the bars show why.
+  const newest = () => ids.length - (ids.length > given && tokens.at(-1)?.special ? 2 : 1);
+  const chosenAt = () => Math.max(0, Math.min(at ?? newest(), ids.length - 1));
   const typing = add(parent, "label", { style: "display: block; margin-bottom: 6px" });
   add(typing, "span", { style: "display: block" }, "prompt");
   const field = add(typing, "textarea", { rows: 3, dir: "auto", style: "width: 100%; resize: vertical" });
   field.value = REAL_PROMPT;
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || writing) return;
+    event.preventDefault();
+    write(now.count, true);
+  });
   const pressing = add(parent, "div", { class: "d2lmini-controls", style: "gap: 8px 12px; margin-bottom: 4px" });
   const press = button(pressing, "Write", () => (writing ? stop() : write(now.count, true)), {
     style: "width: 4.5rem",
@@ -45,7 +53,7 @@ function realModelWrite(parent, { lost, lookInto }) {
   setting(settings, "top_k", "top-k", 0, 100, 1, (k) => (k ? String(k) : "all"));
   setting(settings, "top_p", "top-p", 0.05, 1, 0.05, (p) => (p < 1 ? p.toFixed(2) : "all"));
   setting(settings, "seed", "seed", 1, 50, 1, String);
-  setting(settings, "count", "at most", 10, 400, 10, (n) => `${n} tokens`);
+  setting(settings, "count", "length limit", 10, 400, 10, (n) => `${n} tokens`);
 
   const say = announcer(parent);
   const panels = add(parent, "div", { class: "d2lmini-panels" }),
@@ -76,7 +84,7 @@ function realModelWrite(parent, { lost, lookInto }) {
     tokens
       .slice(given)
       .filter(({ special }) => !special)
-      .map(({ name }) => name)
+      .map(({ name, text = name }) => text)
       .join("");
 
   // Asks, and tells what went wrong; null where it was stopped.
@@ -85,8 +93,7 @@ function realModelWrite(parent, { lost, lookInto }) {
       return await question.asked(work);
     } catch (error) {
       halt();
-      if (LIVE.has(REAL_MODEL))
-        say(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`.replace(/\.\.$/, "."));
+      if (LIVE.has(REAL_MODEL)) say(realModelSentence(error.message));
       else lost(error);
       paint();
       return null;
@@ -112,14 +119,22 @@ function realModelWrite(parent, { lost, lookInto }) {
         steps = [];
         paint();
       }
+      without = offNames(look.off(), ", ");
       const options = { ...asking(), count, draws: ids.length - given, heads: look.heads() };
       return ask(REAL_MODEL, "real_write", options, take);
     });
-    if (!done) return;
+    if (!done) {
+      if (fresh && !steps.length) clear(); // it was not even read
+      return;
+    }
     halt();
     const off = look.off().length;
     if (!off && fresh) whole = { input: JSON.stringify(input()), text: written() };
-    const ends = { stop: "It ended by itself.", count: "", context: "The context is full." };
+    const ends = {
+      stop: "The model ended its answer. “Go on” lets it write what would come next.",
+      count: count > 1 ? `It stopped at the limit of ${count} tokens. “Go on” writes more.` : "",
+      context: "The context is full.",
+    };
     say(ends[done.why] ?? "");
     heard.textContent = `Written: ${written()}`;
     paint();
@@ -137,13 +152,20 @@ function realModelWrite(parent, { lost, lookInto }) {
       ids[step.at] = step.token;
       const before = steps[step.at - 1]?.next; // of a stop token, and within a character, the text is empty
       const name = step.text || before?.pieces[before.ids.indexOf(step.token)] || (step.next ? "" : "<|end|>");
-      tokens[step.at] = { name, special: step.next === null };
+      tokens[step.at] = { name, text: step.text, special: step.next === null };
       speed ??= { tokens: 0, began: performance.now() };
       speed.tokens++;
       speed.milliseconds = performance.now() - speed.began;
     } else say("");
     steps[step.at] = step;
     timer ||= setTimeout(paint, calm ? 1000 : 60);
+  }
+
+  function clear() {
+    ids = [];
+    tokens = [];
+    given = 0;
+    paint();
   }
 
   function halt() {
@@ -209,27 +231,35 @@ function realModelWrite(parent, { lost, lookInto }) {
       next = step?.next;
     box({ tokens, given, chosen: i, shade: look.shade(step), follow: writing });
     numbers.textContent =
-      `${given} tokens of prompt, ${ids.length - given} written` +
+      `${given} tokens in the prompt, ${ids.length - given} written` +
       (speed && speed.tokens > 1
-        ? `; ${((1000 * (speed.tokens - 1)) / speed.milliseconds).toFixed(0)} tokens a second`
-        : "");
+        ? `, ${((1000 * (speed.tokens - 1)) / speed.milliseconds).toFixed(0)} per second`
+        : "") +
+      without;
     const named = next?.ids.map((id, j) => ({
       id,
       name: tokenName(next.pieces[j]),
       own: next.p[j],
       after: next.drawn[j],
     }));
-    bars(named ?? null, { next: ids[i + 1], choose: (id) => goOn(id, next.pieces[next.ids.indexOf(id)]) });
+    const ended = tokens[i]?.special && i >= given;
+    bars(named ?? (ended ? [] : null), {
+      next: ids[i + 1],
+      choose: (id) => goOn(id, next.pieces[next.ids.indexOf(id)]),
+    });
     const name = tokens[i] ? tokenName(tokens[i].name) : "";
     caption.textContent = next
-      ? `After “${name}”, token ${i + 1}. Press a bar to go on with that token.`
-      : `After “${name}”, token ${i + 1}: ${tokens[i]?.special && i >= given ? "the answer ends here." : "…"}`;
+      ? `After “${name}”, token ${i + 1}. Press a bar: the text goes on with that token, and what follows is dropped.`
+      : `After “${name}”, token ${i + 1}: ${ended ? "the answer ends here." : "…"}`;
     const same = look.off().length && whole?.input === JSON.stringify(input());
     compared.textContent = same ? `With all heads and blocks on: ${whole.text}` : "";
   }
 
-  return { focus: () => field.focus(), stop: halt };
+  return { focus: () => field.focus(), stop: halt, off: () => look.off() };
 }
+
+// What an error says, as a sentence.
+const realModelSentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`.replace(/([^.])$/, "$1.");
 
 // What is wrong with a text before the model is asked, in a sentence, or "".
 function realModelUnread(text) {

@@ -118,6 +118,23 @@ def build(folder):
         "# A small book\n\n[A link](chapters/01_one.ipynb#deep-inside)\n", encoding="utf-8"
     )
     toc = ["format: jb-book", "root: intro", "chapters:", *(f"- file: {name}" for name in PAGES)]
+    return _made(folder, toc)
+
+
+def build_exercises(folder, chapter="03_attention_scoring"):
+    """Build a book of a chapter, not executed, its exercises and the page of progress. Returns: path of its pages."""
+    for name in (f"chapters/{chapter}", f"exercises/{chapter}", f"exercises/solutions/{chapter}"):
+        path = folder / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / f"{name}.ipynb", path)
+    shutil.copy(ROOT / "your_progress.md", folder)
+    (folder / "intro.md").write_text("# A small book\n\n```{progress} line\n```\n", encoding="utf-8")
+    part = ["- caption: One", "  numbered: true", "  chapters:", f"  - file: chapters/{chapter}", "    sections:"]
+    part += [f"    - file: exercises/{chapter}", "      title: Exercises", "  - file: your_progress"]
+    return _made(folder, ["format: jb-book", "root: intro", "parts:", *part])
+
+
+def _made(folder, toc):
     (folder / "_toc.yml").write_text("\n".join(toc), encoding="utf-8")
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
     config, changed = re.subn("execute_notebooks: cache", 'execute_notebooks: "off"', config)

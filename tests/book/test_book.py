@@ -13,11 +13,11 @@ from conftest import BOOK, ROOT
 PAGES = sorted(
     [f"chapters/{path.stem}.html" for path in (ROOT / "chapters").glob("*.ipynb")]
     + [f"exercises/{path.stem}.html" for path in (ROOT / "exercises").glob("*.ipynb")]
-    + [f"exercises/solutions/{path.stem}.html" for path in (ROOT / "exercises" / "solutions").glob("*.ipynb")]
     + [
         "intro.html",
         "measured.html",
         "playground.html",
+        "your_progress.html",
         "real_model.html",
         "notation.html",
         "coverage.html",
@@ -27,7 +27,7 @@ PAGES = sorted(
     + ["glossary.html", "book_index.html", "lecturers.html", "bibliography.html"]
 )
 OURS = re.compile(
-    "intro|chapters/|exercises/|notation|measured|playground|real_model|coverage|glossary|book_index"
+    "intro|chapters/|exercises/|notation|measured|playground|real_model|your_progress|coverage|glossary|book_index"
 )  # pages whose content we write ourselves
 PLANE = "chapters/01_queries_keys_values.html"
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once

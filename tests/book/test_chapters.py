@@ -64,7 +64,7 @@ def test_closing(chapter):
     text = prose(chapter)
     for heading in ("## What goes wrong in practice", "## Summary"):
         assert heading in text
-    assert f"(../exercises/solutions/{chapter.name}.ipynb)" in text and f"(../exercises/{chapter.name}.ipynb)" in text
+    assert f"(../exercises/{chapter.name}.ipynb)" in text and "exercises/solutions/" not in text
 
 
 def test_substance(chapter):

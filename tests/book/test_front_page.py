@@ -133,7 +133,7 @@ def test_every_page_has_a_description():
     say = front_page.description
     line = course.chapters()["01"]["line"]
     assert say(f"chapters/{first}", {"title": "x", "root_doc": "intro"}) == line
-    assert say(f"exercises/solutions/{first}", {"title": "x", "root_doc": "intro"}).endswith(line)
+    assert say(f"exercises/{first}", {"title": "x", "root_doc": "intro"}).endswith(line)
     assert say("intro", {"title": "x", "root_doc": "intro"}) == front_page.ABOUT
     assert say("measured", {"title": "<i>Measured</i>", "root_doc": "intro"}).startswith("Measured. ")
 

@@ -186,3 +186,18 @@ def test_stale_solved_notebook_is_noticed(tmp_path):
         damage(next(c for c in notebook.cells if c.cell_type == "code"))
         nbformat.write(notebook, tmp_path / f"{name}.ipynb")
         assert not exercise_notebooks.in_step(tmp_path / f"{name}.ipynb", fresh, origin), name
+
+
+def test_where_only_text_changed_the_outputs_stay():
+    source = SOLVED[-1]
+    chapter = source.stem[:2]
+    fresh, origin = exercise_notebooks.solved(chapter), exercise_notebooks._origin(chapter)
+    fresh.cells[0].source += " More words."
+    assert exercise_notebooks.carry_over(source, fresh, origin)
+    found = nbformat.read(source, as_version=4)
+    for cell, had in zip(fresh.cells, found.cells, strict=True):
+        assert cell.get("outputs") == had.get("outputs") and cell.get("execution_count") == had.get("execution_count")
+    assert not exercise_notebooks.carry_over(source, exercise_notebooks.solved(chapter), "another hash")
+    changed = exercise_notebooks.solved(chapter)
+    next(c for c in changed.cells if c.cell_type == "code").source += "\n"
+    assert not exercise_notebooks.carry_over(source, changed, origin)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from d2lmini.exercises.engine import registry
 from d2lmini.exercises.engine.judge import Verdict
 from d2lmini.exercises.engine.model import Discussion, Exercise
 from d2lmini.exercises.reader import check as check_module
-from d2lmini.exercises.reader import progress
+from d2lmini.exercises.reader import front_end, progress
 from tools import site
 
 CHOICE = registry.find("udl-12.5b")[1]
@@ -55,9 +56,9 @@ def test_strict_raises(monkeypatch, capsys):
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A notebook's front end. Returns: list of what was shown as Markdown."""
+    """A notebook's front end. Returns: list of what was shown as Markdown or HTML."""
     shown = []
-    display = SimpleNamespace(display=lambda data, raw: shown.append(data["text/markdown"]))
+    display = SimpleNamespace(display=lambda data, raw: shown.append(next(iter(data.values()))))
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
@@ -102,7 +103,7 @@ def test_a_pass_tells_what_comes_next_and_where_the_solution_stands(capsys):
     assert verdict.startswith("PASSED udl-12.5b: ")
     assert now == (  # it is the last of its chapter, but not the last to be solved
         "next: d2l-11.3.1 (Distance attention at the price of a dot product); "
-        "worked solution: exercises/solutions/03_attention_scoring.ipynb, heading udl-12.5b"
+        'worked solution: exercises/solutions/03_attention_scoring.ipynb, heading "A softmax with one huge input"'
     )
 
 
@@ -157,10 +158,48 @@ def test_the_solution_is_a_link_in_a_notebook(notebook, monkeypatch, tmp_path, c
     (tmp_path / "solutions").mkdir()
     (tmp_path / path).write_text("")
     check("udl-12.5b", RIGHT)
-    far, near = notebook
+    _, far, _, near = notebook
     assert f"[exercises/{path}](https://colab.research.google.com/github/" in far and f"/exercises/{path})" in far
-    assert f"[exercises/{path}]({path}), heading udl-12.5b" in near
-    assert "solutions/" not in capsys.readouterr().out
+    assert f'[exercises/{path}]({path}#A-softmax-with-one-huge-input), heading "A softmax' in near
+    assert capsys.readouterr().out == ""
+
+
+def test_what_comes_next_is_a_link_in_a_notebook(notebook, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    check("udl-12.5b", RIGHT)
+    assert "next: d2l-11.3.1 (Distance attention at the price of a dot product);" in notebook[-1]  # on Colab no link
+    (tmp_path / "03_attention_scoring.ipynb").write_text("")
+    check("udl-12.5b", RIGHT)
+    link = "(03_attention_scoring.ipynb#Distance-attention-at-the-price-of-a-dot-product)"
+    assert f"next: d2l-11.3.1 ([Distance attention at the price of a dot product]{link});" in notebook[-1]
+    solve("d2l-11.3.1", "d2l-11.3.2", "d2l-11.3.3", "udl-12.5a")
+    check("udl-12.5b", RIGHT)
+    assert "next in chapter 04: d2l-11.4.1a ([An LSTM in place of the GRU](https://colab.research" in notebook[-1]
+    (tmp_path / "04_bahdanau_attention.ipynb").write_text("")
+    check("udl-12.5b", RIGHT)
+    assert "(04_bahdanau_attention.ipynb#An-LSTM-in-place-of-the-GRU)" in notebook[-1]
+
+
+def test_a_verdict_has_its_colour_in_a_notebook(notebook, monkeypatch):
+    check("udl-12.5b", WRONG)
+    check("udl-12.5b", RIGHT)
+    wrong, passed, _ = notebook
+    assert re.search(r"background:#b3261e;color:#fff[^>]*>WRONG</b> udl-12\.5b: ", wrong)
+    assert re.search(r"background:#1a7f37;color:#fff[^>]*>PASSED</b> udl-12\.5b: ", passed)
+    verdict = Verdict("udl-12.5b", "wrong", "values", "it is 1 < 2 & 3")
+    monkeypatch.setattr(check_module, "judge", lambda *args, **kwargs: verdict)
+    check("udl-12.5b", WRONG)
+    assert "it is 1 &lt; 2 &amp; 3" in notebook[-1]
+
+
+def test_white_is_legible_on_the_colours_of_verdicts():
+    def luminance(colour):
+        shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for colour in front_end.COLOURS.values():
+        assert 1.05 / (luminance(colour) + 0.05) > 4.5, colour
 
 
 def test_the_bar_does_not_count_what_is_imported_first(monkeypatch):
@@ -205,7 +244,7 @@ def test_a_formula_of_a_verdict_is_plain_text(monkeypatch, capsys):
 def test_an_answer_that_uses_another_cell_is_told(notebook, monkeypatch, capsys):
     monkeypatch.setattr(check_module, "note", lambda answer: f"note: your answer {answer!r} uses `helper`")
     check("udl-12.5b", WRONG)
-    assert capsys.readouterr().out.splitlines()[1] == f"note: your answer {WRONG!r} uses `helper`"
+    assert capsys.readouterr().out == f"note: your answer {WRONG!r} uses `helper`\n"
     check("udl-12.5b", ...)
     assert "note" not in capsys.readouterr().out
     monkeypatch.delitem(sys.modules, "IPython")
@@ -440,3 +479,78 @@ print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("d2
     assert verdict.startswith("PASSED d2l-11.3.2: ") and now.startswith("next: d2l-11.3.3 ")
     assert chapters == "ch03"
     assert not {"models", "training", "data", "figures"} & set(used.split())
+
+
+TICKED = {"d2l-11.3.1": {"tries": 0, "passed": False, "last": "", "review": "", "ticked": True, "chosen": ""}}
+CHOSEN = {"udl-12.5b": {"tries": 2, "passed": True, "last": "passed", "review": "", "ticked": False, "chosen": "AD"}}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A file as the page of the book writes it."""
+    path = tmp_path / "d2lmini-progress.json"
+    path.write_text(json.dumps({"version": 1, "parts": TICKED | CHOSEN}))
+    return path
+
+
+def test_what_the_book_wrote_is_read_and_what_was_done_stays(own_progress, written, capsys):
+    check("udl-12.5b", WRONG)
+    solve("d2l-11.3.2")
+    capsys.readouterr()
+    assert main(["progress", "03", "--read", str(written)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"read {written}: 2 parts\n") and "Verified by checks:  2 of 5" in out
+    assert "Ticked by you:       1 (" in out
+    assert re.search(r"d2l-11\.3\.1 .*not yet \(not attempted\); ticked by you\n", out)
+    once = own_progress.read_text()
+    parts = json.loads(once)["parts"]
+    assert parts["udl-12.5b"] == {"tries": 2, "passed": True, "last": "passed", "review": "", "chosen": "AD"}
+    assert parts["d2l-11.3.2"]["passed"]
+    show_progress(read=written)
+    assert own_progress.read_text() == once
+
+
+@pytest.mark.parametrize("names", [("mine", "other"), ("other", "mine")])
+def test_of_two_entries_what_was_done_in_either(names):
+    entries = {
+        "mine": {"tries": 3, "passed": True, "last": "wrong", "review": ""},
+        "other": {"tries": 1, "passed": False, "last": "passed", "review": "partly", "ticked": True, "chosen": "B"},
+    }
+    both = {"tries": 3, "passed": True, "last": "wrong", "review": "partly", "ticked": True, "chosen": "B"}
+    assert progress.merged(*(entries[name] for name in names)) == both
+
+
+def test_what_is_written_can_be_read_elsewhere(own_progress, tmp_path, capsys):
+    check("udl-12.5b", RIGHT)
+    copy = tmp_path / "copy.json"
+    capsys.readouterr()
+    show_progress("03", write=copy)
+    assert capsys.readouterr().out.endswith(f"wrote {copy}: 1 part\n")
+    assert json.loads(copy.read_text()) == json.loads(own_progress.read_text())
+    own_progress.unlink()
+    assert progress.read_progress(copy) == 1
+    assert json.loads(copy.read_text()) == json.loads(own_progress.read_text())
+
+
+def test_what_is_no_file_of_progress_is_not_read(own_progress, tmp_path, capsys):
+    path = tmp_path / "other.json"
+    for text in ("{", '{"parts": {"udl-12.5b": {"ticked": "yes"}}}', '{"parts": {"udl-12.5b": {"chosen": 3}}}'):
+        path.write_text(text)
+        assert main(["progress", "--read", str(path)]) == 1
+        assert f"error: {path} is no file of progress" in capsys.readouterr().err
+    assert main(["progress", "--read", str(tmp_path / "absent.json")]) == 1
+    assert not own_progress.exists()
+
+
+def test_what_is_ticked_is_not_next_and_not_counted_as_solved(written, notebook):
+    progress.read_progress(written)
+    assert progress.next_open(*registry.find("udl-12.5b"))[1].key == "d2l-11.3.2"
+    show_progress("03")
+    assert "1 of 5" in notebook[0] and "Distance attention at the price of a dot product: ticked by you" in notebook[0]
+
+
+def test_the_variable_may_name_a_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("D2LMINI_PROGRESS", str(tmp_path))
+    assert progress.progress_path() == tmp_path / "d2lmini-progress.json"
+    check("udl-12.5b", RIGHT)
+    assert json.loads((tmp_path / "d2lmini-progress.json").read_text())["parts"]["udl-12.5b"]["passed"]

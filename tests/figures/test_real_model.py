@@ -9,6 +9,7 @@ from conftest import serving
 from real_model_site import NEEDS, real_pieces, write_site
 
 from d2lmini.figures import RealModel
+from d2lmini.figures.base import asset
 from d2lmini.figures.packing import unpack
 from d2lmini.models.weights import smollm2
 
@@ -43,7 +44,8 @@ def bars(page):
 
 def seen(name):
     """A token as the bars name it."""
-    name = re.sub("^ ", "␣", name.replace("\n", "↵"))
+    name = re.sub("^ " if name.strip() else " ", "␣", name).replace("\n", "↵")
+    name = re.sub("␣{4,}", lambda found: f"␣×{len(found[0])}", name)
     return f"{name[:13]}…" if len(name) > 14 else name
 
 
@@ -119,7 +121,16 @@ def test_recorded_heads_and_losses(open_figure, recorded):
     row = next(row for row in rows if row[0] == " Vienna")
     text = page.locator(FIGURE).inner_text()
     assert f"{row[1]:.2f} nats" in text and seen(row[2][0][0]) in text
-    assert f"{recorded['losses']['nats']:.3f} nats a token" in text
+    assert f"{recorded['losses']['nats']:.3f} nats per token" in text
+
+
+def test_tokens_of_white_space_have_names(open_page):
+    page, code = open_page("about:blank"), asset("real_model_text.js")
+    pieces = ["\n", "\n   ", " a", "  ", "\n" + " " * 7, "", "a" * 20]
+    found = page.evaluate(
+        "([code, all]) => all.map((piece) => new Function(code + 'return tokenName')()(piece))", [code, pieces]
+    )
+    assert found == ["↵", "↵␣␣␣", "␣a", "␣␣", "↵␣×7", "·", f"{'a' * 13}…"] == [*map(seen, pieces[:5]), *found[5:]]
 
 
 # ---- loading, with a model that is played
@@ -195,7 +206,7 @@ def test_nothing_is_loaded_before_the_reader_asks(fake):
     button = page.get_by_role("button", name=re.compile("^Load"))
     told = RealModel().state["told"]
     assert button.inner_text() == f"Load {round(told['bytes'] / 1e6)} MB"
-    assert f"needs {round(told['memory'] / 1e6)} MB of memory" in page.locator(FIGURE).inner_text()
+    assert f"It uses {round(told['memory'] / 1e6)} MB of memory" in page.locator(FIGURE).inner_text()
     assert page.evaluate("[live.begun, live.given.length]") == [0, 0]
     assert [url for url in page.log["requests"] if not url.endswith(("page.html", "data:,"))] == []
     assert page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
@@ -263,7 +274,7 @@ def test_a_worker_that_dies_while_it_loads_begins_anew_from_what_is_kept(fake):
     page = fake("live.wrong.piece = 2;")
     load(page)
     said(page, "The model is not loaded: the worker has stopped.")
-    assert "are here and stay" not in page.locator(FIGURE).inner_text()
+    assert "the next attempt loads the rest" not in page.locator(FIGURE).inner_text()
     page.evaluate("live.wrong.piece = null")
     before = len(page.log["requests"])
     load(page)
@@ -295,9 +306,9 @@ def test_what_is_kept_can_be_forgotten(fake):
     page.reload()
     page.wait_for_selector(FIGURE)
     page.get_by_role("button", name="from this browser").is_visible()
-    page.get_by_text("From a file, or kept").click()
+    page.get_by_text("Load from files, or keep").click()
     press(page, "Forget what is kept")
-    said(page, "This browser keeps nothing of the model any more.")
+    said(page, "The model's files are deleted from this browser.")
     assert page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
     page.get_by_label("keep what is loaded").uncheck()
     load(page)
@@ -329,6 +340,29 @@ def test_texts_that_cannot_be_read(fake):
     prompt(page).fill("word " * 3000)
     press(page, "Write")
     said(page, "The text is too long: 3000 tokens.")
+    page.evaluate("""() => { live.answer = async (task) => {
+      if (task === "tokenise") return { ids: [1, 2], pieces: ["a", "b"], special: [false, false] };
+      throw new Error("the text is too long");
+    }; }""")
+    press(page, "Write")
+    said(page, "The text is too long.")
+    assert not page.get_by_role("listbox", name="the text").is_visible(), "a text that was not read is shown"
+
+
+def test_reset_begins_anew_with_the_model_that_is_there(fake):
+    page = fake()
+    load(page)
+    prompt(page).fill("something else")
+    page.get_by_role("button", name="Reset").click()
+    assert prompt(page).input_value() == "Why is the sky blue? Answer in one sentence."
+    assert page.evaluate("live.begun") == 1 and page.log["errors"] == []
+
+
+def test_control_and_enter_write(fake):
+    page = fake()
+    load(page)
+    prompt(page).press("Control+Enter")
+    said(page, "The model ended its answer.")
 
 
 def test_a_model_that_dies_is_loaded_again_and_no_text_is_lost(fake):
@@ -343,10 +377,10 @@ def test_a_model_that_dies_is_loaded_again_and_no_text_is_lost(fake):
     said(page, "The model has stopped: the worker has stopped. Your texts are still here")
     page.evaluate("() => { live.answer = async () => ({ ids: [1], pieces: ['a'], special: [false], why: 'stop' }); }")
     load(page)
-    page.get_by_text("SmolLM2-135M-Instruct is here").wait_for()
+    page.get_by_text("SmolLM2-135M-Instruct is ready").wait_for()
     assert prompt(page).input_value() == "a prompt of mine"
     press(page, "Write")
-    said(page, "It ended by itself.")
+    said(page, "The model ended its answer.")
 
 
 # ---- the real model
@@ -374,7 +408,7 @@ def real(chromium, site):
     load(page)
     prompt(page).wait_for()
     page.get_by_text("top-k, top-p, seed, length").click()
-    page.get_by_role("slider", name="at most").evaluate(PUT, "40")
+    page.get_by_role("slider", name="length limit").evaluate(PUT, "40")
     yield page
     context.close()
     assert page.log["errors"] == []
@@ -429,17 +463,28 @@ def test_another_token_and_on(real, recorded):
 
 
 @needs_weights
+def test_what_ended_an_answer_is_seen_at_once(real):
+    ask(real, "What is the capital of France?", chat=False)
+    names = tokens(real)
+    chosen = int(real.locator("[role=option][aria-selected=true]").get_attribute("data-i"))
+    assert names[chosen] == "?" and names[chosen + 1 :] == ["<|im_end|>"]
+    assert "✓ <|im_end|>" in real.locator("svg:has([data-own])").first.text_content()
+    real.locator("[role=option]").last.click()
+    assert bars(real) == {}, "after the end of an answer nothing comes next"
+
+
+@needs_weights
 def test_the_seed_decides_and_stop_stops(real):
     found = []
     slider = real.get_by_role("slider", name="temperature")
     slider.evaluate(PUT, "1.2")
-    real.get_by_role("slider", name="at most").evaluate(PUT, "20")
+    real.get_by_role("slider", name="length limit").evaluate(PUT, "20")
     for seed in ("1", "2", "1"):
         real.get_by_role("slider", name="seed").evaluate(PUT, seed)
         ask(real, "My favourite animal is", chat=False)
         found.append(tokens(real))
     assert found[0] == found[2] != found[1]
-    real.get_by_role("slider", name="at most").evaluate(PUT, "400")
+    real.get_by_role("slider", name="length limit").evaluate(PUT, "400")
     press(real, "Write")
     real.wait_for_function("document.querySelectorAll('[role=option]').length > 15")
     press(real, "Stop")
@@ -450,7 +495,7 @@ def test_the_seed_decides_and_stop_stops(real):
     real.wait_for_function(IDLE)
     assert len(tokens(real)) == count + 1
     slider.evaluate(PUT, "0")
-    real.get_by_role("slider", name="at most").evaluate(PUT, "40")
+    real.get_by_role("slider", name="length limit").evaluate(PUT, "40")
 
 
 def inside(page, opened):
@@ -501,7 +546,17 @@ def test_what_is_off_is_off_until_it_is_on(real, recorded):
     real.wait_for_function(IDLE)
     assert tokens(real) != whole
     text = real.locator(FIGURE).inner_text()
-    assert "Off: block 1." in text and "With all heads and blocks on: The capital of France is Paris." in text
+    assert (
+        "The model now writes with block 1 off." in text
+        and "written, " in text
+        and "with block 1 off" in text
+        and "With all heads and blocks on: The capital of France is Paris." in text
+    )
+    real.get_by_text("Two prompts, with and without examples").click()
+    press(real, "Ask both")
+    real.get_by_text("Asked with block 1 off.").wait_for()
+    assert "Cairo" not in real.get_by_role("group", name="answer with examples").inner_text()
+    real.get_by_text("Two prompts, with and without examples").click()
     press(real, "All on")
     press(real, "Write")
     real.wait_for_function(IDLE)
@@ -515,8 +570,8 @@ def test_the_losses_are_those_that_were_recorded(real, recorded):
     real.get_by_text("Loss of each token of a text", exact=True).click()
     real.get_by_role("textbox", name="text", exact=True).fill("".join(name for name, *_ in rows))
     press(real, "Compute the losses")
-    real.get_by_text("On average").wait_for()
-    mean = float(re.search(r"On average ([\d.]+) nats", real.locator(FIGURE).inner_text())[1])
+    real.get_by_text("The mean loss is").wait_for()
+    mean = float(re.search(r"The mean loss is ([\d.]+) nats", real.locator(FIGURE).inner_text())[1])
     assert mean == pytest.approx(recorded["losses"]["nats"], abs=0.02)
     real.get_by_text("The same as a table").click()
     lines = real.locator("table", has_text="Loss of each token").locator("tbody tr")
@@ -543,7 +598,8 @@ def test_any_text_is_a_text(real, text):
     ask(real, text, chat=False)
     shown = tokens(real)
     assert real.title() != "hit" and real.locator("[role=option] img").count() == 0
-    if "�" not in "".join(shown):
+    assert "�" not in "".join(shown), "a part of a character is shown as its bytes"
+    if not re.search("<[0-9A-F]{2}>", "".join(shown)):
         assert "".join(shown).startswith(text)
     assert len(shown) > 1
 
@@ -556,7 +612,7 @@ def test_axe_finds_nothing_serious_in_all_of_its_parts(real):
     folds = real.locator("d2lmini-real-model details").element_handles()
     for fold in folds:
         fold.evaluate("node => { node.open = true; }")
-    looked_at(real, len(tokens(real)) - 1)
+    looked_at(real, len(tokens(real)) - 2)  # the last one ended the answer
     rules = Axe().run(real, context="d2lmini-real-model").response["violations"]
     found = [(rule["id"], node["html"][:150]) for rule in rules for node in rule["nodes"]]
     assert [one for one in found if one[0] not in ("region", "heading-order")] == []

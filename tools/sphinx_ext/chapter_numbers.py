@@ -1,6 +1,7 @@
 """Number every chapter by its file's name: 10_vision_transformer is chapter 10 whether or not there is a chapter 9.
 
-Sphinx counts the pages of a table of contents. This goes over its numbers once more.
+Sphinx counts the pages of a table of contents. This goes over its numbers once more, and takes those of the exercises
+away, which hang below a chapter and are no sections of it.
 """
 
 import re
@@ -10,8 +11,8 @@ from sphinx_external_toc.collectors import TocTreeCollectorWithStyles as Collect
 
 
 def renumber(number, chapter):
-    """A section number, a sequence or None, with its first part replaced."""
-    return type(number)((chapter, *number[1:])) if number else number
+    """A section number, a sequence or None, with its first part replaced; without a chapter none."""
+    return type(number)((chapter, *number[1:])) if number and chapter else None
 
 
 def renumber_page(env, docname, chapter):
@@ -19,8 +20,8 @@ def renumber_page(env, docname, chapter):
     numbers = env.toc_secnumbers[docname]
     env.toc_secnumbers[docname] = {anchor: renumber(number, chapter) for anchor, number in numbers.items()}
     for node in [*env.tocs[docname].findall(nodes.reference), env.titles[docname]]:
-        if node.get("secnumber"):
-            node["secnumber"] = renumber(node["secnumber"], chapter)
+        if number := renumber(node.attributes.pop("secnumber", None), chapter):
+            node["secnumber"] = number
 
 
 def setup(app):
@@ -32,6 +33,8 @@ def setup(app):
         for docname in env.toc_secnumbers:
             if found := re.match(r"chapters/(\d\d)_", docname):
                 renumber_page(env, docname, int(found[1]))
+            elif docname.startswith("exercises/"):
+                renumber_page(env, docname, None)
         return [docname for docname, numbers in env.toc_secnumbers.items() if numbers != before.get(docname)]
 
     Collector.assign_section_numbers = assign_section_numbers

@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 
+import exercise_pages
 from docutils import nodes
 from html_piece import HtmlPiece, add_to, of_class
 from sphinx.transforms import SphinxTransform
@@ -38,7 +39,7 @@ class Folds(SphinxTransform):
 
     def apply(self):
         path = Path(self.env.doc2path(self.env.docname))
-        if path.suffix == ".ipynb":
+        if path.suffix == ".ipynb" and not exercise_pages.solved(self.env.srcdir, self.env.docname):
             mark(self.document, json.loads(path.read_text(encoding="utf-8"))["cells"])
 
 

@@ -194,7 +194,7 @@ def description(pagename, context):
     """A sentence on a page, for search engines and for those who share a link. Returns: str."""
     from tools import course
 
-    found = re.match(r"(chapters|exercises)/(?:solutions/)?(\d\d)_", pagename)
+    found = re.match(r"(chapters|exercises)/(\d\d)_", pagename)
     if found and found[2] in course.chapters():
         what = {"chapters": "", "exercises": "Exercises that check themselves: "}[found[1]]
         return what + course.chapters()[found[2]]["line"]

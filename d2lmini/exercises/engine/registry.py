@@ -71,6 +71,11 @@ def path(key) -> Path:
     return _files()[key]
 
 
+def anchor(key) -> str:
+    """Return how an address of an exercise or of a part ends: that of ``"udl-12.5b"`` is ``"udl-12-5b"``."""
+    return key.replace(".", "-")
+
+
 def files(key) -> list[Path]:
     """Return the file of an exercise and those of its parts."""
     file = path(key)

@@ -2,13 +2,14 @@
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 from ...shell import in_notebook, running_shell
 from ..engine import registry, source
 from ..engine.judge import NOT_ATTEMPTED, PASSED, RECORDED, judge, prepare
 from ..engine.model import Choice, Discussion, Identity
 from ..engine.registry import NOTEBOOKS, REPOSITORY, find
-from .front_end import show, waiting
+from .front_end import show, show_verdict, waiting
 from .other_cells import note
 from .plain_math import plain
 from .progress import ASSESSMENTS, forget, load_progress, next_open, record, record_review
@@ -37,7 +38,10 @@ def check(key, answer=..., *, seed=None, device="cpu", record=True):
     with waiting(part.seconds, quiet=alone):
         verdict = judge(part, answer, seed=seed, device=device)
     tries = _record(verdict) if record else 0
-    print(verdict if alone else plain(str(verdict)) + _which_try(part, verdict, tries))
+    if alone:
+        print(verdict)
+    else:
+        show_verdict(verdict.status, plain(str(verdict)) + _which_try(part, verdict, tries))
     if in_notebook() and verdict.status != NOT_ATTEMPTED and (warning := note(answer)):
         print(warning)
     if verdict.passed and not alone:
@@ -70,21 +74,29 @@ def _which_try(part, verdict, tries):
 
 
 def _what_now(exercise, part):
-    """Show in one line what comes next, and where the worked solution stands."""
+    """Show in one line what comes next, and where the worked solution stands; in a notebook both are links."""
+    after = linked = "this was the last: every exercise is solved"
     if follows := next_open(exercise, part):
         other, todo = follows
         where = f" in chapter {other.chapter}" if other.chapter != exercise.chapter else ""
-        after = f"next{where}: {todo.key} ({other.title})"
-    else:
-        after = "this was the last: every exercise is solved"
+        head, name = f"next{where}: {todo.key} (", f"{NOTEBOOKS[other.chapter]}.ipynb"
+        after = f"{head}{other.title})"
+        link = _link(name, other) if where or Path(name).exists() else ""
+        linked = f"{head}[{other.title}]({link}))" if link else after
     name = f"solutions/{NOTEBOOKS[exercise.chapter]}.ipynb"
-    # a link of a notebook leads from its own folder, which is the current one; on Colab there is no such file
-    link = name if Path(name).exists() else f"{REPOSITORY}/exercises/{name}"
-    rest = f"heading {part.key}"
+    rest = f'heading "{exercise.title}"'
     show(
         f"{after}; worked solution: exercises/{name}, {rest}",
-        f"{after}; worked solution: [exercises/{name}]({link}), {rest}",
+        f"{linked}; worked solution: [exercises/{name}]({_link(name, exercise)}), {rest}",
     )
+
+
+def _link(name, exercise):
+    """Return where an exercise of a notebook is: as JupyterLab has it, or on Colab."""
+    # a link leads from the notebook's own folder, which is the current one; on Colab there is no such file
+    if not Path(name).exists():
+        return f"{REPOSITORY}/exercises/{name}"
+    return f"{name}#{quote(exercise.title.replace(' ', '-'))}"
 
 
 def hint(key):

@@ -4,6 +4,7 @@ import contextlib
 import sys
 import threading
 import time
+from html import escape
 
 from ...shell import in_notebook
 
@@ -19,6 +20,17 @@ def show(text, markdown):
 def show_html(text, html):
     """Print a text, or in a notebook show HTML instead."""
     _show(text, "text/html", html)
+
+
+COLOURS = {"passed": "#1a7f37", "wrong": "#b3261e", "recorded": "#1f5fa8"}  # white on them has a contrast of 5 and more
+
+
+def show_verdict(status, text):
+    """Print a verdict, which begins with its status; in a notebook that is in white on its colour."""
+    rest = escape(text.removeprefix(status.upper()), quote=False)
+    colour = COLOURS.get(status, "#595959")
+    badge = f"background:{colour};color:#fff;border-radius:3px;padding:0 .4em"
+    show_html(text, f'<pre style="white-space:pre-wrap"><b style="{badge}">{status.upper()}</b>{rest}</pre>')
 
 
 def _show(text, kind, rich):

@@ -1,4 +1,9 @@
-"""What the reader has done so far: one private JSON file, written atomically, never lost."""
+"""What the reader has done so far: one private JSON file, written atomically, never lost.
+
+Of each part it has: how many tries there were, whether one passed, what came of the last; the reader's own judgement of
+a proof or a text; and from the pages of the book, whose script keeps the same form (progress.js), what was ticked
+as solved and which options of a choice were chosen.
+"""
 
 import json
 import os
@@ -16,12 +21,14 @@ from ..engine.registry import chapters, exercises
 VERSION = 1
 ASSESSMENTS = ("agrees", "partly", "differs")
 _NEW = {"tries": 0, "passed": False, "last": "", "review": ""}
+_PAGE = {"ticked": False, "chosen": ""}  # what only a page of the book writes
+FILE = "d2lmini-progress.json"  # its name where it lies among other files
 
 
 def progress_path() -> Path:
-    """Return ``$D2LMINI_PROGRESS``, or ``progress.json`` in the user's data folder of this platform."""
+    """Return ``$D2LMINI_PROGRESS``, a file or a folder, or ``progress.json`` in the user's data folder."""
     if chosen := os.environ.get("D2LMINI_PROGRESS"):
-        return Path(chosen)
+        return Path(chosen, FILE) if os.path.isdir(chosen) else Path(chosen)
     path = user_data_path("d2lmini", appauthor=False) / "progress.json"
     if sys.platform == "darwin" and not path.exists():  # it was here once, whatever XDG_DATA_HOME says
         before = Path("~/Library/Application Support/d2lmini/progress.json").expanduser()
@@ -39,18 +46,70 @@ def load_progress() -> dict:
     except OSError as error:
         _warn_once(f"cannot read the progress in {path} ({error.strerror}); going on without it")
         return {}
-    try:
-        parts = json.loads(text)["parts"]
-        if not all(_in_order(entry) for entry in parts.values()):
-            raise TypeError("an entry is not as `record` writes it")
-        return parts
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    if (parts := _parsed(text)) is None:
         _set_aside(path)
         return {}
+    return parts
+
+
+def _parsed(text):
+    """Return the parts of a file of progress, or None if it is none or is damaged."""
+    try:
+        parts = json.loads(text)["parts"]
+        return parts if all(_in_order(entry) for entry in parts.values()) else None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def _in_order(entry):
-    return all(type(entry.get(name, new)) is type(new) for name, new in _NEW.items()) and entry.get("tries", 0) >= 0
+    fields = (_NEW | _PAGE).items()
+    return all(type(entry.get(name, new)) is type(new) for name, new in fields) and entry.get("tries", 0) >= 0
+
+
+def read_progress(path) -> int:
+    """Add what a file holds, that a page of the book or another machine wrote; return of how many parts that is.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no file of progress.
+    """
+    found = _parsed(Path(path).read_bytes())
+    if found is None:
+        raise ValueError(f"{path} is no file of progress; the button of the book's page writes {FILE}")
+    parts = load_progress()
+    for key, entry in found.items():
+        parts[key] = merged(parts.get(key, {}), entry)
+    _save(parts)
+    return len(found)
+
+
+def merged(mine, other) -> dict:
+    """Return what was done in either of two entries; to read a file twice is to read it once.
+
+    Nothing is undone by it. What cannot be joined, a review, is that of ``mine``.
+    """
+    one, two = _NEW | mine, _NEW | other
+    later = one if one["tries"] >= two["tries"] else two
+    entry = {
+        "tries": later["tries"],
+        "passed": one["passed"] or two["passed"],
+        "last": later["last"],
+        "review": one["review"] or two["review"],
+    }
+    ticked = one.get("ticked", False) or two.get("ticked", False)
+    chosen = max(one.get("chosen", ""), two.get("chosen", ""), key=len)
+    return entry | ({"ticked": True} if ticked else {}) | ({"chosen": chosen} if chosen else {})
+
+
+def write_progress(path) -> int:
+    """Write a copy for another machine or for the page *Your progress* of the book; return of how many parts."""
+    parts = load_progress()
+    Path(path).write_text(_text(parts), encoding="utf-8")
+    return len(parts)
+
+
+def _text(parts):
+    return json.dumps({"version": VERSION, "parts": parts}, indent=1, sort_keys=True)
 
 
 def _set_aside(path):
@@ -71,7 +130,7 @@ def _save(parts):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, half = tempfile.mkstemp(dir=path.parent, prefix=".progress-")  # mkstemp makes it 0600
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({"version": VERSION, "parts": parts}, file, indent=1, sort_keys=True)
+            file.write(_text(parts))
         os.replace(half, path)
     except OSError as error:
         _warn_once(f"cannot keep the progress in {path} ({error.strerror}); going on without it")
@@ -127,8 +186,8 @@ def forget(keys) -> int:
 
 
 def is_done(part, entry) -> bool:
-    """Whether a part has passed, or a discussion was reviewed; ``entry`` is what is kept of it."""
-    return bool(entry.get("review" if isinstance(part, Discussion) else "passed"))
+    """Whether a part has passed, a discussion was reviewed, or a page was ticked; ``entry`` is what is kept of it."""
+    return bool(entry.get("review" if isinstance(part, Discussion) else "passed") or entry.get("ticked"))
 
 
 def next_open(exercise, part):

@@ -5,21 +5,38 @@ from html import escape
 from ..engine.model import Discussion, Identity
 from ..engine.registry import NOTEBOOKS, chapters, exercises
 from .front_end import show_html
-from .progress import is_done, load_progress, progress_path
+from .progress import is_done, load_progress, progress_path, read_progress, write_progress
 
-SIGNS = {"done": "\N{BLACK SQUARE}", "begun": "\N{SQUARE WITH LEFT HALF BLACK}", "open": "\N{WHITE SQUARE}"}
+SIGNS = {
+    "solved": "\N{BLACK SQUARE}",
+    "ticked by you": "\N{SQUARED DOT OPERATOR}",
+    "begun": "\N{SQUARE WITH LEFT HALF BLACK}",
+    "not attempted": "\N{WHITE SQUARE}",
+}
 
 
-def progress(chapter=None):
+def progress(chapter=None, *, read=None, write=None):
     """Show which exercises are solved, and in how many tries: squares in a notebook, else a table.
 
     Args:
         chapter: ``"03"``; None: all.
+        read: a file whose content is added first, such as the book's page *Your progress* writes.
+        write: a file that gets a copy, for that page or for another machine.
 
     Raises:
-        ValueError: no such chapter has exercises.
+        ValueError: no such chapter has exercises, or what was to be read is no file of progress.
+        FileNotFoundError: there is no such file.
     """
-    show_html(progress_report(chapter), _squares(_chosen(chapter)))
+    names = _chosen(chapter)
+    if read is not None:
+        print(f"read {read}: {_parts(read_progress(read))}")
+    show_html(progress_report(chapter), _squares(names))
+    if write is not None:
+        print(f"wrote {write}: {_parts(write_progress(write))}")
+
+
+def _parts(count):
+    return f"{count} {'part' if count == 1 else 'parts'}"
 
 
 def progress_report(chapter=None) -> str:
@@ -32,7 +49,7 @@ def progress_report(chapter=None) -> str:
         ValueError: no such chapter has exercises.
     """
     parts, lines, shown = load_progress(), [], None
-    verified = verifiable = assessed = assessable = 0
+    verified = verifiable = assessed = assessable = ticked = 0
     for exercise in (e for name in _chosen(chapter) for e in exercises(name)):
         if exercise.chapter != shown:
             shown = exercise.chapter
@@ -48,10 +65,14 @@ def progress_report(chapter=None) -> str:
                 assessable += 1
                 assessed += bool(entry.get("review"))
                 marks.append(f"self-assessed: {entry['review']}" if entry.get("review") else "not self-assessed")
+            if entry.get("ticked"):
+                ticked += 1
+                marks.append("ticked by you")
             lines.append(f"  {part.key:<12} {part.kind:<11} {exercise.title[:48]:<49} {'; '.join(marks)}")
     head = [
         f"Verified by checks:  {verified} of {verifiable}",
         f"Self-assessed:       {assessed} of {assessable} (proofs and discussions)",
+        *([f"Ticked by you:       {ticked} (in the book, where no check runs)"] if ticked else []),
     ]
     return "\n".join(head + lines + ["", f"Kept in {progress_path()}"])
 
@@ -72,6 +93,12 @@ def _tries(entry):
     return f", {count} {'try' if count == 1 else 'tries'}" if count else ""
 
 
+def _state(part, entry):
+    if is_done(part, {**entry, "ticked": False}):
+        return "solved"
+    return "ticked by you" if entry.get("ticked") else "begun" if entry else "not attempted"
+
+
 def _squares(names):
     """Return a line a chapter: a square for each part, in form and words, so that no colour is needed."""
     parts, lines = load_progress(), []
@@ -80,10 +107,9 @@ def _squares(names):
         for exercise in exercises(name):
             for part in exercise.parts:
                 entry = parts.get(part.key, {})
-                finished = is_done(part, entry)
-                done, total = done + finished, total + 1
-                sign = SIGNS["done" if finished else "begun" if entry else "open"]
-                state = "solved" if finished else "begun" if entry else "not attempted"
+                state = _state(part, entry)
+                done, total = done + (state == "solved"), total + 1
+                sign = SIGNS[state]
                 title = escape(f"{part.key}, {exercise.title}: {state}{_tries(entry)}", quote=True)
                 cells.append(f'<span title="{title}">{sign}</span>')
         lines.append(
@@ -91,5 +117,5 @@ def _squares(names):
             f"<td style='text-align:right'>{done} of {total}</td>"
             f"<td style='text-align:left;font-size:1.2em'>{''.join(cells)}</td></tr>"
         )
-    legend = f"{SIGNS['done']} solved, {SIGNS['begun']} begun, {SIGNS['open']} not attempted"
+    legend = ", ".join(f"{sign} {state}" for state, sign in SIGNS.items())
     return f"<table><caption>Your exercises: {legend}</caption>{''.join(lines)}</table>"

@@ -57,9 +57,16 @@ export class ChatTokenizer {
     return this.stop.includes(id);
   }
 
-  // Each token by itself.
+  // Each token by itself; one that holds a part of a character as its bytes, like <D0>.
   pieces(ids) {
-    return Array.from(ids, (id) => (this.special.has(id) ? this.tokens[id] : this.merges.text([id])));
+    return Array.from(ids, (id) => {
+      if (this.special.has(id)) return this.tokens[id];
+      try {
+        return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(this.merges.bytes(id));
+      } catch {
+        return [...this.merges.bytes(id)].map((byte) => `<${byte.toString(16).toUpperCase()}>`).join("");
+      }
+    });
   }
 
   // A function that says of each token what it adds to the text: nothing, while a character is unfinished.

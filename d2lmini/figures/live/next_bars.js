@@ -1,7 +1,7 @@
 // The page's side: what may come next, as bars.
 
 // Hollow: the model's own probabilities; filled: those that are drawn from. `rows` lines, names of at most `wide` units.
-// Returns a function that shows tokens {id, name, own, after} (null: what is there is of another place, and pales):
+// Returns a function that shows tokens {id, name, own, after} (null: what is there is of another place, and pales; []: nothing comes next):
 // `next` is the token that came, `choose(token)` follows a press.
 function tokenBars(parent, rows, wide = 38) {
   const LINE = 25,
@@ -15,7 +15,7 @@ function tokenBars(parent, rows, wide = 38) {
     label: "what may come next",
   });
   draw(svg, "text", { x: LEFT, y: 15, opacity: 0.8 }, "next");
-  draw(svg, "text", { x: 336, y: 15, "text-anchor": "end", opacity: 0.8 }, "model's → drawn from");
+  draw(svg, "text", { x: 336, y: 15, "text-anchor": "end", opacity: 0.8 }, "probability → drawn from");
   let act = null,
     pressed = null; // what was under the pointer when it went down: the bars move
   const lines = Array.from({ length: rows }, (_, i) => {

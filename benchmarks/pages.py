@@ -1,0 +1,194 @@
+"""The pages of the built book, counted: errors, links, widths, heights, tab stops, weight and waiting.
+
+    python -m benchmarks.pages
+
+Needs the book in `_build/html` (`make book`). All pages are opened wide and light, and phone-sized and dark; some
+chapters are also loaded on a slow line and processor, those of `benchmarks.figure_start`, with an empty cache.
+"""
+
+import http.server
+import tempfile
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from statistics import median
+from urllib.parse import unquote, urldefrag, urlparse
+
+from benchmarks._common import main
+
+ROOT = Path(__file__).parent.parent
+VIEWS = {
+    "wide": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "has_touch": True},
+}
+COUNT = """() => {
+  const article = document.querySelector("article") ?? document.body, nav = document.querySelector(".bd-links");
+  const seen = (node) => node.getClientRects().length > 0;
+  const stops = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
+    .filter((node) => node.tabIndex >= 0 && !node.disabled && seen(node));
+  const inside = stops.filter((node) => article.contains(node));
+  const before = stops.filter((node) => node.compareDocumentPosition(article) & 4);
+  const wider = (node) => node.scrollWidth > node.clientWidth + 1;
+  const tall = (node) => Math.round(node.getBoundingClientRect().height);
+  const column = article.clientWidth;
+  const letters = [...article.querySelectorAll("svg text")].filter(seen).map((node) => {
+    const svg = node.ownerSVGElement, box = svg.viewBox.baseVal;
+    const scale = box.width ? svg.getBoundingClientRect().width / box.width : 1;
+    return parseFloat(getComputedStyle(node).fontSize) * scale;
+  });
+  return {
+    wider_than_screen: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    height: tall(article),
+    stops_before_article: before.length,
+    formulas_as_stops: inside.filter((node) => node.closest("mjx-container")).length,
+    copy_buttons: inside.filter((node) => node.matches(".copybtn")).length,
+    stops_in_article: inside.length,
+    navigation_entries: nav ? [...nav.querySelectorAll("a")].filter(seen).length : 0,
+    navigation_height: nav ? nav.scrollHeight : 0,
+    figures: [...article.querySelectorAll("*")].filter((node) => node.localName.startsWith("d2lmini-") && seen(node))
+      .map((node) => ({ figure: node.localName.slice(8), height: tall(node), cut: node.scrollWidth > column + 1 })),
+    diagrams: [...article.querySelectorAll("svg[aria-labelledby], svg[role=img]")]
+      .filter((node) => seen(node) && node.getBoundingClientRect().width > column + 1).length,
+    smallest_text: letters.length ? Math.min(...letters) : null,
+  };
+}"""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """``folder`` is that of the built book, from the root of the repository; ``slow``: chapters that are timed."""
+
+    folder: str = "_build/html"
+    slow: tuple = ("01_queries_keys_values", "09_long_sequences", "17_scaling")
+    rounds: int = 3
+
+
+QUICK = replace(Sizes(), folder="", slow=(), rounds=1)
+
+
+class _Page(HTMLParser):
+    """The links and the names of places of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.names = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.names += [found["id"]] if found.get("id") else []
+        self.links += [found["href"]] if tag == "a" and found.get("href") else []
+
+
+def broken_links(folder):
+    """Follows each link between the pages of a folder.
+
+    Returns:
+        Dict with the number of ``links``, ``broken`` ones as "page -> link", and pages with an id twice, ``doubled``.
+    """
+    folder = Path(folder).resolve()
+    pages = {path: _Page(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
+    links, broken = 0, []
+    for path, page in pages.items():
+        for link in page.links:
+            if urlparse(link).scheme or link.startswith("//"):
+                continue
+            links += 1
+            name, place = urldefrag(link)
+            there = (path.parent / unquote(urlparse(name).path)).resolve() if urlparse(name).path else path
+            there = there / "index.html" if there.is_dir() else there
+            there_is = there in pages and (not place or "=" in place or unquote(place) in pages[there].names)
+            if not (there_is or (there not in pages and there.is_file())):
+                broken.append(f"{path.relative_to(folder)} -> {link}")
+    doubled = [str(path.relative_to(folder)) for path, page in pages.items() if len(page.names) > len({*page.names})]
+    return {"links": links, "broken": broken, "doubled": doubled}
+
+
+def look(browser, url, view):
+    """Opens a page. Returns: dict of what `COUNT` finds, of errors and warnings, and of requests to other hosts."""
+    context = browser.new_context(**VIEWS[view])
+    page, errors, foreign = context.new_page(), [], []
+    page.on("console", lambda said: errors.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    host = urlparse(url).netloc
+    page.on("request", lambda asked: foreign.append(asked.url) if urlparse(asked.url).netloc not in (host, "") else 0)
+    page.goto(url, wait_until="networkidle", timeout=180_000)
+    found = page.evaluate(COUNT)
+    context.close()
+    return {**found, "errors": errors, "foreign": foreign}
+
+
+@contextmanager
+def served(folder):
+    """The address of a folder's files, zipped as hosts of static pages send them."""
+    from benchmarks.figure_start import Zipped
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Zipped, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+
+
+def together(pages):
+    """What holds of all pages of a view. Returns: dict."""
+    figures = [(figure["height"], figure["figure"], name) for name, page in pages.items() for figure in page["figures"]]
+    chapters = {name: page for name, page in pages.items() if name.startswith("chapters/")} or pages
+    spread = lambda key: [f(page[key] for page in chapters.values()) for f in (min, median, max)]  # noqa: E731
+    texts = [page["smallest_text"] for page in pages.values() if page["smallest_text"]]
+    return {
+        "errors": sum(len(page["errors"]) for page in pages.values()),
+        "foreign_requests": sum(len(page["foreign"]) for page in pages.values()),
+        "wider_than_screen": [name for name, page in pages.items() if page["wider_than_screen"] > 0],
+        "chapters_height": sum(page["height"] for page in chapters.values()),
+        "figures": len(figures),
+        "figures_above_900": sorted(f"{name}: {figure}, {height}" for height, figure, name in figures if height > 900),
+        "figures_cut": sum(figure["cut"] for page in pages.values() for figure in page["figures"]),
+        "diagrams_wider_than_column": sum(page["diagrams"] for page in pages.values()),
+        "smallest_text": round(min(texts), 1) if texts else None,
+        **{
+            key: spread(key)
+            for key in ("stops_before_article", "formulas_as_stops", "copy_buttons", "stops_in_article")
+        },
+        "navigation": spread("navigation_entries") + spread("navigation_height"),
+    }
+
+
+def measure(sizes):
+    """Returns: dict with ``links``, ``views`` (all pages together), ``pages`` (each) and ``slow``."""
+    with tempfile.TemporaryDirectory() as empty:
+        folder = ROOT / sizes.folder if sizes.folder else Path(empty)
+        if not sizes.folder:
+            (folder / "index.html").write_text(
+                "<!DOCTYPE html><link rel=icon href=data:,><title>A page</title><article>A line."
+            )
+        if not (folder / "index.html").is_file():
+            raise FileNotFoundError(f"there is no built book in {folder}: `make book` makes it")
+        return _counted(folder, sizes)
+
+
+def _counted(folder, sizes):
+    from playwright.sync_api import sync_playwright
+
+    from benchmarks.figure_start import load
+    from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
+
+    names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
+    names = [name for name in names if not name.startswith(("_static", "exercises/solutions/"))]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+        with served(folder) as url:
+            pages = {view: {name: look(browser, f"{url}/{name}", view) for name in names} for view in VIEWS}
+            slow = {}
+            for name in sizes.slow:
+                loads = [load(browser, f"{url}/chapters/{name}.html", "[data-ready=yes]") for _ in range(sizes.rounds)]
+                slow[name] = {key: round(median(one[key] for one in loads), 1) for key in loads[0]}
+        browser.close()
+    links = broken_links(folder)
+    return {"links": links, "views": {view: together(of) for view, of in pages.items()}, "slow": slow, "pages": pages}
+
+
+if __name__ == "__main__":
+    main("pages", measure, Sizes(), QUICK, gpu=False)

@@ -1,0 +1,62 @@
+"""What is counted on the built pages: a page with one fault of each kind has them all."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+from benchmarks import pages
+
+FAULTY = """<!DOCTYPE html><link rel=icon href=data:,><title>A page</title>
+<nav class="bd-links" style="height: 50px"><a href="#here">here</a> <a href="other.html">there</a></nav>
+<button>before</button>
+<article style="width: 300px; height: 700px">
+<p id="here"><mjx-container tabindex="0">x</mjx-container><button class="copybtn">copy</button></p>
+<svg role="img" viewBox="0 0 600 20" width="600" height="20"><text y="12" style="font-size: 8px">A</text></svg>
+<d2lmini-figure style="display: block; height: 1000px; overflow: auto"><p style="width: 400px">wide</p></d2lmini-figure>
+</article><script>console.error("a fault");</script><img src="http://127.0.0.1:9/elsewhere.png" alt="">"""
+
+
+def test_links_are_followed(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "file.zip").write_text("")
+    (tmp_path / "index.html").write_text(
+        '<a href="a/b.html#c">1</a><a href="#d">2</a><a href="a/gone.html">3</a><a href="https://x.org">-</a>'
+        '<a href="a/b.html#gone">4</a><a href="file.zip">5</a><p id="d"></p><p id="d"></p>'
+        '<a href="a/b.html#x=1&y=2">6</a>'
+    )
+    (tmp_path / "a" / "b.html").write_text('<p id="c"></p><a href="../index.html">7</a>')
+    found = pages.broken_links(tmp_path)
+    assert found["links"] == 7 and found["doubled"] == ["index.html"]
+    assert found["broken"] == ["index.html -> a/gone.html", "index.html -> a/b.html#gone"]
+
+
+@pytest.mark.parametrize("view", pages.VIEWS)
+def test_a_page_is_looked_at(chromium, tmp_path, view):
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "chapters" / "one.html").write_text(FAULTY)
+    with pages.served(tmp_path) as url:
+        seen = pages.look(chromium, f"{url}/chapters/one.html", view)
+    assert seen["foreign"] == ["http://127.0.0.1:9/elsewhere.png"]
+    assert "a fault" in seen["errors"] and (seen["wider_than_screen"] > 0) == (view == "phone")
+    assert (seen["stops_before_article"], seen["stops_in_article"]) == (3, 2)
+    assert (seen["formulas_as_stops"], seen["copy_buttons"], seen["diagrams"]) == (1, 1, 1)
+    assert seen["smallest_text"] == pytest.approx(8) and seen["navigation_entries"] == 2
+    assert seen["figures"] == [{"figure": "figure", "height": 1000, "cut": True}]
+    whole = pages.together({"chapters/one.html": seen, "index.html": seen})
+    assert whole["figures_above_900"] == ["chapters/one.html: figure, 1000", "index.html: figure, 1000"]
+    assert whole["chapters_height"] == 700 and whole["stops_in_article"] == [2, 2, 2]
+
+
+def test_without_a_book_there_is_nothing_to_count(tmp_path):
+    with pytest.raises(FileNotFoundError, match="`make book` makes it"):
+        pages.measure(pages.Sizes(folder=str(tmp_path)))
+
+
+def test_the_record_is_written(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.pages", "--quick", "--out", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+    found = json.loads((tmp_path / "benchmark_pages.json").read_text(encoding="utf-8"))
+    assert found["views"]["wide"]["errors"] == 0 and found["pages"]["phone"].keys() == {"index.html"}

@@ -1,0 +1,35 @@
+"""JupyterLab as `make lab` starts it: what it would write into a notebook upon opening is in it already."""
+
+import asyncio
+import json
+import sys
+
+from conftest import ROOT
+
+from tools import lab
+
+
+def opened(folder, name):
+    return asyncio.run(lab.Contents(root_dir=str(folder)).get(name))["content"]["metadata"]
+
+
+def test_a_notebook_is_handed_over_with_the_kernel_s_metadata():
+    found = opened(ROOT, "exercises/03_attention_scoring.ipynb")
+    assert found["language_info"]["version"] == sys.version.split()[0]
+    assert found["language_info"]["mimetype"] == "text/x-python"
+    assert found["kernelspec"] == {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def test_what_has_another_kernel_or_is_no_notebook_stays(tmp_path):
+    own = {"kernelspec": {"name": "julia", "display_name": "Julia", "language": "julia"}}
+    made = {"cells": [], "metadata": own, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "other.ipynb").write_text(json.dumps(made))
+    assert opened(tmp_path, "other.ipynb") == own
+    (tmp_path / "text.txt").write_text("text")
+    contents = lab.Contents(root_dir=str(tmp_path))
+    assert asyncio.run(contents.get("text.txt"))["content"] == "text"
+    assert asyncio.run(contents.get("other.ipynb", content=False))["content"] is None
+
+
+def test_make_lab_starts_it():
+    assert "-m tools.lab\n" in (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -1,0 +1,131 @@
+"""The page *Your progress*, the line on the front page, and the file that page and package read and write."""
+
+import json
+
+import pytest
+from conftest import serving, sphinx_extension
+from small_book import build_exercises
+
+from d2lmini.__main__ import main
+from d2lmini.exercises.engine import registry
+from tools import exercise_cells
+
+CHOICE, CODE = "udl-12.5b", "d2l-11.3.1"
+ENTRY = {"tries": 0, "passed": False, "last": "", "review": "", "ticked": False, "chosen": ""}
+RIGHT = next(x for x, option in registry.find(CHOICE)[1].lettered.items() if option.right)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return build_exercises(tmp_path_factory.mktemp("progress"))
+
+
+@pytest.fixture(scope="module", params=["http", "file"])
+def base(request, small):
+    if request.param == "file":
+        yield small.as_uri()
+    else:
+        with serving(small) as url:
+            yield url
+
+
+@pytest.fixture
+def at_work(open_page, base):
+    """A function that answers and ticks on a page of exercises and then opens another page."""
+
+    def at_work(then="your_progress.html"):
+        page = open_page(f"{base}/exercises/03_attention_scoring.html")
+        page.locator(f".choice[data-part='{CHOICE}'] .option[data-letter={RIGHT}] input").click()
+        page.locator(f".tick[data-part='{CODE}'] input").check()
+        page.goto(f"{base}/{then}")
+        return page
+
+    return at_work
+
+
+def row(page, chapter="03"):
+    name = f"{chapter} {exercise_cells.CHAPTERS[chapter][1]}" if chapter else "All chapters"
+    return page.get_by_role("row", name=name).locator("td").all_inner_texts()
+
+
+def status(page):
+    return page.locator(".progress-tools [role=status]").inner_text()
+
+
+def test_every_part_is_counted_once():
+    keys = sphinx_extension("progress_page").keys
+    for chapter in registry.chapters():
+        choices, others = keys(chapter)
+        parts = [part for exercise in registry.exercises(chapter) for part in exercise.parts]
+        assert sorted(choices + others) == sorted(part.key for part in parts)
+        assert choices == [part.key for part in parts if part.kind == "choice"]
+
+
+def test_the_page_counts_choices_ticks_and_what_a_notebook_checked(at_work):
+    page = at_work()
+    assert row(page) == ["1 of 1", "1 of 4", "0"] and row(page, "05") == ["0 of 1", "0 of 6", "0"]
+    total = len([part for exercise in registry.exercises() for part in exercise.parts])
+    choices, others, checked = row(page, "")
+    assert choices.startswith("1 of ") and others.startswith("1 of ") and checked == "0"
+    assert int(choices.split()[-1]) + int(others.split()[-1]) == total
+    assert "passed" not in page.locator("article").inner_text().casefold() and page.log["errors"] == []
+
+
+def test_the_front_page_says_it_in_a_line(at_work, open_page, base):
+    total = len([part for exercise in registry.exercises() for part in exercise.parts])
+    line = at_work("intro.html").locator(".progress-line")
+    assert line.inner_text() == f"Your progress: 1 of {total} parts checked and right, 1 more ticked by you."
+    assert not open_page(f"{base}/intro.html").locator(".progress-line").is_visible()
+
+
+def test_the_file_goes_to_the_command_line_and_back(at_work, open_page, base, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("D2LMINI_PROGRESS", str(tmp_path / "progress.json"))
+    page = at_work()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Write a file").click()
+    assert download.value.suggested_filename == "d2lmini-progress.json"
+    written = tmp_path / "d2lmini-progress.json"
+    download.value.save_as(written)
+    passed = {"tries": 1, "passed": True, "last": "passed", "chosen": RIGHT}
+    assert json.loads(written.read_text())["parts"] == {CHOICE: ENTRY | passed, CODE: ENTRY | {"ticked": True}}
+
+    (tmp_path / "progress.json").write_text('{"version": 1, "parts": {"d2l-11.3.2": {"tries": 3, "passed": true}}}')
+    back = tmp_path / "back.json"
+    assert main(["progress", "03", "--read", str(written), "--write", str(back)]) == 0
+    out = capsys.readouterr().out
+    assert "Verified by checks:  2 of 5" in out and "Ticked by you:       1 (" in out
+
+    other = open_page(f"{base}/your_progress.html")  # of another browser, which knows nothing
+    assert row(other) == ["0 of 1", "0 of 4", "0"]
+    other.get_by_label("Read a file:").set_input_files(back)
+    other.wait_for_function("document.querySelector('.progress-tools [role=status]').textContent !== ''")
+    assert status(other).startswith("Read 3 parts from back.json.")
+    assert row(other) == ["1 of 1", "1 of 4", "1"]
+    other.goto(f"{base}/exercises/03_attention_scoring.html")
+    assert "(verified in a notebook)" in other.locator(".tick[data-part='d2l-11.3.2']").inner_text()
+    assert not other.locator(".tick[data-part='d2l-11.3.2'] input").is_checked()
+
+
+def test_a_file_of_something_else_changes_nothing(at_work, tmp_path):
+    page = at_work()
+    for number, text in enumerate(("[1]", "{", '{"parts": {"udl-12.5b": {"passed": "yes"}}}')):
+        path = tmp_path / f"other{number}.json"
+        path.write_text(text)
+        page.get_by_label("Read a file:").set_input_files(path)
+        page.locator("[data-others*='d2l-11.3.2'] td", has_text="2 of 4").first.wait_for()
+
+
+def test_without_javascript_there_is_what_can_be_done(open_page, base):
+    page = open_page(f"{base}/your_progress.html", java_script_enabled=False)
+    assert row(page) == ["of 1", "of 4", ""] and not page.get_by_role("button", name="Write a file").is_visible()
+
+
+def test_the_table_fits_a_phone(open_page, base):
+    page = open_page(f"{base}/your_progress.html", width=390, theme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    right = page.locator(".progress-tools :is(button, input)").evaluate_all(
+        "all => all.map(node => node.getBoundingClientRect().right)"
+    )
+    assert max(right) <= 390 - 12
+    heads = page.locator(".progress-table thead th").evaluate_all("all => all.map(n => n.scrollWidth - n.clientWidth)")
+    assert max(heads) <= 0
