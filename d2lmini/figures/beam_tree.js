@@ -48,17 +48,6 @@ function render({ model, el }) {
   if (start.includes(" ")) add(el, "p", { class: "d2lmini-said" }, `Prompt: ${start} …`);
   const box = scroller(el);
   const hold = add(box, "div");
-  const cue = add(
-    el,
-    "div",
-    { class: "d2lmini-cue", style: "font-weight: 600" },
-    "← Scroll sideways to see all of the tree. →",
-  );
-  const watch = new ResizeObserver(() => {
-    cue.style.display = box.scrollWidth > box.clientWidth ? "" : "none";
-  });
-  watch.observe(box);
-  watch.observe(hold);
   add(
     el,
     "div",

@@ -3,7 +3,7 @@ const LINE = 20,
   NAME = 112,
   BAR = 166,
   NONE = 65535,
-  ENDS = [0.05, 0.1, 0.2, 0.5, 1]; // of the scale of the bars
+  SCALES = [0.05, 0.1, 0.2, 0.5, 1]; // of the scale of the bars
 const SEES = ["A model that sees both sides", "A model that sees the left side alone"];
 
 function render({ model, el }) {
@@ -132,7 +132,7 @@ function render({ model, el }) {
     reveal.textContent = now.revealed ? "hide" : "reveal";
     const shown = views.map(looked),
       most = Math.max(...shown.flatMap(({ list, p }) => [p ?? 0, ...list.map((pair) => pair[1])])),
-      end = ENDS.find((x) => x >= most) ?? 1;
+      end = SCALES.find((x) => x >= most) ?? 1;
     legend.textContent =
       `Bars: probabilities from 0 to ${end}.` + (now.revealed ? " Orange, ✓: the word of the text." : "");
     charts.forEach(({ figure, head, rows }, n) => {

@@ -151,16 +151,6 @@ function render({ model, el }) {
     }[now.encoding];
   }
 
-  // Round numbers from `low` to `high`, three to six of them.
-  function ticks(low, high) {
-    const power = 10 ** Math.floor(Math.log10((high - low) / 3)),
-      step = [5, 2, 1].map((n) => n * power).find((step) => (high - low) / step >= 3);
-    const digits = Math.max(0, -Math.floor(Math.log10(step)));
-    return Array.from({ length: 8 }, (_, i) => (Math.ceil(low / step) + i) * step)
-      .filter((value) => value <= high)
-      .map((value) => [value, signed((Math.abs(value) < 1e-9 ? 0 : value).toFixed(digits))]);
-  }
-
   function paint() {
     paintMap();
     const scores = allScores();
@@ -174,9 +164,9 @@ function render({ model, el }) {
       point = (v, n) => `${plot.x(n + 1 - N)},${y(v)}`;
     grid.replaceChildren();
     names.replaceChildren();
-    for (const [value, text] of ticks(low, high)) {
+    for (const value of ticks(low, high, 5)) {
       draw(grid, "line", { x1: plot.x(-N), x2: width, y1: y(value), y2: y(value) });
-      draw(names, "text", { x: plot.x(-N) - 4, y: y(value) + 4 }, text);
+      draw(names, "text", { x: plot.x(-N) - 4, y: y(value) + 4 }, signed(value));
     }
     const tops = ranges.map((range, n) => point(range[1], n)),
       feet = ranges.map((range, n) => point(range[0], n));
