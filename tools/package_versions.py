@@ -18,13 +18,13 @@ _AT_LEAST = re.compile(r'"([A-Za-z][\w.-]*)>=([\d.]+)[^"]*"')
 
 
 def oldest(text):
-    """The lower bounds of all that pyproject.toml asks for, as pins. Returns: list of str.
+    """The lower bounds of all that pyproject.toml asks for, as pins; but not of what only tests. Returns: list of str.
 
     Raises:
         ValueError: there is none.
     """
     head = text.partition("[tool.")[0].partition("[project]")[2]
-    found = {name: version for name, version in _AT_LEAST.findall(head)}
+    found = {name: version for name, version in _AT_LEAST.findall(re.sub(r"^test = .*$", "", head, flags=re.M))}
     if not found:
         raise ValueError("pyproject.toml has no lower bound")
     return [f"{name}=={version}" for name, version in sorted(found.items())]

@@ -85,11 +85,9 @@ def _key(version):
 def main():
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__.splitlines()[0])
     parser.add_argument("version", nargs="?", help="three numbers, as 0.2.0; without it the places are compared")
-    parser.add_argument("--notes", action="store_true", help="print what the changelog says of the version")
+    parser.add_argument("--tag", help="as v0.2.0: is this that version? Prints what the changelog says of it")
     options = parser.parse_args()
     try:
-        if options.notes:
-            return print(notes(options.version or read()["pyproject.toml"]), end="")
         if options.version:
             write(options.version)
             subprocess.run([sys.executable, "-m", "tools.sync"], cwd=ROOT, check=True)
@@ -97,9 +95,11 @@ def main():
         found = read()
     except ValueError as error:
         sys.exit(f"error: {error}")
+    if options.tag:
+        found["the tag"] = options.tag.removeprefix("v")
     if len({*found.values()}) > 1:
         sys.exit("error: " + ", ".join(f"{name} says {version}" for name, version in found.items()))
-    print(found["pyproject.toml"])
+    print(notes(found["the tag"]).rstrip() if options.tag else found["pyproject.toml"])
 
 
 if __name__ == "__main__":

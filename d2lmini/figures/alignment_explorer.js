@@ -3,7 +3,8 @@ function render({ model, el }) {
   const titles = model.get("titles"),
     height = 230,
     high = 46,
-    low = height - 46;
+    low = height - 46,
+    upright = innerWidth <= 600; // no room for a sentence in a line: the words stand below each other
   const cards = model.get("cards").map((card) => {
     const bytes = unpack(card.data);
     return { ...card, weight: (t, s) => bytes[t * card.source.length + s] / 255 };
@@ -32,57 +33,74 @@ function render({ model, el }) {
   // Side 0 is the source, side 1 the target.
   let picker, words, lines, dashes;
 
-  function build() {
-    const { source, target, true: pairs } = card();
-    box.replaceChildren();
-    // each word gets room for its letters and for a number; the shorter line is spread to the length of the longer one
-    const rooms = [source, target].map((side) => side.map((word) => Math.max(38, 7.5 * word.length + 14)));
-    const totals = rooms.map((side) => side.reduce((a, b) => a + b, 0)),
-      width = Math.max(...totals) + 70;
+  // Where the middle of each word is along its list, and how long the lists are. Each word gets room for its letters
+  // and for a number; the shorter list is spread to the length of the longer one.
+  function lists(sides, room, before) {
+    const rooms = sides.map((side) => side.map(room)),
+      totals = rooms.map((side) => side.reduce((a, b) => a + b, 0)),
+      length = Math.max(...totals);
     const middles = rooms.map((side, k) => {
-      const gap = (width - 70 - totals[k]) / side.length;
-      let left = 66;
-      return side.map((room) => {
-        left += room + gap;
-        return left - (room + gap) / 2;
+      const gap = (length - totals[k]) / side.length;
+      let end = before;
+      return side.map((own) => {
+        end += own + gap;
+        return end - (own + gap) / 2;
       });
     });
-    const { svg } = panel(box, { width, height, x: [0, 1], y: [0, 1], label: "words; lines show the weights" });
-    svg.style.width = `${width}px`;
-    picker = wordPicker(svg, { entry: [1, 0] }, paint);
-    draw(svg, "text", { x: 6, y: high - 8, opacity: 0.75 }, "source");
-    draw(svg, "text", { x: 6, y: low + 16, opacity: 0.75 }, "written");
-    const line = (s, t, more) =>
-      draw(svg, "line", { x1: middles[0][s], x2: middles[1][t], y1: high, y2: low, "pointer-events": "none", ...more });
+    return { rooms, middles, length: length + before + 4 };
+  }
+
+  function build() {
+    const { source, target, true: pairs } = card(),
+      sides = [source, target];
+    box.replaceChildren();
+    const letters = (word) => Math.max(38, 7.5 * word.length + 14),
+      { rooms, middles, length } = upright ? lists(sides, () => 27, 26) : lists(sides, letters, 66);
+    const size = upright ? { width: 340, height: length } : { width: length, height };
+    const { svg } = panel(box, { ...size, x: [0, 1], y: [0, 1], label: "words; lines show the weights" });
+    svg.style.width = `${size.width}px`;
+    picker = wordPicker(svg, { entry: [1, 0], downwards: upright }, paint);
+    const heads = upright
+      ? [
+          { x: 132, y: 18, "text-anchor": "end" },
+          { x: 210, y: 18 },
+        ]
+      : [
+          { x: 6, y: high - 8 },
+          { x: 6, y: low + 16 },
+        ];
+    ["source", "written"].forEach((name, side) => draw(svg, "text", { ...heads[side], opacity: 0.75 }, name));
+    const line = (s, t, more) => {
+      const [from, to] = [middles[0][s], middles[1][t]],
+        at = upright ? { x1: 138, x2: 204, y1: from, y2: to } : { x1: from, x2: to, y1: high, y2: low };
+      return draw(svg, "line", { ...at, "pointer-events": "none", ...more });
+    };
     lines = target.map((_, t) => source.map((_, s) => line(s, t)));
-    dashes = (pairs ?? []).map(([s, t]) => ({
-      s,
-      t,
-      node: line(s, t, {
-        stroke: "currentColor",
-        "stroke-width": 1.3,
-        "stroke-dasharray": "4 4",
-        class: "d2lmini-true",
-      }),
-    }));
-    words = [source, target].map((side, k) => side.map((text, i) => word(svg, k, i, text, middles[k][i], rooms[k][i])));
+    // each dash with a rim of the page's colour, so that it is seen on a thick line
+    dashes = (pairs ?? []).flatMap(([s, t]) =>
+      [
+        { stroke: "Canvas", "stroke-width": 5, class: "d2lmini-rim" },
+        { stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": "5 4", class: "d2lmini-true" },
+      ].map((look) => ({ s, t, node: line(s, t, look) })),
+    );
+    words = sides.map((side, k) => side.map((text, i) => word(svg, k, i, text, middles[k][i], rooms[k][i])));
     paint();
   }
 
-  function word(svg, side, i, text, x, room) {
+  function word(svg, side, i, text, at, room) {
+    const node = picker.word(side, i, side ? `${text}: where it comes from` : `${text}: where it goes`),
+      shade = draw(node, "rect", { rx: 4, fill: "transparent" });
+    if (upright) {
+      const short = [...text].length > 13 ? [...text].slice(0, 12).join("") + "…" : text,
+        [x, anchor] = side ? [210, "start"] : [132, "end"];
+      place(shade, { x: side ? 205 : 32, y: at - 13, width: 105, height: 25 });
+      draw(node, "text", { x, y: at + 4, "text-anchor": anchor }, short);
+      return { shade, number: draw(svg, "text", { x: side ? 312 : 3, y: at + 4 }) };
+    }
     const y = side ? low + 16 : high - 8;
-    const node = picker.word(side, i, side ? `${text}: where it comes from` : `${text}: where it goes`);
-    const shade = draw(node, "rect", {
-      x: x - room / 2 + 2,
-      y: y - 17,
-      width: room - 4,
-      height: 26,
-      rx: 4,
-      fill: "transparent",
-    });
-    draw(node, "text", { x, y, "text-anchor": "middle" }, text);
-    const number = draw(svg, "text", { x, y: side ? y + 24 : y - 24, "text-anchor": "middle" });
-    return { shade, number };
+    place(shade, { x: at - room / 2 + 2, y: y - 17, width: room - 4, height: 26 });
+    draw(node, "text", { x: at, y, "text-anchor": "middle" }, text);
+    return { shade, number: draw(svg, "text", { x: at, y: side ? y + 24 : y - 24, "text-anchor": "middle" }) };
   }
 
   function paint() {
@@ -109,7 +127,7 @@ function render({ model, el }) {
       }),
     );
     picker.mark();
-    note.textContent = chosen ? sentence() : "Point at a word.";
+    note.textContent = chosen ? sentence() : told("Point at a word.");
   }
 
   function sentence() {

@@ -21,6 +21,16 @@ const place = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
 };
 
+// What to do, in the words of a touch screen where there is one: there keys are left out.
+function told(text) {
+  if (!matchMedia("(pointer: coarse)").matches) return text;
+  const words = { "point at": "touch", "pointed at": "touched", "click on": "tap", click: "tap" };
+  return text.replace(/[;.]? by keyboard: .*/i, ".").replace(/\b(point(ed)? at|click( on)?)\b/gi, (found) => {
+    const word = words[found.toLowerCase()];
+    return /[A-Z]/.test(found) ? word[0].toUpperCase() + word.slice(1) : word;
+  });
+}
+
 // The frame that a figure stands in: its title, a line that says what to do, and Reset, which draws it anew from the
 // state it began with. Keys stop here: in JupyterLab, an arrow key on a slider would fold the chapter.
 function framed(render, title, hint) {
@@ -42,7 +52,7 @@ function framed(render, title, hint) {
       before.clear();
       start();
     });
-    add(el, "p", { class: "d2lmini-hint" }, hint);
+    add(el, "p", { class: "d2lmini-hint" }, told(hint));
     let body = add(el, "div");
     function start() {
       const fresh = document.createElement("div");
@@ -52,6 +62,10 @@ function framed(render, title, hint) {
     }
     start();
     el.classList.add("d2lmini-figure");
+    el.addEventListener("keydown", (event) => {
+      const own = event.target.matches("input:not([type=checkbox]), select, textarea"); // these know Home and End
+      if (ENDS[event.key] && !event.ctrlKey && !own) event.preventDefault(); // else the page goes to its own
+    });
     for (const kind of ["keydown", "keyup", "keypress"])
       el.addEventListener(kind, (event) => {
         if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
@@ -60,13 +74,20 @@ function framed(render, title, hint) {
 }
 
 // A box for what may be too wide (or too high, if its style limits that): it scrolls, and while there is more to see,
-// the keyboard reaches it.
+// the keyboard reaches it and an arrow says where.
 function scroller(parent) {
-  const box = add(parent, "div", { class: "d2lmini-scroll" });
-  const observer = new ResizeObserver(() => {
-    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1) box.tabIndex = 0;
+  const around = add(parent, "div", { class: "d2lmini-scrolls" }),
+    box = add(around, "div", { class: "d2lmini-scroll" }),
+    cue = add(around, "span", { class: "d2lmini-cue", "aria-hidden": true });
+  const look = () => {
+    const wide = box.scrollWidth - box.clientWidth,
+      high = box.scrollHeight - box.clientHeight;
+    if (wide > 1 || high > 1) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
-  });
+    cue.textContent = wide - box.scrollLeft > 1 ? "→" : high - box.scrollTop > 1 ? "↓" : "";
+  };
+  const observer = new ResizeObserver(look);
+  box.addEventListener("scroll", look);
   observer.observe(box);
   queueMicrotask(() => {
     for (const child of box.children) observer.observe(child);
@@ -157,6 +178,29 @@ function stepper(parent, { label, min = 0, max, value }, onStep) {
   };
 }
 
+// Views of one thing: side by side where there is room, on a phone one at a time, chosen by a row of buttons. `names`:
+// of each its short name. Returns: a `figure` for each, with the `row` and with `show`, which takes a number.
+function views(parent, label, names) {
+  const row = add(parent, "div", { class: "d2lmini-views", role: "group", "aria-label": label }),
+    panels = add(parent, "div", { class: "d2lmini-panels" });
+  const show = (shown) =>
+    names.forEach((_, i) => {
+      place(buttons[i], { "aria-pressed": i === shown });
+      boxes[i].classList.toggle("d2lmini-other", i !== shown);
+    });
+  const buttons = names.map((name, i) => button(row, name, () => show(i))),
+    boxes = names.map(() => add(panels, "figure"));
+  show(0);
+  return Object.assign(boxes, { row, show });
+}
+
+// What is folded on a phone, where there is no room for all, under a line that says what it is.
+function fold(parent, text) {
+  const box = add(parent, "details", innerWidth > 600 ? { open: "" } : {});
+  add(box, "summary", {}, text);
+  return box;
+}
+
 // An SVG panel of the given size whose units are the data's: x to the right, y up. Where it has less room than its
 // width, its text keeps the size on the screen.
 function panel(parent, { label, width, height, x: [x0, x1], y: [y0, y1] }) {
@@ -188,6 +232,7 @@ function panel(parent, { label, width, height, x: [x0, x1], y: [y0, y1] }) {
 
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const PAGES = { PageUp: [-1, 0], PageDown: [1, 0] };
+const ENDS = { Home: [0], End: [-1] };
 
 // Call `move(down, right)` when one of the keys, by default an arrow key, is pressed on a node.
 function onArrow(node, move, keys = ARROWS) {
@@ -205,8 +250,18 @@ function rove(nodes, { entry = 0, to = (i, down, right) => i + down + right, key
   nodes.forEach((node, i) => {
     node.addEventListener("focus", () => enter(i));
     onArrow(node, (down, right) => nodes[to(i, down, right)]?.focus(), keys);
+    onArrow(node, (end) => nodes.at(end).focus(), ENDS);
   });
   enter(entry);
+}
+
+// Round values from `low` to `high`, at most `most` of them, as the ticks of an axis.
+function ticks(low, high, most = 6) {
+  const step = [-3, -2, -1, 0, 1, 2, 3, 4]
+    .flatMap((power) => [1, 2, 5].map((n) => Number(`${n}e${power}`)))
+    .find((one) => (high - low) / one <= most - 1);
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => Number(((first + i) * step).toFixed(3)));
 }
 
 // The row names of a table, to follow a row by pointer or by keyboard. Returns the button.
@@ -214,6 +269,8 @@ function rowName(row, token, label, choose) {
   row.addEventListener("pointerenter", choose);
   const node = button(add(row, "th", { scope: "row" }), token, choose, { "aria-label": label });
   node.addEventListener("focus", choose);
+  row.style.cursor = "pointer";
+  row.addEventListener("click", () => node.focus()); // anywhere: a name is small
   return node;
 }
 
@@ -276,6 +333,7 @@ function wordPicker(svg, { entry, downwards }, changed) {
         list = nodes[side + across];
       list?.[across ? Math.min(i, list.length - 1) : i + along]?.focus();
     });
+    onArrow(node, (end) => nodes[side].at(end).focus(), ENDS);
     nodes[side][i] = node;
     return node;
   }

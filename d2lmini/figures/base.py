@@ -18,7 +18,8 @@ def asset(name):
 
 
 def _style():
-    return asset("theme.css") + asset("base.css")
+    text = re.sub(r"/\*.*?\*/", "", asset("theme.css") + asset("base.css"), flags=re.S)
+    return re.sub(r"(?<=[:;,{}])\s+|\s+(?=[{}])", "", text).strip()  # once for each figure, as the scripts
 
 
 def _numbers(value):

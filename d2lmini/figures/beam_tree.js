@@ -1,6 +1,7 @@
 // A beam search as a tree: a column for each step, ranked, from the start on the left.
-const WIDE = 112,
-  PITCH = 142,
+const WIDE = 92,
+  PITCH = 107, // from column to column: the root and six of them fill the book's column
+  ROOT = 48,
   HIGH = 32,
   TOP = 24;
 
@@ -13,17 +14,23 @@ function render({ model, el }) {
   let pointed = null,
     nodes = new Map();
   const search = () => searches[now.beam_size],
-    number = (x) => x.toFixed(2).replace("-", "−");
+    number = (x, digits = 2) => x.toFixed(digits).replace("-", "−"),
+    bare = (word) => word.replace(/^▁(?=.)/, "");
+  // Tokens as a text: some tokenizers mark the begin of a word.
+  const spelled = (tokens) =>
+    tokens.some((token) => token.includes("▁")) ? tokens.join("").replaceAll("▁", " ").trim() : tokens.join(" ");
 
   const controls = add(el, "div", { class: "d2lmini-controls" });
   const options = Object.fromEntries(sizes.map((size) => [size, size === "1" ? "1, greedy" : size]));
   if (sizes.length > 1)
     choice(controls, { label: "beam", options, value: now.beam_size }, (size) => {
+      const done = now.step === search().columns.length; // a search that is over is followed by one that is
       now.beam_size = size;
       keep(model, "beam_size", size);
       pointed = null;
-      walk.end(search().columns.length);
-      walk.go(Math.min(now.step, search().columns.length));
+      const { length } = search().columns;
+      walk.end(length);
+      walk.go(done ? length : Math.min(now.step, length));
     });
   const walk = stepper(
     el.appendChild(controls.cloneNode()),
@@ -38,14 +45,26 @@ function render({ model, el }) {
     },
   );
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 3em" });
+  if (start.includes(" ")) add(el, "p", { class: "d2lmini-said" }, `Prompt: ${start} …`);
   const box = scroller(el);
   const hold = add(box, "div");
+  const cue = add(
+    el,
+    "div",
+    { class: "d2lmini-cue", style: "font-weight: 600" },
+    "← Scroll sideways to see all of the tree. →",
+  );
+  const watch = new ResizeObserver(() => {
+    cue.style.display = box.scrollWidth > box.clientWidth ? "" : "none";
+  });
+  watch.observe(box);
+  watch.observe(hold);
   add(
     el,
     "div",
     {},
-    "Best first, with the log-probability so far. Bold frame: kept; double frame: ended; faint: pruned; " +
-      "orange: the sequence pointed at, in the end the best; dot: what greedy decoding takes.",
+    "Best first, with the log-probability so far. Bold frame: kept; double frame: ended; faint: pruned; dot: what " +
+      "greedy decoding takes.",
   );
   const parting = add(el, "div", { class: "d2lmini-parting" });
 
@@ -59,6 +78,8 @@ function render({ model, el }) {
     return places;
   }
   const words = (places) => places.map(([t, i]) => search().columns[t - 1][i][1]);
+  const last = start.split(" ").at(-1),
+    root = last === start ? [...start].slice(0, 6).join("") : `…${[...last].slice(-5).join("")}`;
   const key = ([t, i]) => `${t} ${i}`;
 
   // The place of the sequence `tokens` in the tree, if it is there.
@@ -68,11 +89,13 @@ function render({ model, el }) {
     return at < 0 ? [] : path(tokens.length, at);
   }
 
+  const x = (t) => (t ? 6 + ROOT + 16 + (t - 1) * PITCH : 6),
+    wide = (t) => (t ? WIDE : ROOT);
   function paint() {
     const { columns, best, score } = search(),
       ended = now.step === columns.length;
     const rows = Math.max(...columns.map((column) => column.length));
-    const width = PITCH * columns.length + WIDE + 12,
+    const width = x(columns.length) + WIDE + 6,
       height = TOP + rows * HIGH + 8;
     hold.replaceChildren();
     const { svg } = panel(hold, {
@@ -83,8 +106,7 @@ function render({ model, el }) {
       label: "the tree, a column for each step",
     });
     svg.style.minWidth = `${width}px`;
-    const x = (t) => 6 + t * PITCH,
-      y = (t, i) => (t ? TOP + i * HIGH + 15 : TOP + 15);
+    const y = (t, i) => (t ? TOP + i * HIGH + 15 : TOP + 15);
     const greedy = searches["1"]?.best ?? [],
       taken = new Set(
         greedy.flatMap((_, i) =>
@@ -122,17 +144,18 @@ function render({ model, el }) {
 
     function node(t, i, word, total, fate, parent) {
       const kept = fate !== "pruned",
-        short = [...word].length > 7 ? [...word].slice(0, 6).join("") + "…" : word;
+        letters = [...bare(word)];
+      const short = letters.length > 6 ? letters.slice(0, 5).join("") + "…" : letters.join("");
       const group = draw(svg, "g", {
         role: "button",
         style: "cursor: pointer",
         "data-fate": fate,
-        "aria-label": t ? `token ${t}, rank ${i + 1}: ${word}, ${number(total)}, ${fate}` : `start, ${word}`,
+        "aria-label": t ? `token ${t}, rank ${i + 1}: ${bare(word)}, ${number(total)}, ${fate}` : `start, ${word}`,
       });
       const frame = draw(group, "rect", {
         x: x(t),
         y: y(t, i) - 13,
-        width: WIDE,
+        width: wide(t),
         height: 26,
         rx: 5,
         "stroke-width": kept ? 2 : 1,
@@ -148,15 +171,15 @@ function render({ model, el }) {
           stroke: "currentColor",
         });
       if (!kept) place(group, { "fill-opacity": 0.75, "stroke-opacity": 0.4 });
-      draw(group, "text", { x: x(t) + 7, y: y(t, i) + 4 }, short);
-      if (t) draw(group, "text", { x: x(t) + WIDE - 7, y: y(t, i) + 4, "text-anchor": "end" }, number(total));
+      draw(group, "text", { x: x(t) + 5, y: y(t, i) + 4 }, t ? short : root);
+      if (t) draw(group, "text", { x: x(t) + WIDE - 5, y: y(t, i) + 4, "text-anchor": "end" }, number(total, 1));
       if (taken.has(key([t, i])))
-        draw(group, "circle", { cx: x(t) + WIDE - 2, cy: y(t, i) - 11, r: 4, fill: "var(--blue)" });
+        draw(group, "circle", { cx: x(t) + wide(t) - 2, cy: y(t, i) - 11, r: 4, fill: "var(--blue)" });
       const edge =
         t &&
         draw(edges, "path", {
           d:
-            `M${x(t - 1) + WIDE} ${y(t - 1, parent)}C${x(t) - 12} ${y(t - 1, parent)} ${x(t) - 18} ${y(t, i)} ` +
+            `M${x(t - 1) + wide(t - 1)} ${y(t - 1, parent)}C${x(t) - 4} ${y(t - 1, parent)} ${x(t) - 12} ${y(t, i)} ` +
             `${x(t)} ${y(t, i)}`,
         });
       const point = () => {
@@ -171,7 +194,7 @@ function render({ model, el }) {
     }
 
     const all = find(best),
-      text = best.join(" ");
+      text = spelled(best);
     const said = Object.fromEntries(Object.entries(searches).map(([size, other]) => [size, other.best]));
     function mark() {
       const lit = pointed ? path(...pointed) : ended ? all : [],
@@ -205,7 +228,7 @@ function render({ model, el }) {
           .join(" ")
           .replaceAll(" −", " − ");
         return (
-          `“${words(lit).join(" ")}”: ${sum} = ${number(total)}, rank ${pointed[1] + 1} of step ` +
+          `“${spelled(words(lit))}”: ${sum} = ${number(total)}, rank ${pointed[1] + 1} of step ` +
           `${pointed[0]}: ${fate}.`
         );
       }
@@ -227,7 +250,7 @@ function render({ model, el }) {
         ? ""
         : said["1"].join("\n") === best.join("\n")
           ? "Greedy decoding finds the same."
-          : `Greedy decoding finds “${said["1"].join(" ")}”, with ${number(searches["1"].score)}${over}: they ` +
+          : `Greedy decoding finds “${spelled(said["1"])}”, with ${number(searches["1"].score)}${over}: they ` +
             `part at token ${first < 0 ? said["1"].length + 1 : first + 1}.`;
     mark();
   }

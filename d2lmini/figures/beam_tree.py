@@ -20,9 +20,9 @@ class BeamTree(Figure):
             in the column before, token, log-probability of the sequence, "kept", "ended" or "pruned"], parents of the
             first step being -1; ``best``, the sequence of tokens that won; ``score``, its log-probability, over the
             length penalty if there is one.
-        start: what stands before the first token.
-        beam_size: which one is shown first.
-        shown: how many steps are shown first.
+        start: the prompt.
+        beam_size: which one is shown first; None: the widest.
+        shown: how many steps are shown first; None: all.
         length_penalty: that of the searches.
 
     Raises:
@@ -32,13 +32,13 @@ class BeamTree(Figure):
     """
 
     name = "beam_tree"
-    title = "A beam that grows"
+    title = "A beam keeps the best few beginnings"
     hint = (
-        "Choose the width of the beam and go step by step; point at a word to see its sequence. By keyboard: "
-        "arrow keys go through the tree."
+        "At the end of a search the best sequence is orange. Choose another width of the beam, go through it step by "
+        "step, or choose a word to see its sequence."
     )
 
-    def __init__(self, searches, start="<bos>", beam_size=None, shown=0, length_penalty=0.0):
+    def __init__(self, searches, start="<bos>", beam_size=None, shown=None, length_penalty=0.0):
         if not searches:
             raise ValueError("there is nothing to show: expected at least one search")
         beam_size = max(searches) if beam_size is None else beam_size
@@ -47,6 +47,7 @@ class BeamTree(Figure):
         for size, search in searches.items():
             _check(size, search)
         steps = len(searches[beam_size]["columns"])
+        shown = steps if shown is None else shown
         if not 0 <= shown <= steps:
             raise ValueError(f"shown is {shown}, expected 0 to {steps}, the number of steps")
         super().__init__(
@@ -94,15 +95,21 @@ class BeamTree(Figure):
         searches = self.state["searches"]
         greedy = searches.get("1", {"best": None})["best"]
         rows = [
-            [size, " ".join(search["best"]), f"{search['score']:.2f}", _parting(greedy, search["best"])]
+            [size, spelled(search["best"]), f"{search['score']:.2f}", _parting(greedy, search["best"])]
             for size, search in searches.items()
         ]
         return table(
             ["beam size", "best sequence", "score", "parts with greedy at token"],
             rows,
-            "What beam searches of several widths find; the score is the log-probability"
+            f"What beam searches of several widths find after “{self.state['start']}”; the score is the log-probability"
             + (" over the length penalty." if self.state["length_penalty"] else "."),
         )
+
+
+def spelled(tokens):
+    """Tokens as a text: where they mark the begin of a word by ▁, else with a space between them. Returns: str."""
+    marked = any("▁" in token for token in tokens)
+    return "".join(tokens).replace("▁", " ").strip() if marked else " ".join(tokens)
 
 
 @torch.no_grad()

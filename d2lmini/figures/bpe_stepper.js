@@ -3,7 +3,7 @@
 const WHITE = /^(?!\ufeff)[\s\x1c-\x1f\x85]$/u,
   LONGEST = 2000,
   ROWS = 8,
-  GRAPH = [320, 96];
+  GRAPH = [230, 96];
 const DRAWN = { " ": "␣", "\n": "↵", "\r": "␍", "\t": "⇥" };
 const letter = (c) => DRAWN[c] ?? (/^[\p{C}\p{Z}]$/u.test(c) ? `⟨${c.codePointAt().toString(16)}⟩` : c);
 const shown = (token) => [...token].map(letter).join("");
@@ -87,8 +87,8 @@ function render({ model, el }) {
   });
 
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
-  const high = (label, height) => {
-    const box = scroller(el);
+  const high = (parent, label, height) => {
+    const box = scroller(parent);
     place(box, {
       role: "group",
       "aria-label": label,
@@ -96,7 +96,7 @@ function render({ model, el }) {
     });
     return box;
   };
-  const line = high("the text as tokens", "11rem");
+  const line = high(el, "the text as tokens", "9rem");
   add(
     el,
     "div",
@@ -104,9 +104,9 @@ function render({ model, el }) {
     "Orange: what the last merge made; blue: made by earlier merges; dotted below: the pair that is merged next.",
   );
 
-  const panels = add(el, "div", { class: "d2lmini-panels", style: "margin-top: 8px" });
-  const graphs = add(panels, "figure");
-  const [used, length] = ["different tokens in use", "tokens in the text"].map((title, i) => {
+  const boxes = views(el, "of the merges", ["pairs", "merges so far", "counts"]),
+    [pairs, made, graphs] = boxes;
+  const [used, length] = ["different tokens", "tokens"].map((title, i) => {
     const { svg } = panel(graphs, {
       width: GRAPH[0],
       height: GRAPH[1],
@@ -122,9 +122,10 @@ function render({ model, el }) {
       curve: draw(svg, "polyline", { fill: "none", stroke: "var(--blue)", "stroke-width": 2 }),
     };
   });
+  for (const one of boxes) one.style.flex = "1 1 12rem"; // three in a row
   add(graphs, "figcaption", {}, "against the number of merges, from none to all");
-  const sheet = add(scroller(panels), "table");
-  add(sheet, "caption", {}, "the most frequent pairs now; the first is merged next");
+  const sheet = add(scroller(pairs), "table");
+  add(sheet, "caption", {}, "most frequent pairs; the first is next");
   const head = add(add(sheet, "thead"), "tr"),
     body = add(sheet, "tbody");
   for (const name of ["pair", "becomes", "times"]) add(head, "th", { scope: "col" }, name);
@@ -142,8 +143,8 @@ function render({ model, el }) {
   asked.addEventListener("input", change("word", paint));
   const answer = add(el, "div", { role: "group", "aria-label": "the word as tokens" });
   const verdict = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
-  add(el, "div", {}, "The merges so far, in their order:");
-  const list = high("merges so far", "7rem");
+  add(made, "figcaption", {}, "the merges so far, in their order, each with how often its pair occurred");
+  const list = high(made, "merges so far", "14rem");
 
   function tokens(box, ids, names, last, next) {
     box.replaceChildren();
@@ -220,7 +221,7 @@ function render({ model, el }) {
       [used, learned.used],
       [length, learned.length],
     ]) {
-      graph.words.textContent = `${graph.title}: ${values[now.step]} (at most ${Math.max(...values)})`;
+      graph.words.textContent = `${graph.title}: ${values[now.step]} of at most ${Math.max(...values)}`;
       place(graph.dot, { cx: graphX(now.step), cy: graphY(values[now.step], values) });
     }
 
@@ -243,8 +244,9 @@ function render({ model, el }) {
           ([a, b, made, count], i) =>
             `${i + 1}. ${shown(names[a])} + ${shown(names[b])} → ${shown(names[made])} (${count})`,
         )
-        .join("   ") || "none";
+        .join("\n") || "none";
     list.style.whiteSpace = "pre-wrap";
+    list.scrollTop = list.scrollHeight; // the last one is the news
   }
   relearn();
 }

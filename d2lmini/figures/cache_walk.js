@@ -66,14 +66,7 @@ function render({ model, el }) {
     }),
     next: draw(svg, "text", { x: x(T) + 6, y: y(t) + cell / 2 + 4 }),
   }));
-  add(
-    figure,
-    "figcaption",
-    {},
-    "blue: computed now; orange: computed again, to the same number; pale: computed before (keys and values are " +
-      "in the cache, scores are " +
-      "needed no more); crossed: masked, no query looks ahead",
-  );
+  const caption = add(figure, "figcaption");
 
   const side = add(panels, "div"),
     sheet = add(scroller(side), "table");
@@ -138,6 +131,10 @@ function render({ model, el }) {
       for (const node of [name, next]) place(node, { opacity: t >= length ? 0.6 : 1 });
       place(name, { "font-weight": of(t) === "now" ? 600 : 400 });
     });
+    const old = now.cache
+      ? "pale: computed before (keys and values are in the cache, scores are needed no more)"
+      : "orange: computed again, to the same number";
+    caption.textContent = `blue: computed now; ${now.step ? `${old}; ` : ""}crossed: masked, no query looks ahead`;
     for (const strip of keys) strip.forEach((node, s) => show(node, of(s)));
     const both = [counts(now.step, true), counts(now.step, false)];
     for (const [key, cells] of Object.entries(counters))

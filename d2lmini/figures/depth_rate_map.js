@@ -1,6 +1,6 @@
 // Depth against learning rate: which settings of a recipe train, and the losses of one over the steps.
 const WIDE = 340,
-  HIGH = 250,
+  HIGH = 200,
   LEFT = 34,
   RIGHT = 14,
   TOP = 16,
@@ -9,8 +9,7 @@ const WIDE = 340,
 function render({ model, el }) {
   const recipes = model.get("recipes"),
     depths = model.get("depths"),
-    rates = model.get("rates"),
-    words = model.get("words");
+    rates = model.get("rates");
   const steps = model.get("steps"),
     every = model.get("every"),
     seeds = model.get("seeds"),
@@ -50,15 +49,16 @@ function render({ model, el }) {
       change({ other }),
     );
 
+  const boxes = views(el, "map", ["recipe", "beside it"]);
+  const maps = ["--blue", "--orange"].map((colour, i) => map(boxes[i], colour));
   const panels = add(el, "div", { class: "d2lmini-panels" });
-  const maps = ["--blue", "--orange"].map((colour) => map(colour));
 
   // One map: a button in each cell of a table, one stop of the Tab key.
-  function map(colour) {
-    const figure = add(panels, "figure", { style: "flex: 1 1 20rem; max-width: 30rem" }),
-      title = add(figure, "div", {
-        style: `font-weight: 600; border-left: 4px solid var(${colour}); padding-left: 6px`,
-      });
+  function map(figure, colour) {
+    figure.style.maxWidth = "30rem";
+    const title = add(figure, "div", {
+      style: `font-weight: 600; border-left: 4px solid var(${colour}); padding-left: 6px`,
+    });
     const sheet = add(scroller(figure), "table", {
       style: `table-layout: fixed; width: 100%; min-width: ${3.2 + 3.2 * rates.length}rem`,
     });
@@ -86,7 +86,7 @@ function render({ model, el }) {
           {
             "data-cell": `${d} ${n}`,
             style:
-              "display: block; width: 100%; height: 46px; padding: 0; border: 0; border-radius: 0; line-height: " +
+              "display: block; width: 100%; height: 34px; padding: 0; border: 0; border-radius: 0; line-height: " +
               "1.2; font-size: max(12px, 0.85em)",
           },
         );
@@ -135,7 +135,7 @@ function render({ model, el }) {
   const note = add(panels, "div", {
     class: "d2lmini-note",
     "aria-live": "polite",
-    style: "flex: 1 1 20rem; min-height: 4.2em",
+    style: "min-height: 2.8em",
   });
 
   // the same axes for all, so that curves can be compared; what is higher stands at the top edge
@@ -163,7 +163,7 @@ function render({ model, el }) {
   });
   const lines = draw(svg, "g");
 
-  const key = add(el, "div", { class: "d2lmini-key" });
+  const key = add(fold(el, "what colours and signs mean"), "div", { class: "d2lmini-key" });
   if (least < unigram) {
     // a loss that is no lower has no shade
     add(key, "span", {}, `The bluer, the lower the loss: ${say(unigram)} `);
@@ -181,13 +181,17 @@ function render({ model, el }) {
     {},
     `${star} best: the lowest loss of those of a depth that train. ` +
       `${signs[1]} stuck: hardly better than the character frequencies alone, or worse. ${signs[2]} diverged: ` +
-      `worse than at the start, or not finite.` +
+      `worse than at the start, or not finite. Of the curves: dots are means of ` +
+      `${every === 1 ? "one step" : `${every} steps`} of the training, the diamond is the end on the validation ` +
+      `text, ✕ the last step before numbers are not finite.` +
       (seeds > 1 ? ` Of ${seeds} seeds the first is shown.` : ""),
   );
 
   function paint() {
     const cards = shown(),
       [d, n] = over ?? [now.depth, now.rate];
+    boxes.row.style.display = cards.length > 1 ? "" : "none";
+    if (cards.length === 1) boxes.show(0);
     maps.forEach(({ figure, title, sheet, cells, told }, i) => {
       const card = cards[i];
       figure.style.display = card ? "" : "none";
@@ -202,11 +206,9 @@ function render({ model, el }) {
     cards.forEach((card, i) => curve(card, d, n, ["--blue", "--orange"][i], i > 0));
     const top = Math.max(...cards.flatMap((card) => [...card.curves[d][n], card.loss[d][n] ?? 0]));
     caption.textContent =
-      `Loss in nats a character. ` +
-      `${cards.length > 1 ? `Blue: ${cards[0].name}. Orange, dashed: ${cards[1].name}. ` : ""}` +
-      `Dots: in the training, means of ${every === 1 ? "one step" : `${every} steps`}. Diamond: at the end, on ` +
-      `the validation text. ▲: above the axis${top > high ? `, up to ${say(top)}` : ""}. ✕: the last step ` +
-      `before numbers are not finite.`;
+      `Loss in nats a character.` +
+      `${cards.length > 1 ? ` Blue: ${cards[0].name}. Orange, dashed: ${cards[1].name}.` : ""}` +
+      `${top > high ? ` ▲: above the axis, up to ${say(top)}.` : ""}`;
     note.replaceChildren();
     cards.forEach((card) => add(note, "div", {}, tell(card, d, n)));
   }
@@ -282,7 +284,7 @@ function render({ model, el }) {
       kind = card.verdict[d][n],
       made = card.steps[d][n],
       off = loss === null ? 0 : loss - unigram;
-    const at = `${card.name}, ${blocks(d)}, a rate of ${words[n]}: `,
+    const at = `${card.name}: `,
       far = Math.abs(off) < 0.005 ? "just" : `${say(Math.abs(off))} ${off < 0 ? "below" : "above"}`,
       against = `${say(loss ?? 0)}, ${far} that of the character frequencies`;
     const found =

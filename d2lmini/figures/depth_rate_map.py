@@ -37,8 +37,8 @@ class DepthRateMap(Figure):
     name = "depth_rate_map"
     title = "Which depths and learning rates train?"
     hint = (
-        "Choose a recipe, and perhaps another beside it. Point at a cell for its losses over the steps; click it, or "
-        "go there by the arrow keys, and it stays."
+        "Choose a recipe, and another to compare it with. Point at a cell for its losses over the steps; click it and "
+        "it stays. By keyboard: arrow keys go from cell to cell."
     )
 
     def __init__(self, record, config=None, *, recipe=None, other=None, depth=None, rate=None):
@@ -77,7 +77,6 @@ class DepthRateMap(Figure):
             recipes=recipes,
             depths=depths,
             rates=[in_short(rate) for rate in rates],
-            words=[in_words(rate) for rate in rates],
             steps=config["steps"],
             every=every * joined,  # steps that a point of a curve is the mean of
             seeds=len(metrics["loss"][names[0]]),
@@ -147,19 +146,6 @@ def in_short(rate):
     head, power = _scientific(rate)
     raised = f"10{str(power).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
     return raised if head == "1" else f"{head} × {raised}"
-
-
-def in_words(rate):
-    """A learning rate as one says it: "3 thousandths"; one that has no such name as `in_short` writes it.
-
-    Returns:
-        str.
-    """
-    head, power = _scientific(rate)
-    names = "tenth", "hundredth", "thousandth", "ten-thousandth", "hundred-thousandth", "millionth", "ten-millionth"
-    if not -len(names) <= power < 0:
-        return in_short(rate)
-    return f"{head} {names[-power - 1]}{'' if head == '1' else 's'}"
 
 
 def _scientific(rate):

@@ -97,9 +97,7 @@ function render({ model, el }) {
     style: "min-height: 4.4em; margin-bottom: 6px",
   });
 
-  const panels = add(el, "div", { class: "d2lmini-panels" }),
-    left = add(panels, "figure"),
-    right = add(panels, "figure"),
+  const [left, right] = views(el, "view", ["one pass", "repeated passes"]),
     wide = (340 - 2 * LEFT) / V;
   const make = (parent, height, label) => panel(parent, { width: 340, height, x: [0, 1], y: [0, 1], label });
   const main = make(left, TALL + 22, "the distributions of target and draft at this position");

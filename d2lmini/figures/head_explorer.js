@@ -30,7 +30,13 @@ function render({ model, el }) {
   const layerBox = add(controls, "span");
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const box = add(panels, "figure"),
-    maps = add(panels, "div", { role: "group", "aria-label": "all heads of the layer", class: "d2lmini-maps" });
+    side = add(panels, "figure", { style: "flex-basis: 12rem" }),
+    maps = add(side, "div", {
+      role: "group",
+      "aria-label": "all heads of the layer",
+      class: "d2lmini-maps d2lmini-thumbs",
+    });
+  add(side, "figcaption", {}, "small maps: a row for each word that looks, a column for each word looked at");
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
 
   // Side 0 are the queries, side 1 the keys.
@@ -148,7 +154,7 @@ function render({ model, el }) {
       mark.style.display = chosen ? "" : "none";
     });
     picker.mark();
-    note.textContent = chosen ? sentence(queries, keys, of) : `Head ${now.head}. Point at a word.`;
+    note.textContent = chosen ? sentence(queries, keys, of) : told(`Head ${now.head}. Point at a word.`);
   }
 
   function sentence(queries, keys, of) {

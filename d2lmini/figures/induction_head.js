@@ -88,7 +88,8 @@ function render({ model, el }) {
     el,
     "div",
     { style: "margin: 4px 0 10px" },
-    "Orange frame: the token pointed at; dashed: its previous occurrence; thick blue: the token after that. " +
+    told("Orange frame: the token pointed at") +
+      "; dashed: its previous occurrence; thick blue: the token after that. " +
       "Arcs, shades and numbers: where the head looks.",
   );
 
@@ -98,8 +99,8 @@ function render({ model, el }) {
   const graph = panel(figure, {
       width: wide,
       height: high,
-      x: [-0.5, T - 0.5],
-      y: [-0.06 * top, 1.28 * top],
+      x: [-0.5 - 0.08 * T, T - 0.5],
+      y: [-0.34 * top, 1.28 * top],
       label: "the loss at each position",
     }),
     plot = graph.svg;
@@ -114,7 +115,12 @@ function render({ model, el }) {
       opacity: 0.6,
     });
   const line = (values) => values.map((v, t) => `${graph.x(t)},${graph.y(v)}`).join(" ");
-  draw(plot, "line", { x1: 0, x2: wide, y1: graph.y(0), y2: graph.y(0), stroke: "#8888" });
+  for (const v of ticks(0, top)) {
+    draw(plot, "line", { x1: graph.x(-0.5), x2: wide, y1: graph.y(v), y2: graph.y(v), stroke: "#8886" });
+    draw(plot, "text", { x: graph.x(-0.5) - 4, y: graph.y(v) + 4, "text-anchor": "end" }, String(v));
+  }
+  for (let t = 0; t < T; t += P) draw(plot, "text", { x: graph.x(t), y: graph.y(0) + 16 }, String(t));
+  draw(plot, "text", { x: wide - 4, y: high - 4, "text-anchor": "end" }, "position");
   const off = draw(plot, "polyline", {
     fill: "none",
     stroke: "var(--orange)",
@@ -123,7 +129,7 @@ function render({ model, el }) {
   });
   draw(plot, "polyline", { fill: "none", stroke: "var(--blue)", "stroke-width": 2, points: line(losses) });
   const dots = ["var(--orange)", "var(--blue)"].map((fill) => draw(plot, "circle", { r: 4.5, fill }));
-  const words = draw(plot, "text", { x: 6, y: 16 });
+  const words = draw(plot, "text", { x: graph.x(-0.5), y: 14, class: "d2lmini-loss" });
   const caption = add(figure, "figcaption");
 
   const mean = (values) =>
@@ -179,7 +185,8 @@ function render({ model, el }) {
     words.textContent =
       `loss at ${t}: ${losses[t].toFixed(2)} nats` + (ablated ? `, head off: ${ablated[t].toFixed(2)}` : "");
     caption.textContent =
-      `loss of the next token at each position; dashed line: the sequence starts again. Mean: ${means(losses)}` +
+      `loss of the next token at each position, in nats; dashed line: the sequence starts again. ` +
+      `Mean: ${means(losses)}` +
       (ablated ? `; with head ${now.layer}.${now.head} off (orange, dashed): ${means(ablated)}.` : ".");
     const best = [...row.entries()]
       .filter(([, w]) => w >= 0.02)

@@ -1,11 +1,19 @@
 """Figure of chapter 15: a repeated random sequence, and the head that looks up what came next the last time."""
 
+import re
+
 import torch
 
 from .base import Figure, table
 from .packing import pack, unpack
 
 LONGEST = 96  # tokens: a byte for each pair of them, in every head
+# for tokens that are numbers: a word is kept in mind, and told from a position
+NAMES = re.findall(
+    r"\w+",
+    "cat sun key box map tea hat owl pen jar fox bus egg ink oak pie rug sea toy van web yak zoo ant bee cup dog elf "
+    "fig gem hen ice jam kit log mud nut orb pan ram sky tin urn vet wax arm bow cow day",
+)
 
 
 class InductionHead(Figure):
@@ -16,7 +24,8 @@ class InductionHead(Figure):
     again. The curve is the loss at each position; where given, also with the chosen head switched off.
 
     Args:
-        tokens: T names of the tokens that go in, the same ``period`` ones again and again; at most 96.
+        tokens: T names of the tokens that go in, the same ``period`` ones again and again; at most 96. Numbers, which
+            stand for nothing, get words.
         weights: (layers, H, T, T), the attention of a causal model.
         losses: (T,), at each position the loss of predicting the next token, in nats.
         period: after how many tokens they repeat, at least 2 and below T.
@@ -40,7 +49,7 @@ class InductionHead(Figure):
     )
 
     def __init__(self, tokens, weights, losses, period, without=None, layer=None, head=None, position=None):
-        tokens, T = list(map(str, tokens)), len(tokens)
+        tokens, T = _named(tokens), len(tokens)
         weights = torch.as_tensor(weights).detach().cpu()
         if not (2 <= period < T <= LONGEST):
             raise ValueError(f"period is {period} and there are {T} tokens: expected 2 <= period < tokens <= {LONGEST}")
@@ -103,6 +112,15 @@ class InductionHead(Figure):
     def _mean(self, losses):
         first, again = losses[: self.state["period"]], losses[self.state["period"] :]
         return f"{sum(first) / len(first):.2f} nats at first, {sum(again) / len(again):.2f} in the repetition"
+
+
+def _named(tokens):
+    """Names of tokens: str; of numbers, words in the order in which they come, as long as there are enough."""
+    different = dict.fromkeys(tokens)
+    if any(isinstance(token, str) for token in different) or len(different) > len(NAMES):
+        return list(map(str, tokens))
+    words = dict(zip(different, NAMES, strict=False))
+    return [words[token] for token in tokens]
 
 
 def induction_scores(weights, period):

@@ -66,7 +66,9 @@ function render({ model, el }) {
   });
 
   const newBox = () => add(add(el, "div", { class: "d2lmini-panels" }), "figure");
-  const box = newBox();
+  const box = newBox(),
+    [WIDE, HIGH] = innerWidth > 600 ? [690, 320] : [340, 260],
+    [LEFT, BOTTOM] = [36, 36]; // room for the axes
   const margin = (values, share) => {
     const low = Math.min(...values),
       high = Math.max(...values),
@@ -74,13 +76,16 @@ function render({ model, el }) {
     return [low - more, high + more];
   };
   const range = { x: margin(xs, 0.1), y: margin(ys, 0.25) };
-  const space = panel(box, { label: "points, query and curve", width: 560, height: 300, ...range });
+  const space = axes(box, "points, query and curve", [WIDE, HIGH], range);
+  for (const v of ticks(...range.x, 8)) space.tick(v, String(v));
+  for (const v of ticks(...range.y, 6)) space.tick(v, String(v), true);
+  space.name("x", "y");
   add(box, "figcaption", {}, "points (drag them), the query (drag it along) and the curve of all outputs");
 
   const curve = draw(space.svg, "path", { fill: "none", stroke: "var(--blue)", "stroke-width": 2 });
   const plumb = draw(space.svg, "line", {
     y1: 0,
-    y2: space.height,
+    y2: HIGH - BOTTOM,
     stroke: "var(--orange)",
     "stroke-dasharray": "5 4",
   });
@@ -109,7 +114,7 @@ function render({ model, el }) {
     grip,
     space,
     "query",
-    () => [query, 0],
+    () => [query, range.y[0]],
     ([x]) => {
       query = x;
       keep(model, "query", x);
@@ -117,32 +122,6 @@ function render({ model, el }) {
     },
   );
   rove([grip, ...dots.map(({ group }) => group)], { keys: PAGES });
-
-  const errorBox = newBox();
-  const errorSpace = panel(errorBox, {
-    label: "errors against the width",
-    width: 560,
-    height: 150,
-    x: [-2, 1],
-    y: [0, 1.1],
-  });
-  const lines = ["var(--blue)", "var(--orange)"].map((stroke, i) =>
-    draw(errorSpace.svg, "path", { fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": i ? "6 3" : "none" }),
-  );
-  const here = draw(errorSpace.svg, "line", {
-    y1: 0,
-    y2: errorSpace.height,
-    stroke: "currentColor",
-    "stroke-dasharray": "2 4",
-  });
-  draw(errorSpace.svg, "text", { x: 4, y: errorSpace.height - 4 }, "0");
-  const highest = draw(errorSpace.svg, "text", { x: 4, y: 24 });
-  add(
-    errorBox,
-    "figcaption",
-    {},
-    "error on the points (solid) and leaving each out (dashed); widths from 0.01 to 10, log scale",
-  );
 
   const rows = add(add(scroller(el), "table"), "tbody");
   const cells = ["output at the query", "mean squared error on the points", "the same, leaving each point out"].map(
@@ -154,6 +133,56 @@ function render({ model, el }) {
   );
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
 
+  // below the table, which stays where it is
+  const errorBox = newBox(),
+    errorSpace = axes(errorBox, "errors against the width", [WIDE, 180], { x: [-2, 1], y: [0, 1.1] });
+  const lines = ["var(--blue)", "var(--orange)"].map((stroke, i) =>
+    draw(errorSpace.svg, "path", { fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": i ? "6 3" : "none" }),
+  );
+  const here = draw(errorSpace.svg, "line", {
+    y1: 0,
+    y2: 180 - BOTTOM,
+    stroke: "currentColor",
+    "stroke-dasharray": "2 4",
+  });
+  errorSpace.tick(0, "0", true);
+  const highest = errorSpace.tick(1, "", true);
+  for (const e of [-2, -1, 0, 1]) errorSpace.tick(e, String(10 ** e));
+  errorSpace.name("width", "error");
+  add(errorBox, "figcaption", {}, "mean squared error on the points (solid) and leaving each out (dashed)");
+
+  // A panel with a margin at the left and below: its units are the data's, `tick` and `name` write into the margin.
+  function axes(parent, label, [width, height], { x, y }) {
+    const [right, up] = [width - LEFT - 8, height - BOTTOM],
+      wide = ([low, high], share) => low - share * (high - low);
+    const space = panel(parent, {
+      label,
+      width,
+      height,
+      x: [wide(x, LEFT / right), wide([x[1], x[0]], 8 / right)],
+      y: [wide(y, BOTTOM / up), y[1]],
+    });
+    const within = (value, [low, high]) => Math.min(high, Math.max(low, value)),
+      { svg } = space;
+    draw(svg, "path", { d: `M${LEFT} 0V${up}H${width - 8}`, fill: "none", stroke: "currentColor", opacity: 0.5 });
+    return Object.assign(space, {
+      clamp: ([a, b]) => [within(a, x), within(b, y)],
+      tick(value, text, upwards) {
+        const at = upwards ? space.y(value) : space.x(value),
+          d = upwards ? `M${LEFT} ${at}h-4` : `M${at} ${up}v4`,
+          where = upwards
+            ? { x: LEFT - 7, y: at + 4, "text-anchor": "end" }
+            : { x: at, y: up + 16, "text-anchor": "middle" };
+        draw(svg, "path", { d, stroke: "currentColor" });
+        return draw(svg, "text", where, text);
+      },
+      name(below, beside) {
+        draw(svg, "text", { x: width - 8, y: height - 5, "text-anchor": "end", "font-style": "italic" }, below);
+        draw(svg, "text", { x: LEFT + 5, y: 14, "font-style": "italic" }, beside);
+      },
+    });
+  }
+
   function paint() {
     const weights = poolWeights(kernel, width, xs, query),
       output = pooled(weights, ys);
@@ -161,7 +190,7 @@ function render({ model, el }) {
     const steps = Array.from({ length: 401 }, (_, i) => range.x[0] + (i / 400) * (range.x[1] - range.x[0]));
     place(curve, { d: brokenPath(steps.map(at), space) });
     place(plumb, { x1: space.x(query), x2: space.x(query) });
-    place(grip, { transform: `translate(${space.x(query)} ${space.height - 12})` });
+    place(grip, { transform: `translate(${space.x(query)} ${HIGH - BOTTOM - 12})` });
     place(mark, {
       display: output === null ? "none" : "inline",
       transform: `translate(${space.x(query)} ${space.y(output ?? 0)})`,

@@ -10,8 +10,10 @@ const attending = (row) => [
 ];
 const AFTER = [whole(0), ...attending(1), ...[4, 5, 6, 7, 8, 9, 10, 11].map(whole)];
 const FIRST = [whole(0), whole(1), ...attending(2), ...[5, 6, 7, 8, 9, 10, 11].map(whole)];
-const ROW = 37,
-  BOX = 27,
+const ROW = 28,
+  BOX = 25,
+  LETTERS = 8, // columns whose numbers have room; more are shades alone
+  STRIP = 320,
   BOTTOM = 12 * ROW - 6;
 
 function render({ model, el }) {
@@ -32,8 +34,6 @@ function render({ model, el }) {
   const controls = add(el, "div", { class: "d2lmini-controls" });
   const back = button(controls, "← previous", go(-1)),
     forth = button(controls, "next →", go(1));
-  const options = Object.fromEntries(stages.map((stage, i) => [i + 1, `${i + 1}. ${stage.title}`]));
-  const stageBox = choice(controls, { label: "stage", options, value: now.stage }, change("stage"));
   const counted = Object.fromEntries(Array.from({ length: heads }, (_, i) => [i + 1, `head ${i + 1}`]));
   if (heads > 1) choice(controls, { label: "head", options: counted, value: now.head }, change("head"));
 
@@ -52,9 +52,13 @@ function render({ model, el }) {
     boxes.map(({ node }) => node),
     { entry: now.stage - 1, to: (i, down, right) => i - down + right },
   );
-  add(figure, "figcaption", {}, "orange: this stage; blue: what the row is made from");
 
   const side = add(panels, "div");
+  const formulas = add(side, "div", {
+    class: "d2lmini-formulas",
+    style: "font-family: 'Times New Roman', Tinos, serif; font-size: 1.05em; line-height: 1.2; margin-bottom: 6px",
+  });
+  for (const line of model.get("equations")) formula(add(formulas, "div"), line);
   const note = add(side, "div", { class: "d2lmini-note", "aria-live": "polite" });
   const sheet = add(scroller(side), "table"),
     header = add(add(sheet, "thead"), "tr"),
@@ -69,6 +73,14 @@ function render({ model, el }) {
   });
   rove(rows.map(({ name }) => name));
   const made = add(side, "div", { class: "d2lmini-made", "aria-live": "polite" });
+  add(el, "div", { class: "d2lmini-key" }, `Orange: now; blue: what it is made from. ${model.get("weights")}`);
+
+  // A line of parts: texts, where _x is an index, and lists of a stage's number and parts.
+  function formula(parent, parts) {
+    for (const part of parts)
+      if (Array.isArray(part)) formula(add(parent, "span", { "data-stage": part[0] }), part.slice(1));
+      else part.split(/_(\w)/).forEach((text, i) => add(parent, i % 2 ? "sub" : "span", {}, text));
+  }
 
   // From the top of one box to the bottom of another; past what lies between, from right side to right side.
   function arrow(from, to) {
@@ -79,8 +91,8 @@ function render({ model, el }) {
       bottom = BOTTOM - r1 * ROW;
     const skip = r1 - r0 > 1 && w0 === w1,
       y = [BOTTOM - r0 * ROW - BOX / 2, BOTTOM - r1 * ROW - BOX / 2];
-    const line = skip ? `M${x0 + w0} ${y[0]}H238V${y[1]}H${x1 + w1 + 5}` : `M${middle} ${top}V${bottom + 5}`;
-    const tip = skip ? `M${x1 + w1} ${y[1]}l6 -3v6z` : `M${middle} ${bottom}l-3 6h6z`;
+    const line = skip ? `M${x0 + w0} ${y[0]}H238V${y[1]}H${x1 + w1 + 5}` : `M${middle} ${top}V${bottom + 3}`;
+    const tip = skip ? `M${x1 + w1} ${y[1]}l6 -3v6z` : `M${middle} ${bottom}l-3 4h6z`;
     const node = draw(svg, "g", { stroke: "currentColor", fill: "currentColor" });
     draw(node, "path", { d: line, fill: "none" });
     draw(node, "path", { d: tip, stroke: "none" });
@@ -149,9 +161,33 @@ function render({ model, el }) {
     const meet = uses.some(([, which]) => which === "all rows");
     made.textContent = parts.length
       ? `The row of “${tokens[chosen]}” is made from ${parts.join(" and ")}: ` +
-        `${meet ? "here tokens meet." : "no other row takes part in this step."}`
+        `${meet ? "here tokens meet." : "no other row."}`
       : `The row of “${tokens[chosen]}” is what came in.`;
   }
+
+  // A row of many numbers, without letters: blue above zero, orange below.
+  const strip = (top) => (row) => {
+    const cell = document.createElement("td"),
+      width = STRIP / row.length;
+    cell.style.cssText = "width: 100%; padding: 0; vertical-align: middle";
+    const svg = draw(cell, "svg", {
+      viewBox: `0 0 ${STRIP} 20`,
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": `${row.length} numbers from ${Math.min(...row).toFixed(2)} to ${Math.max(...row).toFixed(2)}`,
+      style: "border: 0; height: 24px; width: 100%",
+    });
+    row.forEach((x, i) =>
+      draw(svg, "rect", {
+        x: i * width,
+        width,
+        height: 20,
+        fill: `var(${x < 0 ? "--orange" : "--blue"})`,
+        "fill-opacity": (Math.abs(x) / top).toFixed(2),
+      }),
+    );
+    return cell;
+  };
 
   function paint() {
     const stage = stages[now.stage - 1],
@@ -161,17 +197,28 @@ function render({ model, el }) {
     // not disabled: a button that is would lose the focus
     place(back, { "aria-disabled": now.stage === 1 });
     place(forth, { "aria-disabled": now.stage === stages.length });
-    stageBox.value = now.stage;
-    note.textContent = `${now.stage} of ${stages.length}: ${stage.title}${whose}. ${stage.text} Shape ${stage.shape}.`;
+    for (const part of formulas.querySelectorAll("[data-stage]")) {
+      const lit = Number(part.dataset.stage) === now.stage;
+      part.style.cssText = lit
+        ? "background: color-mix(in srgb, var(--orange) 30%, transparent); border-radius: 3px; font-weight: 600"
+        : "";
+      place(part, lit ? { "aria-current": "step" } : {});
+      if (!lit) part.removeAttribute("aria-current");
+    }
+    note.textContent = `${now.stage} of ${stages.length}: ${stage.title}${whose}, ${stage.shape}. ${stage.text}`;
     sheet.setAttribute("aria-label", `${stage.title}${whose}, a row for each token`);
     header.replaceChildren();
     add(header, "th", { scope: "col" }, "token");
-    numbers[0].forEach((_, i) => add(header, "th", { scope: "col" }, stage.among ? tokens[i] : String(i + 1)));
+    const wide = numbers[0].length,
+      shades = !stage.among && wide > LETTERS;
+    if (shades) add(header, "th", { scope: "col", style: "text-align: left" }, `features 1 to ${wide}`);
+    else numbers[0].forEach((_, i) => add(header, "th", { scope: "col" }, stage.among ? tokens[i] : String(i + 1)));
     const top = Math.max(...numbers.flat().map(Math.abs), 1e-9);
     rows.forEach(({ row, name }, t) => {
       row.replaceChildren(
         name.parentNode,
-        ...numbers[t].map((x) => {
+        ...(shades ? [numbers[t]] : []).map(strip(top)),
+        ...(shades ? [] : numbers[t]).map((x) => {
           const cell = document.createElement("td"),
             colour = x < 0 ? "--orange" : "--blue";
           cell.textContent = x.toFixed(2).replace("-", "−");

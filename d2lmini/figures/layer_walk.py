@@ -5,6 +5,8 @@ import math
 
 import torch
 
+from ..data.tatoeba import clean
+from ..models.weights.trained import trained
 from ..transformer import TransformerEncoderBlock
 from .base import Figure, table
 
@@ -25,6 +27,7 @@ USES = {
         *([(11, OWN)], [(12, OWN)], [(10, OWN), (13, OWN)]),  # the network; add
     ],
 }
+UNTRAINED = "The weights are not trained: they are random."
 
 
 class LayerWalk(Figure):
@@ -39,6 +42,7 @@ class LayerWalk(Figure):
         X: (N, h) or (1, N, h), what goes into the block.
         stage: which stage is shown first, from 1.
         head: which head, from 1.
+        weights: where the block's weights come from, a sentence for the reader.
 
     Raises:
         TypeError: ``block`` is no `TransformerEncoderBlock`.
@@ -49,11 +53,11 @@ class LayerWalk(Figure):
     name = "layer_walk"
     title = "Through one encoder block"
     hint = (
-        "Click a stage of the drawing, or walk with the buttons; point at a row of the table to see which "
-        "rows it is made from."
+        "Click a stage, or walk with the buttons: its part of the formulas is lit. Point at a row to see what it is "
+        "made from."
     )
 
-    def __init__(self, block, tokens, X, stage=1, head=1):
+    def __init__(self, block, tokens, X, stage=1, head=1, weights=UNTRAINED):
         if not isinstance(block, TransformerEncoderBlock):
             raise TypeError(f"block is a {type(block).__name__}, expected a TransformerEncoderBlock")
         tokens, X = [str(token) for token in tokens], torch.as_tensor(X).detach()
@@ -89,9 +93,39 @@ class LayerWalk(Figure):
                 for (title, text, numbers, shape, among), uses in zip(stages, USES[block.norm_first], strict=True)
             ],
             norm_first=block.norm_first,
+            equations=_formulas(block),
+            weights=weights,
             stage=stage,
             head=head,
         )
+
+    @classmethod
+    def of_translator(cls, text, block=1, **options):
+        """A block of the encoder that this book trained on the grammar's sentences.
+
+        Args:
+            text: an English sentence, str; its tokens differ, the last is ``<eos>``.
+            block: which block, from 1; those before it compute what goes in.
+            options: ``stage`` and ``head``, as for the class.
+
+        Returns:
+            A `LayerWalk`.
+
+        Raises:
+            ValueError: there is no such block, or what the class refuses.
+        """
+        model = trained("translator_grammar")
+        encoder, tokenizer = model.encoder, model.tokenizer
+        if not 1 <= block <= len(encoder.blks):
+            raise ValueError(f"block is {block}, expected 1 to {len(encoder.blks)}")
+        ids = [*tokenizer.encode_batch([clean(text)])[0], tokenizer["<eos>"]]
+        entering = []
+        hook = encoder.blks[block - 1].register_forward_pre_hook(lambda module, args: entering.append(args[0]))
+        with torch.no_grad():
+            encoder(torch.tensor([ids]))
+        hook.remove()
+        said = f"The weights are trained: block {block} of {len(encoder.blks)} of a translator."
+        return cls(encoder.blks[block - 1], tokenizer.to_tokens(ids), entering[0], weights=said, **options)
 
     def numbers(self, stage, head=1):
         """What the page shows.
@@ -116,6 +150,25 @@ class LayerWalk(Figure):
         caption = f"One encoder block, stage by stage; where a stage has heads, head {state['head']}."
         header = ["stage", "what happens", "a row is made from", "shape", f"row of “{state['tokens'][0]}”"]
         return table(header, rows, caption)
+
+
+def _formulas(block):
+    """The block in formulas, line by line: each part with the number of its stage, which is lit there; no biases."""
+    activation = type(block.ffn.activation).__name__
+    if block.norm_first:
+        return [
+            [[2, "N = LN(", [1, "X"], ")"]],
+            [[3, "Q = N W_q"], ", ", [4, "K = N W_k"], ", ", [5, "V = N W_v"]],
+            [[8, "O = ", [7, "softmax(", [6, "Q Kᵀ / √d"], ")"], " V"]],
+            [[10, "Y = X + ", [9, "[O_1 … O_H] W_o"]]],
+            [[14, "Z = Y + ", [13, [12, f"{activation}(", [11, "LN(Y)"], " W_1)"], " W_2"]]],
+        ]
+    return [
+        [[2, "Q = ", [1, "X"], " W_q"], ", ", [3, "K = X W_k"], ", ", [4, "V = X W_v"]],
+        [[7, "O = ", [6, "softmax(", [5, "Q Kᵀ / √d"], ")"], " V"]],
+        [[10, "Y = LN(", [9, "X + ", [8, "[O_1 … O_H] W_o"]], ")"]],
+        [[14, "Z = LN(", [13, "Y + ", [12, [11, f"{activation}(Y W_1)"], " W_2"]], ")"]],
+    ]
 
 
 def _stages(block, X):

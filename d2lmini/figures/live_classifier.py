@@ -33,8 +33,8 @@ class LiveClassifier(PaintedFigure):
     name = "live_classifier"
     title = "A vision Transformer at work"
     hint = (
-        "Pick an image or paint one. Take patches out by a click or by Space; shuffle them, with their position "
-        "vectors or without."
+        "Pick an image or paint one. Click patches to take them out; shuffle them, with their position vectors or "
+        "without. By keyboard: Space takes a patch out."
     )
 
     def __init__(self, pictures=None, weights="vit_fashion", order="own"):

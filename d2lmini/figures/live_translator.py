@@ -42,8 +42,8 @@ class LiveTranslator(LiveFigure):
     name = "live_translator"
     title = "A translator in this page"
     hint = (
-        "Type an English sentence or choose one. Point at a French word, or go there by arrow keys: lines lead to the "
-        "English words that the model looked at."
+        "Type an English sentence or choose one. Point at a French word: lines lead to the English words that "
+        "the model looked at. By keyboard: arrow keys go from word to word."
     )
 
     def __init__(self, weights="translator_grammar", parts=(), examples=None):

@@ -1,15 +1,17 @@
-// A word is masked, the reader guesses, and then bars show what a model guesses there.
-const LINE = 24,
+// A word is masked, bars show how sure a model is there; the reader guesses, and then sees which words these are.
+const LINE = 20,
   NAME = 112,
   BAR = 166,
-  NONE = 65535;
+  NONE = 65535,
+  ENDS = [0.05, 0.1, 0.2, 0.5, 1]; // of the scale of the bars
 const SEES = ["A model that sees both sides", "A model that sees the left side alone"];
 
 function render({ model, el }) {
   const names = model.get("names").split("\n"),
     K = model.get("top"),
-    passages = model.get("passages").map(({ tokens, views }) => ({
+    passages = model.get("passages").map(({ tokens, telling, views }) => ({
       tokens,
+      telling,
       views: views.map((view) =>
         Object.fromEntries(Object.entries(view).map(([key, text]) => [key, unpack(text, Uint16Array)])),
       ),
@@ -49,15 +51,12 @@ function render({ model, el }) {
   });
   if (passages.length > 1)
     choice(choosing, { label: "sentence", options: { ...titles }, value: now.passage }, (n) => {
-      change(
-        { passage: Number(n), position: Math.floor(passages[n].tokens.length / 2), guess: "", revealed: false },
-        build,
-      );
+      change({ passage: Number(n), position: passages[n].telling, guess: "", revealed: false }, build);
     });
   const line = add(el, "div", {
     class: "d2lmini-maps",
     role: "group",
-    "aria-label": "words to mask",
+    "aria-label": "words to hide: arrow keys go from word to word",
     style: "gap: 5px; margin-bottom: 10px",
   });
   const asking = add(el, "div", { class: "d2lmini-controls" });
@@ -99,19 +98,14 @@ function render({ model, el }) {
         row = draw(svg, "g");
       return {
         row,
-        name: draw(row, "text", { x: NAME, y: y + 16, "text-anchor": "end" }),
-        bar: draw(row, "rect", { x: NAME + 8, y: y + 4, height: LINE - 8 }),
-        share: draw(row, "text", { y: y + 16 }),
+        name: draw(row, "text", { x: NAME, y: y + 14, "text-anchor": "end" }),
+        bar: draw(row, "rect", { x: NAME + 8, y: y + 3, height: LINE - 6 }),
+        share: draw(row, "text", { y: y + 14 }),
       };
     });
     return { figure, head, rows };
   });
-  add(
-    el,
-    "div",
-    { class: "d2lmini-key" },
-    "Orange, with a tick: what really stood there. All bars are on one scale, from 0 to 1.",
-  );
+  const legend = add(el, "div", { class: "d2lmini-key" });
 
   let words;
   function build() {
@@ -119,7 +113,7 @@ function render({ model, el }) {
     line.replaceChildren();
     words = tokens.map((token, t) =>
       button(line, token, () => change({ position: t, guess: "", revealed: false }), {
-        "aria-label": `mask ${token}, word ${t + 1}`,
+        "aria-label": `hide ${token}, word ${t + 1}`,
       }),
     );
     rove(words, { entry: now.position });
@@ -136,8 +130,13 @@ function render({ model, el }) {
     });
     if (field.value !== now.guess) field.value = now.guess;
     reveal.textContent = now.revealed ? "hide" : "reveal";
+    const shown = views.map(looked),
+      most = Math.max(...shown.flatMap(({ list, p }) => [p ?? 0, ...list.map((pair) => pair[1])])),
+      end = ENDS.find((x) => x >= most) ?? 1;
+    legend.textContent =
+      `Bars: probabilities from 0 to ${end}.` + (now.revealed ? " Orange, ✓: the word of the text." : "");
     charts.forEach(({ figure, head, rows }, n) => {
-      const { list, place: at, p } = looked(views[n]),
+      const { list, place: at, p } = shown[n],
         seen = [...tokens.slice(0, t), "[MASK]", ...(n ? [] : tokens.slice(t + 1))];
       figure.dataset.truth = at;
       head.replaceChildren();
@@ -150,14 +149,10 @@ function render({ model, el }) {
         row.style.display = word === undefined || (hidden && i === K) ? "none" : "";
         name.textContent = hidden ? "?" : (truth ? "✓ " : "") + short(word ?? "");
         place(name, { "font-weight": truth && !hidden ? 700 : 400 });
-        const width = hidden ? 0 : Math.max(1, BAR * (value ?? 0));
-        place(bar, { width, fill: truth ? "var(--orange)" : "var(--blue)", "fill-opacity": 0.8 });
+        const width = Math.max(1, (BAR * (value ?? 0)) / end);
+        place(bar, { width, fill: truth && !hidden ? "var(--orange)" : "var(--blue)", "fill-opacity": 0.8 });
         place(share, { x: NAME + 14 + width });
-        share.textContent = hidden
-          ? ""
-          : value === undefined
-            ? `not among the ${list.length} likeliest`
-            : number(value);
+        share.textContent = value === undefined ? `not among the ${list.length} likeliest` : number(value);
       });
       if (!list.length) {
         told.push(`${SEES[n]} has no guess here.`);
@@ -183,7 +178,7 @@ function render({ model, el }) {
     });
     note.textContent = now.revealed
       ? told.join(" ")
-      : `Word ${t + 1} of ${tokens.length} is masked. What would the model put there? Guess, then reveal.`;
+      : `Word ${t + 1} of ${tokens.length} is hidden. Which word is it, and which model knows it? Guess, then reveal.`;
   }
   build();
 }

@@ -13,19 +13,21 @@ UNIT = 65535  # a probability travels as so many parts of it; as the index of a 
 
 
 class MaskGuess(Figure):
-    """Recorded guesses of masked words: the reader masks one, guesses first, then sees what the model thinks.
+    """Recorded guesses of masked words: the reader masks one, guesses first, then sees what the model predicts.
 
-    Bars show the model's likeliest tokens at that place, with the true one marked; where it is not among them, it
-    stands below. With ``from_left`` a second set of bars shows what a model thinks that sees only what is before.
-    `MaskGuess.of` asks models. Probabilities travel in two bytes each.
+    Bars show the model's likeliest tokens at that position, with the true one marked; where it is not among them, it
+    is below. With ``from_left`` a second set of bars shows what a model predicts that sees only what is before. At
+    first one word is revealed; of any other, the bars are shown at once and the words on request. `MaskGuess.of` asks
+    models. Probabilities travel in two bytes each.
 
     Args:
         passages: list of dicts. ``tokens``: T strings, at most 40. ``guesses``: for each of them a list of pairs of a
             token and its probability when this token alone is masked, at most 12. Optional: ``truth_probability``, T
             probabilities of the true tokens; ``from_left``, the same of a causal model: a dict of its own ``guesses``
             and ``truth_probability``, or the guesses alone. A place without guesses may have an empty list or None.
-        passage: which one is shown first, from 0.
-        position: which of its tokens is masked at first, from 0; None: the one in the middle.
+        passage: which one is shown first, from 0; None: the one with the telling position.
+        position: which of its tokens is masked at first, from 0; None: the telling one, whose true token gains the most
+            probability from the right side, or without ``from_left`` has the most.
 
     Raises:
         ValueError: there is nothing to show, lengths do not fit, numbers are no probabilities, the true token has
@@ -36,23 +38,27 @@ class MaskGuess(Figure):
     """
 
     name = "mask_guess"
-    title = "Mask a word and guess"
+    title = "Guess a hidden word from both sides"
     hint = (
-        "Click a word to mask it. Guess what the model puts there, then reveal. By keyboard: arrow keys go from "
-        "word to word, Enter masks."
+        "Choose another word to hide it. The bars show how sure each model is there. Guess the word, and which model "
+        "knows it; then reveal."
     )
 
-    def __init__(self, passages, passage=0, position=None):
+    def __init__(self, passages, passage=None, position=None):
         passages = list(passages)
         if not passages:
             raise ValueError("there is nothing to show: expected at least one passage")
         cards = [_card(f"passage {i}", given) for i, given in enumerate(passages)]
         if len({len(views) for _, views in cards}) > 1:
             raise ValueError("some passages have from_left and others not: expected it of all or of none")
+        gains = [_gains(tokens, views) for tokens, views in cards]
+        if passage is None:
+            passage = max(range(len(cards)), key=lambda n: max(gains[n]))
         if not 0 <= passage < len(cards):
             raise ValueError(f"passage is {passage}, expected 0 to {len(cards) - 1}")
         T = len(cards[passage][0])
-        position = T // 2 if position is None else position
+        telling = [row.index(max(row)) for row in gains]
+        position = telling[passage] if position is None else position
         if not 0 <= position < T:
             raise ValueError(f"position is {position}, expected 0 to {T - 1}, the tokens of passage {passage}")
         top = max(len(row) for _, views in cards for rows, _ in views for row in rows)
@@ -61,14 +67,15 @@ class MaskGuess(Figure):
         super().__init__(
             f"What a model guesses in the place of each word of {len(cards)} passages, when that word is masked.",
             passages=[
-                {"tokens": tokens, "views": [_packed(*view, index, top) for view in views]} for tokens, views in cards
+                {"tokens": tokens, "telling": t, "views": [_packed(*view, index, top) for view in views]}
+                for (tokens, views), t in zip(cards, telling, strict=True)
             ],
             names="\n".join(names),
             top=top,
             passage=passage,
             position=position,
             guess="",
-            revealed=False,
+            revealed=True,
         )
 
     @classmethod
@@ -227,6 +234,18 @@ def _check_truth(what, p, among):
         raise ValueError(f"{what} truth_probability {p}, expected a probability")
     if among is not None and abs(among - p) > 0.01:
         raise ValueError(f"{what} truth_probability {p}, but {among:.3f} among the guesses")
+
+
+def _gains(tokens, views):
+    """For each token, what the last view lacks of its probability in the first; all of it where there is one view."""
+    known = [
+        [
+            (dict(row).get(token, 0.0) if truth is None else truth[t]) or 0.0
+            for t, (token, row) in enumerate(zip(tokens, rows, strict=True))
+        ]
+        for rows, truth in views
+    ]
+    return [p - q for p, q in zip(known[0], known[1] if len(known) > 1 else [0.0] * len(tokens), strict=True)]
 
 
 def _one_line(name):

@@ -1,5 +1,5 @@
 // Probabilities of the next token: the model's own, and what temperature, top-k and top-p leave to draw from.
-const SHOWN = 20,
+const SHOWN = 14,
   DRAWS = 20,
   LINE = 22,
   NAME = 92,
@@ -70,10 +70,11 @@ function render({ model, el }) {
 
   const panels = add(el, "div", { class: "d2lmini-panels" }),
     figure = add(panels, "figure"),
-    rows = Math.min(SHOWN, V);
+    rows = Math.min(SHOWN, V),
+    rest = V - rows; // the tail of the distribution
   const { svg } = panel(figure, {
     width: 340,
-    height: LINE * (rows + 1) + 6,
+    height: LINE * (rows + (rest ? 2 : 1)) + 6,
     x: [0, 1],
     y: [0, 1],
     label: "the likeliest tokens and their probabilities",
@@ -91,6 +92,7 @@ function render({ model, el }) {
       number: draw(row, "text", { x: 336, y: y + 15, "text-anchor": "end" }),
     };
   });
+  const tail = draw(svg, "text", { x: 336, y: LINE * (rows + 1) + 15, "text-anchor": "end" });
   add(
     figure,
     "figcaption",
@@ -130,6 +132,8 @@ function render({ model, el }) {
       place(full, { width: ((after[i] ?? 0) / top) * BAR });
       number.textContent = before[i].toFixed(3) + (sampling ? ` → ${dropped ? "dropped" : after[i].toFixed(3)}` : "");
     });
+    const beyond = (p) => total(p.slice(rows)).toFixed(3);
+    tail.textContent = rest ? `the other ${rest}: ${beyond(before)}${sampling ? ` → ${beyond(after)}` : ""}` : "";
     note.textContent =
       `${size} of ${V} tokens stay. They have ${total(heated.slice(0, size)).toFixed(3)} of the mass ` +
       `at this temperature, ${total(before.slice(0, size)).toFixed(3)} of the model's own. Entropy: ` +

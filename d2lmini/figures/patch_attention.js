@@ -30,8 +30,8 @@ function render({ model, el }) {
   const box = add(panels, "figure"),
     side = add(panels, "div", {
       role: "group",
-      "aria-label": "all heads of the layer",
-      class: "d2lmini-maps",
+      "aria-label": "all maps of the layer",
+      class: "d2lmini-maps d2lmini-thumbs",
       style: "flex-basis: 12rem",
     });
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite" });
@@ -117,7 +117,7 @@ function render({ model, el }) {
         ? middle
         : {
             ...middle,
-            style: "fill: white; stroke: black; stroke-width: 2.5px; paint-order: stroke",
+            style: "fill: white; stroke: black; stroke-width: 3.5px; paint-order: stroke; font-weight: 600",
             visibility: Math.min(...cell) < 34 ? "hidden" : "visible",
           },
     );
@@ -168,7 +168,7 @@ function render({ model, el }) {
         set("head", head);
         paint();
       },
-      { "aria-label": `head ${head}` },
+      { "aria-label": map().H > 1 ? `head ${head}` : names[now.layer] },
     );
     const svg = draw(node, "svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     svg.style.cssText = "width: 90px; max-width: 100%";
@@ -188,7 +188,7 @@ function render({ model, el }) {
         fill: "#ff7a00",
       }),
     );
-    add(node, "span", {}, `head ${head}`);
+    add(node, "span", {}, map().H > 1 ? `head ${head}` : names[now.layer]);
     return { node, shades };
   }
 

@@ -75,6 +75,7 @@ function render({ model, el }) {
     position_parameters: line("parameters of the positions"),
     operations: line("operations for one image"),
   };
+  add(numbers, "div", { style: "margin-top: 8px" }, "shares of the operations, and their numbers");
   const bars = panel(numbers, { width: 360, height: 4 * 46, x: [0, 1], y: [1, 0], label: "shares of the operations" });
   const rows = Object.entries(parts).map(([part, name], i) => {
     draw(bars.svg, "text", { x: 6, y: 46 * i + 16 }, name);
@@ -109,7 +110,7 @@ function render({ model, el }) {
       const w = (240 * c[part]) / all;
       bar.setAttribute("width", w);
       share.setAttribute("x", w + 12);
-      share.textContent = `${(c[part] / all).toFixed(3)}  (${many(c[part])})`;
+      share.textContent = `${((100 * c[part]) / all).toFixed(1)} % (${many(c[part])})`;
     }
     const finer = sizes[sizes.indexOf(now) - 1];
     const ratio = finer && [costs(finer).tokens / c.tokens, total(costs(finer)) / all].map((x) => x.toFixed(1));

@@ -101,7 +101,6 @@ function render({ model, el }) {
     },
   );
   const causal = tick(top, { label: "causal", value: now.causal }, (on) => change({ causal: on }));
-  const sliding = add(el, "div", { class: "d2lmini-controls" });
   const none = (x) => (x ? String(x) : "none"),
     says = { window: (x) => (x === T ? "all" : none(x)), dilation: String };
   const labels = {
@@ -112,24 +111,6 @@ function render({ model, el }) {
     every: "chosen tokens, one in",
     num_random: "random keys",
   };
-  const inputs = Object.fromEntries(
-    Object.entries(labels).map(([key, label]) => [
-      key,
-      slider(
-        sliding,
-        { label, min: limits[key][0], max: limits[key][1], step: 1, value: now[key], say: says[key] ?? none },
-        (x) => change({ [key]: x }),
-      ),
-    ]),
-  );
-  button(sliding, "draw again", () => change({ draw: (now.draw + 1) % draws }));
-  const walking = add(el, "div", { class: "d2lmini-controls" });
-  slider(walking, { label: "layers", min: 1, max: T - 1, step: 1, value: now.layers, digits: 0 }, (layers) =>
-    change({ layers }),
-  );
-  const asked = slider(walking, { label: "query", min: 0, max: T - 1, step: 1, value: now.query, digits: 0 }, (query) =>
-    change({ query }),
-  );
   const move = (input, value) => {
     input.value = value;
     input.dispatchEvent(new Event("input"));
@@ -142,20 +123,13 @@ function render({ model, el }) {
     causal.checked = now.causal;
     for (const [key, input] of Object.entries(inputs)) move(input, now[key]);
   }
-  const note = add(el, "div", {
-    class: "d2lmini-note",
-    "aria-live": "polite",
-    style: "min-height: 4.4em; margin-bottom: 6px",
-  });
-
-  const panels = add(el, "div", { class: "d2lmini-panels" }),
+  const boxes = views(el, "view", ["the pattern", "the way down"]),
     cell = (WIDE - LEFT - 8) / T,
     HIGH = TOP + T * cell + 8;
   const x = (s) => LEFT + (s + 0.5) * cell;
-  function chart(label, height, at) {
+  function chart(figure, label, height, at) {
     // pointing at a place follows the query that `at` finds there
-    const figure = add(panels, "figure"),
-      space = panel(figure, { width: WIDE, height, x: [0, WIDE], y: [0, height], label });
+    const space = panel(figure, { width: WIDE, height, x: [0, WIDE], y: [0, height], label });
     for (const kind of ["pointermove", "pointerdown"])
       space.svg.addEventListener(kind, (event) => {
         const [right, up] = space.invert(event),
@@ -165,6 +139,7 @@ function render({ model, el }) {
     return { svg: space.svg, caption: add(figure, "figcaption") };
   }
   const matrix = chart(
+    boxes[0],
     "the pattern: a row for each query, a column for each key",
     HIGH,
     (_, down) => (down - TOP) / cell,
@@ -194,6 +169,7 @@ function render({ model, el }) {
     draw(matrix.svg, "text", { x: x(t), y: TOP - 6, "text-anchor": "middle" }, t);
   }
   const tower = chart(
+    boxes[1],
     "the way from the output of the query down to the inputs, layer by layer",
     HIGH,
     (right) => (right - LEFT) / cell,
@@ -208,7 +184,28 @@ function render({ model, el }) {
   const ways = draw(tower.svg, "path", { fill: "none", stroke: "var(--blue)", "stroke-opacity": 0.5 });
   const dots = draw(tower.svg, "g");
 
-  const sheet = add(scroller(el), "table"),
+  const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 4.2em" });
+  const sliding = add(el, "div", { class: "d2lmini-controls d2lmini-compact" });
+  const inputs = Object.fromEntries(
+    Object.entries(labels).map(([key, label]) => [
+      key,
+      slider(
+        sliding,
+        { label, min: limits[key][0], max: limits[key][1], step: 1, value: now[key], say: says[key] ?? none },
+        (x) => change({ [key]: x }),
+      ),
+    ]),
+  );
+  button(top, "draw again", () => change({ draw: (now.draw + 1) % draws }));
+  slider(sliding, { label: "layers", min: 1, max: T - 1, step: 1, value: now.layers, digits: 0 }, (layers) =>
+    change({ layers }),
+  );
+  const asked = slider(sliding, { label: "query", min: 0, max: T - 1, step: 1, value: now.query, digits: 0 }, (query) =>
+    change({ query }),
+  );
+
+  const folded = fold(el, "longer sequences");
+  const sheet = add(scroller(folded), "table"),
     heads = add(add(sheet, "thead"), "tr"),
     body = add(sheet, "tbody");
   add(
@@ -226,7 +223,7 @@ function render({ model, el }) {
   });
 
   add(
-    el,
+    folded,
     "div",
     { class: "d2lmini-key" },
     "Global tokens see all and are seen by all; chosen tokens see all. Random keys of longer sequences are " +
@@ -315,8 +312,8 @@ function render({ model, el }) {
       c.textContent = about + Number((count / length).toPrecision(3)).toLocaleString("en");
     }
     matrix.caption.textContent =
-      `${here} pairs of ${T * T}, ${share(here / T ** 2)}. Squares: pairs that are ` +
-      `computed in each layer. Dots: what has met by now through others.`;
+      `${here} pairs of ${T * T}, ${share(here / T ** 2)}. Squares: computed in each layer; ` +
+      `dots: what has met by now through others.`;
   }
 
   function tell(met) {

@@ -5,7 +5,7 @@ const LEFT = 74,
 function render({ model, el }) {
   const tokens = model.get("tokens"),
     N = tokens.length,
-    cell = Math.min(34, Math.floor((330 - LEFT) / N));
+    cell = Math.min(20, Math.floor((330 - LEFT) / N));
   const short = (word, n) => ([...word].length > n ? [...word].slice(0, n - 1).join("") + "…" : word);
   let token = model.get("token");
   const families = model.get("families").map(({ name, blocks }) => {
@@ -28,7 +28,7 @@ function render({ model, el }) {
     class: "d2lmini-maps",
     role: "group",
     "aria-label": "tokens",
-    style: "gap: 5px; margin: 2px 0 10px",
+    style: "gap: 5px; margin: 2px 0 6px",
   });
   const picks = tokens.map((word, t) => {
     const node = button(line, word, () => point(t));
@@ -39,12 +39,16 @@ function render({ model, el }) {
   const note = add(el, "div", {
     class: "d2lmini-note",
     "aria-live": "polite",
-    style: "min-height: 3em; margin-bottom: 6px",
+    style: "min-height: 2.8em; margin-bottom: 6px",
   });
 
-  const panels = add(el, "div", { class: "d2lmini-panels" });
-  const drawn = families.map(({ name, blocks, grid, rows, columns }) => {
-    const figure = add(panels, "figure");
+  const boxes = views(
+    el,
+    "kind of model",
+    families.map(({ name }) => name),
+  );
+  const drawn = families.map(({ name, blocks, grid, rows, columns }, n) => {
+    const figure = boxes[n];
     add(figure, "b", {}, name);
     const width = LEFT + columns.length * cell + 8,
       height = TOP + rows.length * cell + 8;
@@ -55,6 +59,7 @@ function render({ model, el }) {
       y: [0, 1],
       label: `${name}: a row for each token that looks, a column for each that is looked at`,
     });
+    figure.style.maxWidth = "345px"; // two in a row, with room for the names below
     const x = (s) => LEFT + columns.indexOf(s) * cell,
       y = (t) => TOP + rows.indexOf(t) * cell;
     const heads = new Map(
@@ -141,7 +146,7 @@ function render({ model, el }) {
 
   function paint() {
     picks.forEach((node, t) => place(node, { "aria-pressed": t === token }));
-    const told = families.map(({ name, grid, rows }, n) => {
+    const counted = families.map(({ name, grid, rows }, n) => {
       const { names, heads, cells, chips } = drawn[n],
         sees = (s) => grid.get(token * N + s) === true;
       for (const [t, node] of names)
@@ -168,7 +173,7 @@ function render({ model, el }) {
       const count = chips.filter(({ s }) => sees(s)).length;
       return `${name}: ${rows.includes(token) ? count : "no row"}`;
     });
-    note.textContent = `How many tokens “${tokens[token]}” may look at: ${told.join("; ")}.`;
+    note.textContent = `How many tokens “${tokens[token]}” may look at: ${counted.join("; ")}.`;
   }
   paint();
 }

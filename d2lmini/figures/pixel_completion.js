@@ -102,9 +102,8 @@ function render({ model, el }) {
     "aria-live": "polite",
     style: "min-height: 4.6em; margin-bottom: 0.4rem",
   });
-  const panels = add(el, "div", { class: "d2lmini-panels" });
-  const canvas = (label, caption) => {
-    const box = add(panels, "figure");
+  const panels = add(el, "div", { class: "d2lmini-panels d2lmini-pair" });
+  const canvas = (box, label, caption) => {
     const space = panel(box, { width: cell * width, height: cell * height, x: [0, width], y: [height, 0], label });
     space.svg.style.cssText = "max-width: 17rem; margin: 0 auto";
     const rects = Array.from({ length: height * width }, (_, i) =>
@@ -125,10 +124,12 @@ function render({ model, el }) {
       "stroke-width": 2,
       "stroke-dasharray": "6 4",
     });
-    add(box, "figcaption", {}, caption);
+    box.style.flex = "1 1 12rem"; // three in a row
+    if (caption) add(box, "figcaption", {}, caption);
     return { svg: space.svg, rects };
   };
   const page = canvas(
+    add(panels, "figure"),
     "the picture as far as it is written",
     "given above the dashed line, written below it; circles: where the model looks for the pixel in the orange frame",
   );
@@ -163,7 +164,8 @@ function render({ model, el }) {
   });
 
   const box = add(panels, "figure"),
-    wide = 24 * K,
+    one = Math.max(24, 200 / K), // of the bars
+    wide = one * K,
     floor = 150;
   const bars = panel(box, {
     width: wide,
@@ -172,11 +174,22 @@ function render({ model, el }) {
     y: [0, 1],
     label: "the probability of each grey value",
   });
+  box.style.flex = "1 1 12rem";
   const columns = levels.map((_, k) => {
-    draw(bars.svg, "rect", { x: 24 * k + 3, y: floor + 8, width: 18, height: 18, fill: grey(k), stroke: "#8888" });
+    draw(bars.svg, "rect", {
+      x: one * (k + 0.5) - 9,
+      y: floor + 8,
+      width: 18,
+      height: 18,
+      fill: grey(k),
+      stroke: "#8888",
+    });
     return {
-      bar: draw(bars.svg, "rect", { x: 24 * k + 3, width: 18 }),
-      number: draw(bars.svg, "text", { x: Math.min(wide - 14, Math.max(14, 24 * k + 12)), "text-anchor": "middle" }),
+      bar: draw(bars.svg, "rect", { x: one * (k + 0.5) - 9, width: 18 }),
+      number: draw(bars.svg, "text", {
+        x: Math.min(wide - 14, Math.max(14, one * (k + 0.5))),
+        "text-anchor": "middle",
+      }),
     };
   });
   draw(bars.svg, "line", { x1: 0, x2: wide, y1: floor, y2: floor, stroke: "#8888" });
@@ -186,7 +199,7 @@ function render({ model, el }) {
     {},
     "what the pixel was drawn from: the probability of each grey value; in orange the one drawn",
   );
-  const original = truth && canvas("the true picture", "the true picture");
+  const original = truth && canvas(fold(panels, "the true picture"), "the true picture");
 
   function build() {
     const samples = walks[now.picture].length;

@@ -32,7 +32,7 @@ function render({ model, el }) {
   });
   const folds = add(el, "div");
   let showControls = null;
-  const remark = add(el, "p", { role: "status", style: "margin: 4px 0; min-height: 1.4em", "data-part": "remark" });
+  const remark = add(el, "p", { role: "status", style: "margin: 0; min-height: 1.4em", "data-part": "remark" });
   const pressing = add(el, "div", { class: "d2lmini-controls", style: "gap: 6px 10px; margin-bottom: 4px" });
   const training = button(pressing, "Train", () => (turn ? pause() : learn(Number.POSITIVE_INFINITY)), {
     style: "width: 4.5rem",

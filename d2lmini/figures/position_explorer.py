@@ -15,9 +15,9 @@ SHOWN = 5  # offsets to either side in the table
 class PositionExplorer(Figure):
     """An encoding as a heat map, and the score of a query at one position with a key at every other.
 
-    The reader chooses the encoding, the query's position, an offset, the number of features and the base (for T5 the
-    largest distance), and may take the words away, so that positions alone are left. The question to play with: does
-    the score depend on the offset alone?
+    A line shows the scores from the chosen position, a band those from all positions: where the score depends on the
+    offset alone, the band is as thin as the line. The reader chooses the encoding, the query's position and an offset,
+    and may take the words away, so that positions alone are left.
 
     Args:
         query: (D,), the word at the chosen position; D even.
@@ -26,7 +26,7 @@ class PositionExplorer(Figure):
         encoding: one of ``ENCODINGS``.
         num_positions: N.
         position: of the query, 0 to N - 1.
-        offset: position of the key less that of the query, shown in words.
+        offset: position of the key less that of the query, spelled out.
         num_hiddens: how many of the D features are used; even.
         base: of the frequencies, above 1.
         max_distance: of T5's buckets.
@@ -37,8 +37,11 @@ class PositionExplorer(Figure):
     """
 
     name = "position_explorer"
-    title = "Positions and their scores"
-    hint = "Choose an encoding, move the query and the offset of the key: does the score depend on the offset alone?"
+    title = "Does the score depend on the offset alone?"
+    hint = (
+        "If it does, the blue band of all positions is as thin as the orange line of one. Choose an encoding, move the "
+        "query, and take the words away."
+    )
 
     def __init__(
         self,

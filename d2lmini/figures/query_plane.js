@@ -1,4 +1,6 @@
 // A query among keys: weights as areas, the output among the values.
+const SIDE = 340; // of a plane
+
 function render({ model, el }) {
   const query = [...model.get("query")],
     keys = model.get("key_points").map((k) => [...k]),
@@ -21,13 +23,13 @@ function render({ model, el }) {
     },
   );
 
-  const panels = add(el, "div", { class: "d2lmini-panels" });
-  const size = { width: 300, height: 300, x: [-2.2, 2.2], y: [-2.2, 2.2] };
+  const panels = add(el, "div", { class: "d2lmini-panels d2lmini-pair" });
+  const size = { width: SIDE, height: SIDE, x: [-2.2, 2.2], y: [-2.2, 2.2] };
   const hold = (caption) => {
     const box = add(panels, "figure");
     const space = panel(box, { ...size, label: caption });
-    draw(space.svg, "line", { x1: 0, x2: 300, y1: space.y(0), y2: space.y(0), stroke: "#8886" });
-    draw(space.svg, "line", { y1: 0, y2: 300, x1: space.x(0), x2: space.x(0), stroke: "#8886" });
+    draw(space.svg, "line", { x1: 0, x2: SIDE, y1: space.y(0), y2: space.y(0), stroke: "#8886" });
+    draw(space.svg, "line", { y1: 0, y2: SIDE, x1: space.x(0), x2: space.x(0), stroke: "#8886" });
     add(box, "figcaption", {}, caption);
     return space;
   };
@@ -58,13 +60,11 @@ function render({ model, el }) {
     );
     return { group, disc, name };
   });
-  const ends = values.map((value, i) => {
-    const at = { cx: right.x(value[0]), cy: right.y(value[1]) };
-    const disc = draw(right.svg, "circle", { ...at, fill: "var(--blue)", "fill-opacity": 0.75 });
-    const name = draw(right.svg, "text", { transform: `translate(${at.cx} ${at.cy})` }, `v${i + 1}`);
-    beside(name, at.cx, at.cy);
-    return disc;
-  });
+  const valuesAt = values.map(([x, y]) => [right.x(x), right.y(y)]);
+  const ends = valuesAt.map(([cx, cy]) =>
+      draw(right.svg, "circle", { cx, cy, fill: "var(--blue)", "fill-opacity": 0.75 }),
+    ),
+    valueNames = valuesAt.map((at, i) => draw(right.svg, "text", { transform: `translate(${at})` }, `v${i + 1}`));
   const star = draw(left.svg, "g");
   draw(star, "path", { d: "M0-9 9 0 0 9-9 0Z", fill: "var(--orange)" });
   const sign = draw(star, "text", {}, "q");
@@ -106,14 +106,17 @@ function render({ model, el }) {
     const weights = softmax(scores, temperature);
     const output = [0, 1].map((axis) => weights.reduce((sum, w, i) => sum + w * values[i][axis], 0));
     place(star, { transform: `translate(${left.x(query[0])} ${left.y(query[1])})` });
-    beside(sign, left.x(query[0]), left.y(query[1]));
+    beside(
+      [sign, ...dots.map(({ name }) => name)],
+      [query, ...keys].map(([x, y]) => [left.x(x), left.y(y)]),
+      left.svg,
+    );
     place(mean, { transform: `translate(${right.x(output[0])} ${right.y(output[1])})` });
     weights.forEach((w, i) => {
       const [x, y] = [left.x(keys[i][0]), left.y(keys[i][1])],
         radius = 4 + 12 * Math.sqrt(w);
       place(dots[i].group, { transform: `translate(${x} ${y})` });
       place(dots[i].disc, { r: radius });
-      beside(dots[i].name, x, y);
       place(ends[i], { r: radius });
       place(links[i], { x1: left.x(query[0]), y1: left.y(query[1]), x2: x, y2: y, "stroke-width": 4 * w });
       place(pulls[i], {
@@ -126,14 +129,39 @@ function render({ model, el }) {
       cells[i].textContent = w.toFixed(3);
       cells[i].style.setProperty("--w", w);
     });
+    beside(valueNames, valuesAt, right.svg);
     note.textContent = `Output: (${output.map((x) => x.toFixed(2)).join(", ")})`;
   }
   paint();
+  new ResizeObserver(paint).observe(left.svg);
 }
 
-// A name beside its point, on the side that has room.
-const beside = (name, x, y) =>
-  place(name, { x: x > 260 ? -14 : 14, y: y < 30 ? 20 : -8, "text-anchor": x > 260 ? "end" : "start" });
+// Names beside their points: each at the first corner that is inside and where no other name or point is, as long as
+// there is one. Where the plane is small on the screen, letters are large in its units.
+function beside(names, points, svg) {
+  const letter = 12 * (Number(svg.style.getPropertyValue("--zoom")) || 1),
+    [wide, high] = [1.3 * letter, letter],
+    taken = points.map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]);
+  names.forEach((name, i) => {
+    const corners = [
+      [1, -1],
+      [1, 1],
+      [-1, -1],
+      [-1, 1],
+    ].map(([right, down]) => {
+      const [x, y] = [right > 0 ? 14 : -14 - wide, down > 0 ? 8 + high : -8];
+      const box = [points[i][0] + x, points[i][1] + y - high, points[i][0] + x + wide, points[i][1] + y];
+      return { x, y, box };
+    });
+    const inside = corners.filter(({ box }) => box[0] > 0 && box[1] > 0 && box[2] < SIDE && box[3] < SIDE);
+    const free = inside.find(({ box }) => !taken.some((other) => meet(box, other)));
+    const { x, y, box } = free ?? inside[0] ?? corners[0];
+    taken.push(box);
+    place(name, { x, y });
+  });
+}
+
+const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
 // Monotone chain (Andrew 1979): the corners of the smallest convex polygon around the points.
 function convexHull(points) {

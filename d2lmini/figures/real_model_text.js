@@ -47,7 +47,7 @@ function tokenBox(parent, { label, choose, colour = "--blue" }) {
         outline: j === chosen ? "2px solid var(--orange)" : "",
         opacity: j < given ? 0.8 : "",
         fontFamily: special ? "ui-monospace, monospace" : "",
-        fontSize: special ? "0.8em" : "",
+        fontSize: special ? "max(11px, 0.8em)" : "",
         borderRadius: "2px",
       });
     });

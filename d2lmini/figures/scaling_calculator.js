@@ -1,10 +1,12 @@
 // A scaling law as a calculator: loss along a budget on one side, models and the best sizes on the other.
 const WIDE = 340,
-  HIGH = 270,
+  HIGH = 250,
   LEFT = 44,
   RIGHT = 12,
   TOP = 12,
-  BOTTOM = 38;
+  BOTTOM = 38,
+  FAR = 100; // so far outside of the runs that a law was fitted to, it is not asked
+const fitted = (x, [low, high]) => x >= low / FAR && x <= high * FAR;
 
 function render({ model, el }) {
   const laws = model.get("laws"),
@@ -61,7 +63,7 @@ function render({ model, el }) {
         },
       )
     : null;
-  const sliding = add(el, "div", { class: "d2lmini-controls" });
+  const sliding = add(el, "div", { class: "d2lmini-controls d2lmini-compact" });
   const ends = {
     parameters: limits.parameters,
     tokens: limits.tokens,
@@ -93,10 +95,9 @@ function render({ model, el }) {
     set({ parameters: N, tokens: D });
   });
 
-  const panels = add(el, "div", { class: "d2lmini-panels" });
-  function chart(label, caption) {
-    const figure = add(panels, "figure"),
-      { svg } = panel(figure, { width: WIDE, height: HIGH, x: [0, 1], y: [0, 1], label });
+  const boxes = views(el, "view", ["loss", "models"]);
+  function chart(figure, label, caption) {
+    const { svg } = panel(figure, { width: WIDE, height: HIGH, x: [0, 1], y: [0, 1], label });
     add(figure, "figcaption", {}, caption);
     return svg;
   }
@@ -114,11 +115,18 @@ function render({ model, el }) {
     }
     draw(svg, "text", { x: (LEFT + WIDE) / 2, y: HIGH - 6, "text-anchor": "middle" }, "parameters N");
   }
-  const line = (svg, attributes) => draw(svg, "path", { fill: "none", "stroke-width": 2, ...attributes });
+  // what leaves the axes is cut off there
+  const line = (svg, attributes) => {
+    const id = `d2lmini-axes-${Math.random().toString(36).slice(2)}`,
+      clip = draw(draw(svg, "defs"), "clipPath", { id });
+    draw(clip, "rect", { x: LEFT, y: TOP, width: WIDE - LEFT - RIGHT, height: HIGH - TOP - BOTTOM });
+    return draw(svg, "path", { fill: "none", "stroke-width": 2, "clip-path": `url(#${id})`, ...attributes });
+  };
   const diamond = (svg) => draw(svg, "path", { d: "M0 -8L8 0L0 8L-8 0Z", fill: "var(--blue)", stroke: "currentColor" });
 
   // loss along the budget
   const first = chart(
+    boxes[0],
     "loss against parameters with the same budget",
     "Loss at this budget. Diamond: the optimum. Ring: your choice.",
   );
@@ -156,6 +164,7 @@ function render({ model, el }) {
 
   // models in the plane of parameters and tokens
   const second = chart(
+    boxes[1],
     "published models by parameters and tokens",
     "Dashed: the optimum of every budget. Dotted: this budget. Shaded: the runs that the law was fitted to.",
   );
@@ -208,7 +217,7 @@ function render({ model, el }) {
     place(name, { x: at + (left ? -14 : 14), y: y(log(m.tokens)) + 4, "text-anchor": left ? "end" : "start" });
   }
 
-  const sheet = add(scroller(el), "table"),
+  const sheet = add(scroller(fold(el, "the numbers")), "table"),
     heads = add(add(sheet, "thead"), "tr");
   for (const text of ["", "your choice", "the optimum"])
     add(heads, text ? "th" : "td", text ? { scope: "col" } : {}, text);
@@ -247,9 +256,10 @@ function render({ model, el }) {
       ...terms(N, D).map((t) => t.toFixed(3)),
       loss(N, D).toFixed(3),
     ];
+    const known = fitted(bestN, law().parameters) && fitted(bestD, law().tokens);
     [column(N, D), column(bestN, bestD)].forEach((values, i) =>
       values.forEach((text, n) => {
-        cells[n][i].textContent = text;
+        cells[n][i].textContent = i && n && !known ? "no claim" : text;
       }),
     );
     for (const [key, value] of [
@@ -293,7 +303,9 @@ function render({ model, el }) {
     const [n0, n1] = law().parameters.map((v) => x(log(v))),
       [d0, d1] = law().tokens.map((v) => y(log(v)));
     place(range, { x: n0, width: n1 - n0, y: d1, height: d0 - d1 });
-    place(ideal, { transform: `translate(${at(bestN, bestD)})` });
+    const [idealX, idealY] = [x(log(bestN)), y(log(bestD))],
+      within = idealX >= LEFT && idealX <= WIDE - RIGHT && idealY >= TOP && idealY <= HIGH - BOTTOM;
+    place(ideal, { transform: `translate(${at(bestN, bestD)})`, visibility: within ? "visible" : "hidden" });
     place(here, { cx: x(log(N)), cy: y(log(D)) });
     dots.forEach((node, i) => place(node, { "aria-pressed": i === chosen }));
     call(models[chosen]);
@@ -310,10 +322,16 @@ function render({ model, el }) {
       ideals = outside(bestN, bestD);
     if (models[chosen])
       told.push(`${models[chosen].name}${models[chosen].note ? ` (N: ${models[chosen].note})` : ""}.`);
-    told.push(
-      `With the same FLOPs the optimum has ${cut(bestN / N)} times the parameters, and its loss is ` +
-        `${(L - least).toFixed(3)} lower.`,
-    );
+    if (!known)
+      told.push(
+        `The optimum is more than ${FAR} times outside of the runs that the law was fitted to: ` +
+          "of it the law says nothing.",
+      );
+    else
+      told.push(
+        `With the same FLOPs the optimum has ${cut(bestN / N)} times the parameters, and its loss is ` +
+          `${(L - least).toFixed(3)} lower.`,
+      );
     if (mine.length || ideals.length)
       told.push(
         `Outside of the law's range (N from ${law().parameters.map(count).join(" to ")}, D from ` +

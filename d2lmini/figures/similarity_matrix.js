@@ -29,8 +29,8 @@ function render({ model, el }) {
     add(parent, "img", {
       src: pictures[n],
       alt: `picture ${n + 1}, whose own text is: ${texts[n]}`,
-      width: 36,
-      height: 36,
+      width: 26,
+      height: 26,
       style: "display: block; image-rendering: pixelated",
     });
 
@@ -73,7 +73,7 @@ function render({ model, el }) {
         th = add(tr, "th", { scope: "row" });
       const node = button(th, "", () => change({ side: "picture", chosen: n }), {
         "aria-label": `picture ${n + 1}`,
-        style: "padding: 2px",
+        style: "padding: 0",
       });
       node.addEventListener("focus", () => change({ side: "picture", chosen: n }));
       picture(node, n);
@@ -90,12 +90,12 @@ function render({ model, el }) {
   rove(heads);
 
   const right = add(panels, "div", { style: "flex: 1 1 16rem" }),
-    title = add(right, "div", { style: "font-weight: 600; min-height: 2.6em" });
+    title = add(right, "div", { style: "font-weight: 600; min-height: 1.4em" });
   const list = add(right, "table", { style: "width: 100%", "aria-label": "how the chosen one bets" });
   const bets = texts.map((_, m) => {
     const tr = add(list, "tr"),
       th = add(tr, "th", { scope: "row", style: "border: 0; text-align: left" }),
-      space = add(tr, "td", { style: "border: 0; width: 45%" });
+      space = add(tr, "td", { style: "border: 0; width: 35%" });
     return {
       th,
       bar: add(space, "div", { style: "height: 14px" }),
@@ -104,12 +104,7 @@ function render({ model, el }) {
     };
   });
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "margin-top: 6px" });
-  add(
-    el,
-    "div",
-    { class: "d2lmini-key" },
-    "Bold: cosines of the pairs. ✓ and orange: the right partner of the chosen one.",
-  );
+  add(el, "div", { class: "d2lmini-key" }, "Bold: cosines of the pairs. ✓ and orange: the right partner.");
 
   function paint() {
     const { side, chosen, temperature } = now,
@@ -127,7 +122,7 @@ function render({ model, el }) {
     bets.forEach(({ th, bar, share, m }) => {
       th.replaceChildren();
       const mark = m === chosen ? "✓ " : "";
-      if (side === "picture") th.textContent = `${mark}${m + 1}. ${texts[m]}`;
+      if (side === "picture") th.textContent = `${mark}${m + 1}. ${texts[m].replaceAll("-", "‑")}`;
       else {
         th.textContent = mark;
         picture(th, m);

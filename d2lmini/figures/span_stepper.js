@@ -66,27 +66,27 @@ function render({ model, el }) {
     change({ step });
     paint();
   });
-  const settings = add(el, "div", { class: "d2lmini-controls" });
+  const choosing = add(el, "div", { class: "d2lmini-controls" });
+  const settings = add(el, "div", { class: "d2lmini-controls", style: "gap: 6px 16px" });
   const title = ({ words: list }) => {
     const text = list.join(" ");
     return text.length > 40 ? text.slice(0, 39) + "…" : text;
   };
   if (texts.length > 1)
-    choice(settings, { label: "text", options: { ...texts.map(title) }, value: now.text }, (n) =>
+    choice(choosing, { label: "text", options: { ...texts.map(title) }, value: now.text }, (n) =>
       take({ text: Number(n) }),
     );
-  choice(
-    settings,
-    {
-      label: "share to draw",
-      options: { ...shares.map((share) => `${+(100 * share).toFixed(1)} %`) },
-      value: now.share,
-    },
-    (n) => take({ share: Number(n) }),
-  );
-  choice(settings, { label: "mean span to draw", options: { ...means }, value: now.mean }, (n) =>
-    take({ mean: Number(n) }),
-  );
+  const percents = shares.map((share) => `about ${+(100 * share).toFixed(1)} %`);
+  const menus = {
+    share: choice(settings, { label: "share of noise", options: { ...percents }, value: now.share }, (n) =>
+      take({ share: Number(n) }),
+    ),
+    mean: choice(settings, { label: "mean span", options: { ...means }, value: now.mean }, (n) =>
+      take({ mean: Number(n) }),
+    ),
+  };
+  // what the menus say of noise that was not drawn; nobody chooses it there
+  for (const menu of Object.values(menus)) add(menu, "option", { value: "own", hidden: "" }, "as chosen");
   button(settings, "draw again", () => take({ draw: (now.draw + 1) % count }));
   const note = add(el, "div", {
     class: "d2lmini-note",
@@ -94,12 +94,10 @@ function render({ model, el }) {
     style: "min-height: 3em; margin-bottom: 6px",
   });
 
-  const panels = add(el, "div", { class: "d2lmini-panels" }),
-    rows = add(panels, "div", { style: "flex: 3 1 20rem" });
   const lines = ["words", ...STEPS.slice(2)].map((name, i) => {
-    const row = add(rows, "div", { style: "margin-bottom: 8px" });
-    add(row, "div", { style: "opacity: 0.85" }, name);
+    const row = add(el, "div", { style: "margin-bottom: 8px" });
     return {
+      head: add(row, "div", { class: "d2lmini-length", style: "opacity: 0.85" }),
       box: add(row, "div", {
         role: "group",
         "aria-label": name,
@@ -108,16 +106,7 @@ function render({ model, el }) {
       }),
     };
   });
-  const side = add(panels, "div", { style: "flex: 1 1 13rem" }),
-    sheet = add(side, "table"),
-    body = add(sheet, "tbody");
-  add(sheet, "caption", {}, "how long each is, in tokens");
-  const cells = ["words", "noise", "spans", "input", "target"].map((name) => {
-    const row = add(body, "tr");
-    add(row, "th", { scope: "row" }, name);
-    return [add(row, "td"), add(row, "td")];
-  });
-  add(el, "div", { class: "d2lmini-key" }, "Orange: noise, which the model has to write; blue: sentinels.");
+  add(el, "div", { class: "d2lmini-key" }, "Orange: noise, to be written. Blue: sentinels.");
 
   const LOOK = {
     kept: "none",
@@ -128,7 +117,9 @@ function render({ model, el }) {
   function build() {
     const [{ box }] = lines;
     box.replaceChildren();
-    picks = words().map((word, i) => button(box, word, () => choose(i)));
+    picks = words().map((word, i) =>
+      button(box, word, () => choose(i), { style: "min-height: 26px; padding: 1px 5px" }),
+    );
     rove(picks);
   }
   // At the first step nothing is chosen yet: a click begins a choice of one's own.
@@ -147,7 +138,7 @@ function render({ model, el }) {
         {
           "data-kind": kind,
           style:
-            "padding: 3px 7px; border: 1px solid #8888; border-radius: 5px; " +
+            "padding: 0 5px; border-radius: 5px; " +
             `background: ${LOOK[kind]}; font-weight: ${kind === "sentinel" ? 600 : 400}`,
         },
         text,
@@ -162,6 +153,7 @@ function render({ model, el }) {
     const { input, target, spans } = corrupt(list, noise, sentinels),
       again = restore(input, target),
       { step } = now;
+    for (const [name, menu] of Object.entries(menus)) menu.value = now.draw < 0 ? "own" : now[name];
     picks.forEach((node, i) => {
       const lit = step > 1 && noise[i] === 1;
       place(node, { "aria-pressed": lit });
@@ -171,21 +163,22 @@ function render({ model, el }) {
       show(lines[i + 1].box, tokens);
       lines[i + 1].box.style.visibility = step >= i + 3 ? "" : "hidden"; // its place is kept: nothing jumps
     });
-    const how = [
-      "",
-      `${((100 * dropped) / T).toFixed(0)} % of ${T}`,
-      spans ? `${+(dropped / spans).toFixed(1)} words each` : "",
-      `${T} − ${dropped} + ${spans}`,
-      `${dropped} + ${spans} + 1`,
-    ];
-    [T, dropped, spans, input.length, target.length].forEach((n, i) => {
-      const known = step >= [1, 2, 2, 3, 4][i];
-      cells[i][0].textContent = known ? how[i] : "";
-      cells[i][1].textContent = known ? n : "…";
-    });
     const many = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`,
       names = (tokens) => tokens.map(({ text }) => text).join(" ");
     const source = now.draw < 0 ? "chosen word by word" : `draw ${now.draw + 1} of ${count}`;
+    const whole = `words: ${T}`;
+    const lengths = [
+      step > 1
+        ? `${whole}, of them noise: ${dropped} (${((100 * dropped) / T).toFixed(0)} %), in ${many(spans, "span")}`
+        : whole,
+      `the input: ${T} − ${dropped} + ${spans} = ${many(input.length, "token")}`,
+      `the target: ${dropped} + ${spans} + 1 = ${many(target.length, "token")}`,
+      `restored: ${many(again.length, "word")}`,
+    ];
+    lines.forEach(({ head }, i) => {
+      head.textContent = lengths[i];
+      head.style.visibility = i && step < i + 2 ? "hidden" : "";
+    });
     note.textContent =
       `${step}. ` +
       [
@@ -193,9 +186,9 @@ function render({ model, el }) {
         `${many(dropped, "word")} of ${T} ${dropped === 1 ? "is" : "are"} noise, in ${many(spans, "span")} ` +
           `(${source}). Words side by side are one span.`,
         `Each span becomes one sentinel. What the encoder reads: ${names(input)}`,
-        `What the decoder has to write, each span behind its sentinel, and one more sentinel, which ends it: ` +
+        `What the decoder has to write, each span after its sentinel, and one more sentinel, which ends it: ` +
           `${names(target)}`,
-        `What stands behind a sentinel in the target takes its place in the input: the ` +
+        `What follows a sentinel in the target takes its place in the input: the ` +
           `${many(again.length, "word")} are back.`,
       ][step - 1];
   }

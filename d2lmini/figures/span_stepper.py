@@ -18,9 +18,9 @@ LONGEST = 2 * (len(SENTINELS) - 1)  # words: every second one may be a span
 class SpanStepper(Figure):
     """Span corruption in five steps: the words, the noise, the input, the target, the words restored.
 
-    The reader goes step by step, draws again, sets the share of noise and the mean length of a span among draws made
-    before, or clicks words to choose the noise. The rule of `d2lmini.objectives.corrupt_spans` then runs in the page.
-    `SpanStepper.of` draws.
+    At first all steps are done. The reader goes through them, draws again, sets the share of noise and the mean length
+    of a span among draws made before, or clicks words to choose the noise. The rule of
+    `d2lmini.objectives.corrupt_spans` then runs in the page. `SpanStepper.of` draws.
 
     Args:
         words: T words of the text, 2 to 50.
@@ -38,13 +38,13 @@ class SpanStepper(Figure):
     """
 
     name = "span_stepper"
-    title = "Span corruption, step by step"
+    title = "Span corruption: sentinels for what is hidden"
     hint = (
-        "Go step by step, then draw again with another share of noise. Or click words to choose the noise yourself; by "
-        "keyboard: arrow keys go from word to word, Enter chooses."
+        "Choose yourself which words are noise, or have them drawn. At first all five steps are done: go back to see "
+        "them one by one."
     )
 
-    def __init__(self, words, draws, noise_density=0.15, mean_span=3, noise=None, others=(), step=1):
+    def __init__(self, words, draws, noise_density=0.15, mean_span=3, noise=None, others=(), step=5):
         shares, means = (sorted({setting[i] for setting in draws}) for i in (0, 1))
         if not draws or set(draws) != {(share, mean) for share in shares for mean in means}:
             raise ValueError(f"draws are of {list(draws)}, expected every noise_density with every mean_span")

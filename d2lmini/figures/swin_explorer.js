@@ -67,7 +67,7 @@ function render({ model, el }) {
   const legend = add(box, "figcaption");
   for (const [colour, text] of [
     ["#ff7a00", "may attend to, in this layer"],
-    ["#2f9bff", "has reached it by now"],
+    ["#2f9bff", "has reached it: paler, the more layers it took"],
   ]) {
     add(legend, "span", {
       style: `display: inline-block; width: 0.8em; height: 0.8em; background: ${colour}; margin: 0 0.3em 0 0.8em`,
@@ -144,13 +144,18 @@ function render({ model, el }) {
       s = shift(now.layer);
     const attends = spread(new Set([t]), now.layer);
     let reached = new Set([t]);
+    const taken = patches.map(() => 0); // how many layers each patch took to get here
     // from the output back to the picture
-    for (let layer = now.layer; layer >= 1; layer--) reached = spread(reached, layer);
+    for (let layer = now.layer; layer >= 1; layer--) {
+      reached = spread(reached, layer);
+      for (const i of reached) taken[i] ||= now.layer - layer + 1;
+    }
     picture.setAttribute("href", photos[now.picture]);
     patches.forEach((node, i) => {
       place(node, {
         fill: attends.has(i) ? "#ff7a00" : "#2f9bff",
-        "fill-opacity": attends.has(i) ? 0.55 : reached.has(i) ? 0.45 : 0,
+        "fill-opacity": attends.has(i) ? 0.55 : taken[i] ? Math.max(0.12, 0.72 - 0.2 * (taken[i] - 1)) : 0,
+        "data-layers": taken[i],
         "aria-pressed": i === t,
       });
     });

@@ -1,7 +1,6 @@
-// Attention in tiles: the scores of one tile, what is known of each query so far, and what was kept and moved.
-const WIDE = 340,
-  LEFT = 38,
-  TOP = 24;
+// Attention in tiles: a row for each query, with the scores of one tile and what is known of the query so far.
+const ROOM = "0 clamp(1px, 1vw - 3px, 8px)"; // left and right of a number: on a phone just enough
+const SIZE = "min(1em, 2.9vw)"; // of the keys and scores
 
 function render({ model, el }) {
   const scores = model.get("scores"),
@@ -22,11 +21,13 @@ function render({ model, el }) {
     score = (t, s) => (seen(t, s) ? scores[t][s] : -Infinity);
   const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
   const fix = (x, digits = 2) => (x === -Infinity ? "−∞" : x.toFixed(digits).replace("-", "−"));
+  const whole = scores.flat().every(Number.isInteger),
+    say = (x) => fix(x, whole || Math.abs(x) >= 9.95 ? 0 : 1), // a score, short enough for a cell
+    exact = (x) => fix(x, whole ? 0 : 2);
   const vector = (x) => x.map((number) => fix(number)).join("\n"); // a column
-  const span = (name, list) =>
-    list.length > 1
-      ? `${name === "query" ? "queries" : `${name}s`} ${list[0]} to ${list.at(-1)}`
-      : `${name} ${list[0]}`;
+  const names = (name, n) => (n === 1 ? name : name === "query" ? "queries" : `${name}s`),
+    many = (n, name) => `${n} ${names(name, n)}`,
+    span = (name, list) => (list.length > 1 ? `${names(name, 2)} ${list[0]} to ${list.at(-1)}` : `${name} ${list[0]}`);
 
   // The tiles in their order, as TilingStepper.steps: those that hide all are left out.
   function cuts() {
@@ -66,6 +67,8 @@ function render({ model, el }) {
   const walking = add(el, "div", { class: "d2lmini-controls" });
   const walk = stepper(walking, { label: "tile", max: cuts().length, value: now.step }, (step) => {
     set("step", step);
+    const { rows } = cuts()[step - 1] ?? { rows: [now.query] };
+    if (!rows.includes(now.query)) set("query", rows[0]);
     paint();
   });
   const settings = add(el, "div", { class: "d2lmini-controls" });
@@ -77,7 +80,11 @@ function render({ model, el }) {
   if (tiles.length > 1)
     choice(
       settings,
-      { label: "queries × keys of a tile", options: { ...tiles.map(([t, s]) => `${t} × ${s}`) }, value: now.tile },
+      {
+        label: "tiles of",
+        options: { ...tiles.map(([t, s]) => `${many(t, "query")} × ${many(s, "key")}`) },
+        value: now.tile,
+      },
       (n) => {
         set("tile", Number(n));
         cut();
@@ -91,97 +98,49 @@ function render({ model, el }) {
   const note = add(el, "div", {
     class: "d2lmini-note",
     "aria-live": "polite",
-    style: "min-height: 5.8em; margin-bottom: 6px",
+    style: "min-height: 4.2em; margin-bottom: 6px",
   });
 
-  const panels = add(el, "div", { class: "d2lmini-panels" }),
-    figure = add(panels, "figure"),
-    cell = Math.min(38, (WIDE - LEFT - 6) / S);
-  const width = LEFT + S * cell + 6,
-    height = TOP + T * cell + 6,
-    x = (s) => LEFT + s * cell,
-    y = (t) => TOP + t * cell;
-  const { svg } = panel(figure, {
-    width,
-    height,
-    x: [0, 1],
-    y: [0, 1],
-    label: "the scores: a row for each query, a column for each key",
-  });
-  const keyNames = range(0, S).map((s) =>
-    draw(svg, "text", { x: x(s) + cell / 2, y: TOP - 8, "text-anchor": "middle" }, `k${s}`),
-  );
-  const queryNames = [],
-    cells = range(0, T).map((t) => {
-      const row = draw(svg, "g");
-      row.addEventListener("pointerenter", () => follow(t));
-      draw(row, "rect", { x: 0, y: y(t), width, height: cell, fill: "transparent" }); // what a pointer can hit
-      queryNames.push(draw(row, "text", { x: LEFT - 7, y: y(t) + cell / 2 + 4, "text-anchor": "end" }, `q${t}`));
-      return range(0, S).map((s) => ({
-        box: draw(row, "rect", {
-          x: x(s) + 1,
-          y: y(t) + 1,
-          width: cell - 2,
-          height: cell - 2,
-          rx: 2,
-          "data-pair": `${t} ${s}`,
-        }),
-        cross: draw(row, "path", {
-          d: `M${x(s) + 9} ${y(t) + 9}l${cell - 18} ${cell - 18}m0 ${18 - cell}l${18 - cell} ${cell - 18}`,
-          stroke: "currentColor",
-          opacity: 0.35,
-        }),
-        text: draw(row, "text", { x: x(s) + cell / 2, y: y(t) + cell / 2 + 4, "text-anchor": "middle" }),
-      }));
-    });
-  const frame = draw(svg, "rect", {
-    fill: "none",
-    stroke: "var(--orange)",
-    "stroke-width": 3,
-    "pointer-events": "none",
-  });
-  add(
-    figure,
-    "figcaption",
-    {},
-    "Orange: the tile whose scores are there now, and what of queries and keys is in fast memory. Blue: scores " +
-      "that were there and are gone. Crossed: hidden.",
-  );
-
-  const side = add(panels, "div", { style: "flex: 2 1 22rem" }),
-    sheet = add(scroller(side), "table", { "aria-label": "what is known of each query" });
+  // A row for each query: its scores, and what is known of it.
+  const sheet = add(scroller(el), "table", { "aria-label": "scores, and what is known of each query" });
+  sheet.style.cssText = "width: 100%; max-width: 44rem; table-layout: auto";
   const heads = add(add(sheet, "thead"), "tr"),
     body = add(sheet, "tbody");
-  for (const text of ["", "factor", "top", "total", "output", "average", "error"])
-    add(heads, text ? "th" : "td", text ? { scope: "col" } : {}, text);
+  add(heads, "td");
+  const keyNames = range(0, S).map((s) => add(heads, "th", { scope: "col" }, `k${s}`));
+  for (const text of ["max", "sum", "average", "error"]) add(heads, "th", { scope: "col" }, text);
   const rows = range(0, T).map((t) => {
-    const row = add(body, "tr", { style: `height: ${1.4 * E + 0.8}em; white-space: pre` }),
+    const row = add(body, "tr"),
       name = rowName(row, `q${t}`, `follow query ${t}`, () => follow(t));
-    return { row, name, cells: range(0, 6).map(() => add(row, "td")) };
+    for (const node of [row, name])
+      node.style.cssText = "height: 24px; min-height: 24px; line-height: 1.2; white-space: pre";
+    return { row, name, cells: range(0, S).map((s) => add(row, "td", { "data-pair": `${t} ${s}` })) };
   });
+  for (const node of [...heads.cells, ...body.querySelectorAll("td, th")]) node.style.padding = ROOM;
+  for (const node of [...keyNames, ...body.querySelectorAll("td")]) node.style.fontSize = SIZE;
+  for (const node of [...keyNames, ...body.querySelectorAll("td")]) node.style.textAlign = "center";
   rove(
     rows.map(({ name }) => name),
     { entry: now.query },
   );
-  const counts = add(add(scroller(side), "table", { "aria-label": "what is kept and moved" }), "tbody");
-  const facts = ["", "scores at once", "numbers in fast memory", "numbers moved so far"].map((name, i) => {
-    const row = add(counts, "tr"),
-      kind = i ? "td" : "th",
-      scope = i ? {} : { scope: "col" };
-    add(row, i ? "th" : "td", i ? { scope: "row" } : {}, name);
-    return [add(row, kind, scope), add(row, kind, scope)];
-  });
-  [facts[0][0].textContent, facts[0][1].textContent] = ["in tiles", "plain form, in all"];
   add(
     el,
-    "div",
-    { class: "d2lmini-key" },
-    "Top: the largest score so far. Total: the sum of exp(score − top). Output: the same sum with the values as " +
-      "factors. Average: output over total; " +
-      "error: how far it is from attention with the plain softmax. A query that is done leaves its average and " +
-      "one more number in slow memory, the logarithm of its sum of " +
-      "exponentials. The plain form writes and reads scores and weights.",
+    "figcaption",
+    {},
+    `Orange: the scores that exist now. Blue: used and gone.${T <= S ? " Striped: hidden." : ""} Max: the largest score ` +
+      "so far. Sum: of exp(score − max). Average: of the values, weighted by these exponentials. Error: how far it is " +
+      "from attention with the whole matrix.",
   );
+  const counts = add(el, "table", { "aria-label": "what is kept and moved", style: "margin-top: 8px" }),
+    top = add(add(counts, "thead"), "tr"),
+    ways = add(counts, "tbody");
+  add(top, "td");
+  for (const text of ["scores at once", "numbers moved"]) add(top, "th", { scope: "col" }, text);
+  const facts = ["in tiles, so far", "whole matrix"].map((name) => {
+    const row = add(ways, "tr");
+    add(row, "th", { scope: "row" }, name);
+    return [add(row, "td"), add(row, "td")];
+  });
 
   function follow(t) {
     if (t !== now.query) {
@@ -189,6 +148,22 @@ function render({ model, el }) {
       paint();
     }
   }
+
+  const tint = (name, share) => `color-mix(in srgb, var(--${name}) ${share}%, transparent)`;
+  const light = (node, on) => {
+    node.style.fontWeight = on ? 700 : 400;
+    node.style.color = on ? "var(--orange)" : "inherit";
+  };
+  // The frame of a tile, of which each cell at the edge has its part.
+  const edges = ({ rows, columns }, t, s) =>
+    [
+      [t === rows[0], "0 2px"],
+      [t === rows.at(-1), "0 -2px"],
+      [s === columns[0], "2px 0"],
+      [s === columns.at(-1), "-2px 0"],
+    ]
+      .flatMap(([is, shift]) => (is ? `inset ${shift} var(--orange)` : []))
+      .join(", ");
 
   function paint() {
     const all = cuts(),
@@ -209,74 +184,49 @@ function render({ model, el }) {
     });
     const here = (t, s) => Boolean(tile?.rows.includes(t) && tile.columns.includes(s)),
       within = new Set(all.flatMap(({ rows, columns }) => rows.flatMap((t) => columns.map((s) => t * S + s))));
-    cells.forEach((row, t) =>
-      row.forEach(({ box, cross, text }, s) => {
-        const is = here(t, s) ? "now" : !within.has(t * S + s) ? "never" : met.has(t * S + s) ? "gone" : "to come";
-        place(box, {
-          "data-is": is,
-          fill: is === "now" ? "var(--orange)" : is === "gone" ? "var(--blue)" : "transparent",
-          "fill-opacity": is === "now" ? 0.2 : 0.35,
-          stroke: "currentColor",
-          "stroke-opacity": 0.25,
-        });
-        cross.style.display = is === "never" || (!seen(t, s) && is !== "now") ? "" : "none";
-        text.textContent = is === "now" ? fix(score(t, s), Math.abs(score(t, s)) < 9.95 ? 1 : 0) : "";
-      }),
-    );
-    const light = (node, on) =>
-      place(node, {
-        fill: on ? "var(--orange)" : "currentColor",
-        "font-weight": on ? 700 : 400,
-        style: on ? "fill: var(--orange)" : "",
-      });
     keyNames.forEach((node, s) => light(node, tile?.columns.includes(s)));
-    queryNames.forEach((node, t) => light(node, tile?.rows.includes(t)));
-    frame.style.display = tile ? "" : "none";
-    if (tile)
-      place(frame, {
-        x: x(tile.columns[0]),
-        y: y(tile.rows[0]),
-        width: tile.columns.length * cell,
-        height: tile.rows.length * cell,
-      });
-
     let worst = 0;
     rows.forEach(({ row, name, cells }, t) => {
+      cells.forEach((cell, s) => {
+        const is = here(t, s) ? "now" : !within.has(t * S + s) ? "never" : met.has(t * S + s) ? "gone" : "to come";
+        cell.dataset.is = is;
+        cell.className = is === "never" || (!seen(t, s) && is !== "now") ? "masked" : "";
+        cell.textContent = is === "now" ? say(score(t, s)) : "";
+        cell.style.backgroundColor = { now: tint("orange", 25), gone: tint("blue", 45) }[is] ?? "";
+        cell.style.boxShadow = is === "now" ? edges(tile, t, s) : "";
+      });
       const state = done.get(t),
         inside = tile?.rows.includes(t),
         off = state && Math.max(...average(state).map((o, e) => Math.abs(o - plain(t)[e])));
       worst = Math.max(worst, off ?? 0);
-      const text = [
-        ...(inside ? [fix(state.factor), fix(state.top), fix(state.total), vector(state.output)] : ["", "", "", ""]),
-        ...(state ? [vector(average(state)), small(off)] : ["", ""]),
-      ];
-      cells.forEach((node, i) => {
-        node.textContent = text[i];
+      while (row.cells.length > S + 1) row.lastChild.remove();
+      const known = state && [vector(average(state)), small(off)],
+        texts = inside ? [say(state.top), fix(state.total), ...known] : state ? ["done", ...known] : ["to come"];
+      texts.forEach((text, i) => {
+        const cell = add(row, "td", { style: "padding: 0 3px" }, text);
+        cell.style.backgroundColor = inside ? tint("orange", 12) : "";
+        if (inside || i) return;
+        place(cell, { colspan: state ? 2 : 4 });
+        cell.style.cssText += "text-align: center; opacity: 0.7";
       });
-      cells.slice(0, 4).forEach((node) => {
-        node.style.background = inside ? "color-mix(in srgb, var(--orange) 18%, transparent)" : "";
-      });
-      row.classList.toggle("chosen", t === now.query);
+      light(name, t === now.query);
       place(name, { "aria-pressed": t === now.query });
     });
-    const [t, s] = [tile?.rows.length ?? 0, tile?.columns.length ?? 0];
+    const largest = Math.max(0, ...all.slice(0, step).map(({ rows, columns }) => rows.length * columns.length));
     [
-      [t * s, T * S],
-      [t * D + s * (D + E) + t * s + t * (2 + E), ""],
-      [moved, T * D + S * D + 4 * T * S + S * E + T * E],
+      [largest, moved],
+      [T * S, T * D + S * D + 4 * T * S + S * E + T * E],
     ].forEach((pair, i) =>
       pair.forEach((n, j) => {
-        facts[i + 1][j].textContent = n;
+        facts[i][j].textContent = n;
       }),
     );
     note.textContent = tile
       ? tell(tile, all.length, done.get(now.query)) +
-        (step === all.length
-          ? ` This was the last tile: the largest difference to the plain softmax is ${small(worst)}.`
-          : "")
+        (step === all.length ? ` This was the last tile: the largest error is ${small(worst)}.` : "")
       : `${all.length} tiles to go. Queries, keys and values are in slow memory; of the scores there is none.`;
   }
-  const small = (x) => (x === 0 ? "0" : x >= 0.01 ? x.toFixed(2) : x.toExponential(0).replace("-", "−"));
+  const small = (x) => (x < 1e-9 ? "0" : x >= 0.01 ? x.toFixed(2) : x.toExponential(0).replace("-", "−"));
 
   function tell({ rows, columns }, length, state) {
     const q = now.query,
@@ -285,21 +235,21 @@ function render({ model, el }) {
     const { factor, fresh, before, top, total } = state;
     if (!rows.includes(q))
       return (
-        `${begin}Query ${q} is done: its average is written, and the logarithm of its sum, ${fix(top)} + ln ` +
+        `${begin}Query ${q} is done: its average is written, and the logarithm of its sum, ${exact(top)} + ln ` +
         `${fix(total)} = ${fix(top + Math.log(total))}.`
       );
     if (!columns.some((s) => seen(q, s))) return `${begin}Query ${q} sees none of these keys: nothing changes.`;
     if (before.top === -Infinity)
       return (
-        `${begin}Query ${q}: the largest score is ${fix(top)}. The sum of the exponentials of score − ` +
-        `${fix(top)} is ${fix(total)}.`
+        `${begin}Query ${q}: the largest score is ${exact(top)}. The sum of the exponentials of score − ` +
+        `${exact(top)} is ${fix(total)}.`
       );
     return (
       begin +
       (top > before.top
-        ? `Query ${q}: the largest score goes from ${fix(before.top)} to ${fix(top)}, so both sums shrink by the ` +
-          `factor exp(${fix(before.top)} − ${fix(top)}) = ${fix(factor)}.`
-        : `Query ${q}: the largest score stays ${fix(top)}, so the factor is 1.`) +
+        ? `Query ${q}: the largest score goes from ${exact(before.top)} to ${exact(top)}, so both sums shrink by the ` +
+          `factor exp(${exact(before.top)} − ${exact(top)}) = ${fix(factor)}.`
+        : `Query ${q}: the largest score stays ${exact(top)}, so the factor is 1.`) +
       ` The sum is now ${fix(factor)} × ${fix(before.total)} + ${fix(fresh)} = ${fix(total)}.`
     );
   }

@@ -16,7 +16,8 @@ class TilingStepper(Figure):
 
     The page does what `d2lmini.tiled_attention` does: it takes some queries, goes through the keys tile by tile, and
     keeps of each query the largest score, the sum of exponentials and the same sum with the values as factors. A larger
-    score rescales both sums by one factor. Beside that it counts the numbers in fast memory and those that were moved.
+    score rescales both sums by one factor. It also counts the scores that exist at
+    once and the numbers that were moved.
 
     Args:
         queries: (T, D), T from 2 to 8.
@@ -26,8 +27,10 @@ class TilingStepper(Figure):
         tile: the one shown first; None: the first of ``tiles``.
         causal: whether later positions are hidden at first; the queries are the last T of S positions.
         scale: factor on the dot products; None: 1/sqrt(D).
-        step: which one is shown first, from 0: nothing was read yet.
-        query: the one whose numbers are spelled out, from 0.
+        step: which one is shown first, from 0: nothing was read yet. None: the first one after the first row of tiles
+            at which a larger score corrects what is known of a query.
+        query: the one whose numbers are spelled out, from 0. None: the one that is corrected at this step, else the
+            first of its tile.
 
     Raises:
         ValueError: shapes do not fit or are out of range, there is no such tile, step or query, or more queries than
@@ -37,13 +40,15 @@ class TilingStepper(Figure):
     """
 
     name = "tiling_stepper"
-    title = "Attention, tile by tile"
+    title = "Exact attention without the whole matrix"
     hint = (
-        "Go tile by tile, and follow one query: choose it by its name in the table. Then take larger tiles and compare "
-        "what has to be kept and moved."
+        "Go tile by tile. Only the orange scores exist. A larger score corrects the sums of its query, and after a "
+        "query's last tile its error is 0. Choose a query by its name to read its sums."
     )
 
-    def __init__(self, queries, keys, values, tiles=(2, 3, 4), tile=None, *, causal=False, scale=None, step=0, query=0):
+    def __init__(
+        self, queries, keys, values, tiles=(2, 3, 4), tile=None, *, causal=False, scale=None, step=None, query=None
+    ):
         queries, keys, values = (
             torch.as_tensor(x, dtype=torch.float64).detach().cpu() for x in (queries, keys, values)
         )
@@ -80,6 +85,7 @@ class TilingStepper(Figure):
             step=step,
             query=query,
         )
+        self._start(tile, causal)
         for key, last in (("step", len(self.steps(tile, causal))), ("query", T - 1)):
             if not 0 <= self.state[key] <= last:
                 raise ValueError(f"{key} is {self.state[key]}, expected 0 to {last}")
@@ -129,8 +135,27 @@ class TilingStepper(Figure):
             known["average"][here] = softmax.average()
         return known
 
+    def _start(self, tile, causal):
+        """Fills in the step and the query that were not given."""
+        steps, (step, query) = self.steps(tile, causal), (self.state[key] for key in ("step", "query"))
+        later = [i for i, (rows, _) in enumerate(steps, start=1) if rows.start] or range(1, len(steps) + 1)
+        corrected = {i: self._corrected(i, tile, causal) for i in (later if step is None else [step])}
+        if step is None:
+            step = next((i for i, queries in corrected.items() if queries), later[-1])
+        if query is None:
+            first = steps[step - 1][0].start if 0 < step <= len(steps) else 0
+            query = (corrected[step] or [first])[0]
+        self.state.update(step=step, query=query)
+
+    def _corrected(self, step, tile, causal):
+        """The queries whose sums one step corrects."""
+        if not 0 < step <= len(self.steps(tile, causal)):
+            return []
+        before, after = (self.known(i, tile, causal)["top"].flatten() for i in (step - 1, step))
+        return torch.nonzero((before > -math.inf) & (after > before)).flatten().tolist()
+
     def memory(self, step, tile, causal=False):
-        """Numbers in fast memory, and moved between it and slow memory, after some tiles and in the plain form.
+        """Scores that exist at once, and numbers moved between fast and slow memory, in tiles and in the plain form.
 
         Tiled, queries are read once, keys and values once for each tile of queries, and of each query the output and
         one more number, the logarithm of its sum, are written. The plain form writes the scores, reads them, writes the
@@ -140,18 +165,19 @@ class TilingStepper(Figure):
             step, tile, causal: as for ``known``.
 
         Returns:
-            dict of integers: ``fast``, with this step's tile; ``moved`` so far; ``plain``, what the plain form moves.
+            dict of integers: ``scores`` of the largest tile and ``moved``, both so far; ``plain``, what the plain form
+            moves.
         """
         T, S, D = len(self.state["scores"]), len(self.state["values"]), self.state["num_features"]
         E, steps = len(self.state["values"][0]), self.steps(tile, causal)
-        fast = moved = 0
+        scores = moved = 0
         for i, (rows, columns) in enumerate(steps[:step]):
             t, s = len(range(T)[rows]), len(range(S)[columns])
-            fast = t * D + s * (D + E) + t * s + t * (2 + E)
+            scores = max(scores, t * s)
             fresh = i == 0 or steps[i - 1][0] != rows
             last = i + 1 == len(steps) or steps[i + 1][0] != rows
             moved += fresh * t * D + s * (D + E) + last * t * (E + 1)
-        return {"fast": fast, "moved": moved, "plain": T * D + S * D + 4 * T * S + S * E + T * E}
+        return {"scores": scores, "moved": moved, "plain": T * D + S * D + 4 * T * S + S * E + T * E}
 
     def fallback(self):
         tile, causal = self.state["tiles"][self.state["tile"]], self.state["causal"]

@@ -86,7 +86,7 @@ function attentionPicture(parent, blocks, heads) {
     });
     place(look, { "aria-live": writing ? "off" : "polite" });
     const best = shown !== null && sentenceOf(shown);
-    look.textContent = best || (targets.length ? "Point at a French word." : "");
+    look.textContent = best || (targets.length ? told("Point at a French word.") : "");
   }
   const sentenceOf = (t) => {
     const words = sources.map(({ text }) => text);

@@ -1,11 +1,9 @@
-// Samples of one question are drawn, and their answers vote.
+// Samples of one question vote: a square for each, in the row of its answer.
 function render({ model, el }) {
   const questions = model.get("questions"),
     sizes = model.get("sizes"),
     shares = model.get("shares");
-  const now = Object.fromEntries(
-    ["question", "votes", "start", "drawn", "guess", "revealed"].map((key) => [key, model.get(key)]),
-  );
+  const now = Object.fromEntries(["question", "votes", "revealed"].map((key) => [key, model.get(key)]));
   const change = (changes) => {
     for (const [key, value] of Object.entries(changes))
       if (now[key] !== value) {
@@ -15,34 +13,24 @@ function render({ model, el }) {
     paint();
   };
   const text = ({ summands }) => summands.join(" + "),
-    percent = (share) => `${Math.round(100 * share)}%`;
+    percent = (share) => `${Math.round(100 * share)} %`,
+    several = (n, what) => `${n} ${what}${n > 1 ? "s" : ""}`;
   const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`);
 
   const choosing = add(el, "div", { class: "d2lmini-controls" });
-  choice(choosing, { label: "question", options: { ...questions.map(text) }, value: now.question }, (n) =>
-    change({ question: Number(n), start: 0, drawn: 0, guess: "", revealed: false }),
-  );
-  choice(
-    choosing,
-    { label: "samples that vote", options: Object.fromEntries(sizes.map((n) => [n, n])), value: now.votes },
-    (n) => change({ votes: Number(n), start: 0, drawn: 0, guess: "", revealed: false }),
-  );
-  const asking = add(el, "div", { class: "d2lmini-controls", role: "group", "aria-label": "your guess" });
-  const question = add(asking, "span");
-  const guesses = ["yes", "no"].map((word) =>
-    button(asking, word, () => {
-      if (now.drawn < now.votes && !now.revealed) change({ guess: now.guess === word ? "" : word });
-    }),
-  );
-  const acting = add(el, "div", { class: "d2lmini-controls" });
-  const one = button(acting, "draw one", () => change({ drawn: Math.min(now.votes, now.drawn + 1) }));
-  const all = button(acting, "draw all", () => change({ drawn: now.votes }));
-  const reveal = button(acting, "reveal", () => change({ revealed: !now.revealed }));
-  const again = button(acting, "other samples", () => {
-    const next = now.start + now.votes,
-      more = next + now.votes <= questions[now.question].samples.length;
-    change({ start: more ? next : 0, drawn: 0, guess: "", revealed: false });
+  choice(choosing, { label: "question", options: { ...questions.map(text) }, value: now.question }, (n) => {
+    const { length } = questions[n].samples;
+    walk.end(length);
+    Object.assign(now, { question: Number(n), revealed: false });
+    for (const key of ["question", "revealed"]) keep(model, key, now[key]);
+    walk.go(Math.min(now.votes, length));
   });
+  const reveal = button(choosing, "", () => change({ revealed: !now.revealed }));
+  const walking = add(el, "div", { class: "d2lmini-controls", style: "gap: 6px 12px" });
+  const { length } = questions[now.question].samples;
+  const walk = stepper(walking, { label: "samples", min: 1, max: length, value: now.votes }, (votes) =>
+    change({ votes }),
+  );
   const note = add(el, "div", {
     class: "d2lmini-note",
     "aria-live": "polite",
@@ -51,137 +39,129 @@ function render({ model, el }) {
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const left = add(panels, "div"),
     right = add(panels, "div");
-  add(left, "b", {}, "What was drawn");
-  const box = scroller(left);
-  place(box, { style: "max-height: 17rem; overflow-y: auto", role: "group", "aria-label": "samples drawn" });
-  const chains = add(box, "table", { class: "chains", style: "white-space: nowrap" });
-  add(right, "b", {}, "What they vote for");
-  const tally = add(right, "table", { class: "tally", style: "width: 100%; white-space: nowrap" });
-  const about = add(el, "div");
-  const often = add(scroller(el), "table", { class: "often", "aria-label": "how often a vote is right" });
-  add(
-    el,
-    "div",
-    { class: "d2lmini-key" },
-    "Once revealed: ✓ and orange mark the right answer, ✗ the first wrong number of a sample.",
-  );
+  const tally = add(left, "table", { class: "tally", style: "width: 100%", "aria-label": "votes" });
+  const way = add(scroller(right), "table", { class: "way", "aria-label": "what the latest sample writes" });
+  add(right, "p", { class: "d2lmini-said" }, "How often a vote is right:");
+  const often = add(right, "table", { class: "often", "aria-label": "how often a vote is right" });
 
   // As Vote of decoding/votes.py: the commonest first, of several the one that came up first; null does not count.
   function count(answers) {
     const votes = new Map();
-    for (const answer of answers) if (answer !== null) votes.set(answer, (votes.get(answer) ?? 0) + 1);
-    const ordered = [...votes].sort((a, b) => b[1] - a[1]);
-    return {
-      ordered,
-      tied: ordered.filter((pair) => pair[1] === ordered[0][1]).map(([answer]) => answer),
-      abstained: answers.filter((answer) => answer === null).length,
-    };
+    answers.forEach((answer, k) => votes.set(answer, [...(votes.get(answer) ?? []), k]));
+    const abstained = votes.get(null) ?? [];
+    votes.delete(null);
+    const ordered = [...votes].sort((a, b) => b[1].length - a[1].length),
+      most = ordered[0]?.[1].length ?? 0;
+    return { ordered, abstained, most, tied: ordered.filter((pair) => pair[1].length === most).map(([name]) => name) };
   }
 
-  function row(parent, name, cells) {
+  function row(parent, name, cells, kind = "td") {
     const line = add(parent, "tr");
-    add(line, "th", { scope: "row" }, name);
-    return cells.map((cell) => add(line, "td", {}, cell));
+    add(line, "th", { scope: kind === "th" ? "col" : "row" }, name);
+    return cells.map((cell) => add(line, kind, kind === "th" ? { scope: "col" } : {}, cell));
   }
 
   function paint() {
     const card = questions[now.question],
-      n = now.votes,
-      { summands } = card,
-      { start, drawn, revealed } = now;
-    const samples = card.samples.slice(start, start + drawn),
-      width = Math.max(...card.samples.map((numbers) => numbers?.length ?? 1));
-    const done = drawn === n,
-      vote = count(samples.map((numbers) => numbers?.at(-1) ?? null)),
-      won = vote.tied.includes(card.right);
-    question.textContent = n > 1 ? `Will the majority of ${n} be right?` : "Will the sample be right?";
-    guesses.forEach((node) =>
-      place(node, { "aria-pressed": now.guess === node.textContent, "aria-disabled": done || revealed }),
-    );
-    for (const node of [one, all]) place(node, { "aria-disabled": done });
-    place(again, { "aria-label": `other samples: the next ${n} of ${card.samples.length}` });
-    again.style.display = 2 * n > card.samples.length ? "none" : "";
-    reveal.textContent = revealed ? "hide" : "reveal";
-
-    chains.replaceChildren();
-    const head = add(add(chains, "thead"), "tr");
-    add(head, "th", { scope: "col" }, "sample");
-    for (let i = 0; i < width - 1; i++) {
-      add(
-        head,
-        "th",
-        { scope: "col" },
-        i >= summands.length - 1 ? "" : i ? `+ ${summands[i + 1]}` : `${summands[0]} + ${summands[1]}`,
-      );
-    }
-    add(head, "th", { scope: "col" }, "answer");
-    const body = add(chains, "tbody");
-    samples.forEach((numbers, k) => {
-      const wrong = card.wrong[start + k];
-      if (!numbers) {
-        place(row(body, start + k + 1, ["no answer"])[0], { colspan: width });
-        return;
-      }
-      const cells = [...numbers.slice(0, -1), ...Array(width - numbers.length).fill(""), numbers.at(-1)];
-      const at = wrong === numbers.length - 1 ? width - 1 : wrong;
-      row(
-        body,
-        start + k + 1,
-        cells.map((number, i) => (revealed && i === at ? `✗ ${number}` : number)),
-      ).forEach((cell, i) => {
-        if (revealed && i === at) cell.style.fontWeight = 700;
-      });
-    });
-
-    tally.replaceChildren();
-    const bars = vote.abstained ? [...vote.ordered, [null, vote.abstained]] : vote.ordered;
-    for (const [answer, votes] of bars) {
-      const truth = revealed && answer === card.right;
-      const line = row(tally, answer === null ? "no answer" : (truth ? "✓ " : "") + answer, ["", votes]);
-      for (const cell of line[0].parentNode.children) cell.style.border = 0;
-      place(line[0], { style: "border: 0; width: 75%" });
-      const fill = answer === null ? "#8888" : truth ? "var(--orange)" : "var(--blue)";
-      add(line[0], "div", { style: `height: 14px; width: ${(100 * votes) / n}%; background: ${fill}` });
-    }
-    left.style.visibility = right.style.visibility = drawn ? "" : "hidden";
-
+      { revealed, votes: n } = now,
+      samples = card.samples.slice(0, n),
+      vote = count(samples.map((numbers) => numbers?.at(-1) ?? null));
+    reveal.textContent = revealed ? "hide the right answer" : "show the right answer";
+    paintTally(card, vote);
     often.replaceChildren();
-    about.textContent = revealed
-      ? "How often a vote of n is right, over the groups of n of the recorded samples; a tie is decided by lot:"
-      : "";
-    if (revealed) {
-      const top = add(add(often, "thead"), "tr");
-      for (const name of ["n", ...sizes]) add(top, "th", { scope: "col" }, name);
-      const under = add(often, "tbody");
-      row(under, "this question", card.shares.map(percent));
-      if (questions.length > 1) row(under, `all ${questions.length} questions`, shares.map(percent));
-    }
+    row(add(often, "thead"), "votes of", sizes, "th");
+    const under = add(often, "tbody");
+    row(
+      under,
+      "this question",
+      card.shares.map((share) => (revealed ? percent(share) : "?")),
+    );
+    if (questions.length > 1) row(under, `all ${questions.length} questions`, shares.map(percent));
+    paintWay(card, n - 1);
 
-    const said = [];
-    if (!drawn) said.push(`${text(card)} = ? Guess if you like, then draw.`);
+    const silent = vote.abstained.length
+        ? ` No answer could be read in ${several(vote.abstained.length, "sample")}.`
+        : "",
+      begin = `${several(n, "sample")} of ${card.samples.length} voted.`;
+    if (!vote.most) note.textContent = `${begin}${silent}`;
     else {
-      const most = vote.ordered[0]?.[1],
-        without = vote.abstained ? ` ${vote.abstained} without an answer.` : "";
-      said.push(
-        `${drawn} of ${n} drawn. ` +
-          (!most
-            ? "No answer could be read."
-            : vote.tied.length > 1
-              ? `A tie: ${list(vote.tied)} have ${most} each, a lot decides.${without}`
-              : `${vote.tied[0]} leads with ${most} of ${drawn}.${without}`),
+      const won = vote.tied.includes(card.right),
+        tied = vote.tied.length > 1;
+      const leads = tied
+        ? `${list(vote.tied)} are tied with ${several(vote.most, "vote")} each, and a lot decides.`
+        : `${vote.tied[0]} leads with ${several(vote.most, "vote")}.`;
+      const truth = !revealed
+        ? "Is the vote right?"
+        : `The right answer is ${card.right}, so ` +
+          (!won
+            ? "the vote is wrong."
+            : tied
+              ? `the vote is right once in ${vote.tied.length} lots.`
+              : "the vote is right.");
+      note.textContent = `${begin} ${leads}${silent} ${truth}`;
+    }
+    place(tally, { "data-tied": vote.tied.join(" "), "data-abstained": vote.abstained.length });
+  }
+
+  // A row for each answer; what all samples need is kept free, so that nothing below moves.
+  function paintTally(card, { ordered, abstained, most }) {
+    tally.replaceChildren();
+    const all = new Set(card.samples.map((numbers) => numbers?.at(-1) ?? null)),
+      lines = abstained.length ? [...ordered, [null, abstained]] : ordered,
+      widest = Math.max(
+        ...card.samples.map((one, _, samples) => samples.filter((x) => x?.at(-1) === one?.at(-1)).length),
+        8,
       );
+    left.style.minHeight = `${20 * all.size + 8}px`;
+    for (const [answer, voters] of lines) {
+      const truth = now.revealed && answer === card.right,
+        name = answer === null ? "none" : (truth ? "✓ " : "") + answer;
+      const bold = answer !== null && voters.length === most ? 700 : 400,
+        fill = answer === null ? "#8888" : truth ? "var(--orange)" : "var(--blue)";
+      const [cell] = row(tally, name, [""]);
+      for (const node of cell.parentNode.children)
+        node.style.cssText = `border: 0; height: 20px; padding: 0 5px; white-space: nowrap; font-weight: ${bold}`;
+      cell.style.width = "99%";
+      const line = add(cell, "div", { style: "display: flex; align-items: center" });
+      for (const k of voters)
+        add(line, "span", {
+          "data-sample": k + 1,
+          style:
+            `flex: 0 0 auto; width: min(20px, ${88 / widest}%); height: 14px; box-sizing: border-box; ` +
+            `padding-right: 2px; background: ${fill}; background-clip: content-box; ` +
+            `opacity: ${k === now.votes - 1 ? 1 : 0.65}`,
+        });
+      add(line, "span", { style: "margin-left: 6px" }, voters.length);
     }
-    if (revealed) {
-      said.push(`Right is ${card.right}.`);
-      if (done) {
-        const ends = !won ? "wrong" : vote.tied.length > 1 ? `right once in ${vote.tied.length} lots` : "right";
-        said.push(`The vote is ${ends}.`);
-        if (now.guess && (!won || vote.tied.length === 1))
-          said.push(`You guessed ${now.guess}: ${(now.guess === "yes") === won ? "well guessed" : "not so"}.`);
-      }
-    }
-    note.textContent = said.join(" ");
-    place(tally, { "data-tied": vote.tied.join(" "), "data-abstained": vote.abstained });
+  }
+
+  // The numbers of one sample over those of the right way; the answer is always the last column.
+  function paintWay(card, k) {
+    const { summands, right: answer } = card,
+      numbers = card.samples[k],
+      wrong = card.wrong[k],
+      width = Math.max(...card.samples.map((other) => other?.length ?? 1));
+    const last = (steps, end) => [...steps, ...Array(width - 1 - steps.length).fill(""), end];
+    way.replaceChildren();
+    const names = summands.slice(1).map((x, i) => (i ? `+${x}` : `${summands[0]}+${x}`));
+    row(add(way, "thead"), "", last(names.slice(0, width - 1), "answer"), "th");
+    const body = add(way, "tbody");
+    if (numbers) {
+      const at = wrong === numbers.length - 1 ? width - 1 : wrong;
+      row(body, `sample ${k + 1}`, last(numbers.slice(0, -1), numbers.at(-1))).forEach((cell, i) => {
+        if (!now.revealed || i !== at) return;
+        cell.textContent = `✗ ${cell.textContent}`;
+        cell.style.fontWeight = 700;
+      });
+    } else place(row(body, `sample ${k + 1}`, ["no answer could be read"])[0], { colspan: width });
+    let sum = summands[0];
+    const sums = summands.slice(1).map((x) => (sum += x));
+    row(
+      body,
+      "right",
+      last(sums.slice(0, Math.min(sums.length, width) - 1), answer).map((x) => (now.revealed ? x : x && "?")),
+    );
+    for (const cell of right.querySelectorAll("th, td")) cell.style.cssText += "padding: 2px 5px; white-space: nowrap";
   }
   paint();
 }

@@ -1,4 +1,4 @@
-"""Figure of chapter 18: draw chains of thought for one question and let their answers vote."""
+"""Figure of chapter 18: the answers of several chains of thought vote."""
 
 from itertools import accumulate
 
@@ -7,18 +7,19 @@ from .base import Figure, table
 
 
 class VoteExplorer(Figure):
-    """Recorded samples of what a model answers to sums: the reader draws some, and their answers vote.
+    """Recorded samples of what a model answers to sums, and how their answers vote.
 
-    Each sample stands with its steps; its first number that is wrong is marked once the reader asks. Votes are counted
-    as `majority_vote` does. Below stands how often votes of each size are right, as `vote_accuracy` tells: samples are
-    drawn in their order, in the groups that it cuts them into.
+    Each sample is a square in the row of its answer. The reader chooses how many vote; the latest sample is shown with
+    its steps. At first all samples of a question vote and the right answer is marked. For another question the right
+    answer, and the first wrong number of a sample, are shown on request. Votes are counted as `majority_vote` does. A
+    table shows how often votes of each size are right, by `vote_accuracy`.
 
     Args:
         questions: list of dicts as the experiment ``chain_of_thought`` records them. ``summands``: at least two
             numbers; ``right``: their sum; ``samples``: for each sample its numbers, running sums and at the end the
             answer (or the answer alone), or None where it could not be read.
         question: which one is shown first, from 0.
-        sizes: of the votes; those larger than the number of samples are left out.
+        sizes: of the votes in the table; those larger than the number of samples are left out.
 
     Raises:
         ValueError: there is nothing to show, a question is not of this form, or there is no such question or size.
@@ -27,8 +28,11 @@ class VoteExplorer(Figure):
     """
 
     name = "vote_explorer"
-    title = "Let several answers vote"
-    hint = "Guess whether the vote will be right. Then draw samples one at a time or all at once, and reveal."
+    title = "Answers vote: scattered errors lose"
+    hint = (
+        "Each square is a sample, in the row of its answer. Go back to one sample and let the others vote one by one. "
+        "Then choose another question, and guess whether the leader is right before you show the right answer."
+    )
 
     def __init__(self, questions, question=0, sizes=(1, 5, 20)):
         questions = list(questions)
@@ -53,11 +57,8 @@ class VoteExplorer(Figure):
             sizes=sizes,
             shares=[vote_accuracy(answers, rights, n)["accuracy"] for n in sizes],  # of all questions together
             question=question,
-            votes=sizes[len(sizes) // 2],
-            start=0,
-            drawn=0,
-            guess="",
-            revealed=False,
+            votes=len(cards[question]["samples"]),
+            revealed=True,
         )
 
     def fallback(self):

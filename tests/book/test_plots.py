@@ -127,7 +127,7 @@ def test_the_last_drawing_of_a_cell_has_the_caption_and_no_table_has(caplog):
     page = document([[plain], [svg, plain], [svg]], [[table], [figure, plain], [("text/markdown", "*a*")]], [[table]])
     transform = plots.OneCaption(page)
     transform.apply()
-    outputs = plots._outputs(page)
+    outputs = plots.outputs(page)
     assert [[type(node).__name__ for node in output] for output in outputs] == [
         ["container", "container", "figure"],
         ["container", "figure", "container"],
@@ -153,7 +153,7 @@ def test_no_plot_is_a_picture_that_cannot_follow_the_theme(name):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_figures_have_the_number_of_their_chapter_and_run_on(name):
-    numbers = re.findall(r'<span class="caption-number">Fig. (\d+)\.(\d+) </span>', page_of(name))
+    numbers = re.findall(r'<span class="caption-number">Figure (\d+)\.(\d+) </span>', page_of(name))
     assert numbers == [(str(int(name[:2])), str(i)) for i in range(1, len(numbers) + 1)]
 
 

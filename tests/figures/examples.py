@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 from live_weights import encoders
 
-import d2lmini as d2l
 from d2lmini import figures
 from d2lmini.figures.pixel_completion import completion_walk
 from d2lmini.models.image_gpt import ImageGPT, ImageGPTConfig
@@ -67,12 +66,6 @@ def _position_explorer():
     query, key = torch.randn(2, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     slope = torch.linspace(0, -2, 8, dtype=torch.float64)
     return figures.PositionExplorer(query, key, torch.cat([slope, slope - 0.5]), num_hiddens=16)
-
-
-def _layer_walk():
-    torch.manual_seed(0)
-    block = d2l.TransformerEncoderBlock(8, 12, 2, dropout=0.5)
-    return figures.LayerWalk(block, ["the", "black", "cat", "sleeps"], torch.randn(4, 8), stage=7)
 
 
 def _picture(size=28, seed=0):
@@ -238,7 +231,7 @@ EXAMPLES = {
     "AlignmentExplorer": _alignment_explorer,
     "HeadExplorer": _head_explorer,
     "PositionExplorer": _position_explorer,
-    "LayerWalk": _layer_walk,
+    "LayerWalk": lambda: figures.LayerWalk.of_translator("the black cat sleeps .", stage=7),
     "PatchSize": lambda: figures.PatchSize(_picture(), patch_size=7, num_hiddens=64, mlp_num_hiddens=128, num_blks=3),
     "PatchAttention": _patch_attention,
     "SwinExplorer": lambda: figures.SwinExplorer({"a boot": _picture(), "a bag": _picture(seed=1)}),
@@ -251,7 +244,7 @@ EXAMPLES = {
     "InductionHead": _induction_head,
     "MaskGuess": _mask_guess,
     "LiveGuess": _live_guess,
-    "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS], step=5),
+    "SpanStepper": lambda: figures.SpanStepper.of(others=[figures.span_stepper.MORE_WORDS]),
     "PatternExplorer": lambda: figures.PatternExplorer.of_families("I love this red car yes ich liebe es", 6),
     "ScalingCalculator": figures.ScalingCalculator.published,
     "SimilarityMatrix": _similarity_matrix,

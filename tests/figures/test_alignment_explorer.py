@@ -68,7 +68,7 @@ def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(open_figure):
         return page.locator(".d2lmini-note").inner_text()
 
     def opacities():
-        return page.locator("svg > line:not(.d2lmini-true)").evaluate_all(
+        return page.locator("svg > line:not(.d2lmini-true, .d2lmini-rim)").evaluate_all(
             "lines => lines.map((line) => Number(line.getAttribute('opacity')))"
         )
 

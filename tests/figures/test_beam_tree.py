@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import d2lmini as d2l
+from d2lmini import results
 from d2lmini.figures import BeamTree
 
 WORDS = ["<bos>", "<eos>", "the", "a", "black", "cat", "dog", "sleeps", "eats", "extraordinarily", "now", "here"]
@@ -111,6 +112,7 @@ def test_it_is_small():
 def test_the_page_grows_the_tree(open_figure):
     shown = tree(64)[0]
     page = open_figure(shown)
+    assert "The search is over" in page.locator(".d2lmini-note").inner_text()
     note, sign = page.locator(".d2lmini-note"), lambda x: f"{x:.2f}".replace("-", "−")
 
     def names():
@@ -164,3 +166,52 @@ def test_the_page_grows_the_tree(open_figure):
         if where != (1, 0):
             assert f"“{' '.join(sequence(search, *where))}”" in note.inner_text()
     assert page.log["errors"] == []
+
+
+def test_the_keyboard_reaches_a_tree_that_is_wider_than_the_screen(open_figure):
+    page = open_figure(tree(64, beam_size=1, shown=6)[0], width=1280)
+    box = page.locator(".d2lmini-scroll")
+    assert box.evaluate("node => node.tabIndex") == -1  # nothing to scroll to, nothing to stop at
+    page.set_viewport_size({"width": 320, "height": 900})
+    page.wait_for_function("document.querySelector('.d2lmini-scroll').tabIndex === 0")
+    page.evaluate("document.querySelector('.d2lmini-scroll').scrollLeft = 0")
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('.d2lmini-scroll').scrollLeft > 0")
+
+
+RECORDED = {int(k): search for k, search in results.load("gpt_gutenberg", "laptop")["metrics"]["tree"].items()}
+PROMPT = results.load("gpt_gutenberg", "laptop")["metrics"]["next"]["contexts"][0]
+
+
+GAPS = """all => all.flatMap((node) => {
+  const [word, number] = [...node.querySelectorAll('text')].map((text) => text.getBoundingClientRect());
+  return number ? [number.left - word.right] : []; })"""  # between the words and their numbers
+
+
+def test_the_fallback_spells_words():
+    text = BeamTree(RECORDED, start=PROMPT, beam_size=2).fallback()
+    assert "<td>I know.</td>" in text and "<td>I&#x27;ll tell you what you</td>" in text and "▁" not in text
+    assert PROMPT.split()[-1] + "”" in text
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_the_first_state_teaches_and_fits(open_figure, width):
+    """The finished tree of chapter 16, with the prompt, the best sequence and where greedy decoding parts from it."""
+    page = open_figure(BeamTree(RECORDED, start=PROMPT, beam_size=2), width=width)
+    page.evaluate("document.body.style.cssText = 'margin: 0 16px; font-family: system-ui'")
+    figure, box, cue = (page.locator(name) for name in (".d2lmini-figure", ".d2lmini-scroll", ".d2lmini-cue"))
+    assert f"Prompt: {PROMPT} …" in figure.inner_text()
+    assert page.locator("svg text").all_text_contents()[0] == f"…{PROMPT.split()[-1]}"  # the root
+    assert "“I know.” is best, with −7.45" in page.locator(".d2lmini-note").inner_text()
+    assert "they part at token 3" in page.locator(".d2lmini-parting").inner_text()
+    lit = page.locator("svg [aria-pressed=true]").evaluate_all("all => all.map((n) => n.getAttribute('aria-label'))")
+    assert [label.split(": ")[1].split(",")[0] for label in lit[1:]] == ["I", "know", "."]
+    for size in ("2", "1", "3", "4"):
+        page.get_by_role("combobox", name="beam").select_option(size)
+        assert "The search is over" in page.locator(".d2lmini-note").inner_text()
+        assert figure.bounding_box()["height"] <= (900 if width == 390 else 680)
+        wider = box.evaluate("node => node.scrollWidth > node.clientWidth")
+        assert wider == (width == 390) and cue.is_visible() == wider  # on a phone it scrolls, and says so
+        assert min(page.locator("svg g[role=button]").evaluate_all(GAPS)) >= 3
+    assert page.evaluate("document.documentElement.scrollWidth") == width and page.log["errors"] == []

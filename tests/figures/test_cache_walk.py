@@ -71,7 +71,7 @@ def test_the_fallback_counts_every_step():
 
 
 def test_it_is_small():
-    assert len(walk()._repr_html_()) < 26_000
+    assert len(walk()._repr_html_()) < 28_000
 
 
 def test_the_page_marks_and_counts(open_figure):

@@ -10,9 +10,11 @@ from torch import nn
 
 import d2lmini as d2l
 from d2lmini.figures import diagrams
-from d2lmini.figures.diagrams.drawing import Diagram, shapes_of
+from d2lmini.figures.diagrams import layout
+from d2lmini.figures.diagrams.drawing import Diagram
 from d2lmini.figures.diagrams.multiscale import attended
 from d2lmini.figures.diagrams.position import ways
+from d2lmini.figures.diagrams.shapes import shapes_of
 from d2lmini.models.davit import ChannelAttention
 from d2lmini.models.swin import Swin, SwinConfig
 from d2lmini.vision.windows import WindowAttention
@@ -87,9 +89,90 @@ def test_nothing_is_drawn_outside_of_the_picture(diagram):
 
 
 @pytest.mark.parametrize("diagram", ALL, ids=lambda d: d.title)
-def test_the_column_of_the_book_shows_it_whole(diagram):
-    column = 735  # pixels of the theme; wide screens may shrink a diagram to 0.8 of its size
-    assert 0.8 * float(svg(diagram).attrib["width"]) <= column
+def test_the_column_of_the_book_shows_it_whole_with_letters_of_11_pixels(diagram):
+    column = 737  # pixels of the theme; letters of 12 may shrink to 0.92 of that
+    assert 0.92 * diagram.picture().width <= column
+
+
+SCROLL = {  # what a phone cannot show whole: most have panels side by side
+    "A pair of features, turned by its position",
+    "A pyramid of stages",
+    "T5, an encoder and a decoder",
+    "Three ways to mix a sequence",
+    "Two ways to attend in one matrix",
+    "Windows and their shift",
+    "an encoder-decoder without and with attention",
+}
+
+
+@pytest.mark.parametrize("diagram", ALL, ids=lambda d: d.title)
+def test_a_phone_shows_it_whole_or_says_that_it_scrolls(diagram):
+    small = layout.narrow(diagram)
+    fits = 0.92 * (small or diagram).picture().width <= 390 - 2 * 16  # margins
+    assert fits == (diagram.title not in SCROLL)
+    assert ('class="narrow"' in diagram._repr_html_()) == (small is not None)
+
+
+@pytest.mark.parametrize("diagram", ALL, ids=lambda d: d.title)
+def test_no_arrow_goes_through_a_word(diagram):
+    for drawn in filter(None, (diagram, layout.narrow(diagram))):
+        words = {name: place for name, place in drawn.places.items() if place.height < 100}
+        for arrow in drawn.arrows:
+            corners, _ = drawn._path(arrow)
+            for (x0, y0), (x1, y1) in pairwise(corners):
+                for name, place in words.items():
+                    if name not in (arrow.start, arrow.end):
+                        (left, y), (right, _), half = place.edge("left"), place.edge("right"), place.height / 2 - 2
+                        apart = max(x0, x1) <= left + 2 or min(x0, x1) >= right - 2
+                        assert apart or max(y0, y1) <= y - half or min(y0, y1) >= y + half, (arrow, name)
+
+
+def test_words_are_cut_between_words_and_not_in_brackets():
+    assert layout.lines("compare: score a(q, k)", 100) == ["compare:", "score a(q, k)"]
+    assert layout.lines("Q (T, D), K (S, D)", 60) == ["Q (T, D),", "K (S, D)"]
+    assert layout.lines("one longword", 1) == ["one", "longword"] and layout.lines("a b", 99) == ["a b"]
+
+
+# of each diagram: which of its drawings is seen, the smallest letters, what is beyond its edge, the height of the cue
+SEEN = """all => all.map((figure) => {
+  const drawing = [...figure.querySelectorAll('svg')].filter((node) => node.checkVisibility());
+  const box = drawing[0].getBoundingClientRect(), scale = box.width / drawing[0].viewBox.baseVal.width;
+  const letters = [...drawing[0].querySelectorAll('text')].map((t) => parseFloat(getComputedStyle(t).fontSize) * scale);
+  const scroller = figure.querySelector('.d2lmini-scroll'), cue = figure.querySelector('.d2lmini-more');
+  return {
+    seen: drawing.length, smallest: Math.min(...letters), left: box.left - figure.getBoundingClientRect().left,
+    beyond: scroller.scrollWidth - scroller.clientWidth, cue: cue ? cue.getBoundingClientRect().height : 0,
+  };
+})"""
+
+
+@pytest.fixture
+def show(open_page, tmp_path):
+    def show(*shown, width):
+        path = tmp_path / "diagrams.html"
+        head = '<!doctype html><meta charset="utf-8"><body style="margin: 0 auto; max-width: 737px; padding: 0 16px">'
+        path.write_text(head + "".join(diagram._repr_html_() for diagram in shown), encoding="utf-8")
+        return open_page(path.as_uri(), width=width)
+
+    return show
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_on_a_page_letters_have_11_pixels_and_all_begin_at_the_left(show, width):
+    for diagram, found in zip(ALL, show(*ALL, width=width).locator("figure").evaluate_all(SEEN), strict=True):
+        scrolls = width == 390 and diagram.title in SCROLL
+        assert found["seen"] == 1 and found["smallest"] >= 10.95 and abs(found["left"]) < 1, diagram.title
+        assert (found["beyond"] > 1) == scrolls == (found["cue"] > 10), (diagram.title, found)
+
+
+def test_the_keyboard_scrolls_what_is_too_wide(show):
+    page = show(diagrams.pyramid(), width=390)
+    page.keyboard.press("Tab")
+    scroller = page.locator(".d2lmini-scroll:focus")
+    assert scroller.get_attribute("aria-label") == diagrams.pyramid().title
+    assert scroller.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 5")
 
 
 def test_two_diagrams_on_a_page_do_not_share_ids():

@@ -4,62 +4,13 @@ import re
 
 import pytest
 from examples import EXAMPLES
+from framed import AWAITED, IDLE, SETTLED, frame_of
 
 import d2lmini.figures as figures
 
 GROUPS = "svg, .d2lmini-maps, tbody"  # of things among which the focus moves by keys
-FOUND = """(frame) => {
-  const seen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.getBoundingClientRect().width;
-  const say = (node) => node.outerHTML.slice(0, 90);
-  const box = frame.getBoundingClientRect(), small = [], cut = [], narrow = [];
-  const texts = [...frame.querySelectorAll('*')].filter((node) => seen(node)
-    && [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()));
-  for (const node of texts) {
-    const scale = node.getScreenCTM ? node.getScreenCTM().a : 1;
-    const size = parseFloat(getComputedStyle(node).fontSize) * scale;
-    if (size < 11) small.push([size, say(node)]);
-    const within = (node.closest('svg') ?? frame).getBoundingClientRect(), own = node.getBoundingClientRect();
-    const scrolls = node.closest('.d2lmini-scroll') && !node.closest('svg');
-    if (!scrolls && (own.left < within.left - 1 || own.right > within.right + 1 || own.top < within.top - 1
-      || own.bottom > within.bottom + 1)) cut.push(say(node));
-  }
-  for (const node of frame.querySelectorAll('svg, .d2lmini-control, button, figure, table')) {
-    const own = node.getBoundingClientRect();
-    if (seen(node) && !node.closest('.d2lmini-scroll') && own.right > box.right) cut.push(say(node));
-  }
-  for (const node of frame.querySelectorAll('button, select, input, [role=button]')) {
-    const touched = (node.type === 'checkbox' ? node.closest('label') : node).getBoundingClientRect();
-    const size = Math.min(touched.width, touched.height);
-    if (seen(node) && size < 23.9) narrow.push([size, say(node)]);
-  }
-  const wide = document.documentElement.scrollWidth - innerWidth;
-  const captions = [...frame.querySelectorAll('figcaption, caption')];
-  const bold = captions.filter((node) => getComputedStyle(node).fontWeight > 400);
-  return { small, cut, narrow, wide, bold: bold.length };
-}"""
 LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-(hatch|token)-\\w+/g, ''),
   ...[...frame.querySelectorAll('input, select')].map((node) => [node.value, node.checked])]"""
-
-
-IDLE = "!document.querySelector('.d2lmini-load, [aria-busy=true]')"  # a live model is there, and has answered
-SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"  # observers had their turn
-
-
-def frame_of(open_page, tmp_path, name, **options):
-    """Shows a figure in a page of its own, as wide as the column of the book."""
-    path = tmp_path / "figure.html"
-    shown = EXAMPLES[name]()._repr_html_()
-    path.write_text(f'<!doctype html><meta charset="utf-8"><body style="margin: 16px">{shown}')
-    page = open_page(path.as_uri(), **options)
-    page.wait_for_selector("[data-ready=yes]")
-    loads = page.get_by_role("button", name=re.compile("^Load "))
-    while loads.count():  # one model may offer another
-        load = loads.first.element_handle()
-        load.click()
-        page.wait_for_function("node => !node.isConnected", arg=load)
-    page.wait_for_function(IDLE)
-    page.evaluate(SETTLED)
-    return page, page.locator(".d2lmini-figure")
 
 
 def test_there_is_an_example_of_every_figure():
@@ -67,13 +18,59 @@ def test_there_is_an_example_of_every_figure():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_small_or_cut_or_hard_to_touch(open_page, tmp_path, name, width):
-    _, frame = frame_of(open_page, tmp_path, name, width=width)
-    found = frame.evaluate(FOUND)
-    assert found == {"small": [], "cut": [], "narrow": [], "wide": 0, "bold": 0}
-    assert frame.locator(".d2lmini-title").inner_text() == getattr(figures, name).title
-    assert frame.locator(".d2lmini-hint").inner_text() == getattr(figures, name).hint
+def test_what_to_do_is_said_for_a_mouse_and_for_a_finger(open_page, tmp_path, name):
+    mouse = frame_of(open_page, tmp_path, name, load=False)[1]
+    hint = getattr(figures, name).hint
+    assert mouse.locator(".d2lmini-hint").inner_text() == hint
+    finger = frame_of(open_page, tmp_path, name, load=False, width=390, has_touch=True, is_mobile=True)[1]
+    said = finger.locator(".d2lmini-hint").inner_text()
+    assert not re.search(r"(?i)\b(click|point(ed)? at|keyboard|keys|mouse)\b", said), said
+    assert said[:9] == hint[:9] or re.search("(?i)point at|click", hint)
+    assert said.endswith((".", "?"))
+    if name not in AWAITED:
+        assert not re.search(r"(?i)\b(click|pointed? at)\b", finger.inner_text())
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_two_of_a_kind_on_a_page_share_no_id(open_page, tmp_path, name):
+    page, frames = frame_of(open_page, tmp_path, name, load=False, times=2)
+    assert frames.count() == 2
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
+    assert len(set(ids)) == len(ids)
+    assert page.locator("[data-ready=yes]").count() == 2 and page.log["errors"] == []
+    if name.startswith("Live"):
+        return
+    first, second = (frames.nth(i) for i in range(2))
+    inputs = second.locator("input[type=range]:visible, select:visible")
+    before = first.evaluate(LOOK)
+    if inputs.count():  # each lives by itself
+        inputs.first.press("ArrowRight")
+        assert first.evaluate(LOOK) == before
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_home_and_end_stay_in_the_figure(open_page, tmp_path, name):
+    page, frame = frame_of(open_page, tmp_path, name, load=False)
+    page.evaluate("document.body.style.padding = '3000px 0'")
+    reachable = "button:visible, summary:visible, svg [tabindex='0'], [tabindex='0']:visible"
+    for node in frame.locator(reachable).element_handles():
+        if not node.is_visible():
+            continue
+        node.focus()
+        at = page.evaluate("scrollY")
+        for key in ("End", "Home"):
+            page.keyboard.press(key)
+            page.evaluate(SETTLED)
+            assert abs(page.evaluate("scrollY") - at) < 900, node.evaluate("node => node.outerHTML.slice(0, 90)")
+
+
+def test_home_and_end_go_to_the_first_and_the_last_of_a_group(open_page, tmp_path):
+    page, frame = frame_of(open_page, tmp_path, "ScoreMatrix")
+    names = frame.locator("tbody th button")
+    names.nth(2).focus()
+    for key, at in (("End", names.count() - 1), ("Home", 0)):
+        page.keyboard.press(key)
+        assert names.nth(at).evaluate("node => node === document.activeElement")
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if not name.startswith("Live")])  # these: with a model

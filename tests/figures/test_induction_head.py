@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from d2lmini.figures import InductionHead
+from d2lmini.figures.induction_head import NAMES
 
 P, T = 5, 13
 TOKENS = [f"w{t % P}" for t in range(T)]
@@ -75,6 +76,15 @@ def test_the_fallback_has_every_score_and_the_losses():
     assert f"Without head 2.2 (layer.head): {OFF[:P].mean():.2f}" in text
 
 
+def test_tokens_that_are_numbers_get_words():
+    numbers = InductionHead([61, 19, 8, 61, 19], torch.ones(1, 1, 5, 5).tril() / 5, torch.ones(5), 3)
+    words = numbers.state["tokens"]
+    assert words[:2] == words[3:] and len(set(words)) == 3 and all(word.isalpha() for word in words)
+    assert len(set(NAMES)) == len(NAMES)
+    named = InductionHead(["a", "b", "a"], torch.ones(1, 1, 3, 3).tril() / 3, torch.ones(3), 2)
+    assert named.state["tokens"] == ["a", "b", "a"]
+
+
 def test_it_is_small():
     N = 50
     weights = torch.ones(2, 4, N, N).tril() / N
@@ -108,7 +118,7 @@ def test_the_page_shows_weights_and_losses(open_figure):
             assert "not there before" in note.inner_text()
         pressed = page.locator(".d2lmini-maps [aria-pressed=true]")
         assert pressed.inner_text() == f"{layer}.{head}: {shown.state['scores'][layer - 1][head - 1]:.2f}"
-        loss = page.locator("figure svg text").text_content()
+        loss = page.locator("figure svg .d2lmini-loss").text_content()
         want = [LOSSES[t], *([OFF[t]] if (layer, head) == (2, 2) else [])]
         assert [float(x) for x in re.findall(r"\d+\.\d+", loss)] == pytest.approx([x.item() for x in want], abs=6e-3)
         means = [x.mean().item() for x in (LOSSES[:P], LOSSES[P:], *((OFF[:P], OFF[P:]) if len(want) > 1 else ()))]

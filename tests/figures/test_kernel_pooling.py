@@ -47,7 +47,7 @@ def test_kernel_pooling_carries_its_state():
     assert state == {
         "x": [0, 1, 2, 4.5], "y": [1, 3, 2, 7], "query": 0.5, "width": 0.7, "kernel": "boxcar"
     }  # fmt: skip
-    assert "<table>" in shown.split("<script")[0] and len(shown) < 25_000
+    assert "<table>" in shown.split("<script")[0] and len(shown) < 29_000
 
 
 def test_kernel_pooling_as_a_widget():

@@ -8,6 +8,7 @@ from torch import nn
 
 import d2lmini as d2l
 from d2lmini.figures import LayerWalk
+from d2lmini.models.weights.trained import trained
 
 TOKENS = ["the", "black", "cat", "sleeps"]
 TITLES = ["input", "queries", "keys", "values", "scores", "weights", "what the head brings", "after W_o"]
@@ -111,7 +112,7 @@ def test_the_block_stays_as_it_was():
 
 
 def test_it_is_small():
-    assert len(figure()[0]._repr_html_()) < 34_000
+    assert len(figure()[0]._repr_html_()) < 40_000
 
 
 def test_the_fallback_walks_too():
@@ -163,6 +164,56 @@ def test_bad_input_is_refused(changes, error, message):
         figure(**changes)
 
 
+def same_shades(page, numbers):
+    """Of each number a rectangle: its colour is the sign, its opacity the size."""
+    shades = page.locator("tbody td svg rect").evaluate_all(
+        "all => all.map((n) => [n.getAttribute('fill'), Number(n.getAttribute('fill-opacity'))])"
+    )
+    sizes = numbers.abs() / numbers.abs().max()
+    assert [shade for _, shade in shades] == pytest.approx(sizes.flatten().tolist(), abs=6e-3)
+    signs = ["var(--orange)" if x < 0 else "var(--blue)" for x in numbers.flatten().tolist()]
+    assert [fill for fill, _ in shades] == signs
+
+
+def test_it_says_whether_the_weights_were_trained(open_figure):
+    assert "not trained" in open_figure(figure()[0]).locator(".d2lmini-key").inner_text()
+    walk = LayerWalk.of_translator("the black cat sleeps .", stage=7)
+    page = open_figure(walk)
+    assert "The weights are trained: block 1 of 2" in page.locator(".d2lmini-key").inner_text()
+    page.get_by_role("button", name="stage 12,").click()
+    same_shades(page, walk.numbers(12))
+    assert page.locator("thead th").all_inner_texts() == ["token", "features 1 to 128"]
+
+
+@pytest.mark.parametrize("block", [1, 2])
+def test_the_translators_block_computes_what_it_computes_in_the_model(block):
+    walk = LayerWalk.of_translator("the black cat sleeps.", block)
+    assert walk.state["tokens"] == ["the", "black", "cat", "sleeps", ".", "<eos>"]
+    model = trained("translator_grammar")
+    ids = torch.tensor([model.tokenizer[walk.state["tokens"]]])
+    with torch.no_grad(), d2l.capture_attention(model.encoder) as weights:
+        output = model.encoder(ids)[0]
+    used = list(weights.values())[block - 1][0][0]
+    for head in range(4):
+        near(walk.numbers(7, head + 1), used[head])
+    if block == 2:
+        torch.testing.assert_close(model.encoder.norm(walk.numbers(14)), output, rtol=0, atol=3e-3)
+
+
+def test_there_is_no_third_block():
+    with pytest.raises(ValueError, match="block is 3, expected 1 to 2"):
+        LayerWalk.of_translator("the cat sleeps", 3)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_every_stage_is_a_part_of_the_formulas(norm_first):
+    def stages(parts):
+        return [n for part in parts if isinstance(part, list) for n in (part[0], *stages(part[1:]))]
+
+    lines = figure(norm_first)[0].state["equations"]
+    assert sorted(n for line in lines for n in stages(line)) == list(range(1, 15))
+
+
 def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     shown = figure()[0]
     page = open_figure(shown, width=390)
@@ -171,7 +222,13 @@ def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
         return [float(text.replace("−", "-")) for text in page.locator("tbody td").all_inner_texts()]
 
     def sees(stage, head=1):
-        assert cells() == pytest.approx(shown.numbers(stage, head).flatten().tolist(), abs=6e-3)
+        numbers = shown.numbers(stage, head)
+        if numbers.shape[1] > 8:  # shades, of which none is cut off
+            same_shades(page, numbers)
+        else:
+            assert cells() == pytest.approx(numbers.flatten().tolist(), abs=6e-3)
+        lit = page.locator(".d2lmini-formulas [aria-current=step]")
+        assert [node.get_attribute("data-stage") for node in lit.all()] == [str(stage)]
         assert page.locator(".d2lmini-note").inner_text().startswith(f"{stage} of 14: {TITLES[stage - 1]}")
 
     following = page.get_by_role("button", name="next")
@@ -185,7 +242,7 @@ def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     sees(14)  # there is no further one
     page.get_by_role("button", name="previous").click()
     sees(13)
-    page.get_by_role("combobox", name="stage").select_option("6")
+    page.get_by_role("button", name="stage 6,").click()
     sees(6, 2)
     assert page.locator("thead th").all_inner_texts() == ["token", *TOKENS]
     page.get_by_role("combobox", name="head").select_option("1")
@@ -220,13 +277,14 @@ def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):
     sees(6)
     assert "its own row of scores: no other row" in made()
     assert page.get_by_role("button", name="stage 6").get_attribute("aria-pressed") == "true"
-    page.get_by_role("combobox", name="stage").select_option("9")
+    page.get_by_role("button", name="stage 9,").click()
     assert "its own row of input and its own row of after W_o: no other row" in made()
     assert page.get_by_role("button", name="stage 9").get_attribute("aria-pressed") == "true"
 
-    # a phone: the widest table scrolls in its box, the page does not
-    page.get_by_role("combobox", name="stage").select_option("11")
+    # a phone: the widest stage has room
+    page.get_by_role("button", name="stage 11,").click()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.locator(".d2lmini-scroll").evaluate("node => node.scrollWidth <= node.clientWidth")
     assert page.log["errors"] == []
 
 
@@ -241,7 +299,7 @@ def test_the_page_draws_the_norm_where_it_is(open_figure):
     assert heights[4:] == sorted(heights[4:], reverse=True) and len(set(heights)) == 12
     page.get_by_role("button", name="stage 2").click()
     assert "its own row of input: no other row" in page.locator(".d2lmini-made").inner_text()
-    page.get_by_role("combobox", name="stage").select_option("14")
+    page.get_by_role("button", name="stage 14,").click()
     assert (
         "its own row of first residual and its own row of network's output"
         in page.locator(".d2lmini-made").inner_text()

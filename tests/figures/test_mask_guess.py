@@ -1,4 +1,4 @@
-"""Masked guessing: what is recorded is what models say of each place, and the page hides it until it is asked."""
+"""Masked guessing: what is recorded is what models say of each place; one word is shown, others are hidden."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from d2lmini import results
 from d2lmini.data.text_encoder import TextEncoder
 from d2lmini.figures import MaskGuess
 from d2lmini.models.bert import BERTForPretraining
@@ -93,6 +94,17 @@ def test_what_is_given_comes_back():
     assert bare.state == shown.state
 
 
+def test_it_begins_with_the_word_that_the_right_side_gives_away():
+    state = MaskGuess([CARD]).state
+    assert (state["passage"], state["position"], state["revealed"]) == (0, 2, True)  # 1.0 - 0: nothing from the left
+    assert MaskGuess([card(from_left=None)]).state["position"] == 2  # 1.0
+    sure = card(from_left={"guesses": CARD["from_left"]["guesses"], "truth_probability": [0, 0.25, 0.9, 0]})
+    chosen = MaskGuess([sure, CARD]).state
+    assert (chosen["passage"], chosen["position"]) == (1, 2)
+    assert [passage["telling"] for passage in chosen["passages"]] == [0, 2]
+    assert MaskGuess([CARD, sure], passage=1).state["position"] == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -158,7 +170,8 @@ def test_the_page_hides_until_it_is_asked_and_then_tells_what_the_models_think(o
     words = ["we", "hate", "##ly", "cars"]
     other = card(tokens=words, guesses=[[["we", 0.4]], *CARD["guesses"][1:]], truth_probability=None)
     page = open_figure(MaskGuess([CARD, other], position=0), width=390)
-    line, note = page.get_by_role("group", name="words to mask"), page.locator(".d2lmini-note")
+    page.get_by_role("button", name="hide", exact=True).click()
+    line, note = page.get_by_role("group", name="words to hide"), page.locator(".d2lmini-note")
     field, figures = page.get_by_role("textbox", name="your guess"), page.locator("figure")
 
     def rows(n):
@@ -168,10 +181,11 @@ def test_the_page_hides_until_it_is_asked_and_then_tells_what_the_models_think(o
         return line.get_by_role("button").all_text_contents()
 
     assert words() == ["[MASK]", "love", "##ly", "cars"]
-    assert "Word 1 of 4 is masked" in note.inner_text()
-    assert [row[:2] + row[3:] for row in rows(0)] == [["?", "", 0]] * 2 and rows(1) == []
+    assert "Word 1 of 4 is hidden" in note.inner_text()
+    assert [row[:3] for row in rows(0)] == [["?", "0.500", "var(--blue)"], ["?", "0.250", "var(--blue)"]]
+    assert rows(1) == []  # the bars are there, the words are not
 
-    line.get_by_role("button", name="mask love").click()
+    line.get_by_role("button", name="hide love").click()
     assert words() == ["I", "[MASK]", "##ly", "cars"]
     assert "love" not in "".join(page.locator("figure").all_inner_texts()) + note.inner_text()
     field.fill(" Hate ")
@@ -196,7 +210,7 @@ def test_the_page_hides_until_it_is_asked_and_then_tells_what_the_models_think(o
     assert "left side alone: “love” is its second guess, 0.250. Yours, “Hate”, is not among them." in said
 
     # another word by keyboard: hidden again; marks of pieces do not count in a guess; nothing from the left
-    page.get_by_role("button", name="mask love").focus()
+    page.get_by_role("button", name="hide love").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     assert words()[2] == "[MASK]" and field.input_value() == "" and rows(0)[0][0] == "?"
@@ -204,16 +218,45 @@ def test_the_page_hides_until_it_is_asked_and_then_tells_what_the_models_think(o
     page.get_by_role("button", name="reveal").click()
     assert "“##ly” is its first guess, 1.000. Yours, “ly”, is its first, 1.000." in note.inner_text()
     assert [row[:2] for row in rows(1)] == [["you", "0.500"], ["✓ ##ly", "not among the 1 likeliest"]]
-    line.get_by_role("button", name="mask cars").click()
+    line.get_by_role("button", name="hide cars").click()
     page.get_by_role("button", name="reveal").click()
     assert [row[1] for row in rows(0)] == ["0.500", "< 0.001"] and rows(1) == []
     assert "left side alone has no guess here." in note.inner_text()
 
     page.get_by_role("combobox", name="sentence").select_option("1")
-    assert words() == ["we", "hate", "[MASK]", "cars"]
-    line.get_by_role("button", name="mask hate").click()
+    assert words() == ["we", "hate", "[MASK]", "cars"]  # its telling word
+    line.get_by_role("button", name="hide hate").click()
     page.get_by_role("button", name="reveal").click()
     assert [row[:2] for row in rows(0)] == [["like", "0.750"], ["✓ hate", "0.125"]]
     page.get_by_role("button", name="Reset").click()
-    assert words() == ["[MASK]", *CARD["tokens"][1:]]
+    assert words() == CARD["tokens"] and rows(0)[0][0] == "✓ I"
+    assert page.log["errors"] == []
+
+
+WIDEST = "Math.max(...[...document.querySelectorAll('svg g rect')].map((bar) => +bar.getAttribute('width')))"
+RECORDED = results.load("bert_pretrain", "laptop")["metrics"]["guesses"]  # those of chapter 13
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_the_first_state_teaches_and_all_fit(open_figure, width):
+    """At first the right word is likely from both sides and hardly from the left; the bars fill their scale."""
+    page = open_figure(MaskGuess(RECORDED), width=width)
+    page.evaluate("document.body.style.cssText = 'margin: 0 16px; font-family: system-ui'")
+    rows = [figure.locator("svg g").evaluate_all(ROWS) for figure in page.locator("figure").all()]
+    likely, unlikely = ([row for row in of if row[0].startswith("✓")] for of in rows)
+    assert float(likely[0][1]) > 0.5 > 0.05 > float(unlikely[0][1]) and rows[0][0] == likely[0]
+    figure, note = page.locator(".d2lmini-figure"), page.locator(".d2lmini-key")
+    for n in range(len(RECORDED)):
+        page.get_by_role("combobox", name="sentence").select_option(str(n))
+        words = page.get_by_role("group", name="words to hide").get_by_role("button")
+        for t in range(words.count()):
+            words.nth(t).click()
+            end = float(note.inner_text().split()[-1].strip("."))
+            best = max(view["guesses"][t][0][1] for view in (RECORDED[n], RECORDED[n]["from_left"]))
+            assert best <= end <= max(2.5 * best, 0.05)
+            assert page.evaluate(WIDEST) == pytest.approx(166 * best / end, rel=0.01)
+            for name in ("reveal", "hide"):
+                page.get_by_role("button", name=name, exact=True).click()
+                assert figure.bounding_box()["height"] <= (900 if width == 390 else 620)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.log["errors"] == []

@@ -104,60 +104,101 @@ def test_bad_input_is_refused(changes, message):
         figure(**changes)
 
 
-def test_the_page_computes_what_the_package_computes(open_figure):
-    shown = figure()
+DRAWN = """svg => {
+  const points = (node) => node.getAttribute('points').split(' ').map((pair) => pair.split(',').map(Number));
+  const scale = [...svg.querySelectorAll('g text')].map((node) => [node.textContent, +node.getAttribute('y') - 4]);
+  return { scale, own: points(svg.querySelector('polyline')), band: points(svg.querySelector('polygon')) };
+}"""
+
+
+def number(text):
+    return float(text.replace("−", "-"))
+
+
+def drawn(page):
+    """The scores that the plot shows, by its own scale: of the line, and the greatest and least of the band."""
+    found = page.get_by_label("score against offset").evaluate(DRAWN)
+    (one, y1), (two, y2) = found["scale"][0], found["scale"][-1]
+    one, two = number(one), number(two)
+    own, band = ([one + (y - y1) * (two - one) / (y2 - y1) for _, y in found[key]] for key in ("own", "band"))
+    return own, band[: len(band) // 2], band[len(band) // 2 :][::-1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(encoding="sinusoidal", position=0),
+        dict(encoding="sinusoidal", position=9, words=False, num_hiddens=12, base=100.0),
+        dict(encoding="rotary", position=5, num_hiddens=6, base=10.0),
+        dict(encoding="rotary", position=2, words=False),
+        dict(encoding="t5", position=3, max_distance=5),
+        dict(encoding="t5", position=7, words=False, num_hiddens=4),
+        dict(encoding="none", position=1, num_hiddens=2),
+    ],
+)
+def test_the_page_computes_what_the_package_computes(open_figure, changes):
+    fixed = {name: value for name, value in changes.items() if name in ("num_hiddens", "base", "max_distance")}
+    shown = figure(**fixed)
     page = open_figure(shown)
+    page.get_by_role("combobox", name="encoding").select_option(changes["encoding"])
+    set_range(page, "query's position", changes["position"])
+    page.get_by_role("checkbox", name="with words").set_checked(changes.get("words", True))
+    found, N, position = shown.by_offset(**changes), 10, changes["position"]
+    own, high, low = drawn(page)
+    assert own == pytest.approx([found[s - position][0] for s in range(N)], abs=2e-3)
+    assert low == pytest.approx([found[offset][1] for offset in range(1 - N, N)], abs=2e-3)
+    assert high == pytest.approx([found[offset][2] for offset in range(1 - N, N)], abs=2e-3)
 
-    def number(text):
-        return None if text == "no key" else float(text.replace("−", "-"))
+    # the heat map: how strongly each cell of the third row is painted
+    table = shown.encoded(**changes)
+    width = table.shape[1]
+    opacities = "(nodes, [from, to]) => nodes.slice(from, to).map((n) => Number(n.getAttribute('fill-opacity')))"
+    cells = page.get_by_label("the encoding, a row for each position").locator("rect")
+    row = table[2].double() if changes["encoding"] != "t5" else 2 * table[2].double() / (BUCKETS - 1) - 1
+    assert cells.evaluate_all(opacities, [2 * width, 3 * width]) == pytest.approx(row.abs().tolist(), abs=6e-4)
 
-    settings = [("sinusoidal", 0, 8, 4, 9, True), ("sinusoidal", 9, 12, 2, 9, False), ("rotary", 5, 6, 1, 9, True)]
-    settings += [("rotary", 2, 12, 4, 9, False), ("t5", 3, 8, 4, 3, True), ("t5", 7, 4, 4, 12, False)]
-    settings += [("none", 1, 2, 4, 9, True)]
-    for encoding, position, size, log_base, distance, with_words in settings:
-        page.get_by_role("combobox", name="encoding").select_option(encoding)
-        set_range(page, "position of the query", position)
-        set_range(page, "features", size)
-        if encoding == "t5":
-            set_range(page, "largest distance", distance)
-        elif encoding != "none":
-            set_range(page, "base", log_base)
-        page.get_by_role("checkbox", name="words count").set_checked(with_words)
-        changes = dict(encoding=encoding, position=position, num_hiddens=size, max_distance=distance, words=with_words)
-        found = shown.by_offset(**changes, base=10.0**log_base)
-        cells = [number(text) for text in page.locator("tbody td").all_inner_texts()]
-        for row in range(3):
-            expected = [found[offset][row] for offset in range(-5, 6)]
-            assert cells[11 * row : 11 * row + 11] == pytest.approx(expected, abs=6e-3), (encoding, row)
-        # the heat map: how strongly each cell of the third row is painted
-        table = shown.encoded(**changes, base=10.0**log_base)
-        width = table.shape[1]
-        painted = (
-            page.locator("svg")
-            .first.locator("rect")
-            .evaluate_all(
-                "(nodes, [from, to]) => nodes.slice(from, to).map((n) => Number(n.getAttribute('fill-opacity')))",
-                [2 * width, 3 * width],
-            )
-        )
-        row = table[2].double() if encoding != "t5" else 2 * table[2].double() / (BUCKETS - 1) - 1
-        assert painted == pytest.approx(row.abs().tolist(), abs=6e-4)
-
-    set_range(page, "offset of the key", 2)
-    note = page.locator(".d2lmini-note").inner_text()
-    assert "Query at 1, key at 3" in note and "the same everywhere" in note
-    page.get_by_role("slider", name="position of the query").focus()
-    page.keyboard.press("End")
-    assert "There is no key at position 11" in page.locator(".d2lmini-note").inner_text()
+    for offset in (-2, 0, 8):
+        set_range(page, "offset of the key", offset)
+        note, (here, least, greatest) = page.locator(".d2lmini-note").inner_text(), found[offset]
+        texts = [f"{abs(x) if abs(x) < 0.005 else x:.2f}".replace("-", "−") for x in (here or 0, least, greatest)]
+        assert f"score {texts[0]}." in note if here is not None else f"no key at position {position + offset}." in note
+        same = greatest - least < 1e-9
+        assert f"is the same, {texts[1]}." in note if same else f"go from {texts[1]} to {texts[2]}." in note
+        assert page.get_by_text(f"offset {offset}".replace("-", "−"), exact=True).count() == 1
     assert page.log["errors"] == []
 
 
-def test_the_keyboard_reaches_a_table_that_is_wider_than_the_screen(open_figure):
-    page = open_figure(figure(), width=1280)
-    box = page.locator(".d2lmini-scroll")
-    assert box.evaluate("node => node.tabIndex") == -1  # nothing to scroll to, nothing to stop at
-    page.set_viewport_size({"width": 320, "height": 900})
-    page.wait_for_function("document.querySelector('.d2lmini-scroll').tabIndex === 0")
-    box.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelector('.d2lmini-scroll').scrollLeft > 0")
+def chapter():
+    """As chapter 06 calls it."""
+    query, key = torch.randn(2, 32, generator=torch.Generator().manual_seed(5))
+    slope = -0.3 * torch.arange(8.0)
+    return PositionExplorer(query, key, torch.cat([slope, slope - 0.5]), num_hiddens=16)
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_the_first_state_teaches_and_fits(open_figure, width):
+    """Sines with words: a wide band around the line, and four controls; no text touches another in any encoding."""
+    page = open_figure(chapter(), width=width)
+    page.evaluate("document.body.style.cssText = 'margin: 0 16px; font-family: system-ui'")
+    _, high, low = drawn(page)
+    assert sum(top - foot for top, foot in zip(high, low, strict=True)) / len(high) > 1
+    assert page.locator("input, select").count() == 4
+    plot = page.get_by_label("score against offset")
+    for encoding in ENCODINGS:
+        page.get_by_role("combobox", name="encoding").select_option(encoding)
+        assert page.locator(".d2lmini-figure").bounding_box()["height"] <= (900 if width == 390 else 520)
+        for offset in (-31, 0, 31):
+            set_range(page, "offset of the key", offset)
+            boxes, frame = [text.bounding_box() for text in plot.locator("text").all()], plot.bounding_box()
+            for i, a in enumerate(boxes):
+                assert frame["x"] <= a["x"] and a["x"] + a["width"] <= frame["x"] + frame["width"]
+                for b in boxes[:i]:
+                    apart = (
+                        a["x"] >= b["x"] + b["width"],
+                        b["x"] >= a["x"] + a["width"],
+                        a["y"] >= b["y"] + b["height"],
+                        b["y"] >= a["y"] + a["height"],
+                    )
+                    assert any(apart), (encoding, offset, a, b)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.log["errors"] == []

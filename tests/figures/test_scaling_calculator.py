@@ -1,5 +1,7 @@
 """The scaling calculator: its page reckons as the package does, and says where a law is a guess."""
 
+import math
+
 import pytest
 
 from d2lmini.figures import ScalingCalculator
@@ -121,3 +123,17 @@ def test_the_page_reckons_as_the_package_does(open_figure):
     page.get_by_role("button", name="Reset").click()
     same("ours", 1e8, 2e9)
     assert page.log["errors"] == []
+
+
+def test_of_what_is_far_from_its_runs_a_law_says_nothing(open_figure):
+    small = {"law": LAW, "parameters": (1e3, 1e5), "tokens": (1e4, 1e6)}
+    page = open_figure(ScalingCalculator({"ours": small}, [OTHER], parameters=5e9, tokens=3e11))
+    columns = page.locator("tbody tr").evaluate_all("all => all.map((row) => row.children[2].textContent)")
+    assert set(columns[1:]) == {"no claim"} and columns[0] != "no claim"
+    assert "more than 100 times outside" in page.locator(".d2lmini-note").inner_text()
+    # what leaves the axes is cut off at them, and a mark outside is not drawn
+    assert page.locator("svg path[clip-path]").count() == 3
+    hidden = page.locator("svg").last.locator("path[visibility=hidden]").count()
+    least, most = (page.get_by_label("tokens D").get_attribute(end) for end in ("min", "max"))
+    best = compute_optimal(LAW, 6 * 5e9 * 3e11).tokens
+    assert (hidden == 1) == (not float(least) <= math.log10(best) <= float(most))

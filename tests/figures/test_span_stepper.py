@@ -90,8 +90,13 @@ class Page:
     def noise(self):
         return [node.get_attribute("aria-pressed") == "true" for node in self.words.all()]
 
-    def counts(self):
-        return self.page.locator("tbody tr td:last-child").all_inner_texts()
+    def lengths(self):
+        return [node.inner_text() for node in self.page.locator(".d2lmini-length").all() if node.is_visible()]
+
+    def menus(self):
+        """What the menus of share and mean span say."""
+        texts = "all => all.map((menu) => menu.selectedOptions[0].textContent)"
+        return self.page.locator("select").evaluate_all(texts)[-2:]
 
     def press(self, name):
         self.page.get_by_role("button", name=name).press("Enter")
@@ -103,19 +108,24 @@ class Page:
         made, T = shown.corrupted(noise, text), len(noise)
         assert [self.row("the input"), self.row("the target"), self.row("restored")] == list(made.values())
         spans = sum(now and not before for before, now in itertools.pairwise([False, *noise]))
-        lengths = [T, sum(noise), spans, len(made["input"]), len(made["target"])]
-        assert self.counts() == [str(n) for n in lengths]
+        n, count = sum(noise), lambda key, what: f"{len(made[key])} {what}{'' if len(made[key]) == 1 else 's'}"
+        assert self.lengths() == [
+            f"words: {T}, of them noise: {n} ({100 * n / T:.0f} %), in {spans} span{'' if spans == 1 else 's'}",
+            f"the input: {T} − {n} + {spans} = {count('input', 'token')}",
+            f"the target: {n} + {spans} + 1 = {count('target', 'token')}",
+            f"restored: {count('restored', 'word')}",
+        ]
         return noise
 
 
 def test_the_page_goes_step_by_step(open_figure):
-    seen = Page(open_figure(SpanStepper.of(), width=390))
+    seen = Page(open_figure(SpanStepper.of(step=1), width=390))
     rows = ("the input", "the target", "restored")
     for step in range(1, 6):
         assert seen.note.inner_text().startswith(f"{step}. ")
         assert [seen.row(name) is not None for name in rows] == [step >= 3, step >= 4, step >= 5]
         assert seen.noise() == ([False] * 5 if step == 1 else [False, True, False, True, True])
-        assert [count == "…" for count in seen.counts()] == [False, step < 2, step < 2, step < 3, step < 4]
+        assert len(seen.lengths()) == max(1, step - 1) and ("noise" in seen.lengths()[0]) == (step > 1)
         seen.press("next")
     assert seen.page.get_by_role("button", name="next").get_attribute("aria-disabled") == "true"
     seen.press("back")
@@ -124,7 +134,7 @@ def test_the_page_goes_step_by_step(open_figure):
 
 
 def test_what_a_reader_chooses_is_corrupted_as_by_the_package(open_figure):
-    shown = SpanStepper.of()
+    shown = SpanStepper.of(step=1)
     seen = Page(open_figure(shown))
     seen.words.nth(2).click()  # at the first step a choice begins
     assert seen.noise() == [False, False, True, False, False]
@@ -160,6 +170,7 @@ def test_draws_and_settings_are_those_of_the_package(open_figure):
                 for _ in range(3):
                     seen.press("back")
                 assert f"(draw {draw + 1} of 3)" in seen.note.inner_text()
+                assert seen.menus() == [f"about {(15, 30, 50)[i]} %", str((1, 3, 5)[j])]
                 seen.press("draw again")
     assert seen.page.log["errors"] == []
 
@@ -170,3 +181,31 @@ def test_as_many_sentinels_as_there_can_be(open_figure):
     seen = Page(open_figure(shown, width=390))
     seen.agrees(shown)
     assert seen.row("the target")[-1] == "<A>" and seen.page.log["errors"] == []
+
+
+SHORT = "we met her old friends in Rome"  # those of chapter 14
+LONG = "the letter that she had lost for years lay under the stairs behind a box of old photographs and a broken clock"
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_the_first_state_teaches_and_all_fit(open_figure, width):
+    """All four rows are filled, and the menus do not claim a share that the words do not have."""
+    shown = SpanStepper.of(SHORT, 0.3, 1, noise=[1, 3, 4], others=[LONG])
+    page = open_figure(shown, width=width)
+    page.evaluate("document.body.style.cssText = 'margin: 0 16px; font-family: system-ui'")
+    seen, box = Page(page), page.locator(".d2lmini-figure")
+    assert seen.row("the input") == ["we", "<X>", "her", "<Y>", "in", "Rome"]
+    assert seen.row("the target") == ["<X>", "met", "<Y>", "old", "friends", "<Z>"]
+    assert seen.row("restored") == SHORT.split() and "3 (43 %)" in seen.lengths()[0]
+    assert seen.menus() == ["as chosen", "as chosen"]
+    most = 900 if width == 390 else 640
+    assert box.bounding_box()["height"] <= most
+    page.get_by_role("combobox", name="text").select_option("1")
+    for i in range(3):
+        page.get_by_role("combobox", name="share").select_option(index=i)
+        for j in range(3):
+            page.get_by_role("combobox", name="mean span").select_option(index=j)
+            assert box.bounding_box()["height"] <= most
+    seen.words.nth(0).click()
+    assert seen.menus() == ["as chosen", "as chosen"]
+    assert page.evaluate("document.documentElement.scrollWidth") == width and page.log["errors"] == []

@@ -1,7 +1,10 @@
-"""Votes: the page counts as the package does, and hides what is right until it is asked."""
+"""Votes: the page counts as the package does, starts with a vote that teaches, and hides the next answer."""
+
+import itertools
 
 import pytest
 
+from d2lmini import results
 from d2lmini.decoding.votes import majority_vote, vote_accuracy
 from d2lmini.figures import VoteExplorer
 
@@ -17,13 +20,17 @@ ANSWERS = {
 }
 
 
+MODELS = results.load("chain_of_thought", "laptop")["metrics"]["models"]
+RECORDED = [card for card in MODELS["half of the steps wrong"]["shown"] if len(card["summands"]) == 6]  # the chapter's
+
+
 def answers(card):
     return [numbers and numbers[-1] for numbers in card["samples"]]
 
 
 def test_the_first_wrong_number_is_found_and_shares_are_those_of_votes():
     state = VoteExplorer([CHAINS, ANSWERS]).state
-    assert state["sizes"] == [1, 5] and state["votes"] == 5
+    assert state["sizes"] == [1, 5] and state["votes"] == 10 and state["revealed"]
     assert state["questions"][0]["wrong"] == [-1, 0, -1, 1, -1, 0, -1, 0, -1, 0]
     assert state["questions"][1]["wrong"] == [0, -1, -1, 0, -1, *([-1] * 5)]
     for n, *shares in zip(state["sizes"], *(card["shares"] for card in state["questions"]), strict=True):
@@ -32,6 +39,13 @@ def test_the_first_wrong_number_is_found_and_shares_are_those_of_votes():
     assert state["shares"] == pytest.approx(
         [vote_accuracy([answers(CHAINS), answers(ANSWERS)], [95, 3], n)["accuracy"] for n in (1, 5)], abs=1e-5
     )
+
+
+def shares(cards):
+    return [
+        vote_accuracy([answers(card) for card in cards], [card["right"] for card in cards], n)["accuracy"]
+        for n in (1, 5, 20)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,63 +75,87 @@ def test_the_fallback_tells_of_every_question():
 
 
 CELLS = "all => all.map((row) => [...row.cells].map((cell) => cell.textContent))"
+SAMPLES = (
+    "all => all.map((row) => [...row.querySelectorAll('[data-sample]')].map((node) => Number(node.dataset.sample)))"
+)
+
+
+def go(page, n):
+    """Lets n samples vote."""
+    page.get_by_role("slider", name="samples").fill(str(n))
 
 
 def test_the_page_counts_as_the_package_does(open_figure):
     page = open_figure(VoteExplorer([CHAINS, ANSWERS]), width=390)
-    note, press = page.locator(".d2lmini-note"), lambda name: page.get_by_role("button", name=name, exact=True).click()
-    chains, tally = page.locator("table.chains tbody tr"), page.locator("table.tally")
+    note, tally = page.locator(".d2lmini-note"), page.locator("table.tally")
+    page.get_by_role("button", name="hide the right answer").click()
     for n, card in enumerate((CHAINS, ANSWERS)):
         page.get_by_role("combobox", name="question").select_option(str(n))
-        for size in (1, 5):
-            page.get_by_role("combobox", name="samples that vote").select_option(str(size))
-            for start in range(0, 10, size):
-                for k in range(1, size + 1):
-                    press("draw one")
-                    vote = majority_vote(answers(card)[start : start + k])
-                    assert tally.get_attribute("data-tied") == " ".join(map(str, vote.tied))
-                    assert tally.get_attribute("data-abstained") == str(vote.abstained)
-                    rows = [[str(answer), "", str(votes)] for answer, votes in vote.tally.items()]
-                    rows += [["no answer", "", str(vote.abstained)]] if vote.abstained else []
-                    assert tally.locator("tr").evaluate_all(CELLS) == rows
-                assert chains.count() == size
-                page.get_by_role("button", name="other samples").click()
-        assert chains.count() == 0
-    press("draw all")
-    assert "A tie: 4 and 3 have 2 each, a lot decides. 1 without an answer." in note.inner_text()
-    press("reveal")
-    assert "Right is 3. The vote is right once in 2 lots." in note.inner_text()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        for k in range(1, 11):
+            go(page, k)
+            voters = answers(card)[:k]
+            vote = majority_vote(voters)
+            assert tally.get_attribute("data-tied") == " ".join(map(str, vote.tied))
+            assert tally.get_attribute("data-abstained") == str(vote.abstained)
+            rows = [[str(answer), str(votes)] for answer, votes in vote.tally.items()]
+            rows += [["none", str(vote.abstained)]] if vote.abstained else []
+            assert tally.locator("tr").evaluate_all(CELLS) == rows
+            names = [*vote.tally, *([None] if vote.abstained else [])]
+            squares = [[i + 1 for i, answer in enumerate(voters) if answer == name] for name in names]
+            assert tally.locator("tr").evaluate_all(SAMPLES) == squares
+    go(page, 5)
+    assert "5 samples of 10 voted. 4 and 3 are tied with 2 votes each, and a lot decides." in note.inner_text()
+    assert note.inner_text().endswith("No answer could be read in 1 sample. Is the vote right?")
+    page.get_by_role("button", name="show the right answer").click()
+    assert note.inner_text().endswith("The right answer is 3, so the vote is right once in 2 lots.")
     assert page.log["errors"] == []
 
 
-def test_what_is_right_is_hidden_until_it_is_asked(open_figure):
-    page = open_figure(VoteExplorer([CHAINS, ANSWERS]))
-    note, chains = page.locator(".d2lmini-note"), page.locator("table.chains tbody tr")
-    page.get_by_role("button", name="no", exact=True).focus()
-    page.keyboard.press("Enter")
-    assert page.get_by_role("button", name="no", exact=True).get_attribute("aria-pressed") == "true"
-    page.get_by_role("button", name="draw all").focus()
-    page.keyboard.press("Enter")
-    assert note.inner_text() == "5 of 5 drawn. A tie: 95 and 96 have 2 each, a lot decides. 1 without an answer."
-    assert page.locator("table.often tr").count() == 0
+@pytest.mark.parametrize("width", [390, 768])
+def test_the_first_state_teaches_and_fits(open_figure, width):
+    """All vote, the right answer is marked, the latest sample is beside the right way; 768 leaves the book's column."""
+    page = open_figure(VoteExplorer(RECORDED), width=width)
+    page.evaluate("document.body.style.cssText = 'margin: 0 16px; font-family: system-ui'")
+    tally, card = page.locator("table.tally"), RECORDED[0]
+    vote = majority_vote(answers(card))
+    assert list(vote.tied) == [card["right"]] and len(vote.tally) > 8  # else it would not be telling
+    rows = tally.locator("tr").evaluate_all(CELLS)
+    assert rows[0] == [f"✓ {card['right']}", str(vote.tally[card["right"]])] and len(rows) == len(vote.tally)
+    assert f"{card['right']} leads with {rows[0][1]} votes." in page.locator(".d2lmini-note").inner_text()
+    head, sample, right = page.locator("table.way tr").evaluate_all(CELLS)
+    assert head[-1] == "answer" and sample == ["sample 20", *map(str, card["samples"][19])]
+    assert right == ["right", *list(map(str, itertools.accumulate(card["summands"])))[1:]]
+    assert page.locator("table.often td").all_inner_texts()[:3] == [f"{100 * x:.0f} %" for x in shares(RECORDED[:1])]
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    box = page.locator(".d2lmini-figure").bounding_box()
+    assert box["height"] <= (900 if width == 390 else 600)
+    for cells in page.locator("table :is(th, td)").all():
+        place = cells.bounding_box()
+        assert box["x"] <= place["x"] and place["x"] + place["width"] <= box["x"] + box["width"]
+
+
+def test_another_question_hides_what_is_right_until_it_is_asked(open_figure):
+    page = open_figure(VoteExplorer([ANSWERS, CHAINS]))
+    note, way = page.locator(".d2lmini-note"), page.locator("table.way tr")
+    page.get_by_role("combobox", name="question").select_option("1")
+    assert note.inner_text().endswith("95 leads with 5 votes. No answer could be read in 2 samples. Is the vote right?")
+    assert way.evaluate_all(CELLS)[1:] == [["sample 10", "", "", "94"], ["right", "?", "", "?"]]
+    often = page.locator("table.often tbody tr")
+    assert often.evaluate_all(CELLS) == [["this question", "?", "?"], ["all 2 questions", "35 %", "50 %"]]
     assert not {"✓", "✗"} & set(page.locator(".d2lmini-panels").inner_text())
-    page.get_by_role("button", name="other samples").click()
-    page.get_by_role("button", name="no", exact=True).click()
-    page.get_by_role("button", name="draw all").click()
-    page.get_by_role("button", name="reveal").click()
-    assert chains.evaluate_all(CELLS) == [
-        ["6", "✗ 91", "", "95"],
-        ["7", "no answer"],
-        ["8", "✗ 80", "90", "95"],
-        ["9", "", "", "95"],
-        ["10", "", "", "✗ 94"],
-    ]
-    said = note.inner_text()
-    assert "95 leads with 3 of 5. 1 without an answer. Right is 95. The vote is right. You guessed no: not so." in said
-    assert page.locator("table.tally th").first.inner_text() == "✓ 95"
-    often = page.locator("table.often tbody tr").evaluate_all(CELLS)
-    assert often == [["this question", "50%", "75%"], ["all 2 questions", "35%", "50%"]]
+    for _ in range(8):
+        page.get_by_role("button", name="samples: back").press("Enter")
+    assert way.evaluate_all(CELLS)[1] == ["sample 2", "91", "", "96"]
+    page.get_by_role("button", name="show the right answer").press("Enter")
+    assert way.evaluate_all(CELLS)[1:] == [["sample 2", "✗ 91", "", "96"], ["right", "90", "", "95"]]
+    assert "95 and 96 are tied with 1 vote each, and a lot decides." in note.inner_text()
+    assert often.evaluate_all(CELLS)[0] == ["this question", "50 %", "75 %"]
+    found = [["sample 3", "no answer could be read"], ["sample 4", "90", "", "✗ 96"], ["sample 5", "90", "", "95"]]
+    for k, row in enumerate(found, start=3):
+        go(page, k)
+        assert way.evaluate_all(CELLS)[1] == row
+    go(page, 8)
+    assert way.evaluate_all(CELLS)[1] == ["sample 8", "✗ 80", "90", "95"]
     page.get_by_role("button", name="Reset").click()
-    assert chains.count() == 0 and "70 + 20 + 5 = ?" in note.inner_text()
+    assert note.inner_text().startswith("10 samples of 10 voted. 4 and 3 are tied with 2 votes each")
     assert page.log["errors"] == []

@@ -1,8 +1,9 @@
-"""Serve everything that a page loads from the book itself.
+"""Serve everything that a page loads from the book itself, and no more than it uses.
 
-MathJax comes out of the Python package sphinx-mathjax-offline, of which only what these pages use is copied. The
-kernel-in-a-page tools (require.js, the ipywidgets manager, Thebe) are left out: no figure of the book needs them. So is
-the theme's script of all icons, 1.5 MB: its style sheet shows the same icons from a font.
+MathJax comes out of the Python package sphinx-mathjax-offline, part by part: the one file with everything brings a menu
+that is larger than the rest and makes each formula a stop of the Tab key. The kernel-in-a-page tools (require.js, the
+ipywidgets manager, Thebe) are left out: no figure of the book needs them. So is the theme's script of all icons,
+1.5 MB: its style sheet shows the same icons from a font (icons.py).
 """
 
 import re
@@ -11,11 +12,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ICONS = re.compile(r"\s*<!-- So that users can add custom icons -->\s*<script [^>]*/fontawesome\.js[^>]*></script>")
-MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y", "sre")
+PARTS = ("input/tex", "output/chtml", "a11y/assistive-mml")  # the last one: formulas for screen readers
+MATHJAX = ("startup.js", "core.js", *(f"{part}.js" for part in PARTS), "output/chtml/fonts", "input/tex/extensions")
 
 
 def _configure(app, config):
-    config.mathjax_path = "mathjax/tex-chtml.js"
+    config.mathjax_path = "mathjax/startup.js"
+    config.mathjax3_config = {"loader": {"load": list(PARTS)}, "options": {"enableMenu": False}}
     config.nb_ipywidgets_js = {}
     config.thebe_config = {}
 

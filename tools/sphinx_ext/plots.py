@@ -145,7 +145,8 @@ def _rename(root, prefix):
             element.set("id", prefix + name)
 
 
-def _outputs(document):
+def outputs(document):
+    """What the cells of a page gave. Returns: list of containers."""
     return [node for node in document.findall(nodes.container) if node.get("nb_element") == "cell_code_output"]
 
 
@@ -163,7 +164,7 @@ class OneCaption(SphinxTransform):
 
     def apply(self):
         count = 0
-        for output in _outputs(self.document):
+        for output in outputs(self.document):
             figures = [node for node in output.children if isinstance(node, nodes.figure)]
             drawings = [figure for figure in figures if _draws(figure)]
             if figures and not drawings:
@@ -190,7 +191,7 @@ class Inline(SphinxPostTransform):
 
     def run(self):
         count = 0
-        for output in _outputs(self.document):
+        for output in outputs(self.document):
             for image in list(output.findall(nodes.image)):
                 path = Path(self.env.srcdir, image["uri"])
                 if path.suffix != ".svg" or MADE_BY_MATPLOTLIB not in (svg := path.read_bytes()):

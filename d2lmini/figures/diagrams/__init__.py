@@ -7,6 +7,7 @@ clip.py          CLIP: pictures and texts in one space
 drawing.py       boxes, arrows with shapes on them, sums, frames: a diagram is a short text that becomes inline SVG
 efficient.py     long sequences: three ways to attend in them
 gpt.py           language models: the decoder-only stack, its targets, the loop that generates
+layout.py        how a page shows a diagram, wide or on a phone
 multi_head.py    multi-head attention: cut into heads, an attention in each, side by side
 multiscale.py    a pyramid; windows and their shift; attention among patches and among channels
 recurrent.py     a recurrent encoder-decoder, without and with attention
@@ -14,6 +15,7 @@ position.py      who reads whom in a sequence; a pair of features turned by its 
 scaling.py       where a budget of compute goes
 scoring.py       scoring, masked and in batches
 self_attention.py  three tokens, each in three roles, and their three mixes
+shapes.py        the shapes of a real forward pass
 t5.py            T5, from an input with sentinels to its target; a layer of experts
 today.py         the block of 2017 and today's, side by side
 tokenization.py  from a text to tokens, ids and embeddings

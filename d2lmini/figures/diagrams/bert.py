@@ -119,7 +119,7 @@ def task_heads():
         ("span", "question, passage", "(B, T, h)", "(B, T, 2)", "places", "first and last"),
     ]
     for i, (name, given, vectors, scores, over, outcome) in enumerate(tasks):
-        x = 2.0 * i
+        x = 1.98 * i
         diagram.text(f"{name} in", (x, 0), given).box(f"{name} body", (x, 1.9), "BERT", width=1.9, accent="blue")
         diagram.box(f"{name} head", (x, 3.7), "linear", width=1.9, accent="orange")
         diagram.box(f"{name} softmax", (x, 5.1), f"softmax over {over}", width=1.9)

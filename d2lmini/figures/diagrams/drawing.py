@@ -1,33 +1,23 @@
-"""Drawing diagrams: boxes on a grid, arrows with shapes on them, and the shapes that a real forward pass has.
+"""Drawing diagrams: boxes on a grid, and arrows with shapes on them.
 
 A diagram is text that a person can edit. It shows itself as inline SVG in ``currentColor`` and two accents, so that it
 follows the theme of the book, of JupyterLab and of Colab; its title and description say the same in words.
 """
 
+import functools
 import html
 import itertools
 import re
 from copy import deepcopy
 from dataclasses import dataclass
 
-import torch
+from . import layout
+from .layout import HEIGHT, ROW
+from .shapes import shapes_of
 
-from ..base import asset
-
-COLUMN, ROW = 100, 50  # of the grid, in pixels
-HEIGHT = 32  # of a box
-MARGIN = 16
+COLUMN = 100  # of the grid, in pixels
+MARGIN = 4
 _ids = itertools.count()  # two diagrams of one page must not share the ids of their arrow heads
-_STYLE = """
-.d2lmini-diagram { margin: 0.5rem 0 1rem; overflow-x: auto; }
-.d2lmini-diagram svg { display: block; height: auto; background: none; max-width: 100%; }
-.d2lmini-diagram svg { min-width: calc(0.92 * var(--width)); }
-@media (min-width: 768px) { .d2lmini-diagram svg { min-width: calc(0.8 * var(--width)); } }
-.d2lmini-diagram text { font: 13px system-ui, sans-serif; fill: currentColor; }
-.d2lmini-diagram a text { text-decoration: underline; }
-.d2lmini-diagram text.shape { font: 12px ui-monospace, monospace; }
-.d2lmini-diagram figcaption { font-size: 0.9rem; font-weight: normal; margin-top: 0.3rem; }
-"""
 
 
 @dataclass
@@ -46,6 +36,18 @@ class _Place:
 
 
 @dataclass
+class Picture:
+    """A diagram as it is drawn: its SVG, how many pixels that is wide, and where words beside arrows are.
+
+    ``labels``: list of (left, top, right, bottom).
+    """
+
+    svg: str
+    width: float
+    labels: list
+
+
+@dataclass
 class _Arrow:
     start: str
     end: str
@@ -56,6 +58,17 @@ class _Arrow:
     around: float
     side: str
     at: float
+
+
+def _recorded(method):
+    """A method whose calls are kept, so that `layout` can repeat them for a narrower page."""
+
+    @functools.wraps(method)
+    def recorded(self, *args, **options):
+        self.calls.append((method.__name__, args, options))
+        return method(self, *args, **options)
+
+    return recorded
 
 
 class Diagram:
@@ -70,32 +83,41 @@ class Diagram:
         caption: a sentence under the drawing; None: none.
     """
 
+    narrows = True  # whether all of it is drawn by the methods below
+    column, row, folds = COLUMN, ROW, False  # pixels; whether words may go on in a second line
+
     def __init__(self, title, description, caption=None):
         self.title, self.description, self.caption = title, description, caption
-        self.places, self._shapes_drawn, self.arrows, self.frames = {}, [], [], []
+        self.calls, self.places, self._shapes_drawn, self.arrows, self.frames = [], {}, [], [], []
 
+    @_recorded
     def box(self, name, at, text=None, *, width=1.6, accent=None, link=None):
         """A box called ``name`` that says ``text`` (else its name), ``width`` in columns; accent "blue" or "orange".
 
         ``link``: an address to which the words lead; None: none.
         """
-        place = self._put(name, at, width * COLUMN - 12, HEIGHT)
+        lines = self._lines(text or name, width * self.column - 26)
+        widest = max(map(len, lines)) * layout.LETTER + 6 if self.folds else 0
+        place = self._put(name, at, max(width * self.column - 12, widest), HEIGHT + layout.LINE * (len(lines) - 1))
         colour = f"var(--{accent})" if accent else "currentColor"
         self._shapes_drawn.append(
-            f'<rect x="{place.x - place.width / 2:g}" y="{place.y - HEIGHT / 2:g}" width="{place.width:g}" '
-            f'height="{HEIGHT}" rx="6" fill="{colour}" fill-opacity="{0.16 if accent else 0.05}" stroke="{colour}"/>'
+            f'<rect x="{place.x - place.width / 2:g}" y="{place.y - place.height / 2:g}" width="{place.width:g}" '
+            f'height="{place.height}" rx="6" fill="{colour}" fill-opacity="{0.16 if accent else 0.05}" '
+            f'stroke="{colour}"/>'
         )
-        self._write(text or name, place.x, place.y + 4.5)
+        self._write_lines(lines, place)
         if link:
-            self._shapes_drawn[-1] = f'<a href="{html.escape(link)}">{self._shapes_drawn[-1]}</a>'
+            words = "".join(self._shapes_drawn[-len(lines) :])
+            self._shapes_drawn[-len(lines) :] = [f'<a href="{html.escape(link)}">{words}</a>']
         return self
 
+    @_recorded
     def text(self, name, at, text=None):
         """Words without a box: what comes in and what goes out."""
-        words = text or name
-        place = self._put(name, at, 8 * len(words), 20)
-        return self._write(words, place.x, place.y + 4.5)
+        lines = self._lines(text or name, max(1.4 * self.column, 90))
+        return self._write_lines(lines, self._put(name, at, 8 * max(map(len, lines)), 5 + layout.LINE * len(lines)))
 
+    @_recorded
     def plus(self, name, at, sign="+"):
         """A sum, as of a residual connection; or another sign in a circle."""
         place = self._put(name, at, 20, 20)
@@ -126,6 +148,7 @@ class Diagram:
         self.arrows.append(_Arrow(start, end, shape, of, leave, enter, around, side, at))
         return self
 
+    @_recorded
     def frame(self, text, names, *, pad=(26, 18)):
         """A dashed frame around things, as for what is repeated; ``pad``: pixels to the sides, and above and below."""
         inside = [self.places[name] for name in names]
@@ -170,8 +193,16 @@ class Diagram:
     def _put(self, name, at, width, height):
         if name in self.places:
             raise ValueError(f"there is already a {name!r} in this diagram")
-        self.places[name] = _Place(at[0] * COLUMN, -at[1] * ROW, width, height)
+        self.places[name] = _Place(at[0] * self.column, -at[1] * self.row, width, height)
         return self.places[name]
+
+    def _lines(self, text, width):
+        return layout.lines(text, width) if self.folds else [text]
+
+    def _write_lines(self, lines, place):
+        for i, line in enumerate(lines):
+            self._write(line, place.x, place.y + 4.5 + (i - (len(lines) - 1) / 2) * layout.LINE)
+        return self
 
     def _write(self, text, x, y, *, kind="", anchor="middle"):
         parts = re.split(r"_(\w)", text)  # every second is a subscript
@@ -190,7 +221,7 @@ class Diagram:
         x0, y0 = start.edge(arrow.leave)
         if arrow.around:
             through = next(self.places[a.end] for a in self.arrows if a.start == arrow.start and not a.around)
-            out, low = start.x + arrow.around * COLUMN, through.edge("bottom")[1] + 14
+            out, low = start.x + arrow.around * self.column, through.edge("bottom")[1] + 14
             x1, y1 = end.edge("right" if arrow.around > 0 else "left")
             return [(start.x, low), (out, low), (out, y1), (x1, y1)], (out, (low + y1) / 2, False)
         x1, y1 = end.edge(arrow.enter)
@@ -208,8 +239,9 @@ class Diagram:
         corners = [(x0, y0), (x1, y1)] if y0 == y1 else [(x0, y0), (middle, y0), (middle, y1), (x1, y1)]
         return corners, (x0 + arrow.at * (x1 - x0), min(y0, y1), True)
 
-    def _svg(self):
-        drawing, tip = deepcopy(self), f"d2lmini-tip-{next(_ids)}"
+    def picture(self):
+        """Returns: `Picture`."""
+        drawing, tip, labels = deepcopy(self), f"d2lmini-tip-{next(_ids)}", []
         xs = [x for p in self.places.values() for x in (p.edge("left")[0], p.edge("right")[0])]
         ys = [y for p in self.places.values() for y in (p.edge("top")[1], p.edge("bottom")[1])]
         for arrow in self.arrows:
@@ -221,14 +253,23 @@ class Diagram:
             xs += [a for a, _ in corners]
             if arrow.shape:
                 wide, right = 7.3 * len(arrow.shape), arrow.side == "right"
+                if level and self.folds and len(corners) == 3 and wide > abs(corners[2][0] - corners[1][0]) - 12:
+                    (x, y), level = corners[0], False  # no room over the level part: beside the upright one
+                    y = (y + corners[1][1]) / 2
                 if level:
-                    drawing._write(arrow.shape, x, y - 7, kind="shape")
+                    said = self._lines(arrow.shape, abs(corners[-1][0] - corners[0][0]) - 12)
+                    for i, line in enumerate(reversed(said)):
+                        drawing._write(line, x, y - 7 - i * layout.LINE, kind="shape")
+                    wide = 7.3 * max(map(len, said))
                     xs += [x - wide / 2, x + wide / 2]
-                    ys.append(y - 18)
+                    ys.append(y - 3 - layout.LINE * len(said))
+                    labels.append((x - wide / 2, ys[-1], x + wide / 2, y - 4))
                 else:
                     sign, anchor = (1, "start") if right else (-1, "end")
                     drawing._write(arrow.shape, x + 7 * sign, y + 4, kind="shape", anchor=anchor)
                     xs.append(x + (7 + wide) * sign)
+                    left, right = sorted((x + 7 * sign, xs[-1]))
+                    labels.append((left, y - 6, right, y + 7))
         for text, left, top, right, bottom in self.frames:
             drawing._shapes_drawn.insert(
                 0,
@@ -242,54 +283,20 @@ class Diagram:
         width, height = max(xs) - left + MARGIN, max(ys) - top + MARGIN
         links = any(shape.startswith("<a ") for shape in drawing._shapes_drawn)
         role = "group" if links else "img"  # an img hides links
-        return (
-            # text of 13 and 12 pixels does not shrink below 11 on a phone, below 9.6 elsewhere: what is wider scrolls
+        return Picture(
             f'<svg role="{role}" viewBox="{left:g} {top:g} {width:g} {height:g}" width="{width:g}" '
             f'style="--width:{width:g}px" stroke-width="1.2" xmlns="http://www.w3.org/2000/svg">'
             f"<title>{html.escape(self.title)}</title><desc>{html.escape(self.description)}</desc>"
             f'<defs><marker id="{tip}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
             'orient="auto"><path d="M0 0.5L8 4L0 7.5z" fill="currentColor"/></marker></defs>'
             + "".join(drawing._shapes_drawn)
-            + "</svg>"
+            + "</svg>",
+            width,
+            labels,
         )
 
     def _repr_html_(self):
-        caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
-        return (
-            f'<style>{asset("theme.css")}{_STYLE}</style><figure class="d2lmini-diagram" role="group" tabindex="0" '
-            f'aria-label="{html.escape(self.title)}">{self._svg()}{caption}</figure>'
-        )
+        return layout.element(self)
 
     def __repr__(self):
         return f"Diagram of {self.title}: {self.description}"
-
-
-@torch.no_grad()
-def shapes_of(module, *inputs, **options):
-    """The shapes that a real call has.
-
-    Args:
-        module: any module.
-        inputs, options: what it is called with.
-
-    Returns:
-        dict from the name of each part, as ``named_modules`` has it ("" the module itself), to the shape of its output,
-        of its first tensor where it gives several; and from "input 0", "input 1", ... to those of the arguments.
-    """
-    shapes = {f"input {i}": tuple(x.shape) for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
-
-    def note(name):
-        def hook(part, given, output):
-            first = output[0] if isinstance(output, tuple) else output
-            if isinstance(first, torch.Tensor):
-                shapes[name] = tuple(first.shape)
-
-        return hook
-
-    hooks = [part.register_forward_hook(note(name)) for name, part in module.named_modules()]
-    try:
-        module(*inputs, **options)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return shapes

@@ -12,6 +12,8 @@ from .drawing import ROW, Diagram
 class _Sheet(Diagram):
     """A diagram with matrices of small squares."""
 
+    narrows = False
+
     def matrix(self, name, at, shape, cell, fills=(), heavy=(None, None), dashes=()):
         """A matrix of ``shape`` (rows, columns), each entry a square of ``cell`` pixels.
 

@@ -17,6 +17,8 @@ _GAP, _STEP = 0.5, 1.3  # between tokens, in columns; between layers, in rows
 class _Sketch(Diagram):
     """A diagram with straight lines in any direction, and circles."""
 
+    narrows = False
+
     def line(self, start, end, colour="currentColor", *, width=1.2, opacity=1.0, tip=0.0):
         """A line between two points of the grid; with ``tip`` pixels of a head at its end."""
         (x0, y0), (x1, y1) = ((column * COLUMN, -row * ROW) for column, row in (start, end))

@@ -23,14 +23,14 @@ def masked_scoring():
         "B sentences, T queries and S keys in each; a query and a key have D entries, a value E. "
         "Blue: the step that other scores replace. Orange: hiding padding.",
     )
-    diagram.text("queries", (-2, 0)).text("keys", (2, 0)).text("values", (3.5, 0)).text("lengths", (-3.6, 0))
+    diagram.text("queries", (-2, 0)).text("keys", (2, 0)).text("values", (3.5, 0)).text("lengths", (-3.5, 0))
     diagram.box("score", (0, 2.2), "score each pair", width=1.9, accent="blue")
     diagram.arrow("queries", "score", "(B, T, D)", of="input 0", leave="top", enter="left")
-    diagram.arrow("keys", "score", "(B, S, D)", of="input 1", leave="top", enter="right")
+    diagram.arrow("keys", "score", "(B, S, D)", of="input 1", leave="top", enter="right", side="left")
     diagram.box("mask", (0, 4.2), "−∞ where not allowed", width=1.9, accent="orange").arrow(
         "score", "mask", "(B, T, S)"
     )
-    diagram.box("key < length", (-3.6, 2.2), width=1.5, accent="orange")
+    diagram.box("key < length", (-3.5, 2.2), width=1.5, accent="orange")
     diagram.arrow("lengths", "key < length", "(B)", of="input 3")
     diagram.arrow("key < length", "mask", "true: may attend", leave="top", enter="left")
     diagram.box("softmax", (0, 6.2), "softmax along the keys", width=1.9).arrow("mask", "softmax", "(B, T, S)")

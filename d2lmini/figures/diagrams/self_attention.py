@@ -15,6 +15,8 @@ _COLOURS = ("var(--blue)", 0.45), ("var(--orange)", 0.45), ("currentColor", 0.22
 class _Mix(Diagram):
     """A diagram with discs whose area is a weight, and bars that are cut into shares."""
 
+    narrows = False
+
     def disc(self, name, at, weight, colour, opacity):
         """A disc of the area ``weight`` with the number under it."""
         place = self._put(name, at, 2 * LARGEST, 2 * LARGEST)

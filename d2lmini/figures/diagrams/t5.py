@@ -46,7 +46,7 @@ def t5(given=("I", "X", "this", "Y"), target=("X", "love", "Y", "red", "car", "Z
     diagram.box("encoder ffn", (x, 4.05), "feed-forward", width=1.8, accent="orange")
     diagram.arrow("encoder embedding", "encoder attention", "(B, S, h)", of="encoder.blks.0", side="left", at=0.3)
     diagram.arrow("encoder attention", "encoder ffn")
-    diagram.text("encoder distances", (x - 2.3, 3.0), "distances")
+    diagram.text("encoder distances", (x - 1.85, 3.0), "distances")
     diagram.arrow("encoder distances", "encoder attention", leave="right", enter="left")
     x = columns["decoder"]
     diagram.box("decoder attention", (x, 3.0), "causal self-attention", width=1.8, accent="blue")
@@ -54,7 +54,7 @@ def t5(given=("I", "X", "this", "Y"), target=("X", "love", "Y", "red", "car", "Z
     diagram.box("decoder ffn", (x, 6.35), "feed-forward", width=1.8, accent="orange")
     diagram.arrow("decoder embedding", "decoder attention", "(B, T, h)", of="decoder.blks.0", side="left", at=0.3)
     diagram.arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
-    diagram.text("decoder distances", (x + 2.3, 3.0), "distances")
+    diagram.text("decoder distances", (x + 1.85, 3.0), "distances")
     diagram.arrow("decoder distances", "decoder attention", leave="left", enter="right")
     diagram.arrow("encoder ffn", "cross", "memory (B, S, h)", enter="left", at=0.4)
     diagram.box("dense", (x, 8.0), "linear", width=1.8).arrow("decoder ffn", "dense", side="left")

@@ -117,8 +117,8 @@ def decoder_block(norm_first=False):
     caption = "Cross-attention comes between the causal self-attention and the network."
     diagram = _block("decoder", description, caption, sublayers, norm_first, "T")
     row = -diagram.places["attention2"].y / ROW
-    diagram.text("memory", (-2.5, row))
-    return diagram.arrow("memory", "attention2", "(B, S, h)", leave="right", enter="left", at=0.28)
+    diagram.text("memory", (-2.65, row))
+    return diagram.arrow("memory", "attention2", "(B, S, h)", leave="right", enter="left", at=0.4)
 
 
 def transformer():

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import zlib
 from dataclasses import asdict, replace
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -97,8 +97,10 @@ def cached_pieces():
         DataError: the weights are not on this machine.
     """
     path = smollm2_path()
+    digest = sha256()
     with open(path, "rb") as weights:
-        digest = file_digest(weights, "sha256")
+        while block := weights.read(1 << 20):
+            digest.update(block)
     for module in _CODE:
         digest.update(Path(module.__file__).read_bytes())
     base = cache_folder() / "real_model"

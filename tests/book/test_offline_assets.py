@@ -1,0 +1,27 @@
+"""What a page loads: how much, and MathJax without what the book does not use."""
+
+import gzip
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import BOOK
+
+PACKED = (".woff", ".woff2", ".png", ".gif")
+HEAVY = ["chapters/01_queries_keys_values.html", "chapters/07_transformer.html", "chapters/17_scaling.html"]
+
+
+def bytes_of(page):
+    """What each file that a page has asked for weighs on a host that compresses. Returns: dict."""
+    paths = {unquote(urlsplit(url).path).lstrip("/") for url in page.log["requests"] if url.startswith("http")}
+    files = {name: (BOOK / name).read_bytes() for name in paths}
+    return {name: len(data if name.endswith(PACKED) else gzip.compress(data)) for name, data in files.items()}
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_chapter_weighs_less_than_700_kilobytes(open_page, book_url, name):
+    page = open_page(f"{book_url}/{name}", everything=True)
+    page.wait_for_selector("article mjx-container")
+    page.wait_for_load_state("networkidle")
+    weights = bytes_of(page)
+    assert len(weights) > 20 and sum(weights.values()) < 700_000, sorted(weights.items(), key=lambda item: -item[1])[:8]
+    assert not [path for path in weights if "menu" in path or "tex-chtml" in path]

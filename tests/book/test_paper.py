@@ -1,0 +1,107 @@
+"""Paper: a printed page is light and whole; the PDF of the book has its order, outline, numbers and links."""
+
+import io
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, serving
+from pypdf import PdfReader
+
+from tools import pdf
+
+STATIC = ROOT / "tools" / "sphinx_ext" / "static"
+PAGE = """<!DOCTYPE html><html data-theme="dark"><title>{title}</title>
+<link rel=icon href="data:,"><link rel="stylesheet" media="print" href="/paper.css">
+<script defer src="/paper.js"></script>
+<style>html[data-theme="dark"] body {{ color: #eee; background: #111; }} pre {{ overflow: auto; }}</style>
+<div class="bd-main"><div class="bd-content"><article class="bd-article"><h1>{title}<a class="headerlink">#</a></h1>
+{body}</article></div></div>"""
+CODE = (
+    "<div class='cell_input'><pre>"
+    + "".join(f"<span class='line'>line {i}</span>\n" for i in range(90))
+    + "</pre></div>"
+)
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A book of three pages, of which one is below another, and what `_toc.yml` would say of it."""
+    for name in ("paper.css", "paper.js"):
+        (tmp_path / name).write_text((STATIC / name).read_text(encoding="utf-8"), encoding="utf-8")
+    bodies = {
+        "chapters/01_a": "<a href='../exercises/01_a.html#x'>inside</a> <a href='../api.html'>not printed</a>"
+        "<a href='https://example.org/'>outside</a>" + CODE + "<details><summary>More</summary>FOLDED</details>"
+        "<section><details class='fold'><summary><h2>Caveats</h2></summary></details>CAVEAT</section>",
+        "exercises/01_a": "<div class='cell tag_setup'>SETUP</div><p>Solve it.</p>",
+        "chapters/02_b": "<table style='width: 1500px'><td>left</td><td style='text-align: right'>RIGHT</td></table>",
+    }
+    for name, body in bodies.items():
+        (tmp_path / f"{name}.html").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.html").write_text(PAGE.format(title=f"Page {name[-4:]}", body=body), encoding="utf-8")
+    listed = [("One", 0, "chapters/01_a"), ("One", 1, "exercises/01_a"), ("Two", 0, "chapters/02_b")]
+    monkeypatch.setattr(pdf, "pages", lambda: listed)
+    with serving(tmp_path) as base:
+        yield base
+
+
+def text_of(reader):
+    return "\n".join(page.extract_text() for page in reader.pages)
+
+
+def test_the_book_in_one_file(chromium, book, tmp_path):
+    out = Path(tmp_path, "out", "book.pdf")
+    count = pdf.make(chromium, book, "core", out)
+    reader = PdfReader(out)
+    assert len(reader.pages) == count and reader.metadata.title.startswith("d2lmini")
+    outline = reader.outline
+    assert [outline[0].title, [one.title for one in outline[1]]] == ["One", ["Page 01_a", "Page 01_a"]]
+    starts = [reader.get_destination_page_number(one) for one in (*outline[1], outline[2])]
+    for number, start in zip(("Page 01_a", "Solve it.", "Page 02_b"), starts, strict=True):
+        assert number in reader.pages[start].extract_text()
+    contents = reader.pages[1].extract_text()
+    assert all(str(start + 1) in contents for start in starts) and "Two" in contents
+    assert [page.extract_text().rstrip().endswith(str(n)) for n, page in enumerate(reader.pages, 1)][1:] == [True] * (
+        count - 1
+    )
+    links = [link.get_object() for link in reader.pages[starts[0]]["/Annots"]]
+    assert [link.get("/A", {}).get("/URI") for link in links] == [None, "https://example.org/"]
+    assert links[0]["/Dest"][0] == reader.pages[starts[1]].indirect_reference
+
+
+def test_core_leaves_out_what_is_folded_and_all_has_it(chromium, book):
+    found = {paper: text_of(pdf.printed(chromium, f"{book}/chapters/01_a.html", paper)[0]) for paper in ("core", "all")}
+    assert "FOLDED" not in found["core"] and "CAVEAT" not in found["core"] and "CAVEAT" in found["all"]
+    assert "SETUP" not in text_of(pdf.printed(chromium, f"{book}/exercises/01_a.html", "all")[0])
+
+
+def test_code_goes_on_over_the_page_and_nothing_is_cut(chromium, book):
+    reader, title = pdf.printed(chromium, f"{book}/chapters/01_a.html", "core")
+    pages = [page.extract_text() for page in reader.pages]
+    assert title == "Page 01_a" and "line 0" in pages[0] and "line 89" in text_of(reader)
+    reader, _ = pdf.printed(chromium, f"{book}/chapters/02_b.html", "core")
+    (sheet,) = reader.pages
+    found = []
+    sheet.extract_text(visitor_text=lambda text, outer, inner, *_: found.append((text, inner[4] * outer[0] + outer[4])))
+    (x,) = (x for text, x in found if "RIGHT" in text)
+    assert 300 < x < float(sheet.mediabox.right) - 40
+
+
+def test_a_dark_page_is_printed_light_and_is_dark_afterwards(chromium, book):
+    page = chromium.new_page()
+    page.goto(f"{book}/chapters/02_b.html")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("[document.documentElement.dataset.theme, document.querySelector('table').style.zoom]") == [
+        "dark",
+        "",
+    ]
+    assert PdfReader(io.BytesIO(page.pdf())).pages
+    page.close()
+
+
+def test_the_pages_are_those_of_the_table_of_contents():
+    names = [name for _, _, name in pdf.pages()]
+    assert len(names) == len({*names}) and "chapters/01_queries_keys_values" in names and "notation" in names
+    assert not {*names} & {*pdf.LEFT_OUT} and not any("solutions" in name for name in names)
+    assert all((ROOT / f"{name}.md").exists() or (ROOT / f"{name}.ipynb").exists() for name in names)

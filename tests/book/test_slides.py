@@ -1,0 +1,117 @@
+"""Slides: one thing to look at on each, what is said in the notes, nothing that is folded, all of it from the book."""
+
+import shutil
+
+import pytest
+from bs4 import BeautifulSoup
+from conftest import ROOT, serving
+
+from tools import site, slides
+
+ARTICLE = """<html><head><link rel="stylesheet" href="../_static/pygments.css?v=1"><link rel="stylesheet" href="x.css">
+</head><body><article class="bd-article"><section><h1>7. A chapter<a class="headerlink" href="#a">#</a></h1>
+<p class="fold-switch">Open everything</p><p>After this chapter you can</p><ol><li>do it.</li></ol>
+<div class="cell tag_setup">SETUP</div>
+<section><h2>7.1. A problem<a class="headerlink" href="#b">#</a></h2>
+<p>{long}</p><p>A second paragraph, for the notes.</p>
+<p class="predict" id="q">Predict: what?</p><div class="predict-place">Commit</div>
+<div class="predict-answer"><div class="cell"><div class="cell_input"><pre>code()</pre></div>
+<div class="cell_output"><div class="output">printed</div></div></div><p>{short}</p></div>
+<div class="cell tag_fold"><details class="fold code"><summary>Record: x</summary>HIDDEN</details>
+<div class="cell_output"><p>A finding.</p></div></div>
+<div class="cell tag_fold"><details class="fold code"><summary>Check: y</summary>HIDDEN</details>
+<div class="cell_output"><div class="output">it agrees</div></div></div>
+<div class="cell tag_no-slide"><div class="cell_input">LEFT OUT</div></div>
+<section class="fold"><details class="fold"><summary><h3>Caveats</h3></summary>HIDDEN</details></section>
+</section>
+<section><h2>7.2. Only words</h2><p>See <a href="08_b.html#x">chapter 8</a>.</p><p>More words.</p></section>
+</section></article></body></html>""".format(long="word " * 40, short="The answer.")
+
+
+@pytest.fixture(scope="module")
+def shown():
+    title, page = slides.deck(ARTICLE)
+    assert title == "7. A chapter"
+    return [
+        (
+            one["class"][0],
+            one.h2.text,
+            " ".join(one.find(class_="fit").get_text(" ").split() if one.find(class_="fit") else ""),
+            str(one.aside),
+        )
+        for one in BeautifulSoup(page, "html.parser").select(".slides > section")
+    ]
+
+
+def test_a_slide_for_each_thing_to_look_at(shown):
+    assert [(kind, title) for kind, title, *_ in shown] == [
+        ("title", "7. A chapter"),
+        ("list", "7. A chapter"),
+        ("text", "7.1. A problem"),
+        ("predict", "7.1. A problem"),
+        ("code", "7.1. A problem"),
+        ("finding", "7.1. A problem"),
+        ("text", "7.2. Only words"),
+    ]
+    assert shown[1][2] == "After this chapter you can do it." and shown[2][2].split() == ["word"] * 40
+    assert shown[4][2] == "code() printed" and shown[5][2] == "The answer. A finding."
+
+
+def test_what_is_said_is_in_the_notes_and_what_is_folded_nowhere(shown):
+    assert "A second paragraph" in shown[2][3] and "it agrees" in shown[5][3] and "More words" in shown[6][3]
+    whole = "".join(f"{seen}{notes}" for *_, seen, notes in shown)
+    assert not any(word in whole for word in ("HIDDEN", "SETUP", "Commit", "LEFT", "Open"))
+
+
+def test_links_and_sheets_lead_to_the_book():
+    _, page = slides.deck(ARTICLE)
+    assert 'href="../chapters/08_b.html#x"' in page and "../_static/pygments.css" in page and "x.css" not in page
+
+
+def test_a_page_without_a_chapter_is_refused():
+    with pytest.raises(ValueError, match="no article"):
+        slides.deck("<html><p>Nothing</p></html>")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory, book_url):
+    """The slides of the built book, beside a copy of what they take from it. Returns: its folder."""
+    folder = tmp_path_factory.mktemp("book")
+    built = ROOT / "_build" / "html"
+    shutil.copytree(built / "chapters", folder / "chapters")
+    (folder / "_static").symlink_to(built / "_static")
+    slides.write(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["03_attention_scoring", "10_vision_transformer", "15_gpt"])
+def test_nothing_runs_over_the_edge_of_a_slide(chromium, written, name):
+    page, log = chromium.new_page(viewport={"width": 1280, "height": 720}), []
+    page.on("console", lambda said: log.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: log.append(str(error)))
+    page.on("request", lambda asked: log.append(asked.url) if "127.0.0.1" not in asked.url[:30] else None)
+    with serving(written) as url:
+        page.goto(f"{url}/slides/{name}.html")
+        page.wait_for_selector("html[data-slides=ready]")
+        over = page.evaluate(
+            """async () => {
+              const over = [];
+              for (let i = 0; i < Reveal.getTotalSlides(); i++) {
+                Reveal.slide(i);
+                await new Promise((done) => setTimeout(done, 50));
+                const body = Reveal.getCurrentSlide().querySelector(".fit")?.getBoundingClientRect();
+                if (body && (body.bottom > innerHeight || body.right > innerWidth)) over.push(i);
+              }
+              return over;
+            }"""
+        )
+        live = page.locator("[data-ready=yes]").count()
+    page.close()
+    assert over == [] and log == [] and live > 0
+
+
+def test_every_chapter_has_slides_and_the_list_leads_to_them(written):
+    listed = BeautifulSoup((written / "slides" / "index.html").read_text(encoding="utf-8"), "html.parser")
+    assert [link["href"] for link in listed.select("a")] == [f"{name}.html" for name, _ in site.chapters()]
+    for name, _ in site.chapters():
+        assert (written / "slides" / f"{name}.html").read_text(encoding="utf-8").count("<section") > 15

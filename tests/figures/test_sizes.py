@@ -1,0 +1,62 @@
+"""Every figure in the column of the book, wide and on a phone: nothing cut, small, hard to touch, or too high."""
+
+import pytest
+from examples import EXAMPLES
+from framed import AWAITED, frame_of
+
+import d2lmini.figures as figures
+
+COLUMNS = {1280: 736, 390: 358}  # of a screen: how wide the book's column is there
+HIGHEST = 900  # px on a phone: what one touches and what it does are on one screen
+FOUND = """(frame) => {
+  const seen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.getBoundingClientRect().width;
+  const say = (node) => node.outerHTML.slice(0, 90);
+  const box = frame.getBoundingClientRect(), small = [], cut = [], narrow = [], hidden = [];
+  const texts = [...frame.querySelectorAll('*')].filter((node) => seen(node)
+    && [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()));
+  for (const node of texts) {
+    const scale = node.getScreenCTM ? node.getScreenCTM().a : 1;
+    const size = parseFloat(getComputedStyle(node).fontSize) * scale;
+    if (size < 11) small.push([size, say(node)]);
+    const within = (node.closest('svg') ?? frame).getBoundingClientRect(), own = node.getBoundingClientRect();
+    const scrolls = node.closest('.d2lmini-scroll') && !node.closest('svg');
+    if (!scrolls && (own.left < within.left - 1 || own.right > within.right + 1 || own.top < within.top - 1
+      || own.bottom > within.bottom + 1)) cut.push(say(node));
+  }
+  for (const node of frame.querySelectorAll('svg, .d2lmini-control, button, figure, table')) {
+    const own = node.getBoundingClientRect();
+    if (seen(node) && !node.closest('.d2lmini-scroll') && own.right > box.right) cut.push(say(node));
+  }
+  for (const node of frame.querySelectorAll('button, select, input, textarea, summary, a, [role=button]')) {
+    const touched = (node.type === 'checkbox' ? node.closest('label') : node).getBoundingClientRect();
+    const size = Math.min(touched.width, touched.height);
+    if (seen(node) && size < 23.9) narrow.push([size, say(node)]);
+  }
+  for (const node of frame.querySelectorAll('*')) {
+    const clips = getComputedStyle(node).overflowX !== 'visible' && node.localName !== 'svg' && !node.closest('svg');
+    if (!clips || !seen(node) || node.matches('input, select, textarea, [aria-live]')) continue;
+    const more = [node.scrollWidth - node.clientWidth, node.scrollHeight - node.clientHeight];
+    if (Math.max(...more) <= 1) continue;
+    const cue = node.nextElementSibling;
+    if (node.tabIndex !== 0 || !cue?.matches('.d2lmini-cue') || !seen(cue)) hidden.push([...more, say(node)]);
+  }
+  const wide = document.documentElement.scrollWidth - innerWidth;
+  const captions = [...frame.querySelectorAll('figcaption, caption')];
+  const bold = captions.filter((node) => getComputedStyle(node).fontWeight > 400);
+  return { small, cut, narrow, hidden, wide, bold: bold.length, width: box.width, height: box.height };
+}"""
+
+
+@pytest.mark.parametrize("screen", COLUMNS)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in AWAITED])
+def test_nothing_is_small_or_cut_or_hard_to_touch_or_too_high(open_page, tmp_path, name, screen):
+    _, frame = frame_of(open_page, tmp_path, name, width=screen, has_touch=screen == 390)
+    found = frame.evaluate(FOUND)
+    height = found.pop("height")
+    assert found == {"small": [], "cut": [], "narrow": [], "hidden": [], "wide": 0, "bold": 0, "width": COLUMNS[screen]}
+    assert screen > 390 or height <= HIGHEST
+    assert frame.locator(".d2lmini-title").inner_text() == getattr(figures, name).title
+
+
+def test_what_is_awaited_is_a_figure():
+    assert set(EXAMPLES) >= AWAITED

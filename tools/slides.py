@@ -1,0 +1,214 @@
+"""Slides of each chapter, from the built book: `make slides` writes _build/html/slides/ with reveal.js beside them.
+
+A slide has one thing to look at: a formula, a class, a cell and what it prints, a plot, a table, a diagram, a live
+figure, a prediction. What the chapter says before it is in the speaker's notes (press S); a short last sentence stands
+on the slide. What is folded is left out. A cell with the tag `no-slide` is, too.
+"""
+
+import argparse
+import html
+import shutil
+import sys
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+
+from tools import site
+from tools._generated import ROOT
+
+LEAD = 22  # words of a sentence that stands above what is looked at
+OPENING = 35  # words before the first thing to look at in a section, for which there is a slide
+NOTHING_TO_SEE = ("script", "style", "noscript")
+REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "plugin/notes/speaker-view.html")
+SHEETS = ("pygments", "plots", "folds")  # of the book, by the beginning of their names
+PAGE = """<!DOCTYPE html>
+<html lang="en" data-content_root="../" data-theme="light">
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="reveal/reveal.css">
+{sheets}
+<link rel="stylesheet" href="reveal/slides.css">
+{mathjax}
+</head>
+<body>
+<div class="reveal"><div class="slides">
+{slides}
+</div></div>
+<script src="reveal/reveal.js"></script><script src="reveal/notes.js"></script><script src="reveal/slides.js"></script>
+</body>
+</html>
+"""
+
+
+@dataclass
+class Slide:
+    """What is seen: the heading of its section and `items`, HTML; `notes`, HTML of what is said."""
+
+    heading: str
+    items: list
+    notes: list = field(default_factory=list)
+    kind: str = "text"
+
+    def html(self):
+        notes = f'<aside class="notes">{"".join(self.notes)}</aside>' if self.notes else ""
+        body = f'<div class="fit">{"".join(self.items)}</div>' if self.items else ""
+        return f'<section class="{self.kind}"><h2>{html.escape(self.heading)}</h2>{body}{notes}</section>'
+
+
+class _Chapter:
+    """Goes through the article of a chapter, and collects its slides."""
+
+    def __init__(self, article):
+        self.slides, self.said, self.heading = [], [], ""
+        title = article.find("h1")
+        self.title = _heading(title)
+        self.walk(title.find_next_siblings())
+        self.rest()
+
+    def walk(self, nodes):
+        for node in nodes:
+            if isinstance(node, Tag) and node.name not in NOTHING_TO_SEE:
+                self.take(node)
+
+    def take(self, node):
+        kinds = node.get("class", [])
+        if node.name == "section":
+            if "fold" not in kinds:
+                self.section(node)
+        elif "cell" in kinds:
+            self.cell(node, kinds)
+        elif "predict-answer" in kinds:
+            self.walk(node.children)
+        elif "predict" in kinds:
+            self.show([node], "predict")
+        elif node.name == "p" or node.name == "blockquote":
+            if not {"fold-switch"} & {*kinds}:
+                self.said.append(node)
+        elif node.name in ("ul", "ol", "dl", "table", "figure", "blockquote") or {"math", "highlight-text"} & {*kinds}:
+            self.show([node], "math" if "math" in kinds else "list" if node.name in ("ul", "ol", "dl") else "picture")
+        elif node.find(["table", "img", "svg"]):
+            self.show([node], "picture")
+
+    def section(self, node):
+        self.rest()
+        outer, self.heading = self.heading, _heading(node.find(["h2", "h3", "h4"]))
+        self.walk(child for child in node.children if getattr(child, "name", "") not in ("h2", "h3", "h4"))
+        self.rest()
+        self.heading = outer
+
+    def cell(self, node, kinds):
+        fold = node.find("details", class_="code", recursive=False)
+        title = fold.summary.get_text(strip=True) if fold else ""
+        if {"tag_setup", "tag_no-slide"} & {*kinds}:
+            return
+        output = node.find("div", class_="cell_output", recursive=False)
+        if title.startswith("Check"):  # it is for who doubts
+            self.said += output.find_all("div", class_="output", recursive=False) if output else []
+            return
+        code = node.find("div", class_="cell_input", recursive=False)
+        shown = [child for child in output.children if isinstance(child, Tag)] if output else []
+        if code:
+            self.show([code, *shown], "code")
+        elif shown:
+            self.show(shown, "picture" if output.find(["table", "svg", "img"]) else "finding")
+
+    def show(self, nodes, kind):
+        said, self.said = self.said, []
+        opens = not self.slides or self.slides[-1].heading != (self.heading or self.title)
+        if opens and _words(*said) > OPENING:  # a section begins with its problem
+            self.slides.append(Slide(self.heading or self.title, [str(said[0])], [*map(str, said[1:])]))
+            said = []
+        lead = [said[-1]] if said and kind != "predict" and _words(said[-1]) <= LEAD else []
+        self.slides.append(Slide(self.heading or self.title, [*map(str, lead + nodes)], [*map(str, said)], kind))
+
+    def rest(self):
+        """What was said after the last thing to look at: notes of that slide, or a slide of its own."""
+        said, self.said = self.said, []
+        if not said:
+            return
+        if self.slides and self.slides[-1].heading == (self.heading or self.title):
+            self.slides[-1].notes += map(str, said)
+        else:
+            self.slides.append(Slide(self.heading or self.title, [str(said[0])], [*map(str, said[1:])]))
+
+
+def _heading(node):
+    return "".join(
+        one.get_text() if isinstance(one, Tag) else one for one in node.children if "headerlink" not in _classes(one)
+    ).strip()
+
+
+def _words(*nodes):
+    return sum(len(node.get_text().split()) for node in nodes)
+
+
+def _classes(node):
+    return node.get("class", []) if isinstance(node, Tag) else []
+
+
+def deck(text):
+    """The slides of a built chapter. Returns: pair of its title and its page, HTML.
+
+    Raises:
+        ValueError: it has no article with a title.
+    """
+    page = BeautifulSoup(text, "html.parser")
+    article = page.select_one("article.bd-article")
+    title = article and article.find("h1")
+    if not title:
+        raise ValueError("this page has no article with a title")
+    for node in article.select("a.headerlink, .predict-place, .copybtn"):
+        node.decompose()
+    for link in article.select("a[href]"):
+        if "://" not in link["href"]:
+            link["href"] = f"../chapters/{link['href']}"
+    for twin in article.select("[id]"):  # a lead is also said in the notes
+        if twin.name in ("p", "li"):
+            del twin["id"]
+    chapter = _Chapter(title.parent)
+    first = Slide(chapter.title, [], [], "title")
+    sheets = [link for link in page.select("link[rel=stylesheet]") if link["href"].split("/")[-1].startswith(SHEETS)]
+    mathjax = [one for one in page.select("script") if "mathjax" in one.get("src", "") or "MathJax =" in one.text]
+    return chapter.title, PAGE.format(
+        title=html.escape(chapter.title),
+        sheets="\n".join(map(str, sheets)),
+        mathjax="\n".join(map(str, mathjax)),
+        slides="\n".join(slide.html() for slide in (first, *chapter.slides)),
+    )
+
+
+def write(book):
+    """Writes the slides of all chapters of a built book. Returns: dict from the title of a chapter to its file."""
+    out, found = book / "slides", {}
+    (out / "reveal").mkdir(parents=True, exist_ok=True)
+    reveal = files("sphinx_revealjs") / "_static" / "revealjs"
+    for name in REVEAL:
+        (out / "reveal" / name.rsplit("/", 1)[1]).write_bytes((reveal / name).read_bytes())
+    for name in ("slides.css", "slides.js"):
+        shutil.copy(Path(__file__).parent / "slides_page" / name, out / "reveal" / name)
+    for name, _ in site.chapters():
+        title, page = deck((book / "chapters" / f"{name}.html").read_text(encoding="utf-8"))
+        found[title] = out / f"{name}.html"
+        found[title].write_text(page, encoding="utf-8")
+    links = "".join(f'<li><a href="{path.name}">{html.escape(title)}</a></li>' for title, path in found.items())
+    head = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Slides</title><link rel="icon" href="data:,">'
+    (out / "index.html").write_text(f"{head}<h1>Slides</h1><ul>{links}</ul></html>", encoding="utf-8")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tools.slides", description=__doc__.splitlines()[0])
+    parser.add_argument("--book", type=Path, default=ROOT / "_build" / "html", help="the built book")
+    book = parser.parse_args().book
+    if not (book / "index.html").is_file():
+        sys.exit(f"error: there is no built book in {book}: `make book` makes it")
+    for title, path in write(book).items():
+        print(f"{path}: {path.read_text(encoding='utf-8').count('<section')} slides, {title}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""What a reader without JavaScript sees: formulas in MathML, the colours of the light theme, no button that is dead.
+
+With JavaScript nothing changes: MathJax sets the formulas, and what is in a <noscript> is not even read.
+"""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from html_piece import HtmlPiece, add_to
+from latex2mathml.converter import convert
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+STYLE = """
+<noscript><style>
+.math.notranslate, .bd-header-article :is(button, .dropdown), .fold-switch { display: none !important; }
+noscript > math { font-size: 1.1em; }
+noscript > math[display=block] { overflow-x: auto; margin: 1rem 0; }
+</style></noscript>"""
+
+
+def mathml(tex, display):
+    """A formula of TeX as an element of MathML. Returns: str."""
+    return convert(tex, display="block" if display else "inline")
+
+
+class Formulas(SphinxPostTransform):
+    """Behind each formula, which MathJax reads as TeX, the same one in MathML."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self):
+        for node in list(self.document.findall(lambda node: isinstance(node, nodes.math | nodes.math_block))):
+            try:
+                element = mathml(node.astext(), isinstance(node, nodes.math_block))
+            except Exception as error:  # of the converter: many kinds
+                LOGGER.warning("a formula that MathML cannot have: %r", error, location=node)
+                continue
+            node.parent.insert(node.parent.index(node) + 1, HtmlPiece(f"<noscript>{element}</noscript>"))
+
+
+def _style(app, pagename, templatename, context, doctree):
+    context["metatags"] = (context.get("metatags") or "") + STYLE
+
+
+def _choose_theme(app, exception):
+    """Without a script nobody resolves the theme "auto", which has no colours."""
+    if exception or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        chosen = re.sub(r'(<html [^>]*data-theme=)"auto"', r'\1"light"', text, count=1)
+        if chosen != text:
+            page.write_text(chosen, encoding="utf-8")
+
+
+def setup(app):
+    add_to(app)
+    app.add_post_transform(Formulas)
+    app.connect("html-page-context", _style)
+    app.connect("build-finished", _choose_theme)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
