@@ -112,7 +112,31 @@ def test_a_file_of_something_else_changes_nothing(at_work, tmp_path):
         path = tmp_path / f"other{number}.json"
         path.write_text(text)
         page.get_by_label("Read a file:").set_input_files(path)
-        page.locator("[data-others*='d2l-11.3.2'] td", has_text="2 of 4").first.wait_for()
+        page.get_by_text(f"{path.name} is").wait_for()
+        assert status(page) == f"{path.name} is no file of progress: nothing was read."
+    assert row(page) == ["1 of 1", "1 of 4", "0"]
+
+
+def test_to_forget_asks_first(at_work):
+    page = at_work()
+    said = []
+    page.once("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.get_by_role("button", name="Forget everything").click()
+    assert said[0].startswith("Forget what you did of 2 parts?") and row(page) == ["1 of 1", "1 of 4", "0"]
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Forget everything").click()
+    assert row(page) == ["0 of 1", "0 of 4", "0"] and status(page) == "Everything is forgotten."
+    page.get_by_role("button", name="Forget everything").click()
+    assert status(page) == "There is nothing to forget."
+
+
+def test_what_another_tab_does_is_seen(at_work, base):
+    page = at_work()
+    tab = page.context.new_page()
+    tab.goto(f"{base}/exercises/03_attention_scoring.html")
+    tab.locator(".tick[data-part='d2l-11.3.2'] input").check()
+    page.locator("[data-others*='d2l-11.3.2'] td", has_text="2 of 4").wait_for()
+    assert row(page) == ["1 of 1", "2 of 4", "0"]
 
 
 def test_without_javascript_there_is_what_can_be_done(open_page, base):
