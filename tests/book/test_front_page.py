@@ -128,6 +128,13 @@ def test_map_and_cards_link_every_chapter():
         assert (after.split(" and ") if after else []) == chapter["needs"]
 
 
+def test_the_picture_for_a_link_is_on_the_host_of_the_book_where_that_is_known():
+    name = front_page.PICTURE.rpartition("/")[2]
+    assert front_page.picture("https://book.example/a/") == f"https://book.example/a/_static/{name}"
+    assert front_page.picture("") == f"{site.repository()['url']}/raw/main/{front_page.PICTURE}"
+    assert (ROOT / front_page.PICTURE).exists()
+
+
 def test_every_page_has_a_description():
     first = site.chapters()[0][0]
     say = front_page.description

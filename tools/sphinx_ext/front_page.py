@@ -202,19 +202,30 @@ def description(pagename, context):
     return ABOUT if pagename == context.get("root_doc", "intro") else f"{title}. {ABOUT}"
 
 
-def _page(app, pagename, templatename, context, doctree):
+def picture(address):
+    """Where the picture for a link is: on the book's own host, or in the repository while that has no address.
+
+    Args:
+        address: str, Sphinx's `html_baseurl`; "": none.
+    """
     from tools import site
 
+    if address:
+        return f"{address.rstrip('/')}/_static/{Path(PICTURE).name}"
+    place = site.repository()
+    return f"{place['url']}/raw/{place['branch']}/{PICTURE}"
+
+
+def _page(app, pagename, templatename, context, doctree):
     root = app.config.root_doc
     if pagename == root:
         app.add_css_file("front_page.css")
     said = html.escape(description(pagename, {"title": context.get("title"), "root_doc": root}))
-    place = site.repository()
     tags = {
         "description": said,
         "og:title": html.escape(re.sub(r"<[^>]*>", "", context.get("title") or "")),
         "og:description": said,
-        "og:image": f"{place['url']}/raw/{place['branch']}/{PICTURE}",
+        "og:image": picture(app.config.html_baseurl),
     }
     have = context.get("metatags") or ""
     context["metatags"] = have + "".join(

@@ -13,6 +13,7 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
+<link rel="icon" href="data:,">
 <title>This page is not in the book - {name}</title>
 <style>
 :root {{ color-scheme: light dark; }}

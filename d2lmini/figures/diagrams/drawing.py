@@ -97,7 +97,7 @@ class Diagram:
         ``link``: an address to which the words lead; None: none.
         """
         lines = self._lines(text or name, width * self.column - 26)
-        widest = max(map(len, lines)) * layout.LETTER + 6 if self.folds else 0
+        widest = max(map(len, lines)) * layout.LETTER + 12 if self.folds else 0
         place = self._put(name, at, max(width * self.column - 12, widest), HEIGHT + layout.LINE * (len(lines) - 1))
         colour = f"var(--{accent})" if accent else "currentColor"
         self._shapes_drawn.append(
