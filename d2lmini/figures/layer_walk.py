@@ -88,7 +88,8 @@ class LayerWalk(Figure):
                     "shape": shape,
                     "among": among,
                     "uses": uses,
-                    "numbers": numbers[0].double().round(decimals=3),
+                    # many are shades in the page, not figures
+                    "numbers": numbers[0].double().round(decimals=3 if numbers.shape[-1] <= 16 else 2),
                 }
                 for (title, text, numbers, shape, among), uses in zip(stages, USES[block.norm_first], strict=True)
             ],
@@ -135,7 +136,7 @@ class LayerWalk(Figure):
             head: from 1; of no effect on stages that all heads share.
 
         Returns:
-            (N, features), or (N, N) for scores and weights, to three decimals.
+            (N, features), or (N, N) for scores and weights, to three decimals; to two, where there are more than 16.
         """
         numbers = torch.tensor(self.state["stages"][stage - 1]["numbers"])
         return numbers[head - 1] if numbers.dim() == 3 else numbers
@@ -144,7 +145,8 @@ class LayerWalk(Figure):
         state = self.state
         rows = []
         for i, stage in enumerate(state["stages"], start=1):
-            row = ", ".join(f"{x:.2f}" for x in self.numbers(i, state["head"])[0].tolist())
+            first, *_ = self.numbers(i, state["head"]).tolist()
+            row = ", ".join(f"{x:.2f}" for x in first[:12]) + (", …" if len(first) > 12 else "")
             made = "; ".join(f"{which} of {state['stages'][n - 1]['title']}" for n, which in stage["uses"])
             rows.append([f"{i}. {stage['title']}", stage["text"], made, stage["shape"], row])
         caption = f"One encoder block, stage by stage; where a stage has heads, head {state['head']}."

@@ -14,8 +14,8 @@ function render({ model, el }) {
     before,
     "p",
     { style: "margin: 6px 0" },
-    "Recorded answers, with the likeliest token at each step. The page rounds more than the record did, so the loaded " +
-      "model may continue a long answer differently.",
+    "Recorded answers, with the likeliest token at each step. The page rounds more than the record did, " +
+      "so the loaded model may continue a long answer differently.",
   );
   realModelRecorded(before, recorded);
   const lost = (error) => load.lost(`The model has stopped: ${error.message}.`);

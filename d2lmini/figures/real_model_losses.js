@@ -45,7 +45,8 @@ function realModelLosses(parent, { lost, off }) {
       reading = false;
       say(
         done.tokens > 1
-          ? `The mean loss${offNames(without, ", ")} is ${done.nats.toFixed(3)} nats per token, over the ${rows.length - 1} tokens after the first.`
+          ? `The mean loss${offNames(without, ", ")} is ${done.nats.toFixed(3)} nats per token, ` +
+              `over the ${rows.length - 1} tokens after the first.`
           : "One token has no loss: no token comes before it. Type more.",
       );
     } catch (error) {

@@ -27,7 +27,7 @@ function render({ model, el }) {
 
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const scroll = scroller(panels);
-  scroll.style.flexBasis = "23rem"; // six words side by side
+  scroll.parentElement.style.flexBasis = "23rem"; // six words side by side
   const sheet = add(scroll, "table", { "aria-label": "attention weights, a row for each query" });
   const head = add(add(sheet, "thead"), "tr"),
     body = add(sheet, "tbody");

@@ -51,7 +51,7 @@ function render({ model, el }) {
 
   const panels = add(el, "div", { class: "d2lmini-panels" }),
     box = scroller(panels);
-  box.style.flexBasis = "27rem"; // eight texts side by side
+  box.parentElement.style.flexBasis = "27rem"; // eight texts side by side
   const sheet = add(box, "table", {
     "aria-label": "cosines: pictures in rows, texts in columns",
     style: "font-size: 0.85em",

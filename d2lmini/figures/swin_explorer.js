@@ -154,7 +154,7 @@ function render({ model, el }) {
     patches.forEach((node, i) => {
       place(node, {
         fill: attends.has(i) ? "#ff7a00" : "#2f9bff",
-        "fill-opacity": attends.has(i) ? 0.55 : taken[i] ? Math.max(0.12, 0.72 - 0.2 * (taken[i] - 1)) : 0,
+        "fill-opacity": attends.has(i) ? 0.55 : taken[i] ? 0.7 * 0.65 ** (taken[i] - 1) : 0,
         "data-layers": taken[i],
         "aria-pressed": i === t,
       });

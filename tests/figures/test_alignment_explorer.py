@@ -111,3 +111,19 @@ def test_the_page_shows_the_weights_by_mouse_and_by_keyboard(open_figure):
     assert numbers() == pytest.approx(WEIGHTS["two"][1].tolist(), abs=8e-3)
     assert dashes.count() == 0 and "belongs to" not in note()
     assert page.log["errors"] == []
+
+
+def test_on_a_phone_the_words_stand_below_each_other(open_figure):
+    page = open_figure(AlignmentExplorer(SENTENCES), width=390)
+    assert page.locator(".d2lmini-scroll").evaluate("node => node.scrollWidth <= node.clientWidth")
+    words = page.locator("svg [role=button]").all()
+    boxes = [word.bounding_box() for word in words]
+    written = [box for word, box in zip(words, boxes, strict=True) if "comes from" in word.get_attribute("aria-label")]
+    assert len(written) == len(FRENCH) and len({round(box["x"]) for box in written}) <= 2
+    assert [box["y"] for box in written] == sorted(box["y"] for box in written)
+    page.get_by_role("button", name="noir: where it comes from").focus()
+    page.keyboard.press("ArrowUp")
+    assert "“chat” comes from" in page.locator(".d2lmini-note").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert "is looked at for" in page.locator(".d2lmini-note").inner_text()
+    assert page.log["errors"] == []

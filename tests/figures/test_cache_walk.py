@@ -99,6 +99,8 @@ def test_the_page_marks_and_counts(open_figure):
         note = page.locator(".d2lmini-note").inner_text()
         assert note.startswith(f"Step {step}:") and note.endswith(f"“{TOKENS[length]}” comes next.")
         assert step == 0 or ("alone goes in" in note) == cache
+        caption = page.locator("figcaption").inner_text()  # tells of the colours that are there
+        assert ("orange" in caption, "pale" in caption) == (bool(step) and not cache, bool(step) and cache)
 
     for step in range(4):
         sees(step, True)

@@ -72,3 +72,27 @@ def test_kernel_pooling_as_a_widget():
 def test_kernel_pooling_refuses_bad_input(changes, message):
     with pytest.raises(ValueError, match=message):
         kernel_pooling(**changes)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_axes_have_names_and_numbers_at_their_places(open_figure, width):
+    page = open_figure(kernel_pooling(), width=width)
+    svg = page.locator("svg").first
+    texts = svg.locator("> text").evaluate_all(
+        "all => all.map((n) => [n.textContent, n.getAttribute('text-anchor'), +n.getAttribute('x')])"
+    )
+    assert {"x", "y"} < {text for text, *_ in texts}
+    below = {float(text): x for text, anchor, x in texts if anchor == "middle"}
+    assert len(below) >= 3 and {0.0, 2.0} < set(below)
+    dots = svg.locator("g[aria-label^=point]").evaluate_all("all => all.map((n) => n.getAttribute('transform'))")
+    at = [float(re.search(r"\((\S+)", text)[1]) for text in dots]  # of the points at 0, 1, 2 and 4.5
+    assert [at[0], at[2]] == pytest.approx([below[0.0], below[2.0]])
+
+
+def test_the_plot_of_the_errors_leaves_the_table_where_it_is(open_figure):
+    page = open_figure(kernel_pooling())
+    table = page.locator("tbody")
+    before = table.bounding_box()
+    page.get_by_role("checkbox", name="show the errors").check()
+    assert page.locator("svg:visible").count() == 2 and table.bounding_box() == before
+    assert {"0.01", "0.1", "1", "10"} < set(page.locator("svg").last.locator("text").all_text_contents())

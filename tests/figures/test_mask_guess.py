@@ -158,7 +158,7 @@ def test_it_is_small():
     one = {"tokens": [f"word{t}" for t in range(14)], "guesses": guesses, "truth_probability": [0.1] * 14}
     one["truth_probability"][3:] = [0.05] * 11
     guesses[0][0], guesses[0][1] = ["word0", 0.1], ["word1", 0.1]
-    assert len(MaskGuess([{**one, "from_left": one}] * 5)._repr_html_()) < 36_500
+    assert len(MaskGuess([{**one, "from_left": one}] * 5)._repr_html_()) < 37_000
 
 
 ROWS = """all => all.filter((g) => g.style.display !== 'none').map((g) => [

@@ -130,9 +130,13 @@ def test_the_page_shows_the_distribution_and_draws_from_it(open_figure):
         before, after = shown.probabilities(context), shown.probabilities(context, temperature, top_k, top_p)
         order = before.sort(descending=True, stable=True).indices
         numbers = page.locator("svg g text:last-child").all_text_contents()
-        assert len(numbers) == 20
+        assert len(numbers) == 14
         for i, text in zip(order.tolist(), numbers, strict=False):
             assert text == f"{before[i]:.3f} → " + (f"{after[i]:.3f}" if after[i] > 0 else "dropped")
+        tail = page.locator("svg > text").last.text_content()
+        rest = [p[order[14:]].sum().item() for p in (before, after)]
+        assert tail.startswith("the other 46: ")
+        assert [float(x) for x in re.findall(r"\d\.\d+", tail)] == pytest.approx(rest, abs=6e-4)
         kept = after > 0
         heated = (shown.logits()[context] / temperature).softmax(0)
         said = page.locator(".d2lmini-note").inner_text()
@@ -145,7 +149,7 @@ def test_the_page_shows_the_distribution_and_draws_from_it(open_figure):
         want = [name.replace("\n", "↵").replace(" a", "␣a") for name in draws(seed, after, order)]
         assert found.split(": ")[1].split(", ") == want
         bars = page.locator("svg g rect:nth-of-type(1)").evaluate_all("all => all.map((x) => +x.getAttribute('width'))")
-        assert [bar > 0 for bar in bars] == [bool(after[i] > 0) for i in order[:20]]
+        assert [bar > 0 for bar in bars] == [bool(after[i] > 0) for i in order[:14]]
 
     sees(0, 0.37, 33, 1.0, 1)
     for seed, (temperature, top_k, top_p) in enumerate(SETTINGS, start=2):

@@ -71,7 +71,7 @@ def test_the_page_computes_what_the_package_computes(open_figure):
         counts = (costs["tokens"], costs["embedding_parameters"], costs["position_parameters"], total)
         assert page.locator("tbody td").all_inner_texts() == [f"{n:,}" for n in counts]
         texts = page.locator("div > svg text").all_text_contents()
-        assert texts[1::2] == [f"{costs[part] / total:.3f}  ({costs[part]:,})" for part in PARTS]
+        assert texts[1::2] == [f"{100 * costs[part] / total:.1f} % ({costs[part]:,})" for part in PARTS]
         bars = page.locator("div > svg rect")
         widths = [float(bars.nth(i).get_attribute("width")) for i in range(4)]
         assert widths == pytest.approx([240 * costs[part] / total for part in PARTS])

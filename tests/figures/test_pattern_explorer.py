@@ -88,7 +88,7 @@ def test_the_fallback_tells_what_each_token_sees():
 
 
 def test_it_is_small():
-    assert len(PatternExplorer.of_families([f"word{i}" for i in range(14)], 7)._repr_html_()) < 30_000
+    assert len(PatternExplorer.of_families([f"word{i}" for i in range(14)], 7)._repr_html_()) < 33_000
 
 
 def test_the_page_marks_the_row_and_what_it_sees(open_figure):
@@ -134,6 +134,10 @@ def test_the_page_marks_the_row_and_what_it_sees(open_figure):
     for token in TOKENS[2:4]:
         page.keyboard.press("ArrowRight")
         sees(token)
+    # one kind of model at a time on a phone, and the other by its name
+    assert [figure.is_visible() for figure in figures.all()] == [True, False, False, False]
+    page.get_by_role("button", name=CAUSAL, exact=True).click()
+    assert [figure.is_visible() for figure in figures.all()] == [False, True, False, False]
     figures.nth(1).locator("rect[data-pair='I I']").hover()
     sees("I")
     page.get_by_role("button", name="Reset").click()

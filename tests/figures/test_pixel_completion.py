@@ -145,7 +145,7 @@ def test_the_page_by_mouse_and_by_keyboard(open_figure):
     page = open_figure(PixelCompletion(LEVELS, WALKS, TRUE))
 
     def fills(figure):
-        rects = page.locator("figure").nth(figure).locator("svg > rect[shape-rendering]")
+        rects = page.locator(".d2lmini-panels > *").nth(figure).locator("svg > rect[shape-rendering]")
         return rects.evaluate_all("nodes => nodes.map((node) => node.getAttribute('fill'))")
 
     def grey(k):

@@ -1,5 +1,7 @@
 """Figure of chapter 01: it computes attention, and bad input is refused."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -33,3 +35,21 @@ def test_query_plane_computes_attention():
 def test_bad_input_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         query_plane(**changes)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_names_stay_apart_where_keys_meet(open_figure, width):
+    keys = [[0.5, 0.5], [0.55, 0.5], [2.15, 2.15], [-2.15, -2.15]]
+    page = open_figure(figures.QueryPlane([0.5, 0.45], keys, keys, 1.0), width=width)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    for plane in page.locator("figure svg").all():
+        frame = plane.bounding_box()
+        boxes = [text.bounding_box() for text in plane.locator("text").all()]
+        assert len(boxes) >= 4
+        for box in boxes:
+            assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+            assert frame["y"] <= box["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"]
+        for a, b in itertools.combinations(boxes, 2):
+            sides = (("x", "width"), ("y", "height"))
+            apart = [abs(a[k] + a[s] / 2 - b[k] - b[s] / 2) - 0.4 * (a[s] + b[s]) for k, s in sides]
+            assert max(apart) > 0

@@ -76,7 +76,7 @@ def test_the_page_reckons_as_the_package_does(open_figure):
     rows, note = page.locator("tbody tr"), page.locator(".d2lmini-note")
 
     def column(i):
-        return [number(row.locator("td").nth(i).inner_text()) for row in rows.all()]
+        return [number(row.locator("td").nth(i).text_content()) for row in rows.all()]
 
     def same(law, N, D):
         told = figure.reckon(law, N, D)

@@ -73,7 +73,7 @@ def test_the_fallback_has_all_steps():
 
 
 def test_it_is_small():
-    assert len(SpanStepper.of()._repr_html_()) < 28_500
+    assert len(SpanStepper.of()._repr_html_()) < 29_000
 
 
 class Page:

@@ -1,5 +1,6 @@
 """The window explorer: what Python computes and refuses, and that the page computes the same."""
 
+import itertools
 import re
 from itertools import pairwise
 
@@ -94,9 +95,21 @@ def test_the_page_computes_the_same_by_mouse_and_by_keyboard(open_figure):
         )
         return torch.tensor([fill == colour and opacity > 0 for fill, opacity in found])
 
+    def layers_and_strengths():
+        found = page.locator("figure svg > rect[role=button]").evaluate_all(
+            "all => all.map(n => [Number(n.dataset.layers), Number(n.getAttribute('fill-opacity'))])"
+        )
+        return torch.tensor(found).unbind(1)
+
     def check(window, layer, patch, shifted=True):
         may, heard = (f(window, layer, shifted)[patch] for f in (figure.may_attend, figure.reached))
         assert torch.equal(shades("#ff7a00"), may) and torch.equal(shades("#2f9bff"), heard & ~may)
+        took, strengths = layers_and_strengths()
+        assert torch.equal(took == 1, may) and torch.equal(took > 0, heard)
+        # a shade for each number of layers, so that the way is seen where all is reached
+        seen = [strengths[took == k].unique() for k in range(2, int(took.max()) + 1)]
+        assert all(len(one) == 1 for one in seen)
+        assert all((later < earlier).all() for earlier, later in itertools.pairwise(seen))
         note = page.locator(".d2lmini-note").inner_text()
         assert f"Layer {layer}," in note and f"may attend to {may.sum()} of 196 patches" in note
         assert f"row {patch // 14 + 1}, column {patch % 14 + 1}" in note
