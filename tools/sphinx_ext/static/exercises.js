@@ -1,4 +1,4 @@
-// A page of exercises: choices that answer, and ticks for what the page cannot check. tools/sphinx_ext/exercise_pages.py
+// A page of exercises: choices that answer, ticks for what the page cannot check. tools/sphinx_ext/exercise_pages.py
 (() => {
   const progress = window.bookProgress;
   const make = (tag, properties = {}, ...inside) => {
