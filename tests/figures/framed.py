@@ -4,7 +4,6 @@ import re
 
 from examples import EXAMPLES
 
-AWAITED = {"VoteExplorer", "TilingStepper", "MaskGuess", "PositionExplorer", "SpanStepper", "BeamTree"}  # drawn anew
 IDLE = "!document.querySelector('.d2lmini-load, [aria-busy=true]')"  # a live model is there, and has answered
 SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"  # observers had their turn
 COLUMN = (

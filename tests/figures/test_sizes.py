@@ -2,7 +2,7 @@
 
 import pytest
 from examples import EXAMPLES
-from framed import AWAITED, frame_of
+from framed import frame_of
 
 import d2lmini.figures as figures
 
@@ -49,7 +49,7 @@ FOUND = """(frame) => {
 
 
 @pytest.mark.parametrize("screen", COLUMNS)
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in AWAITED])
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_nothing_is_small_or_cut_or_hard_to_touch_or_too_high(open_page, tmp_path, name, screen):
     _, frame = frame_of(open_page, tmp_path, name, width=screen, has_touch=screen == 390)
     found = frame.evaluate(FOUND)
@@ -57,7 +57,3 @@ def test_nothing_is_small_or_cut_or_hard_to_touch_or_too_high(open_page, tmp_pat
     assert found == {"small": [], "cut": [], "narrow": [], "hidden": [], "wide": 0, "bold": 0, "width": COLUMNS[screen]}
     assert height <= HIGHEST if screen == 390 else scrolled == []
     assert frame.locator(".d2lmini-title").inner_text() == getattr(figures, name).title
-
-
-def test_what_is_awaited_is_a_figure():
-    assert set(EXAMPLES) >= AWAITED
