@@ -161,7 +161,7 @@ function render({ model, el }) {
       "right",
       last(sums.slice(0, Math.min(sums.length, width) - 1), answer).map((x) => (now.revealed ? x : x && "?")),
     );
-    for (const cell of right.querySelectorAll("th, td")) cell.style.cssText += "padding: 2px 5px; white-space: nowrap";
+    for (const cell of right.querySelectorAll("th, td")) cell.style.cssText += "padding: 2px 4px; white-space: nowrap";
   }
   paint();
 }
