@@ -196,7 +196,7 @@ EXERCISE = Exercise(
                 "values": "Print one row beside `codes * scale`: no weight may be off by more than half a scale.",
                 "nonfinite": "If it is the row of zeros: 0 / 0 is NaN.",
                 "dtype": "Codes are int8; scales and what comes back have the type of W.",
-                "shape": "There is one scale a row: `keepdim=True` leaves an axis too many.",
+                "shape": "Each row has one scale. If there is a last axis of one, `keepdim=True` left it.",
             },
             explanation=r"""
 No weight is off by more than half a scale, and that is a promise: the largest absolute value in the row decides it. So
