@@ -1,10 +1,11 @@
 """What a page loads: how much, and MathJax without what the book does not use."""
 
 import gzip
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import BOOK
+from conftest import BOOK, sphinx_extension
 
 PACKED = (".woff", ".woff2", ".png", ".gif")
 HEAVY = ["chapters/01_queries_keys_values.html", "chapters/07_transformer.html", "chapters/17_scaling.html"]
@@ -25,3 +26,12 @@ def test_a_chapter_weighs_less_than_700_kilobytes(open_page, book_url, name):
     weights = bytes_of(page)
     assert len(weights) > 20 and sum(weights.values()) < 700_000, sorted(weights.items(), key=lambda item: -item[1])[:8]
     assert not [path for path in weights if "menu" in path or "tex-chtml" in path]
+
+
+def test_what_an_earlier_build_left_is_completed(tmp_path):
+    fonts = tmp_path / "_static" / "mathjax" / "output" / "chtml" / "fonts"
+    (fonts / "woff-v2").mkdir(parents=True)
+    offline_assets = sphinx_extension("offline_assets")
+    offline_assets._copy_mathjax(SimpleNamespace(builder=SimpleNamespace(format="html"), outdir=tmp_path))
+    assert (fonts / "tex.js").is_file() and list((fonts / "woff-v2").glob("*.woff"))
+    assert all((tmp_path / "_static" / "mathjax" / name).exists() for name in offline_assets.MATHJAX)

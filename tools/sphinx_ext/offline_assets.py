@@ -29,10 +29,11 @@ def _copy_mathjax(app):
     source = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
     target = Path(app.outdir, "_static", "mathjax")
     for name in MATHJAX:
-        if not (source / name).exists() or (target / name).exists():
-            continue
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (source / name).is_dir() else shutil.copy)(source / name, target / name)
+        if (source / name).is_dir():  # an earlier build may have left a part of it
+            shutil.copytree(source / name, target / name, dirs_exist_ok=True)
+        elif (source / name).exists():
+            shutil.copy(source / name, target / name)
 
 
 def _drop_scripts(app, pagename, templatename, context, doctree):
