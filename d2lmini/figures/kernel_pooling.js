@@ -68,7 +68,7 @@ function render({ model, el }) {
   const newBox = () => add(add(el, "div", { class: "d2lmini-panels" }), "figure");
   const box = newBox(),
     [WIDE, HIGH] = innerWidth > 600 ? [690, 320] : [340, 260],
-    [LEFT, BOTTOM] = [36, 36]; // room for the axes
+    [LEFT, RIGHT, BOTTOM] = [36, 14, 36]; // room for the axes
   const margin = (values, share) => {
     const low = Math.min(...values),
       high = Math.max(...values),
@@ -153,18 +153,18 @@ function render({ model, el }) {
 
   // A panel with a margin at the left and below: its units are the data's, `tick` and `name` write into the margin.
   function axes(parent, label, [width, height], { x, y }) {
-    const [right, up] = [width - LEFT - 8, height - BOTTOM],
+    const [right, up] = [width - LEFT - RIGHT, height - BOTTOM],
       wide = ([low, high], share) => low - share * (high - low);
     const space = panel(parent, {
       label,
       width,
       height,
-      x: [wide(x, LEFT / right), wide([x[1], x[0]], 8 / right)],
+      x: [wide(x, LEFT / right), wide([x[1], x[0]], RIGHT / right)],
       y: [wide(y, BOTTOM / up), y[1]],
     });
     const within = (value, [low, high]) => Math.min(high, Math.max(low, value)),
       { svg } = space;
-    draw(svg, "path", { d: `M${LEFT} 0V${up}H${width - 8}`, fill: "none", stroke: "currentColor", opacity: 0.5 });
+    draw(svg, "path", { d: `M${LEFT} 0V${up}H${width - RIGHT}`, fill: "none", stroke: "currentColor", opacity: 0.5 });
     return Object.assign(space, {
       clamp: ([a, b]) => [within(a, x), within(b, y)],
       tick(value, text, upwards) {
@@ -177,7 +177,7 @@ function render({ model, el }) {
         return draw(svg, "text", where, text);
       },
       name(below, beside) {
-        draw(svg, "text", { x: width - 8, y: height - 5, "text-anchor": "end", "font-style": "italic" }, below);
+        draw(svg, "text", { x: width - RIGHT, y: height - 5, "text-anchor": "end", "font-style": "italic" }, below);
         draw(svg, "text", { x: LEFT + 5, y: 14, "font-style": "italic" }, beside);
       },
     });

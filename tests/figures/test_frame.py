@@ -9,7 +9,7 @@ from framed import IDLE, SETTLED, frame_of
 import d2lmini.figures as figures
 
 GROUPS = "svg, .d2lmini-maps, tbody"  # of things among which the focus moves by keys
-LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-(hatch|token)-\\w+/g, ''),
+LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-(hatch|token|axes)-\\w+/g, ''),
   ...[...frame.querySelectorAll('input, select')].map((node) => [node.value, node.checked])]"""
 
 
