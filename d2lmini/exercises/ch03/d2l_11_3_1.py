@@ -1,6 +1,6 @@
 r"""Distance attention at the price of a dot product
 
-Section 11.2 weights each stored value by a Gaussian of the distance between its key and the query; section
+Section 11.2 of D2L weights each stored value by a Gaussian of the distance between its key and the query; its section
 11.3 goes over to dot products because they are cheaper. But the distance can be had at the same price. Write
 `distance_attention(queries, keys, values)` with
 

@@ -1,6 +1,6 @@
 r"""An LSTM in place of the GRU
 
-The decoder of section 11.4 carries one vector for each layer, the state of its GRU. An LSTM carries two: the
+The decoder of D2L's section 11.4 carries one vector for each layer, the state of its GRU. An LSTM carries two: the
 *hidden* state, which it shows, and the *cell*, which it keeps to itself. Both must be handed from step to step, and
 only one of them can be the query. First write the decoder, then find out whether it was worth it.
 """
