@@ -27,7 +27,7 @@ USES = {
         *([(11, OWN)], [(12, OWN)], [(10, OWN), (13, OWN)]),  # the network; add
     ],
 }
-UNTRAINED = "The weights are not trained: they are random."
+UNTRAINED = "The parameters are not trained: they are random."
 
 
 class LayerWalk(Figure):

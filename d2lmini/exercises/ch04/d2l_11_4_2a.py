@@ -189,9 +189,9 @@ MUTANTS = [
 PART = Code(
     key="d2l-11.4.2a",
     prompt="""
-Write `decode(decoder, X, memory, hidden, valid_lens)`: the decoder of D2L's section 11.4 over all T tokens, with softmax of
-$\\mathbf q^\\top \\mathbf k_i / \\sqrt h$ for its weights. Keys beyond the valid length get none. As before, the
-query of a step is the state of the top layer *before* the step reads its token. Return the weights, too: you will
+Write `decode(decoder, X, memory, hidden, valid_lens)`: the decoder of D2L's section 11.4 over all T tokens, with
+softmax of $\\mathbf q^\\top \\mathbf k_i / \\sqrt h$ for its weights. Keys beyond the valid length get none. As before,
+the query of a step is the state of the top layer *before* the step reads its token. Return the weights, too: you will
 want to look at them.
 """,
     hints=[
