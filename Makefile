@@ -64,7 +64,7 @@ core:  ## test the package alone on PYTHON, without the book: VERSIONS=newest, o
 package: $(READY)  ## build the wheel and the archive of sources in dist/, and try both in empty environments
 	rm -rf dist
 	$(BIN)/python -m build -o dist .
-	$(BIN)/python -m tools.try_package dist
+	$(BIN)/python -m tools.try_package dist -c requirements.txt
 
 release-notes: $(READY)  ## dist/notes.md: what is new in the version TAG, once all files agree that it is this one
 	mkdir -p dist
