@@ -62,6 +62,7 @@ def _drop_icon_script(app, exception):
 
 def setup(app):
     app.connect("config-inited", _configure)
+    app.add_js_file("formulas.js", loading_method="defer")
     app.connect("builder-inited", _copy_mathjax)
     app.connect("html-page-context", _drop_scripts, priority=900)
     app.connect("build-finished", _drop_icon_script)
