@@ -36,6 +36,7 @@ def at_work(open_page, base):
     def at_work(then="your_progress.html"):
         page = open_page(f"{base}/exercises/03_attention_scoring.html")
         page.locator(f".choice[data-part='{CHOICE}'] .option[data-letter={RIGHT}] input").click()
+        page.get_by_role("button", name="Check my choice").click()
         page.locator(f".tick[data-part='{CODE}'] input").check()
         page.goto(f"{base}/{then}")
         return page
