@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import cycle
 from types import SimpleNamespace
 
 import pytest
@@ -99,7 +100,7 @@ def test_to_select_is_no_answer(open_page, small):
         lambda letter: option(page, letter).locator("> p").tap(),
         lambda letter: option(page, letter).locator("input").tap(),
     ]
-    for letter, select in zip([*OPTIONS] * 2, ways):
+    for letter, select in zip(cycle(OPTIONS), ways):
         select(letter)
         assert option(page, letter).locator("input").is_checked() and status(page) == "" and kept(page) == {}
     radios.first.focus()
@@ -138,7 +139,7 @@ def test_a_tick_is_kept_and_is_no_pass(open_page, small):
     box.check()
     assert kept(page)["d2l-11.3.1"]["ticked"] and not kept(page)["d2l-11.3.1"]["passed"]
     page.reload()
-    assert box.is_checked() and "ticked by you: 1 of 4" in tally(page)
+    assert box.is_checked() and "Code and other parts you ticked: 1 of 4." in tally(page)
     assert "passed" not in page.locator("article").inner_text().casefold()
 
 
@@ -158,6 +159,44 @@ def test_without_javascript_everything_can_be_unfolded(open_page, small):
     page.get_by_text(f"Check {RIGHT}", exact=True).click()
     assert OPTIONS[RIGHT].why[:20] in option(page, RIGHT).inner_text()
     assert page.locator("article input").count() == 0
+
+
+def test_without_javascript_the_top_says_what_is_missing(open_page, small):
+    line = "Without JavaScript figures are tables, and nothing can be moved, ticked or kept."
+    for path in (PAGE, f"chapters/{NAME}.html"):
+        said = open_page(f"{small.as_uri()}/{path}", java_script_enabled=False).locator("article h1 + noscript")
+        assert said.inner_text() == line
+        assert not open_page(f"{small.as_uri()}/{path}").get_by_text(line).is_visible()
+    page = open_page(f"{small.as_uri()}/troubleshooting.html", java_script_enabled=False)
+    assert page.get_by_text(line).count() == 0  # nothing moves there
+
+
+def test_links_of_the_intro_lead_to_the_first_choice_and_to_a_copy(open_page, small):
+    page = open_page(f"{small.as_uri()}/{PAGE}")
+    link = page.get_by_role("link", name="the first choice question")
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{PAGE}#{registry.anchor(KEY)}")
+    assert page.locator(":target .choice").get_attribute("data-part") == KEY
+    page.get_by_role("link", name="on your own machine").click()
+    page.wait_for_url("**/troubleshooting.html#your-own-machine")
+    assert page.locator(":target h2", has_text="Your own machine").is_visible()
+
+
+def test_what_is_done_is_marked_at_the_link_in_the_chapter(open_page, base):
+    page = open_page(f"{base}/{PAGE}")
+    check(page, RIGHT)
+    page.locator(".tick[data-part='d2l-11.3.1'] input").check()
+    page.goto(f"{base}/chapters/{NAME}.html")
+
+    def line(key):
+        return page.locator("p.exercise-here", has=page.locator(f"a[href$='#{registry.anchor(key)}']"))
+
+    marks = page.get_by_role("img", name="answered or ticked")
+    assert line("d2l-11.3.1").inner_text().endswith(" ✓") and line("udl-12.5").inner_text().endswith(" ✓ 1 of 2 parts")
+    assert "✓" not in line("d2l-11.3.2").inner_text() and marks.count() == 2 and page.log["errors"] == []
+    page.evaluate("bookProgress.forget()")
+    assert marks.count() == 0
 
 
 def test_it_is_legible_on_a_phone(open_page, small):

@@ -108,7 +108,8 @@
   progress.listen(() => {
     const said = [];
     if (choices.length) said.push(`Choices answered right: ${count(choices, (e) => e.passed)} of ${choices.length}.`);
-    if (ticks.length) said.push(`Other parts ticked by you: ${count(ticks, (e) => e.ticked)} of ${ticks.length}.`);
+    if (ticks.length)
+      said.push(`Code and other parts you ticked: ${count(ticks, (e) => e.ticked)} of ${ticks.length}.`);
     tally.textContent = said.join(" ");
     if (!progress.keeps()) tally.textContent += " This browser keeps nothing: it is gone when you leave the page.";
   });
