@@ -50,15 +50,15 @@ def solved(chapter):
     intro = f"""\
 # Solutions {chapter}: {title}
 
-They belong to [the chapter](../../chapters/{name}.ipynb). Here is every exercise with its hints and
-its solution folded away: try first, then unfold. To have your own answers checked, open
+They belong to [the chapter](../../chapters/{name}.ipynb). Here is every exercise with its hints
+and its solution. JupyterLab folds the solution away: try first, then unfold. To have your own answers checked, open
 [the notebook without solutions](../{name}.ipynb), on Colab or in your copy."""
     cells = [_markdown("intro", intro), _setup()]
     for exercise in registry.exercises(chapter):
         cells.append(_markdown(f"{exercise.key}-statement", _statement(exercise, "../../")))
         for part in exercise.parts:
             cells += _solved(part, exercise)
-    return _notebook(cells)
+    return _collapsed(_notebook(cells))
 
 
 def page(chapter, executed):
@@ -77,9 +77,10 @@ def page(chapter, executed):
     intro = f"""\
 # Exercises {chapter}: {title}
 
-**Choices** are answered on this page. **Code** is written in [the notebook of this page]({colab}) (on Colab; `make lab`
-opens it on your machine), which tries it on random inputs and names the mistake. Hints and solutions are folded: first
-try, then look. What you answer and tick here stays in this browser: [Your progress](../your_progress.md)."""
+{_first_choice(chapter)}**Code** is written in [the notebook of this page]({colab}) (on Colab; `make lab` opens it
+[on your own machine](../troubleshooting.md#your-own-machine)). The notebook tries your code on random inputs and names
+the mistake. Hints and solutions are folded: first try, then look. What you answer and tick here stays in this browser:
+[Your progress](../your_progress.md)."""
     outputs = {cell.id: cell for cell in executed.cells}
     cells = [_markdown("intro", intro)]
     for exercise in registry.exercises(chapter):
@@ -99,8 +100,29 @@ def _notebook(cells):
     return folds.fold(new_notebook(cells=cells, metadata=METADATA, nbformat_minor=5))
 
 
+def _collapsed(notebook):
+    """Collapse in JupyterLab, in place, what the tags hide in a book. Returns: the notebook."""
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        if "hide-input" in tags:
+            cell.metadata["jupyter"] = {"source_hidden": True}
+        if "hide-cell" in tags:
+            cell.metadata["jupyter"] = {"source_hidden": True, "outputs_hidden": True}
+    return notebook
+
+
 def _setup():
     return _code("setup", setup_cell.source(IMPORTS), *setup_cell.TAGS)
+
+
+def _first_choice(chapter):
+    """Where choices are answered, with a link to the first; nothing if the chapter has none."""
+    for exercise in registry.exercises(chapter):
+        for part in exercise.parts:
+            if isinstance(part, Choice):
+                place = registry.anchor(part.key if len(exercise.parts) > 1 else exercise.key)
+                return f"**Choices** are answered on this page: [the first choice question](#{place}). "
+    return ""
 
 
 def _statement(exercise, root):

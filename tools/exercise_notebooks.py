@@ -64,7 +64,7 @@ def in_step(path, fresh, origin):
 def carry_over(path, fresh, origin):
     """Give `fresh` the outputs of the notebook at `path`, if its code is the same. Returns: bool, whether it is."""
     found = _read(path)
-    if found is None or not _executed(found, origin) or _sources(found, "code") != _sources(fresh, "code"):
+    if found is None or not _executed(found, origin) or _code(found) != _code(fresh):
         return False
     had = {cell.id: cell for cell in found.cells}
     for cell in fresh.cells:
@@ -80,8 +80,13 @@ def _read(path):
         return None
 
 
-def _sources(notebook, kind=("code", "markdown")):
-    return [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells if c.cell_type in kind]
+def _sources(notebook):
+    return [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
+
+
+def _code(notebook):
+    """What is executed; the metadata only says how it is shown."""
+    return [(c.id, c.source) for c in notebook.cells if c.cell_type == "code"]
 
 
 def _executed(notebook, origin):

@@ -108,7 +108,7 @@ def index():
 
     opening = (
         "Where the chapters use the terms of the [glossary](glossary.md). In **bold**: the section to read first. "
-        f"A term that stands in more than {MANY} sections has of each chapter the one that uses it most. "
+        f"For a term in more than {MANY} sections, one section per chapter is listed: the one that uses it most. "
         "Summaries are left out."
     )
     return f"# Index\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"

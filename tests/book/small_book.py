@@ -127,10 +127,12 @@ def build_exercises(folder, chapter="03_attention_scoring"):
         path = folder / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / f"{name}.ipynb", path)
-    shutil.copy(ROOT / "your_progress.md", folder)
+    for page in ("your_progress", "troubleshooting"):
+        shutil.copy(ROOT / f"{page}.md", folder)
     (folder / "intro.md").write_text("# A small book\n\n```{progress} line\n```\n", encoding="utf-8")
     part = ["- caption: One", "  numbered: true", "  chapters:", f"  - file: chapters/{chapter}", "    sections:"]
-    part += [f"    - file: exercises/{chapter}", "      title: Exercises", "  - file: your_progress"]
+    part += [f"    - file: exercises/{chapter}", "      title: Exercises"]
+    part += ["  - file: your_progress", "  - file: troubleshooting"]
     return _made(folder, ["format: jb-book", "root: intro", "parts:", *part])
 
 

@@ -68,6 +68,22 @@ def test_a_title_is_no_key_and_the_key_is_near(chapter, form):
     assert [cell.id for cell in cells if cell.cell_type == "markdown" and ANY_KEY.search(cell.source)] == []
 
 
+@pytest.mark.parametrize("chapter", NAMES)
+def test_solutions_are_folded_away_in_jupyterlab_too(chapter):
+    cells = {cell.id: cell.metadata.get("jupyter", {}) for cell in exercise_cells.solved(chapter).cells}
+    for part in (p for e in registry.exercises(chapter) for p in e.parts):
+        name = registry.anchor(part.key)
+        assert cells[f"{name}-answer"].get("source_hidden")
+        assert bool(cells[f"{name}-check"].get("outputs_hidden")) == isinstance(part, Choice)  # it names the letter
+
+
+def test_a_page_without_choices_says_nothing_of_them():
+    for chapter in NAMES:
+        choices = [p.key for e in registry.exercises(chapter) for p in e.parts if isinstance(p, Choice)]
+        link = re.search(r"\*\*Choices\*\*.*\(#([\w-]+)\)", made(chapter).cells[0].source)
+        assert (link[1] if link else None) == (registry.anchor(choices[0]) if choices else None)
+
+
 def test_the_end_of_a_page_leads_to_the_next_chapter():
     names = [name for name, _ in site.chapters()]
     ends = [made(name[:2]).cells[-1].source for name in names]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import cycle
 from types import SimpleNamespace
 
 import pytest
@@ -53,23 +54,29 @@ def kept(page):
     return json.loads(text)["parts"] if text else {}
 
 
+def check(page, letter, on="> p"):
+    """Select an option by a click on its text or its button, and check it."""
+    option(page, letter).locator(on).click()
+    page.get_by_role("button", name="Check my choice").click()
+
+
 def why(page, letter):
     """Whether the explanation of an option can be read: None, closed or open."""
     fold = option(page, letter).locator(".why")
     return None if not fold.is_visible() else "open" if fold.evaluate("node => node.open") else "closed"
 
 
-def test_a_click_answers_and_the_answer_is_kept(open_page, base):
+def test_the_button_answers_and_the_answer_is_kept(open_page, base):
     page = open_page(f"{base}/{PAGE}")
     assert {why(page, letter) for letter in OPTIONS} == {None} and status(page) == ""
-    option(page, WRONG).locator("> p").click()
+    check(page, WRONG)
     assert status(page).startswith(f"{WRONG} is wrong.") and OPTIONS[WRONG].why[:20] in option(page, WRONG).inner_text()
     assert why(page, WRONG) == "open" and why(page, OTHER) is None and why(page, RIGHT) is None
-    option(page, RIGHT).locator("input").click()
+    check(page, RIGHT, "input")
     assert status(page).startswith(f"{RIGHT} is right.") and why(page, RIGHT) == "open" and why(page, OTHER) == "closed"
     entry = {"tries": 2, "passed": True, "last": "passed", "review": "", "ticked": False, "chosen": WRONG + RIGHT}
     assert kept(page) == {KEY: entry}
-    option(page, OTHER).locator("> p").click()  # to read on is no try
+    check(page, OTHER)  # to read on is no try
     assert status(page).startswith(f"{OTHER} is wrong.") and kept(page) == {KEY: entry}
     page.reload()
     assert status(page).startswith(f"{RIGHT} is right.") and option(page, RIGHT).locator("input").is_checked()
@@ -79,30 +86,48 @@ def test_a_click_answers_and_the_answer_is_kept(open_page, base):
     assert page.locator(f".choice[data-part='{KEY}'] input:checked").count() == 0 and page.log["errors"] == []
 
 
-def test_arrows_choose_and_enter_or_space_answers(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}")
-    first, second, *_ = OPTIONS
+def test_to_select_is_no_answer(open_page, small):
+    page = open_page(f"{small.as_uri()}/{PAGE}", has_touch=True)
     group = page.get_by_role("group", name="Choose one:")
     radios = group.get_by_role("radio")
+    first = next(iter(OPTIONS))
     assert radios.count() == len(OPTIONS) and radios.first.evaluate(
         "node => document.getElementById(node.getAttribute('aria-labelledby')).innerText"
     ).startswith(f"{first}. {OPTIONS[first].text[:10]}")
+    ways = [
+        lambda letter: option(page, letter).locator("> p").click(),
+        lambda letter: option(page, letter).locator("input").click(),
+        lambda letter: option(page, letter).locator("> p").tap(),
+        lambda letter: option(page, letter).locator("input").tap(),
+    ]
+    for letter, select in zip(cycle(OPTIONS), ways):
+        select(letter)
+        assert option(page, letter).locator("input").is_checked() and status(page) == "" and kept(page) == {}
     radios.first.focus()
-    page.keyboard.press("Space")  # an unchecked one is chosen by it
-    assert status(page) == "" and radios.first.is_checked()
-    page.keyboard.press("ArrowDown")
-    assert status(page) == "" and radios.nth(1).is_checked() and kept(page) == {}
-    page.keyboard.press("Space")
-    assert status(page).startswith(f"{second} is ") and kept(page)[KEY]["chosen"] == second
-    page.keyboard.press("ArrowUp")
-    assert status(page).startswith(f"{second} is ")
+    for key, selected in (("Space", 0), ("Space", 0), ("ArrowDown", 1), ("Space", 1), ("ArrowUp", 0)):
+        page.keyboard.press(key)
+        assert radios.nth(selected).is_checked() and status(page) == "" and kept(page) == {}
+
+
+def test_enter_answers_where_one_is_selected(open_page, small):
+    page = open_page(f"{small.as_uri()}/{PAGE}")
+    option(page, WRONG).locator("> p").click()
     page.keyboard.press("Enter")
-    assert status(page).startswith(f"{first} is ") and kept(page)[KEY]["tries"] == 2
+    assert status(page).startswith(f"{WRONG} is wrong.") and kept(page)[KEY]["tries"] == 1
+
+
+def test_the_same_letter_twice_running_is_one_try(open_page, small):
+    page = open_page(f"{small.as_uri()}/{PAGE}")
+    tries = []
+    for letter in (WRONG, WRONG, "reload", WRONG, OTHER, WRONG):
+        page.reload() if letter == "reload" else check(page, letter)
+        tries.append(kept(page)[KEY]["tries"])
+    assert tries == [1, 1, 1, 1, 2, 3] and status(page).startswith(f"{WRONG} is wrong.")
 
 
 def test_where_nothing_can_be_kept_the_page_answers_and_says_so(open_page, base):
     page = open_page(f"{base}/{PAGE}", script=FORBIDDEN)
-    option(page, RIGHT).locator("> p").click()
+    check(page, RIGHT)
     assert status(page).startswith(f"{RIGHT} is right.")
     assert "Choices answered right: 1 of 1." in tally(page)
     assert "keeps nothing" in tally(page)
@@ -114,7 +139,7 @@ def test_a_tick_is_kept_and_is_no_pass(open_page, small):
     box.check()
     assert kept(page)["d2l-11.3.1"]["ticked"] and not kept(page)["d2l-11.3.1"]["passed"]
     page.reload()
-    assert box.is_checked() and "ticked by you: 1 of 4" in tally(page)
+    assert box.is_checked() and "Code and other parts you ticked: 1 of 4." in tally(page)
     assert "passed" not in page.locator("article").inner_text().casefold()
 
 
@@ -136,9 +161,47 @@ def test_without_javascript_everything_can_be_unfolded(open_page, small):
     assert page.locator("article input").count() == 0
 
 
+def test_without_javascript_the_top_says_what_is_missing(open_page, small):
+    line = "Without JavaScript figures are tables, and nothing can be moved, ticked or kept."
+    for path in (PAGE, f"chapters/{NAME}.html"):
+        said = open_page(f"{small.as_uri()}/{path}", java_script_enabled=False).locator("article h1 + noscript")
+        assert said.inner_text() == line
+        assert not open_page(f"{small.as_uri()}/{path}").get_by_text(line).is_visible()
+    page = open_page(f"{small.as_uri()}/troubleshooting.html", java_script_enabled=False)
+    assert page.get_by_text(line).count() == 0  # nothing moves there
+
+
+def test_links_of_the_intro_lead_to_the_first_choice_and_to_a_copy(open_page, small):
+    page = open_page(f"{small.as_uri()}/{PAGE}")
+    link = page.get_by_role("link", name="the first choice question")
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{PAGE}#{registry.anchor(KEY)}")
+    assert page.locator(":target .choice").get_attribute("data-part") == KEY
+    page.get_by_role("link", name="on your own machine").click()
+    page.wait_for_url("**/troubleshooting.html#your-own-machine")
+    assert page.locator(":target h2", has_text="Your own machine").is_visible()
+
+
+def test_what_is_done_is_marked_at_the_link_in_the_chapter(open_page, base):
+    page = open_page(f"{base}/{PAGE}")
+    check(page, RIGHT)
+    page.locator(".tick[data-part='d2l-11.3.1'] input").check()
+    page.goto(f"{base}/chapters/{NAME}.html")
+
+    def line(key):
+        return page.locator("p.exercise-here", has=page.locator(f"a[href$='#{registry.anchor(key)}']"))
+
+    marks = page.get_by_role("img", name="answered or ticked")
+    assert line("d2l-11.3.1").inner_text().endswith(" ✓") and line("udl-12.5").inner_text().endswith(" ✓ 1 of 2 parts")
+    assert "✓" not in line("d2l-11.3.2").inner_text() and marks.count() == 2 and page.log["errors"] == []
+    page.evaluate("bookProgress.forget()")
+    assert marks.count() == 0
+
+
 def test_it_is_legible_on_a_phone(open_page, small):
     page = open_page(f"{small.as_uri()}/{PAGE}", width=390, theme="dark")
-    option(page, WRONG).locator("> p").click()
+    check(page, WRONG)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     sizes = page.locator("article :is(form input, form button, .tick input)").evaluate_all(
         "all => all.map(node => node.getBoundingClientRect().height)"

@@ -36,6 +36,7 @@ def at_work(open_page, base):
     def at_work(then="your_progress.html"):
         page = open_page(f"{base}/exercises/03_attention_scoring.html")
         page.locator(f".choice[data-part='{CHOICE}'] .option[data-letter={RIGHT}] input").click()
+        page.get_by_role("button", name="Check my choice").click()
         page.locator(f".tick[data-part='{CODE}'] input").check()
         page.goto(f"{base}/{then}")
         return page
@@ -64,6 +65,7 @@ def test_every_part_is_counted_once():
 def test_the_page_counts_choices_ticks_and_what_a_notebook_checked(at_work):
     page = at_work()
     assert row(page) == ["1 of 1", "1 of 4", "0"] and row(page, "05") == ["0 of 1", "0 of 6", "0"]
+    assert row(page, "04") == ["–", "0 of 5", "0"]
     total = len([part for exercise in registry.exercises() for part in exercise.parts])
     choices, others, checked = row(page, "")
     assert choices.startswith("1 of ") and others.startswith("1 of ") and checked == "0"
@@ -119,13 +121,17 @@ def test_a_file_of_something_else_changes_nothing(at_work, tmp_path):
 
 def test_to_forget_asks_first(at_work):
     page = at_work()
+    kept = "Object.keys(localStorage).filter((name) => name.startsWith('d2lmini:')).sort().join()"
+    page.evaluate("localStorage['d2lmini:predict-0'] = '(a)'; localStorage['d2lmini:open everything'] = 'yes'")
     said = []
     page.once("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
     page.get_by_role("button", name="Forget everything").click()
-    assert said[0].startswith("Forget what you did of 2 parts?") and row(page) == ["1 of 1", "1 of 4", "0"]
+    assert said[0].startswith("Forget what you did of 2 parts, and 1 prediction? ")
+    assert row(page) == ["1 of 1", "1 of 4", "0"]
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Forget everything").click()
-    assert row(page) == ["0 of 1", "0 of 4", "0"] and status(page) == "Everything is forgotten."
+    assert row(page) == ["0 of 1", "0 of 4", "0"] and status(page) == "Answers, ticks and predictions are forgotten."
+    assert page.evaluate(kept) == "d2lmini:open everything,d2lmini:progress"
     page.get_by_role("button", name="Forget everything").click()
     assert status(page) == "There is nothing to forget."
 
@@ -141,7 +147,9 @@ def test_what_another_tab_does_is_seen(at_work, base):
 
 def test_without_javascript_there_is_what_can_be_done(open_page, base):
     page = open_page(f"{base}/your_progress.html", java_script_enabled=False)
-    assert row(page) == ["of 1", "of 4", ""] and not page.get_by_role("button", name="Write a file").is_visible()
+    assert "Without JavaScript this page does not know what you did." in page.locator("article noscript").inner_text()
+    assert row(page) == ["of 1", "of 4", "–"] and row(page, "04") == ["–", "of 5", "–"]
+    assert not page.get_by_role("button", name="Write a file").is_visible()
 
 
 def test_the_table_fits_a_phone(open_page, base):

@@ -1,12 +1,14 @@
 """Links from a chapter to its exercises: a line at the end of the section where one can first be done, and mentions.
 
-Which section that is, is in `tools/exercise_places.yml`; the page of the exercises links back.
+Which section that is, is in `tools/exercise_places.yml`; the page of the exercises links back. What of an exercise is
+done, the browser knows: static/exercise_links.js shows it in the line.
 """
 
 import re
 
 import exercise_pages
 from docutils import nodes
+from html_piece import HtmlPiece, add_to, of_class
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
@@ -46,6 +48,7 @@ def place(exercise, slugs, sections, docname):
     section = sections[slugs[exercise_places.places()[exercise.key].slug][1]]
     line = nodes.paragraph("", "", nodes.strong("", "Exercise"), nodes.Text(": "), classes=["exercise-here"])
     line += reference(exercise.key, exercise.title, docname)
+    line["parts"] = " ".join(part.key for part in exercise.parts)
     line.source, line.line = section.source, section.line
     section += line
 
@@ -93,6 +96,20 @@ def reference(key, text, docname):
     return link
 
 
+def _add_marks(app, doctree, docname):
+    for line in of_class(doctree, "exercise-here"):
+        line += HtmlPiece(f' <span class="exercise-done" data-parts="{line["parts"]}"></span>')
+
+
+def _assets(app, pagename, templatename, context, doctree):
+    if doctree is not None and of_class(doctree, "exercise-here"):
+        app.add_js_file("progress.js", loading_method="defer")
+        app.add_js_file("exercise_links.js", loading_method="defer")
+
+
 def setup(app):
+    add_to(app)
+    app.connect("doctree-resolved", _add_marks)
+    app.connect("html-page-context", _assets)
     app.add_transform(ExerciseLinks)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # for the package `tools`
 
+UNKNOWN = "Without JavaScript this page does not know what you did. It only shows how many parts there are."
+
 
 def keys(chapter):
     """The keys of the parts of a chapter. Returns: (of choices, of all others), two lists."""
@@ -31,6 +33,10 @@ def line():
     return f'<p class="progress-line" data-parts="{every}" hidden><a href="your_progress.html">Your progress</a>: </p>'
 
 
+def _of(parts):
+    return f"of {len(parts)}" if parts else "–"
+
+
 def table():
     """A row for each chapter, and what can be done with all of it."""
     from tools.exercise_cells import CHAPTERS
@@ -41,11 +47,12 @@ def table():
         rows.append(
             f'<tr data-choices="{" ".join(choices)}" data-others="{" ".join(others)}">'
             f'<th scope="row"><a href="exercises/{name}.html">{chapter} {html.escape(title)}</a></th>'
-            f"<td>of {len(choices)}</td><td>of {len(others)}</td><td></td></tr>"
+            f"<td>{_of(choices)}</td><td>{_of(others)}</td><td>–</td></tr>"
         )
-    columns = "Exercises", "choices right", "others ticked by you", "others checked in a notebook"
+    columns = "Exercises", "choices right", "other parts you ticked", "other parts a notebook checked"
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     return f"""\
+<noscript><p>{UNKNOWN}</p></noscript>
 <table class="table progress-table"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody><tfoot></tfoot></table>
 <form class="progress-tools" hidden>
 <p><button type="button" data-do="write">Write a file</button>

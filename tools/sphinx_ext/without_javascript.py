@@ -1,4 +1,4 @@
-"""What a reader without JavaScript sees: formulas in MathML, the colours of the light theme, no button that is dead.
+"""What a reader without JavaScript sees: formulas in MathML, the light theme, no dead button, what is missing.
 
 With JavaScript nothing changes: MathJax sets the formulas, and what is in a <noscript> is not even read.
 """
@@ -12,10 +12,13 @@ from latex2mathml.converter import convert
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
+MOVES = re.compile(r'<d2lmini-|class="(?:choice|tick|predict-place)"')  # figures, exercises, predictions
+MISSING = "Without JavaScript figures are tables, and nothing can be moved, ticked or kept."
 LOGGER = logging.getLogger(__name__)
 STYLE = """
 <noscript><style>
 .math.notranslate, .bd-header-article :is(button, .dropdown), .fold-switch { display: none !important; }
+.without-javascript { border-left: 4px solid #c2410c; background: #8881; border-radius: 4px; padding: 0.4rem 0.9rem; }
 noscript > math { font-size: 1.1em; }
 noscript > math[display=block] { overflow-x: auto; margin: 1rem 0; }
 </style></noscript>"""
@@ -46,6 +49,12 @@ def _style(app, pagename, templatename, context, doctree):
     context["metatags"] = (context.get("metatags") or "") + STYLE
 
 
+def _say_what_is_missing(app, pagename, templatename, context, doctree):
+    if MOVES.search(body := context.get("body") or ""):
+        line = f'<noscript><p class="without-javascript">{MISSING}</p></noscript>'
+        context["body"] = body.replace("</h1>", f"</h1>{line}", 1)
+
+
 def _choose_theme(app, exception):
     """Without a script nobody resolves the theme "auto", which has no colours."""
     if exception or app.builder.format != "html":
@@ -61,5 +70,6 @@ def setup(app):
     add_to(app)
     app.add_post_transform(Formulas)
     app.connect("html-page-context", _style)
+    app.connect("html-page-context", _say_what_is_missing)
     app.connect("build-finished", _choose_theme)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,8 +7,7 @@
     return node;
   };
 
-  // The options become radio buttons. A click answers at once; by keyboard the arrows only choose, and Enter, the space
-  // bar or the button answers.
+  // The options become radio buttons: to select one is no answer, which the button and Enter give.
   function choice(place) {
     const key = place.dataset.part,
       options = [...place.querySelectorAll(":scope > .option")];
@@ -32,7 +31,7 @@
       text.addEventListener("click", (event) => {
         if (event.target.closest("a")) return;
         radio.checked = true; // as a label does it, which may hold no paragraph
-        answer(radio.value);
+        radio.focus({ preventScroll: true });
       });
       option.querySelector(".why > summary").textContent = `Explanation of ${letterOf(option)}`;
       return radio;
@@ -41,9 +40,10 @@
     let said = "";
     function answer(letter) {
       const before = progress.of(key),
-        right = letter === letterOf(rightOne);
+        right = letter === letterOf(rightOne),
+        repeated = before.tries > 0 && letter === (said || before.chosen.slice(-1));
       said = letter;
-      if (!before.passed) {
+      if (!before.passed && !repeated) {
         const chosen = before.chosen.includes(letter) ? before.chosen : before.chosen + letter;
         progress.change(key, { tries: before.tries + 1, passed: right, last: right ? "passed" : "wrong", chosen });
       }
@@ -54,16 +54,6 @@
       event.preventDefault();
       answer(new FormData(form).get(key));
     });
-    for (const radio of radios) {
-      radio.addEventListener("click", (event) => {
-        if (event.detail) answer(radio.value); // a pointer; the arrow keys click as well, without a count
-      });
-      radio.addEventListener("keydown", (event) => {
-        if (event.key !== " " || !radio.checked) return;
-        event.preventDefault();
-        answer(radio.value);
-      });
-    }
     again.addEventListener("click", () => {
       said = "";
       progress.forget(key);
@@ -118,7 +108,8 @@
   progress.listen(() => {
     const said = [];
     if (choices.length) said.push(`Choices answered right: ${count(choices, (e) => e.passed)} of ${choices.length}.`);
-    if (ticks.length) said.push(`Other parts ticked by you: ${count(ticks, (e) => e.ticked)} of ${ticks.length}.`);
+    if (ticks.length)
+      said.push(`Code and other parts you ticked: ${count(ticks, (e) => e.ticked)} of ${ticks.length}.`);
     tally.textContent = said.join(" ");
     if (!progress.keeps()) tally.textContent += " This browser keeps nothing: it is gone when you leave the page.";
   });

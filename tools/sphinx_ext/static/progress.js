@@ -43,6 +43,15 @@ window.bookProgress = (() => {
     for (const listener of listeners) listener();
   }
 
+  // What a reader predicted in the chapters, which folds.js keeps. Returns: list of the names it is kept by.
+  function predictions() {
+    try {
+      return Object.keys(localStorage).filter((name) => name.startsWith("d2lmini:predict-"));
+    } catch {
+      return [];
+    }
+  }
+
   // Of two entries what was done in either, as `merged` of progress.py has it.
   function merged(mine, other) {
     const one = { ...NEW, ...mine },
@@ -69,6 +78,7 @@ window.bookProgress = (() => {
     keeps: () => keeps,
     of: (key) => ({ ...NEW, ...parts[key] }),
     all: () => Object.keys(parts).map((key) => ({ ...NEW, ...parts[key] })),
+    predictions,
     begun: () => Object.keys(parts).length,
     change(key, values) {
       load(); // what another page wrote meanwhile
@@ -77,8 +87,10 @@ window.bookProgress = (() => {
     },
     forget(key) {
       load();
-      if (key === undefined) parts = {};
-      else delete parts[key];
+      if (key === undefined) {
+        parts = {};
+        for (const name of predictions()) localStorage.removeItem(name);
+      } else delete parts[key];
       save();
     },
     text: () => `${write(1)}\n`,

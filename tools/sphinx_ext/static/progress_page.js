@@ -31,7 +31,8 @@
       [choices, others, others].forEach((keys, i) => {
         const cell = row.cells[i + 1],
           done = count(keys, DONE[i]);
-        cell.textContent = i === 2 ? done : `${done} of ${keys.length}`;
+        if (!keys.length) cell.textContent = "–";
+        else cell.textContent = i === 2 ? done : `${done} of ${keys.length}`;
         cell.classList.toggle("some", done > 0);
       });
     }
@@ -40,6 +41,7 @@
   const tools = document.querySelector(".progress-tools"),
     status = tools.querySelector("[role=status]"),
     file = tools.querySelector("input");
+  const number = (many, one) => `${many} ${many === 1 ? one : `${one}s`}`;
   const say = (words) => {
     status.textContent = words;
   };
@@ -58,19 +60,20 @@
     const { name } = file.files[0];
     try {
       const parts = progress.read(await file.files[0].text());
-      say(`Read ${parts} ${parts === 1 ? "part" : "parts"} from ${name}. What you had done stays.`);
+      say(`Read ${number(parts, "part")} from ${name}. What you had done stays.`);
     } catch {
       say(`${name} is no file of progress: nothing was read.`);
     }
     file.value = "";
   });
   tools.querySelector("[data-do=forget]").addEventListener("click", () => {
-    const parts = progress.begun();
-    if (!parts) return say("There is nothing to forget.");
-    if (!confirm(`Forget what you did of ${parts} ${parts === 1 ? "part" : "parts"}? Write a file first to keep it.`))
-      return;
+    const parts = progress.begun(),
+      predictions = progress.predictions().length;
+    if (!parts && !predictions) return say("There is nothing to forget.");
+    const what = `Forget what you did of ${number(parts, "part")}, and ${number(predictions, "prediction")}?`;
+    if (!confirm(`${what} A file keeps the parts: write it first.`)) return;
     progress.forget();
-    say("Everything is forgotten.");
+    say("Answers, ticks and predictions are forgotten.");
   });
   if (!progress.keeps()) say("This browser keeps nothing: write a file before you close the page.");
 })();
