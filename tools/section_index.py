@@ -13,6 +13,7 @@ import re
 
 import yaml
 from docutils import nodes
+from sphinx import addnodes
 
 from tools import coverage, glossary
 from tools._generated import ROOT
@@ -102,7 +103,7 @@ def sections(doctree):
 
 def said(node):
     """What a reader sees of a node, in one line: no keys of citations, of a formula what needs no typesetting."""
-    if isinstance(node, nodes.Text):
+    if isinstance(node, nodes.Text | addnodes.desc_parameterlist):  # which has its commas and brackets from astext
         return node.astext()
     if isinstance(node, nodes.math):
         return node.astext() if _PLAIN.fullmatch(node.astext()) else "…"

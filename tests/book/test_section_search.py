@@ -113,6 +113,8 @@ SHELF = [
     ["section", "A schedule", "Training", "chapters/08.html#schedule", "The warm-up takes 100 steps."],
     ["section", "A long text", "One", "chapters/01.html#long", LONG.strip()],
     ["name", "d2lmini.training.warmup_cosine", "API", "api.html#a", ""],
+    ["name", "d2lmini.rotation.rotary", "API", "api.html#r", ""],
+    ["name", "d2lmini.multi_head.MultiHeadAttention", "API", "api.html#m", ""],
     ["name", "d2lmini.training.warmup_linear", "API", "api.html#b", ""],
 ]
 
@@ -142,7 +144,10 @@ def test_a_hyphen_a_space_and_a_joined_spelling_are_alike(find):
     assert find("warm-up") == find("warm up") == find("Warmup") == [first, *rest]
     assert find("KV-cache") == find("KV cache") != []
     assert find("KV-cache")[0].startswith("key/value cache (KV cache)")
-    assert find("multihead")[0].startswith("multi-head attention (MHA)")
+    assert find("rotary")[0].startswith("rotary encoding (RoPE)")
+    for query in ("multihead", "multi head attention", "Multi-Head Attention", "MHA"):
+        assert find(query)[0].startswith("multi-head attention (MHA)"), query
+    assert find("MultiHeadAttention")[0].startswith("d2lmini.multi_head.MultiHeadAttention")
     assert find("long text") and find("text long")  # words that the book writes as two stay two
 
 

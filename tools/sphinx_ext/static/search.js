@@ -50,13 +50,15 @@
   // What a word may be written as; the first is the word itself.
   const forms = (word) => written.get(word) ?? [word];
 
-  // The words of a query; two that the book also writes as one, or with a hyphen, are one.
+  // The words of a query, each as its forms; two that the book also writes as one, or with a hyphen, are one.
   function asked(query) {
     const found = [];
     for (const word of wordsOf(query)) {
-      const both = found.length ? joined([found.at(-1), word]) : "";
-      if (written.has(both)) found[found.length - 1] = both;
-      else found.push(word);
+      const last = found.at(-1) ?? [];
+      const both = last.length ? joined([last[0], word]) : "";
+      if (written.has(both))
+        found.splice(-1, 1, [...new Set([...forms(both), ...last.map((form) => `${form} ${word}`)])]);
+      else found.push(forms(word));
     }
     return found;
   }
@@ -65,10 +67,10 @@
     let total = 0;
     for (const word of words) {
       let best = 0;
-      for (const form of forms(word)) {
+      for (const form of word) {
         const title = count(form, entry.inTitle);
-        const named = title && (entry.kind === "name" ? 8 : 25); // what explains a thing goes before what computes it
-        best = Math.max(best, (entry.name === form ? 60 : 0) + named + 2 * count(form, entry.inText));
+        const [whole, part] = entry.kind === "name" ? [20, 8] : [60, 25]; // what explains a thing goes first
+        best = Math.max(best, (entry.name === form && whole) + (title && part) + 2 * count(form, entry.inText));
       }
       if (!best) return 0; // every word has to be there
       total += best;
@@ -101,7 +103,7 @@
     if (exact?.length) return exact;
     if (!wordsOf(query).length) return [];
     const found = ranked(asked(query), query);
-    return found.length ? found : ranked(wordsOf(query), query);
+    return found.length ? found : ranked(wordsOf(query).map(forms), query);
   }
 
   function ranked(words, query) {
@@ -116,7 +118,7 @@
   // The text around the first word that was found, with all of them marked.
   function excerpt(entry, words) {
     const node = document.createElement("p");
-    const looked = words.flatMap(forms);
+    const looked = words.flat();
     const starts = looked.map((form) => entry.inText.indexOf(form)).filter((at) => at >= 0);
     const same = entry.inText.length === entry.text.length; // else accents were dropped, and places are others
     const start = same && starts.length ? Math.min(...starts) - 60 : 0;
@@ -150,7 +152,7 @@
     if (kind === "number" || kind === "name") return where;
     const [page, place] = where.split("#");
     const parts = (form) => (form.includes(" ") ? form.split(" ").filter((word) => word.length > 3) : form);
-    const marked = new Set(asked(query).flatMap(forms).flatMap(parts));
+    const marked = new Set(asked(query).flat().flatMap(parts));
     return `${page}?highlight=${encodeURIComponent([...marked].join(" "))}#${place}`;
   }
 
