@@ -105,7 +105,7 @@ def test_what_is_typed_is_text_and_nothing_found_is_said(open_page, small):
     assert page.locator("#search-results").text_content() == "Try a term, D2L 11.3, or UDL problem 12.5."
 
 
-LONG = "many " * 60 + "gooseberries of summer " + "words " * 60
+LONG = "many agooseberries " + "many " * 60 + "gooseberries of summer " + "words " * 60
 SHELF = [
     *section_index.terms(),
     *section_index.numbers(),

@@ -119,9 +119,9 @@
   function excerpt(entry, words) {
     const node = document.createElement("p");
     const looked = words.flat();
-    const starts = looked.map((form) => entry.inText.indexOf(form)).filter((at) => at >= 0);
+    const [first = [0]] = places(entry.inText, looked);
     const same = entry.inText.length === entry.text.length; // else accents were dropped, and places are others
-    const start = same && starts.length ? Math.min(...starts) - 60 : 0;
+    const start = same ? first[0] - 60 : 0;
     const from = start > 0 ? entry.text.indexOf(" ", start) + 1 : 0; // from a word
     const rest = entry.text.slice(from);
     const piece = rest.length > 220 ? rest.slice(0, rest.lastIndexOf(" ", 220)) : rest; // to a word
