@@ -28,6 +28,12 @@ def words(term):
     return terms()[term].get("words") or [re.sub(r" \(.*\)$", "", term)]
 
 
+def heading(term):
+    """A term with its abbreviation, as "rotary encoding (RoPE)". Returns: str."""
+    short = terms()[term].get("short")
+    return f"{term} ({short})" if short else term
+
+
 def pattern(word):
     """What finds a word and its plural, over hyphens and ends of lines; capital letters count in abbreviations."""
     inside = r"[\s-]+".join(re.escape(part) for part in re.split(r"[\s-]+", word))
@@ -85,7 +91,7 @@ def glossary():
 
     def line(term):
         entry = terms()[term]
-        return f"- **{term}**: {entry['says']} {_link(entry['at'])}."
+        return f"- **{heading(term)}**: {entry['says']} {_link(entry['at'])}."
 
     opening = (
         "The terms of the book, each in a sentence or two, and the section to read. "

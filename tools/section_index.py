@@ -1,10 +1,10 @@
 """What the book's search looks through: its sections, the glossary, the numbers of D2L and UDL, names of the package.
 
-An entry is a list [kind, title, page's title, address, text]; `static/search.js` knows the kinds:
+An entry is a list [kind, title, page's title, address, text, number]; `static/search.js` knows the kinds:
 
     term      of the glossary: leads to the section that explains it
     number    "D2L 11.3.2", "UDL equation 12.3": leads to where it is treated
-    section   a heading of a chapter or a page, with its own text alone
+    section   a heading of a chapter or a page, with its own text alone and, in a chapter, its number in this book
     exercise  a heading of an exercise page: without its solution
     name      of the package, on the API page
 """
@@ -13,6 +13,7 @@ import re
 
 import yaml
 from docutils import nodes
+from sphinx import addnodes
 
 from tools import coverage, glossary
 from tools._generated import ROOT
@@ -20,6 +21,8 @@ from tools._generated import ROOT
 LEFT_OUT = {"glossary", "book_index", "coverage", "bibliography"}  # what they say has entries of its own, or is a list
 SOURCES = {"d2l": "D2L", "udl": "UDL"}
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
+_PLAIN = re.compile(r"[\w =+*/()<>.,'^-]{1,16}")  # a formula that needs no typesetting
+_GAP = re.compile(r" (?=[.,;:)])")  # what a citation leaves
 
 
 def entries(env):
@@ -30,20 +33,35 @@ def entries(env):
         doctree = env.get_doctree(docname)
         page = env.titles[docname].astext() if docname in env.titles else docname
         kind = "exercise" if docname.startswith("exercises/") else "section"
-        found += [[kind, title, page, f"{docname}.html#{slug}", text] for title, slug, text in sections(doctree)]
+        own = own_numbers(env, docname)
+        for title, slug, text in sections(doctree):
+            found.append([kind, title, page, f"{docname}.html#{slug}", text, own.get(slug, "")])
     for name, _, _, docname, anchor, _ in env.get_domain("py").get_objects():
         found.append(["name", name, "API", f"{docname}.html#{anchor}", ""])
     return found
 
 
+def own_numbers(env, docname):
+    """The numbers of a page's sections in this book. Returns: dict from ids to str, as "11.3"."""
+    given = env.toc_secnumbers.get(docname, {})
+    return {anchor.removeprefix("#"): ".".join(map(str, number)) for anchor, number in given.items() if number}
+
+
 def synonyms():
     """Words that readers use for others. Returns: dict from a word or abbreviation to a list of phrases."""
-    return yaml.safe_load((ROOT / "tools" / "synonyms.yml").read_text(encoding="utf-8"))
+    found = yaml.safe_load((ROOT / "tools" / "synonyms.yml").read_text(encoding="utf-8"))
+    for term, said in glossary.terms().items():
+        if short := said.get("short", "").casefold():
+            found[short] = [term, *found.get(short, [])]
+    return found
 
 
 def terms():
     """Entries of the glossary."""
-    return [["term", term, "Glossary", _address(said["at"]), said["says"]] for term, said in glossary.terms().items()]
+    return [
+        ["term", glossary.heading(term), "Glossary", _address(said["at"]), said["says"]]
+        for term, said in glossary.terms().items()
+    ]
 
 
 def numbers():
@@ -78,8 +96,18 @@ def sections(doctree):
             if not isinstance(child, (nodes.section, nodes.title)):
                 reader.read(child)
         text = " ".join([*reader.words, *dict.fromkeys(reader.names)])
-        found.append((title.astext(), section["ids"][0], " ".join(text.split())))
+        text = _GAP.sub("", " ".join(text.split()))
+        found.append((title.astext(), section["ids"][0], text))
     return found
+
+
+def said(node):
+    """What a reader sees of a node, in one line: no keys of citations, of a formula what needs no typesetting."""
+    if isinstance(node, nodes.Text | addnodes.desc_parameterlist):  # which has its commas and brackets from astext
+        return node.astext()
+    if isinstance(node, nodes.math):
+        return node.astext() if _PLAIN.fullmatch(node.astext()) else "…"
+    return "" if node.get("refdomain") == "cite" else "".join(map(said, node.children))
 
 
 class _Reader:
@@ -98,10 +126,10 @@ class _Reader:
         if "cell_input" in classes:
             self.names += _NAME.findall(node.astext())
         elif "cell_output" in classes:
-            self.words += [p.astext() for p in node.findall(nodes.paragraph)]  # what a cell says, not what it prints
+            self.words += [said(p) for p in node.findall(nodes.paragraph)]  # what a cell says, not what it prints
         elif isinstance(node, nodes.TextElement):
             if not isinstance(node, (nodes.math_block, nodes.literal_block, nodes.comment)):
-                self.words.append("".join(c.astext() for c in node.children if not isinstance(c, nodes.math)))
+                self.words.append(said(node))
         elif isinstance(node, nodes.Element):
             for child in node.children:
                 self.read(child)

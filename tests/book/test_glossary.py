@@ -25,7 +25,7 @@ def test_the_section_that_explains_a_term_uses_it(term):
     entry = TERMS[term]
     section = coverage.find(entry["at"])
     assert section.path.startswith("chapters/") and glossary.uses(term, section.markdown), entry["at"]
-    assert set(entry) <= {"at", "says", "words", "only"}
+    assert set(entry) <= {"at", "short", "says", "words", "only"}
     assert entry["says"][-1] == "." and len(re.findall(r"[.?!](?:\s|$)", entry["says"])) <= 3
 
 
@@ -39,6 +39,14 @@ def test_the_index_leads_to_sections_that_use_the_term(term):
         assert slug in coverage.sections(path)
         assert glossary.uses(term, coverage.sections(path)[slug].markdown), f"{number}#{slug}"
     assert row[1].count("**[") == 1
+
+
+def test_an_abbreviation_stands_at_its_term():
+    assert "- **rotary encoding (RoPE)**: " in PAGES["glossary.md"]
+    shorts = [entry["short"] for entry in TERMS.values() if "short" in entry]
+    assert len(shorts) == len({short.casefold() for short in shorts}) >= 15
+    for short in shorts:
+        assert PAGES["glossary.md"].count(f" ({short})**: ") == 1, short
 
 
 def test_the_order_of_the_alphabet_and_no_term_twice():

@@ -27,8 +27,17 @@ def test_the_first_tab_stop_skips_to_the_text(page):
     link = page.locator(":focus")
     assert link.inner_text() == "Skip to main content" and link.is_visible()
     page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.matches('article')")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+    assert page.evaluate("document.activeElement.closest('article') !== null")
+
+
+def test_on_the_search_page_it_skips_to_the_box(open_page, book):
+    page = open_page(f"{book[1]}/search.html")
+    page.locator("#pst-skip-link a").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.matches('main input[name=q]')")
 
 
 def test_formulas_are_read_aloud_but_no_tab_stops(page):
