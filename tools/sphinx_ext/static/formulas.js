@@ -4,7 +4,7 @@ addEventListener("load", () => {
     const formulas = document.querySelectorAll("mjx-container[display]");
     const look = () => {
       for (const node of formulas) {
-        if (node.scrollWidth > node.clientWidth + 1) node.tabIndex = 0;
+        if (node.scrollWidth > node.clientWidth) node.tabIndex = 0;
         else node.removeAttribute("tabindex");
       }
     };
