@@ -1,6 +1,7 @@
 """JupyterLab as `make lab` starts it: what it would write into a notebook upon opening is in it already."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 import json
 import sys
 
@@ -9,8 +10,14 @@ from conftest import ROOT
 from tools import lab
 
 
+def run(work):
+    """In a thread of its own: in this one Chromium's loop may run."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
 def opened(folder, name):
-    return asyncio.run(lab.Contents(root_dir=str(folder)).get(name))["content"]["metadata"]
+    return run(lab.Contents(root_dir=str(folder)).get(name))["content"]["metadata"]
 
 
 def test_a_notebook_is_handed_over_with_the_kernel_s_metadata():
@@ -27,8 +34,8 @@ def test_what_has_another_kernel_or_is_no_notebook_stays(tmp_path):
     assert opened(tmp_path, "other.ipynb") == own
     (tmp_path / "text.txt").write_text("text")
     contents = lab.Contents(root_dir=str(tmp_path))
-    assert asyncio.run(contents.get("text.txt"))["content"] == "text"
-    assert asyncio.run(contents.get("other.ipynb", content=False))["content"] is None
+    assert run(contents.get("text.txt"))["content"] == "text"
+    assert run(contents.get("other.ipynb", content=False))["content"] is None
 
 
 def test_make_lab_starts_it():
