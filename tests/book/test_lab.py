@@ -1,9 +1,9 @@
 """JupyterLab as `make lab` starts it: what it would write into a notebook upon opening is in it already."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from conftest import ROOT
 
