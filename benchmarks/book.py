@@ -6,16 +6,16 @@ Needs the book in `_build/html` (`make book`). The pages with the largest files 
 static pages sends them, zipped.
 """
 
-import http.server
 import tempfile
-import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from benchmarks._common import main
+from tools import site
 
 ROOT = Path(__file__).parent.parent
+ONE_PAGE = "<!DOCTYPE html><link rel=icon href=data:,><title>A page</title><article>A line.</article>"
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,7 @@ def largest(folder, count):
     Raises:
         FileNotFoundError: there is no built book.
     """
-    pages = [path for path in Path(folder).rglob("*.html") if "_static" not in path.parts]
-    if not (Path(folder) / "index.html").is_file():
-        raise FileNotFoundError(f"there is no built book in {folder}: `make book` makes it")
+    pages = [path for path in site.built(folder).rglob("*.html") if "_static" not in path.parts]
     pages.sort(key=lambda path: path.stat().st_size, reverse=True)
     return [path.relative_to(folder).as_posix() for path in pages[:count]]
 
@@ -54,24 +52,35 @@ def load(browser, url):
     return {"requests": len(sent), "kB": round(sum(sent) / 1000, 1)}
 
 
-def measure(sizes):
-    """Returns: dict with ``pages``, the heaviest first."""
+@contextmanager
+def opened(folder):
+    """A built book at hand: (its folder, its address on a server that zips, a browser).
+
+    Args:
+        folder: of the built book, from the root of the repository; "": a book of one page.
+
+    Raises:
+        FileNotFoundError: there is no built book.
+    """
     from playwright.sync_api import sync_playwright
 
     from benchmarks.figure_start import Zipped
-    from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
+    from tests.conftest import CHROMIUM, CHROMIUM_FLAGS, serving
 
-    with tempfile.TemporaryDirectory() as empty, sync_playwright() as playwright:
-        folder = ROOT / sizes.folder if sizes.folder else Path(empty)
-        if not sizes.folder:
-            (folder / "index.html").write_text("<!DOCTYPE html><title>A page</title><p>A line.")
-        names = largest(folder, sizes.pages)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Zipped, directory=folder))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
-        pages = [{"page": n, **load(browser, f"http://127.0.0.1:{server.server_address[1]}/{n}")} for n in names]
-        browser.close()
-        server.shutdown()
+    with tempfile.TemporaryDirectory() as empty:
+        if not folder:
+            Path(empty, "index.html").write_text(ONE_PAGE)
+        place = site.built(ROOT / folder if folder else empty)
+        with sync_playwright() as playwright, serving(place, Zipped) as url:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+            yield place, url, browser
+            browser.close()
+
+
+def measure(sizes):
+    """Returns: dict with ``pages``, the heaviest first."""
+    with opened(sizes.folder) as (folder, url, browser):
+        pages = [{"page": name, **load(browser, f"{url}/{name}")} for name in largest(folder, sizes.pages)]
     return {"pages": sorted(pages, key=lambda page: page["kB"], reverse=True)}
 
 

@@ -12,13 +12,12 @@ import json
 import mimetypes
 import statistics
 import sys
-import threading
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
+from tests.conftest import CHROMIUM, CHROMIUM_FLAGS, serving
 
 RECORD = Path(__file__).parent.parent / "d2lmini" / "results" / "figure_start.json"
 PAGE, READY = "chapters/01_queries_keys_values.html", "d2lmini-query-plane[data-ready=yes]"
@@ -73,13 +72,11 @@ def load(browser, url, ready=READY):
 
 def main(books):
     loads = {name: [] for name in books}
-    with sync_playwright() as playwright:
+    with ExitStack() as servers, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
         urls = {}
         for name, folder in books.items():
-            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Zipped, directory=folder))
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            urls[name] = f"http://127.0.0.1:{server.server_address[1]}/{PAGE}"
+            urls[name] = f"{servers.enter_context(serving(folder, Zipped))}/{PAGE}"
         for _ in range(ROUNDS):
             for name, url in urls.items():
                 loads[name].append(load(browser, url))

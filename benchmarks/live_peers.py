@@ -13,7 +13,6 @@ import json
 import shutil
 import sys
 import tempfile
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -134,14 +133,11 @@ class _Counting(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def _served(folder):
+    from tests.conftest import serving
+
     asked = []
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Counting, asked=asked, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/index.html", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(folder, partial(_Counting, asked=asked)) as url:
+        yield f"{url}/index.html", asked
 
 
 def _processor_seconds(session):

@@ -6,23 +6,19 @@ Needs the book in `_build/html` (`make book`). All pages are opened wide and lig
 chapters are also loaded on a slow line and processor, those of `benchmarks.figure_start`, with an empty cache.
 """
 
-import http.server
-import tempfile
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from statistics import median
 from urllib.parse import unquote, urldefrag, urlparse
 
 from benchmarks._common import main
+from benchmarks.book import opened
+from benchmarks.figure_start import load
 
-ROOT = Path(__file__).parent.parent
 VIEWS = {
-    "wide": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "has_touch": True},
+    "wide": {"width": 1280, "theme": "light"},
+    "phone": {"width": 390, "theme": "dark", "has_touch": True},
 }
 COUNT = """() => {
   const article = document.querySelector("article") ?? document.body, nav = document.querySelector(".bd-links");
@@ -109,27 +105,14 @@ def broken_links(folder):
 
 def look(browser, url, view):
     """Opens a page. Returns: dict of what `COUNT` finds, of errors and warnings, and of requests to other hosts."""
-    context = browser.new_context(**VIEWS[view])
-    page, errors, foreign = context.new_page(), [], []
-    page.on("console", lambda said: errors.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    host = urlparse(url).netloc
-    page.on("request", lambda asked: foreign.append(asked.url) if urlparse(asked.url).netloc not in (host, "") else 0)
-    page.goto(url, wait_until="networkidle", timeout=180_000)
-    found = page.evaluate(COUNT)
-    context.close()
-    return {**found, "errors": errors, "foreign": foreign}
+    from tests.conftest import open_in
 
-
-@contextmanager
-def served(folder):
-    """The address of a folder's files, zipped as hosts of static pages send them."""
-    from benchmarks.figure_start import Zipped
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Zipped, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
+    page, host = open_in(browser, url, **VIEWS[view]), urlparse(url).netloc
+    page.wait_for_load_state("networkidle", timeout=180_000)
+    foreign = [asked for asked in page.log["requests"] if urlparse(asked).netloc not in (host, "")]
+    found = {**page.evaluate(COUNT), "errors": page.log["errors"], "foreign": foreign}
+    page.context.close()
+    return found
 
 
 def together(pages):
@@ -158,35 +141,15 @@ def together(pages):
 
 def measure(sizes):
     """Returns: dict with ``links``, ``views`` (all pages together), ``pages`` (each) and ``slow``."""
-    with tempfile.TemporaryDirectory() as empty:
-        folder = ROOT / sizes.folder if sizes.folder else Path(empty)
-        if not sizes.folder:
-            (folder / "index.html").write_text(
-                "<!DOCTYPE html><link rel=icon href=data:,><title>A page</title><article>A line."
-            )
-        if not (folder / "index.html").is_file():
-            raise FileNotFoundError(f"there is no built book in {folder}: `make book` makes it")
-        return _counted(folder, sizes)
-
-
-def _counted(folder, sizes):
-    from playwright.sync_api import sync_playwright
-
-    from benchmarks.figure_start import load
-    from tests.conftest import CHROMIUM, CHROMIUM_FLAGS
-
-    names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
-    names = [name for name in names if not name.startswith(("_static", "exercises/solutions/"))]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
-        with served(folder) as url:
-            pages = {view: {name: look(browser, f"{url}/{name}", view) for name in names} for view in VIEWS}
-            slow = {}
-            for name in sizes.slow:
-                loads = [load(browser, f"{url}/chapters/{name}.html", "[data-ready=yes]") for _ in range(sizes.rounds)]
-                slow[name] = {key: round(median(one[key] for one in loads), 1) for key in loads[0]}
-        browser.close()
-    links = broken_links(folder)
+    slow = {}
+    with opened(sizes.folder) as (folder, url, browser):
+        names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
+        names = [name for name in names if not name.startswith(("_static", "exercises/solutions/"))]
+        pages = {view: {name: look(browser, f"{url}/{name}", view) for name in names} for view in VIEWS}
+        for name in sizes.slow:
+            loads = [load(browser, f"{url}/chapters/{name}.html", "[data-ready=yes]") for _ in range(sizes.rounds)]
+            slow[name] = {key: round(median(one[key] for one in loads), 1) for key in loads[0]}
+        links = broken_links(folder)
     return {"links": links, "views": {view: together(of) for view, of in pages.items()}, "slow": slow, "pages": pages}
 
 

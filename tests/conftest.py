@@ -98,12 +98,15 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder):
-    """The address of a folder on a plain file server, which ends with the block."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
+def serving(folder, handler=_Quiet):
+    """The address of a folder on a file server, a plain one or another, which ends with the block."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.fixture(scope="session")
@@ -112,6 +115,34 @@ def book_url():
     _need((BOOK / "index.html").exists(), "the book is not built (make book)")
     with serving(BOOK) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def small_book(tmp_path_factory):
+    """The folder and the address of the book that tests/book/small_book.py builds."""
+    from small_book import build
+
+    folder = build(tmp_path_factory.mktemp("small") / ".")
+    with serving(folder) as url:
+        yield folder, url
+
+
+@pytest.fixture(scope="session")
+def exercise_book(tmp_path_factory):
+    """A book of one chapter and its exercises. Returns: folder of its pages."""
+    from small_book import build_exercises
+
+    return build_exercises(tmp_path_factory.mktemp("exercises"))
+
+
+@pytest.fixture(scope="session", params=["http", "file"])
+def exercise_base(request, exercise_book):
+    """Its address, on a server and on the disk."""
+    if request.param == "file":
+        yield exercise_book.as_uri()
+    else:
+        with serving(exercise_book) as url:
+            yield url
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +156,7 @@ def chromium():
         browser.close()
 
 
-def _open(chromium, url, theme="light", width=1280, everything=False, script="", **options):
+def open_in(chromium, url, theme="light", width=1280, everything=False, script="", **options):
     """A page; `everything`: for a reader who has everything open; `script` runs before the page's own."""
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
     context.add_init_script(f"if ({json.dumps(everything)}) localStorage.setItem({json.dumps(EVERYTHING)}, 'yes');")
@@ -134,7 +165,7 @@ def _open(chromium, url, theme="light", width=1280, everything=False, script="",
     page.set_default_timeout(30_000)
     page.log = {"requests": [], "errors": []}
     page.on("request", lambda request: page.log["requests"].append(request.url))
-    page.on("console", lambda m: page.log["errors"].append(m.text) if m.type == "error" else None)
+    page.on("console", lambda m: page.log["errors"].append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: page.log["errors"].append(str(error)))
     page.on("response", lambda r: page.log["errors"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
     page.on("requestfailed", lambda r: page.log["errors"].append(f"failed: {r.url}"))
@@ -144,11 +175,11 @@ def _open(chromium, url, theme="light", width=1280, everything=False, script="",
 
 @pytest.fixture
 def open_page(chromium):
-    """A function that opens an address and returns the page; `page.log` holds requests, console errors and failures."""
+    """A function that opens an address and returns the page; `page.log` holds requests, and errors and warnings."""
     pages = []
 
     def open_page(url, **options):
-        pages.append(_open(chromium, url, **options))
+        pages.append(open_in(chromium, url, **options))
         return pages[-1]
 
     yield open_page
@@ -164,7 +195,7 @@ def look_at(chromium, book_url):
     def look_at(name, inspect, **options):
         key = name, inspect, *options.items()
         if key not in found:
-            page = _open(chromium, f"{book_url}/{name}", **options)
+            page = open_in(chromium, f"{book_url}/{name}", **options)
             try:
                 page.wait_for_load_state("networkidle")
                 found[key] = inspect(page)

@@ -15,13 +15,13 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-import yaml
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, NameObject
 
-from tools import site
+from tools import pages, site
 from tools._generated import ROOT
 
+TITLE = f"d2lmini: {pages.TITLE}"
 LEFT_OUT = ("api", "book_index", "coverage", "playground", "real_model", "your_progress", "troubleshooting")
 SHEET = {"format": "A4", "print_background": True, "prefer_css_page_size": True}
 WIDTH = 658  # CSS pixels between the margins of paper.css: wide things are measured in it
@@ -44,23 +44,12 @@ p span:first-child { flex: 1; border-bottom: 1px dotted #aaa; }
 </style>"""
 
 
-def pages():
-    """(part, level, name) of each page that is printed, in the order of `_toc.yml`. Returns: list."""
-    toc, found = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8")), []
-
-    def walk(part, entries, level):
-        for entry in entries:
-            name = entry["file"]
-            if name not in LEFT_OUT and not name.startswith("exercises/solutions/"):
-                found.append((part, level, name))
-            walk(part, entry.get("sections", []), level + 1)
-
-    for part in toc["parts"]:
-        walk(part["caption"], part["chapters"], 0)
-    return found
+def printed_pages():
+    """(part, level, name) of each page that is printed, in the order of the book. Returns: list."""
+    return [page for page in site.pages() if page[2] not in LEFT_OUT]
 
 
-TITLE = """() => [...document.querySelector("article h1").childNodes]
+TITLE_OF_PAGE = """() => [...document.querySelector("article h1").childNodes]
   .filter((node) => !node.matches?.("a.headerlink")).map((node) => node.textContent).join("").trim()"""
 
 
@@ -73,7 +62,7 @@ def printed(browser, url, paper):
     page.emulate_media(media="print", color_scheme="light")
     page.wait_for_function("!window.MathJax || !!MathJax.startup?.promise", timeout=60_000)
     page.evaluate("window.MathJax?.startup?.promise")
-    title, text = page.evaluate(TITLE), page.pdf(**SHEET)
+    title, text = page.evaluate(TITLE_OF_PAGE), page.pdf(**SHEET)
     context.close()
     return PdfReader(io.BytesIO(text)), title
 
@@ -90,7 +79,7 @@ def sheet(browser, text):
 def contents(chapters, first):
     """The title page and the contents, as HTML; the book begins on page `first`."""
     origin = f"Version {site.VERSION}, printed {date.today()}<br>{site.repository()['url']}"
-    lines = [f"<div class='title'><h1>{html.escape(_title())}</h1>{origin}</div><h1>Contents</h1>"]
+    lines = [f"<div class='title'><h1>{html.escape(TITLE)}</h1>{origin}</div><h1>Contents</h1>"]
     part, at = None, first
     for name, level, title, count in chapters:
         if name != part:
@@ -100,10 +89,6 @@ def contents(chapters, first):
         lines.append(f"<p class='{kind}'><span>{html.escape(title)}</span><span>{at}</span></p>")
         at += count
     return FRONT + "".join(lines)
-
-
-def _title():
-    return (ROOT / "CITATION.cff").read_text(encoding="utf-8").split('title: "')[1].split('"')[0]
 
 
 def turn_inwards(writer, starts, base):
@@ -129,19 +114,19 @@ def turn_inwards(writer, starts, base):
 
 def make(browser, base, paper, out):
     """Prints the book. Returns: number of sheets."""
-    printed_pages = []
-    for part, level, name in pages():
+    done = []
+    for part, level, name in printed_pages():
         reader, title = printed(browser, f"{base}/{name}.html", paper)
-        printed_pages.append((part, level, name, title, reader))
+        done.append((part, level, name, title, reader))
         print(f"{title}: {len(reader.pages)}", flush=True)
-    listed = [(part, level, title, len(reader.pages)) for part, level, _, title, reader in printed_pages]
+    listed = [(part, level, title, len(reader.pages)) for part, level, _, title, reader in done]
     first = 1 + len(sheet(browser, contents(listed, 1)).pages)
     front = sheet(browser, contents(listed, first))
     writer, starts, parts = PdfWriter(), {}, {}
-    for reader in (front, *(reader for *_, reader in printed_pages)):
+    for reader in (front, *(reader for *_, reader in done)):
         writer.append(reader, import_outline=False)
     at = len(front.pages)
-    for part, _, name, title, reader in printed_pages:
+    for part, _, name, title, reader in done:
         starts[name] = at
         parts.setdefault(part, None)
         if parts[part] is None:
@@ -152,7 +137,7 @@ def make(browser, base, paper, out):
     for page, number in zip(writer.pages, numbers.pages, strict=False):
         page.merge_page(number)
     turn_inwards(writer, starts, base)
-    writer.add_metadata({"/Title": _title(), "/Author": "The d2lmini authors"})
+    writer.add_metadata({"/Title": TITLE, "/Author": "The d2lmini authors"})
     writer.compress_identical_objects()
     out.parent.mkdir(parents=True, exist_ok=True)
     writer.write(out)
@@ -166,8 +151,10 @@ def main():
     parser.add_argument("--book", type=Path, default=ROOT / "_build" / "html", help="the built book")
     options = parser.parse_args()
     paper = "all" if options.everything else "core"
-    if not (options.book / "index.html").is_file():
-        sys.exit(f"error: there is no built book in {options.book}: `make book` makes it")
+    try:
+        site.built(options.book)
+    except FileNotFoundError as error:
+        sys.exit(f"error: {error}")
     from playwright.sync_api import sync_playwright
 
     from tests.conftest import CHROMIUM, CHROMIUM_FLAGS, serving

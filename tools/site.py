@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from pathlib import Path
 
 import nbformat
 import yaml
@@ -19,16 +20,27 @@ def repository():
 
 
 @cache
+def pages():
+    """(caption of its part, how many pages it is below, name) of each page, in order. Returns: tuple of triples."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+
+    def walk(caption, entries, level=0):
+        for entry in entries:
+            yield caption, level, entry["file"]
+            yield from walk(caption, entry.get("sections", []), level + 1)
+
+    parts = toc.get("parts", [toc])  # chapters built alone are in no part
+    return tuple(page for part in parts for page in walk(part.get("caption", "Chapters"), part["chapters"]))
+
+
+@cache
 def parts():
     """(caption, names of the files of its chapters) of each part of the book that has chapters. Returns: tuple."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    found = []
-    for part in toc.get("parts", [toc]):  # chapters built alone are in no part
-        files = [entry["file"] for entry in part["chapters"]]
-        names = tuple(name.removeprefix("chapters/") for name in files if name.startswith("chapters/"))
-        if names:
-            found.append((part.get("caption", "Chapters"), names))
-    return tuple(found)
+    found = {}
+    for caption, _, name in pages():
+        if name.startswith("chapters/"):
+            found.setdefault(caption, []).append(name.removeprefix("chapters/"))
+    return tuple((caption, tuple(names)) for caption, names in found.items())
 
 
 @cache
@@ -37,6 +49,17 @@ def chapters():
     names = [name for _, names in parts() for name in names]
     first = {n: nbformat.read(ROOT / "chapters" / f"{n}.ipynb", as_version=4).cells[0].source for n in names}
     return tuple((name, re.search(r"^# (.+)$", first[name], re.M)[1]) for name in names)
+
+
+def built(folder=ROOT / "_build" / "html"):
+    """The folder of a built book. Returns: `Path`.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    if not (Path(folder) / "index.html").is_file():
+        raise FileNotFoundError(f"there is no built book in {folder}: `make book` makes it")
+    return Path(folder)
 
 
 def colab(notebook):

@@ -85,10 +85,10 @@ class _Chapter:
             self.walk(node.children)
         elif "predict" in kinds:
             self.show([node], "predict")
-        elif node.name == "p" or node.name == "blockquote":
-            if not {"fold-switch"} & {*kinds}:
+        elif node.name in ("p", "blockquote"):
+            if "fold-switch" not in kinds:
                 self.said.append(node)
-        elif node.name in ("ul", "ol", "dl", "table", "figure", "blockquote") or {"math", "highlight-text"} & {*kinds}:
+        elif node.name in ("ul", "ol", "dl", "table", "figure") or {"math", "highlight-text"} & {*kinds}:
             self.show([node], "math" if "math" in kinds else "list" if node.name in ("ul", "ol", "dl") else "picture")
         elif node.find(["table", "img", "svg"]):
             self.show([node], "picture")
@@ -204,9 +204,11 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m tools.slides", description=__doc__.splitlines()[0])
     parser.add_argument("--book", type=Path, default=ROOT / "_build" / "html", help="the built book")
     book = parser.parse_args().book
-    if not (book / "index.html").is_file():
-        sys.exit(f"error: there is no built book in {book}: `make book` makes it")
-    for title, path in write(book).items():
+    try:
+        written = write(site.built(book))
+    except FileNotFoundError as error:
+        sys.exit(f"error: {error}")
+    for title, path in written.items():
         print(f"{path}: {path.read_text(encoding='utf-8').count('<section')} slides, {title}")
 
 

@@ -242,15 +242,14 @@ function realModelWrite(parent, { lost, lookInto }) {
       own: next.p[j],
       after: next.drawn[j],
     }));
-    const ended = tokens[i]?.special && i >= given;
-    bars(named ?? (ended ? [] : null), {
+    bars(named ?? null, {
       next: ids[i + 1],
       choose: (id) => goOn(id, next.pieces[next.ids.indexOf(id)]),
     });
     const name = tokens[i] ? tokenName(tokens[i].name) : "";
     caption.textContent = next
       ? `After “${name}”, token ${i + 1}. Press a bar: the text goes on with that token, and what follows is dropped.`
-      : `After “${name}”, token ${i + 1}: ${ended ? "the answer ends here." : "…"}`;
+      : `After “${name}”, token ${i + 1}: …`;
     const same = look.off().length && whole?.input === JSON.stringify(input());
     compared.textContent = same ? `With all heads and blocks on: ${whole.text}` : "";
   }

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, serving
 
 from benchmarks import pages
 
@@ -37,7 +37,7 @@ def test_links_are_followed(tmp_path):
 def test_a_page_is_looked_at(chromium, tmp_path, view):
     (tmp_path / "chapters").mkdir()
     (tmp_path / "chapters" / "one.html").write_text(FAULTY)
-    with pages.served(tmp_path) as url:
+    with serving(tmp_path) as url:
         seen = pages.look(chromium, f"{url}/chapters/one.html", view)
     assert seen["foreign"] == ["http://127.0.0.1:9/elsewhere.png"]
     assert "a fault" in seen["errors"] and (seen["wider_than_screen"] > 0) == (view == "phone")

@@ -6,9 +6,8 @@ from itertools import cycle
 from types import SimpleNamespace
 
 import pytest
-from conftest import BOOK, serving, sphinx_extension
+from conftest import BOOK, sphinx_extension
 from docutils import nodes
-from small_book import build_exercises
 from sphinx import addnodes
 
 from d2lmini.exercises.engine import registry
@@ -21,20 +20,6 @@ OPTIONS = registry.find(KEY)[1].lettered
 RIGHT = next(letter for letter, option in OPTIONS.items() if option.right)
 WRONG, OTHER = [letter for letter in OPTIONS if letter != RIGHT][:2]
 FORBIDDEN = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no'); } })"
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    return build_exercises(tmp_path_factory.mktemp("exercises"))
-
-
-@pytest.fixture(scope="module", params=["http", "file"])
-def base(request, small):
-    if request.param == "file":
-        yield small.as_uri()
-    else:
-        with serving(small) as url:
-            yield url
 
 
 def option(page, letter):
@@ -66,8 +51,8 @@ def why(page, letter):
     return None if not fold.is_visible() else "open" if fold.evaluate("node => node.open") else "closed"
 
 
-def test_the_button_answers_and_the_answer_is_kept(open_page, base):
-    page = open_page(f"{base}/{PAGE}")
+def test_the_button_answers_and_the_answer_is_kept(open_page, exercise_base):
+    page = open_page(f"{exercise_base}/{PAGE}")
     assert {why(page, letter) for letter in OPTIONS} == {None} and status(page) == ""
     check(page, WRONG)
     assert status(page).startswith(f"{WRONG} is wrong.") and OPTIONS[WRONG].why[:20] in option(page, WRONG).inner_text()
@@ -86,8 +71,8 @@ def test_the_button_answers_and_the_answer_is_kept(open_page, base):
     assert page.locator(f".choice[data-part='{KEY}'] input:checked").count() == 0 and page.log["errors"] == []
 
 
-def test_to_select_is_no_answer(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}", has_touch=True)
+def test_to_select_is_no_answer(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}", has_touch=True)
     group = page.get_by_role("group", name="Choose one:")
     radios = group.get_by_role("radio")
     first = next(iter(OPTIONS))
@@ -109,15 +94,15 @@ def test_to_select_is_no_answer(open_page, small):
         assert radios.nth(selected).is_checked() and status(page) == "" and kept(page) == {}
 
 
-def test_enter_answers_where_one_is_selected(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}")
+def test_enter_answers_where_one_is_selected(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}")
     option(page, WRONG).locator("> p").click()
     page.keyboard.press("Enter")
     assert status(page).startswith(f"{WRONG} is wrong.") and kept(page)[KEY]["tries"] == 1
 
 
-def test_the_same_letter_twice_running_is_one_try(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}")
+def test_the_same_letter_twice_running_is_one_try(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}")
     tries = []
     for letter in (WRONG, WRONG, "reload", WRONG, OTHER, WRONG):
         page.reload() if letter == "reload" else check(page, letter)
@@ -125,16 +110,16 @@ def test_the_same_letter_twice_running_is_one_try(open_page, small):
     assert tries == [1, 1, 1, 1, 2, 3] and status(page).startswith(f"{WRONG} is wrong.")
 
 
-def test_where_nothing_can_be_kept_the_page_answers_and_says_so(open_page, base):
-    page = open_page(f"{base}/{PAGE}", script=FORBIDDEN)
+def test_where_nothing_can_be_kept_the_page_answers_and_says_so(open_page, exercise_base):
+    page = open_page(f"{exercise_base}/{PAGE}", script=FORBIDDEN)
     check(page, RIGHT)
     assert status(page).startswith(f"{RIGHT} is right.")
     assert "Choices answered right: 1 of 1." in tally(page)
     assert "keeps nothing" in tally(page)
 
 
-def test_a_tick_is_kept_and_is_no_pass(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}")
+def test_a_tick_is_kept_and_is_no_pass(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}")
     box = page.locator(".tick[data-part='d2l-11.3.1']").get_by_role("checkbox", name="I solved this")
     box.check()
     assert kept(page)["d2l-11.3.1"]["ticked"] and not kept(page)["d2l-11.3.1"]["passed"]
@@ -143,8 +128,8 @@ def test_a_tick_is_kept_and_is_no_pass(open_page, small):
     assert "passed" not in page.locator("article").inner_text().casefold()
 
 
-def test_a_solution_is_behind_one_fold_with_its_check(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}")
+def test_a_solution_is_behind_one_fold_with_its_check(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}")
     fold = page.locator("details.solution").first
     assert not fold.locator("pre").first.is_visible()
     page.get_by_text("Show the solution", exact=True).first.click()
@@ -154,25 +139,25 @@ def test_a_solution_is_behind_one_fold_with_its_check(open_page, small):
     assert page.locator("article :is(.tag_setup, .fold)").count() == 0
 
 
-def test_without_javascript_everything_can_be_unfolded(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}", java_script_enabled=False)
+def test_without_javascript_everything_can_be_unfolded(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}", java_script_enabled=False)
     page.get_by_text(f"Check {RIGHT}", exact=True).click()
     assert OPTIONS[RIGHT].why[:20] in option(page, RIGHT).inner_text()
     assert page.locator("article input").count() == 0
 
 
-def test_without_javascript_the_top_says_what_is_missing(open_page, small):
+def test_without_javascript_the_top_says_what_is_missing(open_page, exercise_book):
     line = "Without JavaScript figures are tables, and nothing can be moved, ticked or kept."
     for path in (PAGE, f"chapters/{NAME}.html"):
-        said = open_page(f"{small.as_uri()}/{path}", java_script_enabled=False).locator("article h1 + noscript")
+        said = open_page(f"{exercise_book.as_uri()}/{path}", java_script_enabled=False).locator("article h1 + noscript")
         assert said.inner_text() == line
-        assert not open_page(f"{small.as_uri()}/{path}").get_by_text(line).is_visible()
-    page = open_page(f"{small.as_uri()}/troubleshooting.html", java_script_enabled=False)
+        assert not open_page(f"{exercise_book.as_uri()}/{path}").get_by_text(line).is_visible()
+    page = open_page(f"{exercise_book.as_uri()}/troubleshooting.html", java_script_enabled=False)
     assert page.get_by_text(line).count() == 0  # nothing moves there
 
 
-def test_links_of_the_intro_lead_to_the_first_choice_and_to_a_copy(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}")
+def test_links_of_the_intro_lead_to_the_first_choice_and_to_a_copy(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}")
     link = page.get_by_role("link", name="the first choice question")
     link.focus()
     page.keyboard.press("Enter")
@@ -183,11 +168,11 @@ def test_links_of_the_intro_lead_to_the_first_choice_and_to_a_copy(open_page, sm
     assert page.locator(":target h2", has_text="Your own machine").is_visible()
 
 
-def test_what_is_done_is_marked_at_the_link_in_the_chapter(open_page, base):
-    page = open_page(f"{base}/{PAGE}")
+def test_what_is_done_is_marked_at_the_link_in_the_chapter(open_page, exercise_base):
+    page = open_page(f"{exercise_base}/{PAGE}")
     check(page, RIGHT)
     page.locator(".tick[data-part='d2l-11.3.1'] input").check()
-    page.goto(f"{base}/chapters/{NAME}.html")
+    page.goto(f"{exercise_base}/chapters/{NAME}.html")
 
     def line(key):
         return page.locator("p.exercise-here", has=page.locator(f"a[href$='#{registry.anchor(key)}']"))
@@ -199,8 +184,8 @@ def test_what_is_done_is_marked_at_the_link_in_the_chapter(open_page, base):
     assert marks.count() == 0
 
 
-def test_it_is_legible_on_a_phone(open_page, small):
-    page = open_page(f"{small.as_uri()}/{PAGE}", width=390, theme="dark")
+def test_it_is_legible_on_a_phone(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/{PAGE}", width=390, theme="dark")
     check(page, WRONG)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     sizes = page.locator("article :is(form input, form button, .tick input)").evaluate_all(
@@ -213,22 +198,22 @@ def test_it_is_legible_on_a_phone(open_page, small):
 # ---- the ways
 
 
-def test_the_way_is_chapter_exercises_next_chapter(small):
-    chapter, html = ((small / path).read_text(encoding="utf-8") for path in (f"chapters/{NAME}.html", PAGE))
+def test_the_way_is_chapter_exercises_next_chapter(exercise_book):
+    chapter, html = ((exercise_book / path).read_text(encoding="utf-8") for path in (f"chapters/{NAME}.html", PAGE))
     assert re.search(rf'class="right-next"\s+href="\.\./exercises/{NAME}\.html"', chapter)
     assert re.search(rf'class="left-prev"\s+href="\.\./chapters/{NAME}\.html"', html)
     assert re.search(r'class="right-next"\s+href="\.\./your_progress\.html"', html)
 
 
-def test_an_exercise_page_is_no_numbered_section(small):
-    html = (small / PAGE).read_text(encoding="utf-8")
+def test_an_exercise_page_is_no_numbered_section(exercise_book):
+    html = (exercise_book / PAGE).read_text(encoding="utf-8")
     assert "section-number" not in html.partition("<article")[2].partition("</article")[0]
-    chapter = (small / f"chapters/{NAME}.html").read_text(encoding="utf-8").partition("<article")[2]
+    chapter = (exercise_book / f"chapters/{NAME}.html").read_text(encoding="utf-8").partition("<article")[2]
     assert '<span class="section-number">3.1. ' in chapter
 
 
-def test_the_address_of_the_solutions_leads_to_the_page(open_page, small):
-    page = open_page(f"{small.as_uri()}/exercises/solutions/{NAME}.html", java_script_enabled=False)
+def test_the_address_of_the_solutions_leads_to_the_page(open_page, exercise_book):
+    page = open_page(f"{exercise_book.as_uri()}/exercises/solutions/{NAME}.html", java_script_enabled=False)
     page.wait_for_url(f"**/{PAGE}")
     assert page.locator("article h1").inner_text().startswith("Exercises 03")
 

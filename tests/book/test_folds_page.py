@@ -4,8 +4,8 @@ import json
 import time
 
 import pytest
-from conftest import EVERYTHING, serving
-from small_book import ANSWERS, FOLDED, OPEN, ask, build, fold, is_open, sees
+from conftest import EVERYTHING
+from small_book import ANSWERS, FOLDED, OPEN, ask, fold, is_open, sees
 
 TITLES = ["Setup: the package, and what this page imports", "Check: the package agrees", "Record: the number"]
 TITLES += ["Caveats of two", "Going further"]
@@ -16,18 +16,11 @@ BLOCKED = (
 IN_SIGHT = "Math.abs(document.querySelector(':target')?.getBoundingClientRect().top - 100) < 100"
 
 
-@pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    folder = build(tmp_path_factory.mktemp("small") / ".")
-    with serving(folder) as url:
-        yield folder, url
-
-
 @pytest.fixture
-def go(open_page, book):
+def go(open_page, small_book):
     """A function that opens a page of the small book, once its script has run."""
 
-    def go(name=ONE, base=book[1], **options):
+    def go(name=ONE, base=small_book[1], **options):
         page = open_page(f"{base}/{name}", **options)
         if options.get("java_script_enabled", True):
             page.wait_for_selector("html[data-folds=ready]", state="attached")
@@ -50,8 +43,8 @@ def test_what_is_folded_is_out_of_sight_and_the_rest_is_there(go):
 
 @pytest.mark.parametrize("name", ["the inside", "the fold", "a caveat"])
 @pytest.mark.parametrize("where", ["http", "file"])
-def test_a_link_opens_what_it_leads_into_each_time(go, book, name, where):
-    page = go(base=book[1] if where == "http" else book[0].as_uri())
+def test_a_link_opens_what_it_leads_into_each_time(go, small_book, name, where):
+    page = go(base=small_book[1] if where == "http" else small_book[0].as_uri())
     title = "Caveats" if name == "a caveat" else "Going further"
     for _ in range(2):  # the second time the address is the same
         assert not is_open(fold(page, title))
@@ -122,14 +115,14 @@ def test_the_search_in_the_page_looks_into_folds_and_answers(go):
     assert ask(page).is_visible() and not ask(page, 3).is_visible()
 
 
-def test_the_search_of_the_book_opens_and_marks_what_it_finds(go, book):
+def test_the_search_of_the_book_opens_and_marks_what_it_finds(go, small_book):
     for word in ("hazelnut", "apricots", "blueberry"):
         page = go(TWO)
-        page.goto(f"{book[1]}/search.html?q={word}")
+        page.goto(f"{small_book[1]}/search.html?q={word}")
         page.locator(".book-search a").first.click()
         page.wait_for_url("**/01_one.html*")
         page.locator(".highlighted", has_text=word).first.wait_for(state="visible")
-    page.goto(f"{book[1]}/search.html?q=forget")  # the forms are not among what is found
+    page.goto(f"{small_book[1]}/search.html?q=forget")  # the forms are not among what is found
     page.get_by_text("Nothing in the book").wait_for()
 
 
@@ -193,20 +186,20 @@ def test_what_a_screen_reader_is_told(go):
     assert page.get_by_role("group", name="Your prediction").is_visible()
 
 
-def test_without_javascript_it_reads_as_it_is_written(go, book):
+def test_without_javascript_it_reads_as_it_is_written(go, small_book):
     page = go(java_script_enabled=False)
     assert sees(page, *ANSWERS) == list(ANSWERS) and sees(page, *FOLDED) == []
     assert not page.locator(".predict-place:visible, .fold-switch:visible").count()
     fold(page).locator("> summary").click(position={"x": 5, "y": 5})
     assert sees(page, "hazelnut", "jackfruit") == ["hazelnut", "jackfruit"]
-    page.goto(f"{book[1]}/{ONE}#deep-inside")
+    page.goto(f"{small_book[1]}/{ONE}#deep-inside")
     page.get_by_text("huckleberry").wait_for(state="visible")
 
 
-def test_where_the_script_does_not_arrive_it_reads_so_too(open_page, book):
+def test_where_the_script_does_not_arrive_it_reads_so_too(open_page, small_book):
     page = open_page("about:blank")
     page.route("**/folds.js*", lambda route: route.abort())
-    page.goto(f"{book[1]}/{ONE}")
+    page.goto(f"{small_book[1]}/{ONE}")
     assert sees(page, *ANSWERS) == list(ANSWERS) and not page.locator(".predict-place:visible").count()
 
 
@@ -268,11 +261,11 @@ def test_where_storage_is_blocked_it_works_as_long_as_the_page_is_open(go):
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_nothing_jumps(open_page, book, everything):
+def test_nothing_jumps(open_page, small_book, everything):
     page = open_page("about:blank", everything=everything)
     page.route("**/mathjax/**", lambda route: route.abort())  # formulas do
     page.route("**/folds.js*", lambda route: (time.sleep(0.5), route.continue_()))  # on a slow line
-    page.goto(f"{book[1]}/{ONE}")
+    page.goto(f"{small_book[1]}/{ONE}")
     page.wait_for_timeout(300)
     moved = page.evaluate("""new Promise((done) => new PerformanceObserver((list) => done(
         list.getEntries().reduce((sum, { value }) => sum + value, 0))).observe({ type: 'layout-shift', buffered: true })

@@ -4,22 +4,13 @@ import itertools
 import shutil
 
 import pytest
-from conftest import serving
-from small_book import build
 
 PAGE = "chapters/01_one.html"
 
 
-@pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    folder = build(tmp_path_factory.mktemp("small") / ".")
-    with serving(folder) as url:
-        yield folder, url
-
-
 @pytest.fixture
-def page(open_page, book):
-    return open_page(f"{book[1]}/{PAGE}", everything=True)
+def page(open_page, small_book):
+    return open_page(f"{small_book[1]}/{PAGE}", everything=True)
 
 
 def test_the_first_tab_stop_skips_to_the_text(page):
@@ -32,8 +23,8 @@ def test_the_first_tab_stop_skips_to_the_text(page):
     assert page.evaluate("document.activeElement.closest('article') !== null")
 
 
-def test_on_the_search_page_it_skips_to_the_box(open_page, book):
-    page = open_page(f"{book[1]}/search.html")
+def test_on_the_search_page_it_skips_to_the_box(open_page, small_book):
+    page = open_page(f"{small_book[1]}/search.html")
     page.locator("#pst-skip-link a").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
@@ -56,8 +47,8 @@ def test_outputs_are_no_tab_stops_and_have_no_copy_button(page):
 
 
 @pytest.mark.parametrize("touch", [False, True])
-def test_a_copy_button_is_seen_by_touch_and_by_keyboard(open_page, book, touch):
-    page = open_page(f"{book[1]}/{PAGE}", everything=True, has_touch=touch, is_mobile=touch)
+def test_a_copy_button_is_seen_by_touch_and_by_keyboard(open_page, small_book, touch):
+    page = open_page(f"{small_book[1]}/{PAGE}", everything=True, has_touch=touch, is_mobile=touch)
     button = page.locator("article .cell_input button.copybtn").first
     look = "node => { node.style.transition = 'none'; return getComputedStyle(node).opacity; }"
     assert button.evaluate(look) == ("1" if touch else "0")
@@ -69,8 +60,8 @@ def test_a_copy_button_is_seen_by_touch_and_by_keyboard(open_page, book, touch):
 
 
 @pytest.mark.parametrize(("width", "title"), [(1280, 40), (390, 28)])
-def test_a_heading_is_larger_than_those_below_it_and_no_lighter(open_page, book, width, title):
-    page = open_page(f"{book[1]}/{PAGE}", everything=True, width=width)
+def test_a_heading_is_larger_than_those_below_it_and_no_lighter(open_page, small_book, width, title):
+    page = open_page(f"{small_book[1]}/{PAGE}", everything=True, width=width)
     page.evaluate(
         "document.querySelector('article section').append(...['h2', 'h3', 'h4'].map((n) => document.createElement(n)))"
     )
@@ -82,28 +73,28 @@ def test_a_heading_is_larger_than_those_below_it_and_no_lighter(open_page, book,
     assert list(weights) == sorted(weights, reverse=True)
 
 
-def test_where_a_link_has_led_is_marked_and_not_painted(open_page, book):
-    page = open_page(f"{book[1]}/{PAGE}#ideas")
+def test_where_a_link_has_led_is_marked_and_not_painted(open_page, small_book):
+    page = open_page(f"{small_book[1]}/{PAGE}#ideas")
     heading = page.locator(":target > h2")
     assert heading.evaluate("node => getComputedStyle(node).backgroundColor") == "rgba(0, 0, 0, 0)"
     assert heading.evaluate("node => getComputedStyle(node).boxShadow") != "none"
 
 
-def test_the_bar_of_a_phone_has_few_icons_and_the_index_fits(open_page, book):
-    page = open_page(f"{book[1]}/{PAGE}", width=390)
+def test_the_bar_of_a_phone_has_few_icons_and_the_index_fits(open_page, small_book):
+    page = open_page(f"{small_book[1]}/{PAGE}", width=390)
     icons = page.locator(".bd-header-article .btn:visible")
     assert 2 <= icons.count() <= 5
     page.set_viewport_size({"width": 1280, "height": 900})
     assert icons.count() > 5
-    page = open_page(f"{book[1]}/genindex.html", width=390)
+    page = open_page(f"{small_book[1]}/genindex.html", width=390)
     column = "<td><ul><li>a_long_name_of_a_function()</li></ul></td>"
     table = f'<table class="genindextable"><tr>{column * 2}</tr></table>'
     page.locator("article").evaluate("(node, table) => { node.innerHTML = table; }", table)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-def test_without_javascript_formulas_are_set_and_nothing_is_dead(open_page, book):
-    page = open_page(f"{book[1]}/{PAGE}", java_script_enabled=False)
+def test_without_javascript_formulas_are_set_and_nothing_is_dead(open_page, small_book):
+    page = open_page(f"{small_book[1]}/{PAGE}", java_script_enabled=False)
     assert page.locator("article .math:visible").count() == 0 < page.locator("article .math").count()
     assert page.locator("article noscript > math:visible").count() == page.locator("article .math").count()
     assert page.locator("article noscript msup").first.is_visible()
@@ -120,8 +111,8 @@ def test_with_javascript_a_formula_is_there_once(page):
 
 
 @pytest.mark.parametrize("place", ["missing.html", "chapters/missing.html", "exercises/solutions/missing.html"])
-def test_a_page_for_an_address_that_leads_nowhere(open_page, book, place):
-    folder, url = book
+def test_a_page_for_an_address_that_leads_nowhere(open_page, small_book, place):
+    folder, url = small_book
     (folder / place).parent.mkdir(exist_ok=True)
     shutil.copy(folder / "404.html", folder / place)  # what a host shows at this address
     page = open_page(f"{url}/{place}")

@@ -39,7 +39,7 @@ def book(tmp_path, monkeypatch):
         (tmp_path / f"{name}.html").parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.html").write_text(PAGE.format(title=f"Page {name[-4:]}", body=body), encoding="utf-8")
     listed = [("One", 0, "chapters/01_a"), ("One", 1, "exercises/01_a"), ("Two", 0, "chapters/02_b")]
-    monkeypatch.setattr(pdf, "pages", lambda: listed)
+    monkeypatch.setattr(pdf, "printed_pages", lambda: listed)
     with serving(tmp_path) as base:
         yield base
 
@@ -101,7 +101,7 @@ def test_a_dark_page_is_printed_light_and_is_dark_afterwards(chromium, book):
 
 
 def test_the_pages_are_those_of_the_table_of_contents():
-    names = [name for _, _, name in pdf.pages()]
+    names = [name for _, _, name in pdf.printed_pages()]
     assert len(names) == len({*names}) and "chapters/01_queries_keys_values" in names and "notation" in names
     assert not {*names} & {*pdf.LEFT_OUT} and not any("solutions" in name for name in names)
     assert all((ROOT / f"{name}.md").exists() or (ROOT / f"{name}.ipynb").exists() for name in names)

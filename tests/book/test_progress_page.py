@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from conftest import serving, sphinx_extension
-from small_book import build_exercises
+from conftest import sphinx_extension
 
 from d2lmini.__main__ import main
 from d2lmini.exercises.engine import registry
@@ -15,30 +14,17 @@ ENTRY = {"tries": 0, "passed": False, "last": "", "review": "", "ticked": False,
 RIGHT = next(x for x, option in registry.find(CHOICE)[1].lettered.items() if option.right)
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    return build_exercises(tmp_path_factory.mktemp("progress"))
-
-
-@pytest.fixture(scope="module", params=["http", "file"])
-def base(request, small):
-    if request.param == "file":
-        yield small.as_uri()
-    else:
-        with serving(small) as url:
-            yield url
-
-
 @pytest.fixture
-def at_work(open_page, base):
+def at_work(open_page, exercise_base):
     """A function that answers and ticks on a page of exercises and then opens another page."""
 
     def at_work(then="your_progress.html"):
-        page = open_page(f"{base}/exercises/03_attention_scoring.html")
+        page = open_page(f"{exercise_base}/exercises/03_attention_scoring.html")
         page.locator(f".choice[data-part='{CHOICE}'] .option[data-letter={RIGHT}] input").click()
         page.get_by_role("button", name="Check my choice").click()
         page.locator(f".tick[data-part='{CODE}'] input").check()
-        page.goto(f"{base}/{then}")
+        page.goto(f"{exercise_base}/{then}")
+        page.wait_for_function("bookProgress.begun() === 2")  # from the disk, a page hears of another one's later
         return page
 
     return at_work
@@ -73,14 +59,14 @@ def test_the_page_counts_choices_ticks_and_what_a_notebook_checked(at_work):
     assert "passed" not in page.locator("article").inner_text().casefold() and page.log["errors"] == []
 
 
-def test_the_front_page_says_it_in_a_line(at_work, open_page, base):
+def test_the_front_page_says_it_in_a_line(at_work, open_page, exercise_base):
     total = len([part for exercise in registry.exercises() for part in exercise.parts])
     line = at_work("intro.html").locator(".progress-line")
     assert line.inner_text() == f"Your progress: 1 of {total} parts checked and right, 1 more ticked by you."
-    assert not open_page(f"{base}/intro.html").locator(".progress-line").is_visible()
+    assert not open_page(f"{exercise_base}/intro.html").locator(".progress-line").is_visible()
 
 
-def test_the_file_goes_to_the_command_line_and_back(at_work, open_page, base, tmp_path, monkeypatch, capsys):
+def test_the_file_goes_to_the_command_line_and_back(at_work, open_page, exercise_base, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("D2LMINI_PROGRESS", str(tmp_path / "progress.json"))
     page = at_work()
     with page.expect_download() as download:
@@ -97,13 +83,13 @@ def test_the_file_goes_to_the_command_line_and_back(at_work, open_page, base, tm
     out = capsys.readouterr().out
     assert "Verified by checks:  2 of 5" in out and "Ticked by you:       1 (" in out
 
-    other = open_page(f"{base}/your_progress.html")  # of another browser, which knows nothing
+    other = open_page(f"{exercise_base}/your_progress.html")  # of another browser, which knows nothing
     assert row(other) == ["0 of 1", "0 of 4", "0"]
     other.get_by_label("Read a file:").set_input_files(back)
     other.wait_for_function("document.querySelector('.progress-tools [role=status]').textContent !== ''")
     assert status(other).startswith("Read 3 parts from back.json.")
     assert row(other) == ["1 of 1", "1 of 4", "1"]
-    other.goto(f"{base}/exercises/03_attention_scoring.html")
+    other.goto(f"{exercise_base}/exercises/03_attention_scoring.html")
     assert "(verified in a notebook)" in other.locator(".tick[data-part='d2l-11.3.2']").inner_text()
     assert not other.locator(".tick[data-part='d2l-11.3.2'] input").is_checked()
 
@@ -136,24 +122,24 @@ def test_to_forget_asks_first(at_work):
     assert status(page) == "There is nothing to forget."
 
 
-def test_what_another_tab_does_is_seen(at_work, base):
+def test_what_another_tab_does_is_seen(at_work, exercise_base):
     page = at_work()
     tab = page.context.new_page()
-    tab.goto(f"{base}/exercises/03_attention_scoring.html")
+    tab.goto(f"{exercise_base}/exercises/03_attention_scoring.html")
     tab.locator(".tick[data-part='d2l-11.3.2'] input").check()
     page.locator("[data-others*='d2l-11.3.2'] td", has_text="2 of 4").wait_for()
     assert row(page) == ["1 of 1", "2 of 4", "0"]
 
 
-def test_without_javascript_there_is_what_can_be_done(open_page, base):
-    page = open_page(f"{base}/your_progress.html", java_script_enabled=False)
+def test_without_javascript_there_is_what_can_be_done(open_page, exercise_base):
+    page = open_page(f"{exercise_base}/your_progress.html", java_script_enabled=False)
     assert "Without JavaScript this page does not know what you did." in page.locator("article noscript").inner_text()
     assert row(page) == ["of 1", "of 4", "–"] and row(page, "04") == ["–", "of 5", "–"]
     assert not page.get_by_role("button", name="Write a file").is_visible()
 
 
-def test_the_table_fits_a_phone(open_page, base):
-    page = open_page(f"{base}/your_progress.html", width=390, theme="dark")
+def test_the_table_fits_a_phone(open_page, exercise_base):
+    page = open_page(f"{exercise_base}/your_progress.html", width=390, theme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     right = page.locator(".progress-tools :is(button, input)").evaluate_all(
         "all => all.map(node => node.getBoundingClientRect().right)"

@@ -6,10 +6,9 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from conftest import ROOT, serving
+from conftest import ROOT
 from docutils import nodes
 from docutils.core import publish_doctree
-from small_book import build
 
 from tools import glossary, section_index
 
@@ -74,28 +73,23 @@ def test_terms_numbers_and_synonyms():
     assert section_index.synonyms()["rope"][0] == "rotary encoding"  # from the glossary
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("small") / ".")
-
-
 @pytest.mark.parametrize("where", ["http", "file"])
-def test_a_find_leads_to_its_section_and_opens_its_fold(open_page, small, where):
-    with serving(small) as url:
-        page = open_page(f"{url if where == 'http' else small.as_uri()}/search.html?q=huckleberry")
-        links = page.locator(".book-search a")
-        links.first.wait_for()
-        assert links.all_text_contents() == ["Deep inside"]
-        assert page.locator(".book-search mark").first.text_content() == "huckleberry"
-        assert page.get_by_role("status").text_content().startswith("1 place for")
-        links.first.click()
-        page.wait_for_function("location.hash === '#deep-inside'")
-        assert page.get_by_text("The huckleberry is deep inside").is_visible()
-        assert not [request for request in page.log if "searchindex" in str(request)]
+def test_a_find_leads_to_its_section_and_opens_its_fold(open_page, small_book, where):
+    folder, url = small_book
+    page = open_page(f"{url if where == 'http' else folder.as_uri()}/search.html?q=huckleberry")
+    links = page.locator(".book-search a")
+    links.first.wait_for()
+    assert links.all_text_contents() == ["Deep inside"]
+    assert page.locator(".book-search mark").first.text_content() == "huckleberry"
+    assert page.get_by_role("status").text_content().startswith("1 place for")
+    links.first.click()
+    page.wait_for_function("location.hash === '#deep-inside'")
+    assert page.get_by_text("The huckleberry is deep inside").is_visible()
+    assert not [request for request in page.log["requests"] if "searchindex" in request]
 
 
-def test_what_is_typed_is_text_and_nothing_found_is_said(open_page, small):
-    page = open_page(f"{small.as_uri()}/search.html?q=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
+def test_what_is_typed_is_text_and_nothing_found_is_said(open_page, small_book):
+    page = open_page(f"{small_book[0].as_uri()}/search.html?q=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
     page.get_by_role("status").wait_for()
     assert page.locator("main img").count() == 0
     page.locator("main input[name=q]").fill("zebra")
@@ -120,9 +114,9 @@ SHELF = [
 
 
 @pytest.fixture(scope="module")
-def find(chromium, small, tmp_path_factory):
+def find(chromium, small_book, tmp_path_factory):
     """A function from what is typed to what is shown of each find, among a few entries."""
-    folder = shutil.copytree(small, tmp_path_factory.mktemp("shelf") / "html")
+    folder = shutil.copytree(small_book[0], tmp_path_factory.mktemp("shelf") / "html")
     data = {"entries": SHELF, "synonyms": section_index.synonyms()}
     (folder / "_static" / "sections.js").write_text(f"window.bookSections={json.dumps(data)};", encoding="utf-8")
     page = chromium.new_page()

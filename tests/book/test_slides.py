@@ -87,7 +87,7 @@ def written(tmp_path_factory, book_url):
 @pytest.mark.parametrize("name", ["03_attention_scoring", "10_vision_transformer", "15_gpt"])
 def test_nothing_runs_over_the_edge_of_a_slide(chromium, written, name):
     page, log = chromium.new_page(viewport={"width": 1280, "height": 720}), []
-    page.on("console", lambda said: log.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda said: log.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: log.append(str(error)))
     page.on("request", lambda asked: log.append(asked.url) if "127.0.0.1" not in asked.url[:30] else None)
     with serving(written) as url:

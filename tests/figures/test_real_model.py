@@ -470,8 +470,8 @@ def test_what_ended_an_answer_is_seen_at_once(real):
     assert names[chosen] == "?" and names[chosen + 1 :] == ["<|im_end|>"]
     assert "✓ <|im_end|>" in real.locator("svg:has([data-own])").first.text_content()
     real.locator("[role=option]").last.click()
-    shown = "![...document.querySelectorAll('svg [data-own]')].some((node) => node.checkVisibility())"
-    real.wait_for_function(shown)  # after the end of an answer nothing comes next
+    real.get_by_text(f"After “<|im_end|>”, token {len(names)}. Press a bar").wait_for()
+    assert len(bars(real)) == 8  # of this place: what the model would write after its answer
 
 
 @needs_weights

@@ -10,10 +10,8 @@
       zoom = Math.min(1, room / body.scrollHeight, width / body.scrollWidth);
     if (zoom < 1) body.style.zoom = zoom.toFixed(3);
   }
-  const typeset = window.MathJax?.startup?.promise ?? Promise.resolve();
-  const ready = new Promise((done) => addEventListener("load", done));
-  ready
-    .then(() => window.MathJax?.startup?.promise ?? typeset)
+  new Promise((done) => addEventListener("load", done))
+    .then(() => window.MathJax?.startup?.promise)
     .then(() => Reveal.initialize({ width: 1280, height: 720, margin: 0.02, center: false, hash: true, transition: "none",
       slideNumber: "c/t", viewDistance: 3, plugins: [RevealNotes] }))
     .then(() => {

@@ -18,7 +18,7 @@ MATHJAX = ("startup.js", "core.js", *(f"{part}.js" for part in PARTS), "output/c
 
 def _configure(app, config):
     config.mathjax_path = "mathjax/startup.js"
-    config.mathjax3_config = {"loader": {"load": list(PARTS)}, "options": {"enableMenu": False}}
+    config.mathjax3_config = {"loader": {"load": list(PARTS)}}
     config.nb_ipywidgets_js = {}
     config.thebe_config = {}
 

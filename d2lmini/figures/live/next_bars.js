@@ -1,7 +1,7 @@
 // The page's side: what may come next, as bars.
 
 // Hollow: the model's own probabilities; filled: those that are drawn from. `rows` lines, names of at most `wide` units.
-// Returns a function that shows tokens {id, name, own, after} (null: what is there is of another place, and pales; []: nothing comes next):
+// Returns a function that shows tokens {id, name, own, after} (null: what is there is of another place, and pales):
 // `next` is the token that came, `choose(token)` follows a press.
 function tokenBars(parent, rows, wide = 38) {
   const LINE = 25,
