@@ -9,8 +9,8 @@ function playgroundAddress(el, taken) {
     timer = 0,
     written = null;
 
-  function read() {
-    const text = location.hash.slice(1);
+  function read(address = location.href) {
+    const text = new URL(address).hash.slice(1);
     if (!text.includes("=") || text === written) return false; // a heading of the page, or its own
     const parts = new URLSearchParams(text);
     challenge = parts.get("challenge");
@@ -39,9 +39,9 @@ function playgroundAddress(el, taken) {
     }, ADDRESS_WAIT);
   }
 
-  addEventListener("hashchange", function heard() {
+  addEventListener("hashchange", function heard({ newURL }) {
     if (!el.isConnected) removeEventListener("hashchange", heard);
-    else read();
+    else read(newURL); // `write` may have come in between
   });
   return {
     read,

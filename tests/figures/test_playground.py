@@ -506,6 +506,20 @@ def test_what_does_not_fit_is_told_before_training(opened, address, said):
     assert step(page) == 1
 
 
+def test_an_address_opened_while_the_page_writes_its_own_is_followed(opened):
+    page = opened()
+    go(page, "task=add&size=16")
+    assert part(page, "remark") != ""
+    page.wait_for_function("location.hash.includes('size=16')")
+    page.evaluate("""() => {
+      const own = location.href;
+      location.hash = "task=sort";
+      history.replaceState(history.state, "", own);
+    }""")
+    page.wait_for_function("document.querySelector('[data-part=remark]').textContent === ''")
+    page.wait_for_function("location.hash.includes('task=sort')")
+
+
 RTL = "שלום עולם, זה טקסט מימין לשמאל. " * 20
 PASTED = [
     ("short", "the text has 5 characters, expected at least 200"),

@@ -9,7 +9,7 @@ tied), without a bias. All other linear layers have biases; a layer norm has a f
 Write `gpt_counts(vocab_size, max_len, num_hiddens, num_blks, past, itemsize)` that returns a dict of three integers:
 
 - `parameters`: how many there are;
-- `cache_bytes`: what the key/value cache grows by with one token, at `itemsize` bytes a number;
+- `cache_bytes`: what the key/value cache (chapter 16) grows by with one token, at `itemsize` bytes a number;
 - `flops`: floating-point operations of the matrix products when one token more is read, after `past` tokens that are in
   the cache. A multiplication and an addition are two. Biases, norms, activations and the softmax are left out, and so
   is the embedding, which is looked up and not multiplied.
