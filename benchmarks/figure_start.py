@@ -12,7 +12,7 @@ import json
 import mimetypes
 import statistics
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -40,7 +40,8 @@ class Zipped(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with suppress(BrokenPipeError):  # the browser was closed meanwhile
+            self.wfile.write(body)
 
     def log_message(self, *args):
         pass

@@ -21,6 +21,7 @@ VIEWS = {
     "phone": {"width": 390, "theme": "dark", "has_touch": True},
 }
 COUNT = """() => {
+  const DIAGRAM = ".d2lmini-diagram svg", PLOT = "svg.plot";
   const article = document.querySelector("article") ?? document.body, nav = document.querySelector(".bd-links");
   const seen = (node) => node.getClientRects().length > 0;
   const stops = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
@@ -30,11 +31,14 @@ COUNT = """() => {
   const wider = (node) => node.scrollWidth > node.clientWidth + 1;
   const tall = (node) => Math.round(node.getBoundingClientRect().height);
   const column = article.clientWidth;
-  const letters = [...article.querySelectorAll("svg text")].filter(seen).map((node) => {
+  const drawn = (selector) => [...article.querySelectorAll(selector)].filter(seen);
+  const letters = (selector) => drawn(`${selector} text`).map((node) => {
     const svg = node.ownerSVGElement, box = svg.viewBox.baseVal;
     const scale = box.width ? svg.getBoundingClientRect().width / box.width : 1;
     return parseFloat(getComputedStyle(node).fontSize) * scale;
   });
+  const cut = (selector) => drawn(selector).filter((node) => node.getBoundingClientRect().width > column + 1).length;
+  const smallest = (sizes) => (sizes.length ? Math.min(...sizes) : null);
   return {
     wider_than_screen: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     height: tall(article),
@@ -46,9 +50,12 @@ COUNT = """() => {
     navigation_height: nav ? nav.scrollHeight : 0,
     figures: [...article.querySelectorAll("*")].filter((node) => node.localName.startsWith("d2lmini-") && seen(node))
       .map((node) => ({ figure: node.localName.slice(8), height: tall(node), cut: node.scrollWidth > column + 1 })),
-    diagrams: [...article.querySelectorAll("svg[aria-labelledby], svg[role=img]")]
-      .filter((node) => seen(node) && node.getBoundingClientRect().width > column + 1).length,
-    smallest_text: letters.length ? Math.min(...letters) : null,
+    diagrams: drawn(DIAGRAM).length,
+    diagrams_that_scroll: cut(DIAGRAM),
+    plots: drawn(PLOT).length,
+    plots_that_scroll: cut(PLOT),
+    smallest_in_diagrams: smallest(letters(DIAGRAM)),
+    smallest_in_plots: smallest(letters(PLOT)),
   };
 }"""
 
@@ -120,7 +127,8 @@ def together(pages):
     figures = [(figure["height"], figure["figure"], name) for name, page in pages.items() for figure in page["figures"]]
     chapters = {name: page for name, page in pages.items() if name.startswith("chapters/")} or pages
     spread = lambda key: [f(page[key] for page in chapters.values()) for f in (min, median, max)]  # noqa: E731
-    texts = [page["smallest_text"] for page in pages.values() if page["smallest_text"]]
+    smallest = lambda key: round(min((page[key] for page in pages.values() if page[key]), default=0), 1)  # noqa: E731
+    total = lambda key: sum(page[key] for page in pages.values())  # noqa: E731
     return {
         "errors": sum(len(page["errors"]) for page in pages.values()),
         "foreign_requests": sum(len(page["foreign"]) for page in pages.values()),
@@ -129,8 +137,8 @@ def together(pages):
         "figures": len(figures),
         "figures_above_900": sorted(f"{name}: {figure}, {height}" for height, figure, name in figures if height > 900),
         "figures_cut": sum(figure["cut"] for page in pages.values() for figure in page["figures"]),
-        "diagrams_wider_than_column": sum(page["diagrams"] for page in pages.values()),
-        "smallest_text": round(min(texts), 1) if texts else None,
+        **{key: total(key) for key in ("diagrams", "diagrams_that_scroll", "plots", "plots_that_scroll")},
+        **{key: smallest(key) for key in ("smallest_in_diagrams", "smallest_in_plots")},
         **{
             key: spread(key)
             for key in ("stops_before_article", "formulas_as_stops", "copy_buttons", "stops_in_article")

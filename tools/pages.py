@@ -34,9 +34,11 @@ def start():
     """Markdown: where to read."""
     name, title = site.chapters()[0]
     minutes = course.spent(course.core_minutes([name[:2]]))
+    online = f"<{site.address()}>, or " if site.address() else ""
     lines = (
         f"- Now, in a browser: [chapter 1, {title}]({site.colab(f'chapters/{name}.ipynb')}), on Colab, {minutes}.",
-        "- As a book with live figures: build it with the second command below, then open `_build/html/index.html`.",
+        f"- As a book with live figures: {online}build it with the second command below, "
+        "then open `_build/html/index.html`.",
         f"- The code and the notebooks: <{site.repository()['url']}>.",
     )
     return "\n".join(lines)

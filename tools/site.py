@@ -71,3 +71,11 @@ def colab(notebook):
 def archive():
     """What pip installs outside a checkout: the tag of this version, which never changes. Returns: str."""
     return f"{repository()['url']}/archive/refs/tags/v{VERSION}.zip"
+
+
+def address():
+    """Where the book is read: the `baseurl` of `_config.yml`, or GitHub Pages of the repository. Returns: str, "" for
+    a repository elsewhere."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    found = re.fullmatch(r"https://github\.com/([^/]+)/([^/]+?)/?", config["repository"]["url"])
+    return config["html"].get("baseurl") or (f"https://{found[1].lower()}.github.io/{found[2]}/" if found else "")

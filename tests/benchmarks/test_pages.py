@@ -14,7 +14,9 @@ FAULTY = """<!DOCTYPE html><link rel=icon href=data:,><title>A page</title>
 <button>before</button>
 <article style="width: 300px; height: 700px">
 <p id="here"><mjx-container tabindex="0">x</mjx-container><button class="copybtn">copy</button></p>
-<svg role="img" viewBox="0 0 600 20" width="600" height="20"><text y="12" style="font-size: 8px">A</text></svg>
+<div class="d2lmini-diagram">
+<svg viewBox="0 0 600 20" width="600" height="20"><text y="12" style="font-size: 8px">A</text></svg></div>
+<svg class="plot" viewBox="0 0 400 20" width="200" height="10"><text y="12" style="font-size: 14px">A</text></svg>
 <d2lmini-figure style="display: block; height: 1000px; overflow: auto"><p style="width: 400px">wide</p></d2lmini-figure>
 </article><script>console.error("a fault");</script><img src="http://127.0.0.1:9/elsewhere.png" alt="">"""
 
@@ -42,11 +44,13 @@ def test_a_page_is_looked_at(chromium, tmp_path, view):
     assert seen["foreign"] == ["http://127.0.0.1:9/elsewhere.png"]
     assert "a fault" in seen["errors"] and (seen["wider_than_screen"] > 0) == (view == "phone")
     assert (seen["stops_before_article"], seen["stops_in_article"]) == (3, 2)
-    assert (seen["formulas_as_stops"], seen["copy_buttons"], seen["diagrams"]) == (1, 1, 1)
-    assert seen["smallest_text"] == pytest.approx(8) and seen["navigation_entries"] == 2
+    assert (seen["formulas_as_stops"], seen["copy_buttons"], seen["navigation_entries"]) == (1, 1, 2)
+    assert (seen["diagrams"], seen["diagrams_that_scroll"], seen["plots"], seen["plots_that_scroll"]) == (1, 1, 1, 0)
+    assert (seen["smallest_in_diagrams"], seen["smallest_in_plots"]) == (pytest.approx(8), pytest.approx(7))
     assert seen["figures"] == [{"figure": "figure", "height": 1000, "cut": True}]
     whole = pages.together({"chapters/one.html": seen, "index.html": seen})
     assert whole["figures_above_900"] == ["chapters/one.html: figure, 1000", "index.html: figure, 1000"]
+    assert (whole["plots"], whole["smallest_in_plots"]) == (2, 7)
     assert whole["chapters_height"] == 700 and whole["stops_in_article"] == [2, 2, 2]
 
 

@@ -66,6 +66,28 @@ def test_a_link_finds_its_figure_and_another_is_left_for_the_warning_of_myst():
     assert lost["refuri"] == "#fig-decoder-block" and lost["id_link"]
 
 
+def test_an_equation_with_a_name_is_counted_and_others_are_not(caplog):
+    document = page()
+    for name in ("eq-cube", None, "eq-lost"):
+        if name:
+            tags = [nodes.raw("", tag, format="html") for tag in (f'<a id="{name}">', "</a>")]
+            document += nodes.paragraph("", "", *tags)
+        if name != "eq-lost":
+            document += nodes.math_block("", "y = x^3", number=None)
+    figure_numbers.Numbers(document).apply()
+    first, second = document.findall(nodes.math_block)
+    assert first["ids"] == ["eq-cube"] and first["number"] and second["ids"] == [] and not second["number"]
+    assert "no equation follows the name eq-lost" in caplog.text
+
+
+def test_a_built_equation_has_the_number_that_points_at_it(exercise_book):
+    html = (exercise_book / "chapters" / "03_attention_scoring.html").read_text(encoding="utf-8")
+    (number,) = re.findall(r'<span class="eqno">\((\d+\.\d+)\)<a class="headerlink" href="#eq-attention"', html)
+    assert f'href="#eq-attention"><span>Equation {number}</span>' in html
+    without = re.search(r"<noscript>(.*?)<math", html[html.index('id="eq-attention"') :], re.S)
+    assert without[1] == f'<span class="eqno">({number})</span>'
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_all_figures_of_a_chapter_have_a_number_and_what_points_has_it_too(name):
     path = BOOK / "chapters" / f"{name}.html"
@@ -77,7 +99,7 @@ def test_all_figures_of_a_chapter_have_a_number_and_what_points_has_it_too(name)
     drawn = re.findall(r'<figure class="d2lmini-diagram|<d2lmini-[a-z0-9-]+ role="group"', html)
     assert drawn and len(drawn) < len(numbers)  # with the plots that have a caption
     assert len(re.findall(r'<figure class="align-default" id="', html)) == len(numbers)
-    points = re.findall(r'href="#((?:fig|tab)-[^"]+)"><span>(\w+) (\d+)\.\d+</span>', html)
+    points = re.findall(r'href="#((?:fig|tab|eq)-[^"]+)"><span>(\w+) (\d+)\.\d+</span>', html)
     source = (ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8")
-    assert [target for target, *_ in points] == re.findall(r"\]\(#((?:fig|tab)-[a-z0-9-]+)\)", source)
+    assert [target for target, *_ in points] == re.findall(r"\]\(#((?:fig|tab|eq)-[a-z0-9-]+)\)", source)
     assert all(int(number) == int(name[:2]) and f'id="{target}"' in html for target, _, number in points)

@@ -136,6 +136,20 @@ def test_the_picture_for_a_link_is_on_the_host_of_the_book_where_that_is_known()
     assert (ROOT / front_page.PICTURE).exists()
 
 
+@pytest.mark.parametrize(
+    ("config", "address"),
+    [
+        ("repository: {url: https://github.com/Some-One/course}\nhtml: {}", "https://some-one.github.io/course/"),
+        ("repository: {url: https://github.com/a/b/}\nhtml: {baseurl: https://b.example/}", "https://b.example/"),
+        ("repository: {url: https://git.example/a/b}\nhtml: {}", ""),
+    ],
+)
+def test_the_address_of_the_book_follows_from_that_of_the_repository(tmp_path, monkeypatch, config, address):
+    (tmp_path / "_config.yml").write_text(config, encoding="utf-8")
+    monkeypatch.setattr(site, "ROOT", tmp_path)
+    assert site.address() == address
+
+
 def test_every_page_has_a_description():
     first = site.chapters()[0][0]
     say = front_page.description

@@ -1,8 +1,11 @@
 """What every figure inherits, in a browser: on a phone and on a wide screen, in the light and in a dark theme."""
 
+import io
 import re
 
+import matplotlib.pyplot as plt
 import pytest
+import torch
 from examples import EXAMPLES
 from framed import IDLE, SETTLED, frame_of
 
@@ -139,6 +142,28 @@ def test_the_dark_themes_of_the_book_of_jupyterlab_and_of_colab(open_page, tmp_p
     node, name, value = re.split("[ =]", theme)
     page.evaluate(f"document.querySelector('{node}').setAttribute('{name}', '{value}')")
     assert frame.evaluate(colour) == ["#57a5dd", "dark"]
+
+
+@pytest.mark.parametrize("drawn", ["plot", "imshow", "pcolormesh"])
+def test_a_dark_jupyterlab_darkens_plots_and_no_pictures(open_page, tmp_path, drawn):
+    file = io.BytesIO()
+    chart, axes = plt.subplots(figsize=(2, 2))
+    getattr(axes, drawn)(*([[0, 1]] if drawn == "plot" else [torch.eye(3).tolist()]))
+    chart.savefig(file, format="svg")
+    plt.close(chart)
+    page, _ = frame_of(open_page, tmp_path, "QueryPlane")
+    page.evaluate(
+        """(svg) => {
+          const output = document.body.appendChild(document.createElement("div"));
+          output.className = "jp-RenderedSVG"; // what JupyterLab makes of an SVG
+          output.appendChild(document.createElement("img")).src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+        }""",
+        file.getvalue().decode(),
+    )
+    changed = "getComputedStyle(document.querySelector('.jp-RenderedSVG img')).filter !== 'none'"
+    assert not page.evaluate(changed)
+    page.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
+    assert page.evaluate(changed) == (drawn == "plot")
 
 
 def test_a_figure_is_alive_before_the_rest_of_the_page_is_there(open_page, tmp_path):

@@ -1,10 +1,11 @@
-"""Number all that a chapter shows, so that its text can point: plots, diagrams and live figures, and tables.
+"""Number all that a chapter shows, so that its text can point: plots, diagrams and live figures, tables, equations.
 
 A diagram and a live figure get a caption of their own words. A link of the source to one of them, `[the
 figure](#fig-layer-walk)`, reads so in JupyterLab; in the book it is "Figure 7.1". One that leads nowhere is a warning.
 
 Names: `fig-layer-walk` of the live figure LayerWalk, `fig-encoder-block` of diagrams.encoder_block, `tab-` and the
-caption of a table in lower case, and for a plot the `name` beside its caption in the metadata of the cell.
+caption of a table in lower case, and for a plot the `name` beside its caption in the metadata of the cell. Of the
+equations only those are numbered that have a name, on a line of its own before them: `<a id="eq-attention"></a>`.
 """
 
 import html
@@ -14,13 +15,16 @@ from docutils import nodes
 from plots import outputs
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
 
+LOGGER = logging.getLogger(__name__)
 CHAPTER = re.compile(r"chapters/(\d\d)_")
 LIVE = re.compile(r'<d2lmini-([a-z0-9-]+) role="group" aria-label="([^"]*)"')
 DIAGRAM = re.compile(r'<figure class="d2lmini-diagram".*?aria-label="([^"]*)"', re.S)
 OWN_CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.S)
 TABLE = re.compile(r'(<table class="table d2lmini-table"><caption>)(.*?)</caption>', re.S)
-POINTER = re.compile(r"(the|this) (figure|diagram|plot|map|table)", re.I)
+EQUATION = re.compile(r'<a id="(eq-[a-z0-9-]+)"></a>')
+POINTER = re.compile(r"(the|this) (figure|diagram|plot|map|table|equation|formula)", re.I)
 
 
 def slug(words):
@@ -53,7 +57,19 @@ class Numbers(SphinxTransform):
                 for raw in _raws(child):
                     self._table(child, raw, int(chapter[1]))
                     self._drawing(child, raw, calls)
+        self._equations()
         self._link()
+
+    def _equations(self):
+        for line in list(self.document.findall(nodes.paragraph)):
+            if found := EQUATION.fullmatch(line.astext()):
+                following = line.next_node(siblings=True, descend=False)
+                if not isinstance(following, nodes.math_block):
+                    LOGGER.warning("no equation follows the name %s", found[1], location=line)
+                    continue
+                line.parent.remove(line)
+                following["number"] = True  # Sphinx counts those that have an id
+                self._name(following, found[1])
 
     def _drawing(self, child, raw, calls):
         text = raw.astext()
@@ -94,7 +110,7 @@ class Numbers(SphinxTransform):
         """Resolves the links of this page; what is left, myst resolves or warns of."""
         for link in self.document.findall(nodes.reference):
             target = link.get("refuri", "").removeprefix("#")
-            if link.get("id_link") and target.startswith(("fig-", "tab-")) and target in self.document.ids:
+            if link.get("id_link") and target.startswith(("fig-", "tab-", "eq-")) and target in self.document.ids:
                 del link["refuri"], link["id_link"]
                 link["refid"] = target
 
@@ -106,7 +122,10 @@ class Pointers(SphinxPostTransform):
     formats = ("html",)
 
     def run(self):
-        figures = self.env.toc_fignumbers.get(self.env.docname, {}).get("figure", {})
+        counted = self.env.toc_fignumbers.get(self.env.docname, {})
+        figures = counted.get("figure", {})
+        for name, number in counted.get("displaymath", {}).items():
+            self.document.ids[name]["number"] = ".".join(map(str, number))
         for link in self.document.findall(nodes.reference):
             node = self.document.ids.get(link.get("refid"))
             if node is None or not POINTER.fullmatch(link.astext()):
@@ -114,6 +133,8 @@ class Pointers(SphinxPostTransform):
             number = node.get("number")
             if isinstance(node, nodes.figure) and node["ids"][0] in figures:
                 number = f"Figure {'.'.join(map(str, figures[node['ids'][0]]))}"
+            elif isinstance(node, nodes.math_block):
+                number = f"{'Equation' if link.astext()[0].isupper() else 'equation'} {number}"
             if number:
                 link.children = [nodes.inline("", number)]
 

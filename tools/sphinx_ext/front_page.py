@@ -233,7 +233,14 @@ def _page(app, pagename, templatename, context, doctree):
     )
 
 
+def _address(app, config):
+    from tools import site
+
+    config.html_baseurl = config.html_baseurl or site.address()
+
+
 def setup(app):
     app.add_directive("front-page", FrontPage)
+    app.connect("config-inited", _address)
     app.connect("html-page-context", _page)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -42,7 +42,8 @@ class Formulas(SphinxPostTransform):
             except Exception as error:  # of the converter: many kinds
                 LOGGER.warning("a formula that MathML cannot have: %r", error, location=node)
                 continue
-            node.parent.insert(node.parent.index(node) + 1, HtmlPiece(f"<noscript>{element}</noscript>"))
+            number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
+            node.parent.insert(node.parent.index(node) + 1, HtmlPiece(f"<noscript>{number}{element}</noscript>"))
 
 
 def _style(app, pagename, templatename, context, doctree):
