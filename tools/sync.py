@@ -10,6 +10,7 @@ from tools import (
     glossary,
     live_kernels,
     measured,
+    notices,
     pages,
 )
 from tools._generated import main
@@ -26,5 +27,6 @@ if __name__ == "__main__":
         course.sync,
         glossary.sync,
         live_kernels.sync,
+        notices.sync,
         command="make sync",
     )

@@ -32,7 +32,7 @@ const CONTROL_VALUES = {
 };
 // side by side where there is room: the curve is to be seen with what moves it
 const GROUPS =
-  "display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: 0 12px; align-items: start";
+  "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 0 12px; align-items: start";
 
 // `change(key, value)` follows the reader. Returns a function that shows which controls the settings need.
 function playgroundControls(parent, settings, { change, typed, own }) {

@@ -114,6 +114,14 @@ def test_the_book_gets_citations_of_sphinx_again():
     assert extension.LINK.pattern == citations.LINK.pattern
 
 
+def test_the_bibliography_is_no_list_without_items():
+    body = '<div role="list" class="list"><div class="citation" id="id3" role="doc-biblioentry">Works</div></div>'
+    for page, left in (("bibliography", 0), ("other", 2)):
+        context = {"body": body}
+        extension._plain(None, page, "page.html", context, None)
+        assert context["body"].count("role=") == left and "Works" in context["body"]
+
+
 def test_no_raw_citation_is_left_and_every_link_leads_somewhere():
     page = (ROOT / "bibliography.md").read_text(encoding="utf-8")
     texts = [(ROOT / "intro.md").read_text(encoding="utf-8")]

@@ -93,6 +93,26 @@ def test_the_bar_of_a_phone_has_few_icons_and_the_index_fits(open_page, small_bo
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize("name", [PAGE, "search.html?q=apricot", "genindex.html"])
+def test_axe_finds_nothing_serious_in_a_page_with_all_that_is_around_the_text(
+    open_page, small_book, name, theme, width
+):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_page(f"{small_book[1]}/{name}", theme=theme, width=width)
+    page.wait_for_load_state("networkidle")
+    rules = [rule for rule in Axe().run(page).response["violations"] if rule["impact"] in ("serious", "critical")]
+    assert [(rule["id"], node["html"][:120]) for rule in rules for node in rule["nodes"]] == []
+
+
+def test_a_long_word_among_the_finds_goes_on_in_the_next_line(open_page, small_book):
+    page = open_page(f"{small_book[1]}/search.html?q=apricot", width=320)  # 1280 pixels at 400 per cent
+    page.wait_for_selector(".book-search p")
+    page.locator(".book-search p").first.evaluate("node => { node.textContent = 'a_name_of_'.repeat(9); }")
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 def test_without_javascript_formulas_are_set_and_nothing_is_dead(open_page, small_book):
     page = open_page(f"{small_book[1]}/{PAGE}", java_script_enabled=False)
     assert page.locator("article .math:visible").count() == 0 < page.locator("article .math").count()

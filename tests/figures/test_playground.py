@@ -723,6 +723,13 @@ def test_a_phone_has_the_curve_and_train_on_one_screen(opened, theme):
         assert box["y"] + box["height"] - top <= 900
 
 
+def test_enlarged_to_400_per_cent_all_controls_are_in_the_column(opened):
+    page = opened(width=1280)
+    page.set_viewport_size({"width": 320, "height": 900})
+    assert page.locator("details[open]").count() >= 3
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 def test_nothing_is_loaded_before_train(open_page, tmp_path, monkeypatch):
     """In the book: the runtime and a text are files that come when they are needed."""
     monkeypatch.setenv(IN_BOOK, "1")

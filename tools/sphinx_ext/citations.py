@@ -1,6 +1,7 @@
 """Make Sphinx's citations of the links that tools/citations.py writes, and its bibliography of the list behind them.
 
-Works of the same authors and year get letters, here and there by the same function.
+Works of the same authors and year get letters, here and there by the same function. The roles that docutils gives to
+the list and its entries go: to a screen reader a list has items, and these are none.
 """
 
 import re
@@ -12,6 +13,7 @@ from pybtex.style.labels import BaseLabelStyle
 
 LINK = re.compile(r"\[\[[^\[\]]*\]\]\((?:\.\./)*bibliography\.md#([\w-]+)\)")  # needs no quotes: notebooks come as JSON
 LIST = re.compile(r"<!-- references -->.*<!-- end references -->", re.S)
+ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
 BIBLIOGRAPHY = "```{bibliography}\n:style: author_year\n```"
 
 
@@ -59,8 +61,14 @@ def _cite(app, docname, source):
         source[0] = LIST.sub(BIBLIOGRAPHY, source[0])
 
 
+def _plain(app, pagename, templatename, context, doctree):
+    if pagename == "bibliography":
+        context["body"] = ROLES.sub("", context["body"])
+
+
 def setup(app):
     register_plugin("pybtex.style.formatting", "author_year", _AuthorYear)
     app.connect("env-before-read-docs", _letters)
     app.connect("source-read", _cite)
+    app.connect("html-page-context", _plain)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
