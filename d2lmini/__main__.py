@@ -103,8 +103,8 @@ def _grade(args):
     if seed is None and (seed := kept_seed(args.csv)) is not None:
         print(f"going on with what was judged for {args.csv} before")
     seed = fresh_seed() if seed is None else seed
-    outputs = {"gradescope": args.gradescope, "reports": args.reports}
-    rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, unsafe=args.unsafe, **outputs)
+    given = {"gradescope": args.gradescope, "reports": args.reports, "problem_set": args.set}
+    rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, unsafe=args.unsafe, **given)
     print(totals(rows))
     print(f"written: {args.csv}; the same inputs again with --seed {seed}")
     return 0
@@ -158,6 +158,7 @@ def main(argv=None):
     grade.add_argument("--csv", metavar="FILE", required=True, help="where to write the table of verdicts")
     grade.add_argument("--gradescope", metavar="FOLDER", help="also write a results.json for each notebook there")
     grade.add_argument("--reports", metavar="FOLDER", help="also write a page for each student there, in HTML")
+    grade.add_argument("--set", metavar="FILE", help="the notebook that you handed out: its parts count, and no others")
     grade.add_argument("--seed", type=int, help="of the inputs, the same for all; default: a fresh one")
     grade.add_argument("--jobs", type=int, help="notebooks judged at once; default: as many as there are processors")
     grade.add_argument("--unsafe", action="store_true", help="without a sandbox: answers can do whatever you can")

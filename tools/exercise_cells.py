@@ -1,6 +1,6 @@
 """The cells of a chapter's exercises in three forms, all from `d2lmini/exercises/ch*/*.py`.
 
-unsolved  the notebook that a reader works in
+unsolved  the notebook that a reader works in; a problem set is such a one, of exercises that a lecturer chose
 solved    the same with solutions: kept with its outputs, which the tests compare
 page      what the book shows: choices that answer, solutions folded; made when the book is built, kept nowhere
 """
@@ -14,6 +14,15 @@ from tools.chapters import METADATA
 
 CHAPTERS = {name[:2]: (name, title) for name, title in site.chapters()}
 IMPORTS = source.PRELUDE.rstrip() + "\nfrom d2lmini import check, hint, progress, reset, review"
+HOW = """\
+Each exercise has a cell for your answer and one that checks it. Write your code where the answer cell says
+so, run it, then run the check: it tries your code on fresh random inputs and prints one verdict. Leave the
+first line of an answer cell as it is (`# exercise: ...`), and let every answer cell stand alone: it may use
+the imports of the setup cell and nothing from other cells. `hint("...")` prints one hint more at each call,
+`reset("...")` gives you an empty cell again. Your progress stays on this machine, in one file: `progress()` shows it.
+Colab forgets its files after the session. To keep this one there, put it on your drive before the first check:
+`from google.colab import drive; drive.mount("/content/drive")`, then
+`import os; os.environ["D2LMINI_PROGRESS"] = "/content/drive/MyDrive"`."""
 MODELS = {"identity": "the model proof", "discussion": "the model answer"}
 
 
@@ -26,22 +35,28 @@ def unsolved(chapter):
 They belong to [the chapter](../chapters/{name}.ipynb); worked solutions are in
 [another notebook](solutions/{name}.ipynb).
 
-Each exercise has a cell for your answer and one that checks it. Write your code where the answer cell says
-so, run it, then run the check: it tries your code on fresh random inputs and prints one verdict. Leave the
-first line of an answer cell as it is (`# exercise: ...`), and let every answer cell stand alone: it may use
-the imports of the setup cell and nothing from other cells. `hint("...")` prints one hint more at each call,
-`reset("...")` gives you an empty cell again. Your progress stays on this machine, in one file: `progress()` shows it.
-Colab forgets its files after the session. To keep this one there, put it on your drive before the first check:
-`from google.colab import drive; drive.mount("/content/drive")`, then
-`import os; os.environ["D2LMINI_PROGRESS"] = "/content/drive/MyDrive"`."""
+{HOW}"""
     cells = [_markdown("intro", intro), _setup(), _code("progress", f'progress("{chapter}")')]
-    for exercise in registry.exercises(chapter):
-        cells.append(_markdown(f"{exercise.key}-statement", _statement(exercise, "../")))
+    return _notebook(cells + _unsolved(registry.exercises(chapter), "../"))
+
+
+def problem_set(exercises):
+    """Exercises of any chapters as one notebook to hand out, whose links lead to the repository. Returns: notebook."""
+    root = f"{site.repository()['url']}/blob/{site.repository()['branch']}/"
+    intro = _markdown("intro", f"# Problem set\n\n{HOW}")
+    return _notebook([intro, _setup(), *_unsolved(exercises, root)])
+
+
+def _unsolved(exercises, root):
+    """Statements, answer cells and checks. ``root``: where the repository is from the notebook."""
+    cells = []
+    for exercise in exercises:
+        cells.append(_markdown(f"{exercise.key}-statement", _statement(exercise, root)))
         for part in exercise.parts:
             cells += _asked(part, exercise)
             cells.append(_code(f"{part.key}-answer", source.answer_cell(part, source.unanswered(part))))
             cells.append(_code(f"{part.key}-check", _check(part)))
-    return _notebook(cells)
+    return cells
 
 
 def solved(chapter):

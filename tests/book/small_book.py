@@ -122,17 +122,17 @@ def build(folder):
 
 
 def build_exercises(folder, chapter="03_attention_scoring"):
-    """Build a book of a chapter, not executed, its exercises and the page of progress. Returns: path of its pages."""
+    """Build a book of a chapter, not executed, its exercises and the pages on them. Returns: path of its pages."""
     for name in (f"chapters/{chapter}", f"exercises/{chapter}", f"exercises/solutions/{chapter}"):
         path = folder / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / f"{name}.ipynb", path)
-    for page in ("your_progress", "troubleshooting"):
+    for page in ("your_progress", "troubleshooting", "lecturers"):
         shutil.copy(ROOT / f"{page}.md", folder)
     (folder / "intro.md").write_text("# A small book\n\n```{progress} line\n```\n", encoding="utf-8")
     part = ["- caption: One", "  numbered: true", "  chapters:", f"  - file: chapters/{chapter}", "    sections:"]
     part += [f"    - file: exercises/{chapter}", "      title: Exercises"]
-    part += ["  - file: your_progress", "  - file: troubleshooting"]
+    part += ["  - file: your_progress", "  - file: troubleshooting", "  - file: lecturers"]
     return _made(folder, ["format: jb-book", "root: intro", "parts:", *part])
 
 

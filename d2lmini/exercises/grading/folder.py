@@ -4,6 +4,7 @@ import json
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from .answer import NOT_JUDGED, Rules, judge_notebook
 from .answer_cells import answers, cells, imports, repeated
 from .journal import Journal, kept_seed
 from .sandbox import require
-from .table import by_notebook, gradescope_results, page, row, write_csv
+from .table import ABSENT, by_notebook, gradescope_results, page, row, write_csv
 
 
 def grade(
@@ -28,6 +29,7 @@ def grade(
     jobs=None,
     gradescope=None,
     reports=None,
+    problem_set=None,
     unsafe=False,
 ) -> list[dict]:
     """Grade every notebook below ``folder`` and write one row for each answer.
@@ -46,6 +48,8 @@ def grade(
         jobs: how many notebooks are judged at once; None: as many as there are processors.
         gradescope: a folder for one JSON file a notebook, as Gradescope reads them; None: none are written.
         reports: a folder for one HTML file a notebook, to be sent to its student; None: none are written.
+        problem_set: the notebook that was handed out: its parts have rows, and no others; None: all that a notebook
+            answers, and all that are missing of the chapters that it treats.
         unsafe: run answers without a sandbox. Each can then do whatever you can.
 
     Returns:
@@ -54,6 +58,7 @@ def grade(
     Raises:
         FileNotFoundError: ``folder`` is not there, or holds no notebook.
         OSError: nothing can be written where the results are to go; told before anything is judged.
+        ValueError: ``problem_set`` is no notebook with answer cells.
         NoSandbox: there is no sandbox on this system.
     """
     folder, csv_path = Path(folder), Path(csv_path)
@@ -62,6 +67,7 @@ def grade(
     paths = sorted(p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
     if not paths:
         raise FileNotFoundError(f"{folder} holds no .ipynb file")
+    asked = _asked(problem_set)
     require(unsafe)
     if csv_path.is_dir():
         raise IsADirectoryError(f"{csv_path} is a folder, expected the name of a table")
@@ -74,7 +80,8 @@ def grade(
     journal = Journal(csv_path, rules)
     try:
         named = {str(path.relative_to(folder)): path for path in paths}
-        rows = _grade(named, rules, jobs or processors(), journal)
+        judged = _grade(named, rules, jobs or processors(), journal)
+        rows = [r for own in by_notebook(judged).values() for r in _completed(own, asked)]
         write_csv(csv_path, rows)
     finally:
         journal.close()
@@ -124,9 +131,7 @@ def _grade(paths, rules, jobs, journal=None):
             except BrokenProcessPool:
                 lost = NOT_JUDGED, "broken", "the judge's own process ended: the same command again goes on"
                 verdicts, whole = dict.fromkeys(read[name]["answers"], lost), False
-            given = read[name]["answers"]
-            rows[name] = [row(name, key, *verdicts[key]) for key in given]
-            rows[name] += [row(name, key, "missing", "missing", "no answer cell") for key in _missing(given)]
+            rows[name] = [row(name, key, *verdicts[key]) for key in read[name]["answers"]]
             if journal and whole:
                 journal.add(name, paths[name], rows[name])
     return [r for name in paths for r in rows[name]]
@@ -143,18 +148,27 @@ def _read(path):
     return {"answers": by_key, "sources": sources, "imports": imports(sources), "repeated": repeated(sources)}
 
 
-def _missing(keys):
-    """Return the parts of the chapters that a notebook treats for which it has no answer cell."""
-    chapters, given = set(), set()
-    for key in keys:
-        try:
-            exercise, part = find(key)
-        except KeyError:
-            continue
-        chapters.add(exercise.chapter)
-        given.add(part.key)
-    wanted = [p.key for c in sorted(chapters) for e in exercises(c) for p in e.parts]
-    return [key for key in wanted if key not in given]
+def _asked(problem_set):
+    """Return the keys of the parts that were handed out; none: that is not known."""
+    if problem_set is None:
+        return []
+    if not (asked := list(answers(cells(problem_set)))):
+        raise ValueError(f"{problem_set}: no cell starts with `# exercise: KEY`")
+    return asked
+
+
+def _completed(rows, asked):
+    """Return the rows of a notebook without parts that were not ``asked``, and one for each part that is missing."""
+    if rows[0]["verdict"] in ABSENT:
+        return rows
+    given = {}  # parts, with their chapters
+    for key in (r["exercise"] for r in rows):
+        with suppress(KeyError):
+            given[key] = find(key)[0].chapter
+    wanted = asked or [p.key for c in sorted({*given.values()}) for e in exercises(c) for p in e.parts]
+    kept = [r for r in rows if not asked or r["exercise"] in asked or r["exercise"] not in given]
+    missing = [key for key in wanted if key not in given]
+    return kept + [row(rows[0]["notebook"], key, "missing", "missing", "no answer cell") for key in missing]
 
 
 def _write(path, text):
