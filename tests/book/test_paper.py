@@ -53,6 +53,7 @@ def test_the_book_in_one_file(chromium, book, tmp_path):
     count = pdf.make(chromium, book, "core", out)
     reader = PdfReader(out)
     assert len(reader.pages) == count and reader.metadata.title.startswith("d2lmini")
+    assert "/StructTreeRoot" not in reader.trailer["/Root"]  # no tags, as accessibility.md says
     outline = reader.outline
     assert [outline[0].title, [one.title for one in outline[1]]] == ["One", ["Page 01_a", "Page 01_a"]]
     starts = [reader.get_destination_page_number(one) for one in (*outline[1], outline[2])]
