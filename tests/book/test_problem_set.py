@@ -9,7 +9,7 @@ import pytest
 
 from d2lmini.__main__ import main as d2lmini_command
 from d2lmini.data.catalogue import SETS
-from d2lmini.exercises import grade
+from d2lmini.exercises import check_file, grade
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Coded
 from d2lmini.exercises.grading import sandbox
@@ -144,7 +144,7 @@ def test_a_file_that_is_there_is_left_as_it_is(tmp_path, capsys):
 def handed_in(tmp_path_factory):
     """A problem set, and a folder with two answers to it."""
     place = tmp_path_factory.mktemp("handed in")
-    folder, path = place / "class", place / "set1.ipynb"
+    folder, path = place / "class", place / "class" / "set1.ipynb"
     folder.mkdir()
     problem_set.main(["udl-12.5", "d2l-11.3.1", "--out", str(path)])
     notebook = nbformat.read(path, as_version=4)
@@ -174,7 +174,7 @@ def test_a_set_is_graded_and_nothing_else_is_missing(handed_in, capsys):
     parts = "udl-12.5a", "udl-12.5b", "d2l-11.3.1"
     assert verdicts(rows, "empty.ipynb") == dict.fromkeys(parts, "not attempted")
     assert verdicts(rows, "solved.ipynb") == dict(zip(parts, ("not attempted", "missing", "passed"), strict=True))
-    assert verdicts(rows, "nothing.ipynb") == {"": "no answers"}
+    assert verdicts(rows, "nothing.ipynb") == {"": "no answers"} and verdicts(rows, "set1.ipynb") == {}
 
 
 @pytest.mark.slow
@@ -183,6 +183,12 @@ def test_without_the_set_the_rest_of_the_chapter_is_missing(handed_in):
     found = verdicts(rows, "solved.ipynb")
     assert set(found) == {part.key for exercise in registry.exercises("03") for part in exercise.parts}
     assert found["d2l-11.3.3"] == "missing" and found["d2l-11.3.2"] != "missing"
+
+
+@pytest.mark.slow
+def test_a_student_who_checks_a_set_is_told_of_its_parts_alone(handed_in):
+    keys = [line.split(":")[0] for line in check_file(handed_in.folder / "empty.ipynb")]
+    assert keys == [f"NOT ATTEMPTED {key}" for key in ("udl-12.5a", "udl-12.5b", "d2l-11.3.1")]
 
 
 def test_a_set_without_answer_cells_is_refused(handed_in, tmp_path):

@@ -48,8 +48,8 @@ def grade(
         jobs: how many notebooks are judged at once; None: as many as there are processors.
         gradescope: a folder for one JSON file a notebook, as Gradescope reads them; None: none are written.
         reports: a folder for one HTML file a notebook, to be sent to its student; None: none are written.
-        problem_set: the notebook that was handed out: its parts have rows, and no others; None: all that a notebook
-            answers, and all that are missing of the chapters that it treats.
+        problem_set: the notebook that was handed out, which may be in the folder: its parts have rows, and no others;
+            None: all that a notebook answers, and all that are missing of the chapters that it treats.
         unsafe: run answers without a sandbox. Each can then do whatever you can.
 
     Returns:
@@ -65,6 +65,8 @@ def grade(
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder")
     paths = sorted(p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+    if problem_set is not None:
+        paths = [p for p in paths if p.resolve() != Path(problem_set).resolve()]
     if not paths:
         raise FileNotFoundError(f"{folder} holds no .ipynb file")
     asked = _asked(problem_set)
