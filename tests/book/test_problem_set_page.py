@@ -112,6 +112,11 @@ def test_an_address_of_another_edition_or_of_a_heading_does_no_harm(chooser):
     assert len(shown(page)) == len(ENTRIES)
     page = chooser("#choose-a-problem-set")
     assert status(page).endswith("Chosen: 0 exercises.") and address(page) == "#choose-a-problem-set"
+    page.get_by_label("udl-12.5", exact=True).check()
+    page.evaluate(
+        "new Promise((done) => { addEventListener('hashchange', () => done()); location.hash = 'what-is-not'; })"
+    )
+    assert "udl-12.5" in command(page) and "Chosen: 1 exercise with" in status(page)
 
 
 def test_it_works_by_keyboard(chooser):
