@@ -347,8 +347,9 @@ def test_a_mask_costs_a_look_beyond_torchs_kernel_and_no_copy(form):
     with Operations() as torchs:
         torch.autograd.grad(F.scaled_dot_product_attention(*inputs, mask).sum(), inputs)
     floats = [Counter(name for name, dtype in seen.made if dtype == torch.float32) for seen in (ours, torchs)]
-    assert set(floats[0] - floats[1]) <= {"aten.sum.default", "aten.detach.default"}
-    assert sum((floats[0] - floats[1]).values()) <= 6
+    more = floats[0] - floats[1]
+    assert set(more) <= {"aten.sum.default", "aten.detach.default"}  # the latter makes no copy
+    assert more["aten.sum.default"] <= 3
 
 
 class Operations(TorchDispatchMode):

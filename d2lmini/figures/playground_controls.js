@@ -31,8 +31,8 @@ const CONTROL_VALUES = {
   clip: [0, 0.1, 0.25, 0.5, 1, 2, 5, 10, 100],
 };
 // side by side where there is room: the curve is to be seen with what moves it
-const GROUPS =
-  "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 0 12px; align-items: start";
+const COLUMNS = "repeat(auto-fit, minmax(min(19rem, 100%), 1fr))";
+const GROUPS = `display: grid; grid-template-columns: ${COLUMNS}; gap: 0 12px; align-items: start`;
 
 // `change(key, value)` follows the reader. Returns a function that shows which controls the settings need.
 function playgroundControls(parent, settings, { change, typed, own }) {

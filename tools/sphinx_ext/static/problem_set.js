@@ -1,4 +1,4 @@
-// A problem set: which exercises fit a course, which of them are chosen, and the command that makes a notebook of these.
+// A problem set: which exercises fit a course, which of them are chosen, and the command that makes their notebook.
 // The table is from tools/sphinx_ext/problem_set_page.py. What is set and chosen is in the address, to be sent.
 (() => {
   const form = document.querySelector(".set-tools");
