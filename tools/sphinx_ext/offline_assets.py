@@ -11,6 +11,8 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+from built_pages import when_built
+
 ICONS = re.compile(r"\s*<!-- So that users can add custom icons -->\s*<script [^>]*/fontawesome\.js[^>]*></script>")
 PARTS = ("input/tex", "output/chtml", "a11y/assistive-mml")  # the last one: formulas for screen readers
 MATHJAX = ("startup.js", "core.js", *(f"{part}.js" for part in PARTS), "output/chtml/fonts", "input/tex/extensions")
@@ -50,12 +52,6 @@ def _drop_scripts(app, pagename, templatename, context, doctree):
 
 
 def _drop_icon_script(app, exception):
-    if exception or app.builder.format != "html":
-        return
-    for page in Path(app.outdir).rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        if ICONS.search(text):
-            page.write_text(ICONS.sub("", text), encoding="utf-8")
     for path in Path(app.outdir, "_static", "scripts").glob("fontawesome.*"):
         path.unlink()
 
@@ -65,5 +61,6 @@ def setup(app):
     app.add_js_file("formulas.js", loading_method="defer")
     app.connect("builder-inited", _copy_mathjax)
     app.connect("html-page-context", _drop_scripts, priority=900)
+    when_built(app, lambda text: ICONS.sub("", text))
     app.connect("build-finished", _drop_icon_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,8 @@
 """*Skip to main content* leads to the article: the theme's link leads to the bar of buttons above it."""
 
 import re
-from pathlib import Path
+
+from built_pages import when_built
 
 PLACE = re.compile(r'<article class="bd-article"|<div class="bd-search-container"')  # the search page has no article
 THEIRS, OURS = '<a href="#main-content">Skip', '<a href="#the-article">Skip'
@@ -15,15 +16,6 @@ def aim(html):
     return html.replace(THEIRS, OURS, 1)
 
 
-def _write(app, exception):
-    if exception or app.builder.format != "html":
-        return
-    for page in Path(app.outdir).rglob("*.html"):
-        html = page.read_text(encoding="utf-8")
-        if (aimed := aim(html)) != html:
-            page.write_text(aimed, encoding="utf-8")
-
-
 def setup(app):
-    app.connect("build-finished", _write)
+    when_built(app, aim)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

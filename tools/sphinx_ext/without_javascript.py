@@ -4,8 +4,8 @@ With JavaScript nothing changes: MathJax sets the formulas, and what is in a <no
 """
 
 import re
-from pathlib import Path
 
+from built_pages import when_built
 from docutils import nodes
 from html_piece import HtmlPiece, add_to
 from latex2mathml.converter import convert
@@ -56,15 +56,9 @@ def _say_what_is_missing(app, pagename, templatename, context, doctree):
         context["body"] = body.replace("</h1>", f"</h1>{line}", 1)
 
 
-def _choose_theme(app, exception):
+def _choose_theme(text):
     """Without a script nobody resolves the theme "auto", which has no colours."""
-    if exception or app.builder.format != "html":
-        return
-    for page in Path(app.outdir).rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        chosen = re.sub(r'(<html [^>]*data-theme=)"auto"', r'\1"light"', text, count=1)
-        if chosen != text:
-            page.write_text(chosen, encoding="utf-8")
+    return re.sub(r'(<html [^>]*data-theme=)"auto"', r'\1"light"', text, count=1)
 
 
 def setup(app):
@@ -72,5 +66,5 @@ def setup(app):
     app.add_post_transform(Formulas)
     app.connect("html-page-context", _style)
     app.connect("html-page-context", _say_what_is_missing)
-    app.connect("build-finished", _choose_theme)
+    when_built(app, _choose_theme)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
