@@ -184,6 +184,20 @@ def learning_part():
     return [f"## {_learning.TITLE}\n", *parts] if parts else []
 
 
+def pages_line(record):
+    """What was counted on all built pages. Returns: str. ``record``: of `benchmarks.pages`, or None."""
+    if record is None:
+        return f"Faults of its pages: not counted: {missing('pages')}."
+    views, links = record["views"].values(), record["links"]
+    total = lambda key: sum(len(of[key]) if isinstance(of[key], list) else of[key] for of in views)  # noqa: E731
+    return (
+        f"Its {len(record['pages']['wide'])} pages were opened wide and on a phone ({record['date'][:10]}): "
+        f"{total('errors')} errors and warnings of the browser, {total('foreign_requests')} requests to other hosts, "
+        f"{total('wider_than_screen')} pages wider than the screen, {total('figures_cut')} of {total('figures')} figures "
+        f"cut; {len(links['broken'])} of {links['links']:,} links lead nowhere."
+    )
+
+
 def book_part():
     lines, found = [], build_seconds()
     if found:
@@ -197,6 +211,7 @@ def book_part():
             f"- Its heaviest page, `{page['page']}`, takes {page['requests']} requests and {page['kB']:,.0f} kB, "
             f"zipped ({record['date'][:10]})."
         )
+    lines.append(f"- {pages_line(load('pages', 'cpu', 'views'))}")
     path = results.FOLDER / "figure_start.json"
     if path.is_file():
         record = json.loads(path.read_text(encoding="utf-8"))

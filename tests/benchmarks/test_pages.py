@@ -8,6 +8,7 @@ import pytest
 from conftest import ROOT, serving
 
 from benchmarks import pages
+from tools.measured import pages_line
 
 FAULTY = """<!DOCTYPE html><link rel=icon href=data:,><title>A page</title>
 <nav class="bd-links" style="height: 50px"><a href="#here">here</a> <a href="other.html">there</a></nav>
@@ -52,6 +53,21 @@ def test_a_page_is_looked_at(chromium, tmp_path, view):
     assert whole["figures_above_900"] == ["chapters/one.html: figure, 1000", "index.html: figure, 1000"]
     assert (whole["plots"], whole["smallest_in_plots"]) == (2, 7)
     assert whole["chapters_height"] == 700 and whole["stops_in_article"] == [2, 2, 2]
+
+
+def test_the_page_measured_tells_what_was_counted():
+    view = {"errors": 1, "foreign_requests": 0, "wider_than_screen": ["a.html"], "figures_cut": 2, "figures": 5}
+    record = {
+        "views": {"wide": view, "phone": view},
+        "pages": {"wide": {"a.html": {}, "b.html": {}}},
+        "links": {"links": 1234, "broken": ["a.html -> c.html"]},
+        "date": "2026-11-28T10:00:00+00:00",
+    }
+    assert pages_line(record) == (
+        "Its 2 pages were opened wide and on a phone (2026-11-28): 2 errors and warnings of the browser, 0 requests to "
+        "other hosts, 2 pages wider than the screen, 4 of 10 figures cut; 1 of 1,234 links lead nowhere."
+    )
+    assert "`python -m benchmarks.pages` was not run" in pages_line(None)
 
 
 def test_without_a_book_there_is_nothing_to_count(tmp_path):
