@@ -3,8 +3,8 @@
 import json
 
 from d2lmini import results
-from tools import _chart, _in_page, _learning
-from tools._bars import BARS, NEAR, NOT, Bar, build_seconds, load, missing
+from tools import _book, _chart, _in_page, _learning
+from tools._bars import BARS, NEAR, NOT, Bar, load, missing
 from tools._generated import ROOT, put
 from tools.site import repository
 
@@ -184,50 +184,6 @@ def learning_part():
     return [f"## {_learning.TITLE}\n", *parts] if parts else []
 
 
-def pages_line(record):
-    """What was counted on all built pages. Returns: str. ``record``: of `benchmarks.pages`, or None."""
-    if record is None:
-        return f"Faults of its pages: not counted: {missing('pages')}."
-    views, links = record["views"].values(), record["links"]
-    total = lambda key: sum(len(of[key]) if isinstance(of[key], list) else of[key] for of in views)  # noqa: E731
-    return (
-        f"Its {len(record['pages']['wide'])} pages were opened wide and on a phone ({record['date'][:10]}): "
-        f"{total('errors')} errors and warnings of the browser, {total('foreign_requests')} requests to other hosts, "
-        f"{total('wider_than_screen')} pages wider than the screen, {total('figures_cut')} of {total('figures')} figures "
-        f"cut; {len(links['broken'])} of {links['links']:,} links lead nowhere."
-    )
-
-
-def book_part():
-    lines, found = [], build_seconds()
-    if found:
-        lines.append(f"- Its {found[1]} chapters execute in {found[0] / 60:.1f} minutes, one after the other.")
-    record = load("book", "cpu", "pages")
-    if record is None:
-        lines.append(f"- Bytes and requests of its pages: not measured: {missing('book')}.")
-    else:
-        page = record["pages"][0]
-        lines.append(
-            f"- Its heaviest page, `{page['page']}`, takes {page['requests']} requests and {page['kB']:,.0f} kB, "
-            f"zipped ({record['date'][:10]})."
-        )
-    lines.append(f"- {pages_line(load('pages', 'cpu', 'views'))}")
-    path = results.FOLDER / "figure_start.json"
-    if path.is_file():
-        record = json.loads(path.read_text(encoding="utf-8"))
-        *_, newest = record["books"].values()
-        lines.append(
-            f"- A figure of `{record['page']}` answers {newest['figure_s']} seconds after the page was asked for, on a "
-            f"line of {record['Mbit_s']} Mbit/s with {record['latency_ms']} ms to the host and a processor slowed down "
-            f"{record['slowdown']} times."
-        )
-    else:
-        lines.append(
-            "- The time until a figure answers: not measured: `python -m benchmarks.figure_start` was not run."
-        )
-    return "\n".join(lines)
-
-
 def behind():
     """Markdown: where a bar is missed, by how much, and why, as far as that is known."""
     lines = []
@@ -333,7 +289,7 @@ def page():
         *in_page_part(),
         *learning_part(),
         "## The book itself\n",
-        book_part(),
+        _book.part(),
         "## Where ours is behind\n",
         behind(),
     ]

@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT, serving
 
 from benchmarks import pages
-from tools.measured import pages_line
+from tools import _book
 
 FAULTY = """<!DOCTYPE html><link rel=icon href=data:,><title>A page</title>
 <nav class="bd-links" style="height: 50px"><a href="#here">here</a> <a href="other.html">there</a></nav>
@@ -63,11 +63,11 @@ def test_the_page_measured_tells_what_was_counted():
         "links": {"links": 1234, "broken": ["a.html -> c.html"]},
         "date": "2026-11-28T10:00:00+00:00",
     }
-    assert pages_line(record) == (
+    assert _book.pages(record) == (
         "Its 2 pages were opened wide and on a phone (2026-11-28): 2 errors and warnings of the browser, 0 requests to "
         "other hosts, 2 pages wider than the screen, 4 of 10 figures cut; 1 of 1,234 links lead nowhere."
     )
-    assert "`python -m benchmarks.pages` was not run" in pages_line(None)
+    assert "`python -m benchmarks.pages` was not run" in _book.pages(None)
 
 
 def test_without_a_book_there_is_nothing_to_count(tmp_path):
