@@ -1,4 +1,4 @@
-"""The built book, as the page "Measured" tells of it: how long it takes, what its pages weigh, what is wrong with them."""
+"""The built book, as the page "Measured" tells of it: how long it takes, what its pages weigh, and their faults."""
 
 import json
 
