@@ -3,10 +3,9 @@
 import json
 
 from d2lmini import results
-from tools import _book, _chart, _in_page, _learning
+from tools import _book, _chart, _in_page, _learning, site
 from tools._bars import BARS, NEAR, NOT, Bar, load, missing
 from tools._generated import ROOT, put
-from tools.site import repository
 
 DEVICES = ("cpu", "cuda")
 MIB = 2**20
@@ -271,7 +270,7 @@ PARTS = (
 
 def page():
     """The whole page, Markdown."""
-    place = repository()
+    place = site.repository()
     parts = [
         HEAD.format(near=NEAR, url=place["url"], branch=place["branch"]),
         "## What was to be reached\n",

@@ -128,6 +128,28 @@ def _benchmark(name):
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
+def _links():
+    """The files in which one link holds the address: where it stands there, and what it is. Returns: dict."""
+    url = site.repository()["url"]
+    return {
+        "accessibility.md": (r"(?<=\[Open an issue\]\()\S+(?=/issues/new)", url),
+        "licences.md": (r"(?<=\[README\]\()\S+(?=#how-to-cite)", url),
+        "d2lmini/exercises/engine/registry.py": (r'(?<=\nREPOSITORY = ")[^"]*', site.colab("").rstrip("/")),
+    }
+
+
+def _linked(name, place, link):
+    """A file with the address in its link. Returns: str.
+
+    Raises:
+        ValueError: the link is not there, or not once.
+    """
+    text, found = re.subn(place, link, (ROOT / name).read_text(encoding="utf-8"))
+    if found != 1:
+        raise ValueError(f"{name}: expected one link to the repository, found {found}: _links of tools/pages.py")
+    return text
+
+
 def sync(check):
     """Returns: list of the files that were out of step."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -149,6 +171,7 @@ def sync(check):
         *put(ROOT / "lecturers.md", lecturers, check),
         *put(ROOT / "troubleshooting.md", troubleshooting, check),
         *put(ROOT / "CITATION.cff", citation, check),
+        *(stale for name, link in _links().items() for stale in put(ROOT / name, _linked(name, *link), check)),
     ]
 
 

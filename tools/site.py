@@ -13,10 +13,17 @@ from tools._generated import ROOT
 VERSION = d2lmini.__version__
 
 
+def _config():
+    """`_config.yml`; the address in it may have been copied with what a browser or git puts behind it."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    config["repository"]["url"] = config["repository"]["url"].rstrip("/").removesuffix(".git")
+    return config
+
+
 @cache
 def repository():
     """Returns: dict with the keys url and branch."""
-    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    return _config()["repository"]
 
 
 @cache
@@ -76,6 +83,6 @@ def archive():
 def address():
     """Where the book is read: the `baseurl` of `_config.yml`, or GitHub Pages of the repository. Returns: str, "" for
     a repository elsewhere."""
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    found = re.fullmatch(r"https://github\.com/([^/]+)/([^/]+?)/?", config["repository"]["url"])
+    config = _config()
+    found = re.fullmatch(r"https://github\.com/([^/]+)/([^/]+)", config["repository"]["url"])
     return config["html"].get("baseurl") or (f"https://{found[1].lower()}.github.io/{found[2]}/" if found else "")

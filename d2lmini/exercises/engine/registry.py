@@ -29,7 +29,8 @@ NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked ou
     "18": "18_after_pretraining",
     "19": "19_real_model",
 }
-REPOSITORY = "https://colab.research.google.com/github/d2lmini/d2lmini/blob/main"  # where Colab opens its notebooks
+# where Colab opens the notebooks; `make sync` writes it from the address in _config.yml
+REPOSITORY = "https://colab.research.google.com/github/d2lmini/d2lmini/blob/main"
 
 
 def natural(key):
