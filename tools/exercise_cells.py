@@ -41,14 +41,13 @@ They belong to [the chapter](../chapters/{name}.ipynb); worked solutions are in
 
 
 def problem_set(exercises):
-    """Exercises of any chapters as one notebook to hand out, whose links lead to the repository. Returns: notebook."""
-    root = f"{site.repository()['url']}/blob/{site.repository()['branch']}/"
+    """Exercises of any chapters as one notebook to hand out, whose links lead to the book. Returns: notebook."""
     intro = _markdown("intro", f"# Problem set\n\n{HOW}")
-    return _notebook([intro, _setup(), *_unsolved(exercises, root)])
+    return _notebook([intro, _setup(), *_unsolved(exercises)])
 
 
-def _unsolved(exercises, root):
-    """Statements, answer cells and checks. ``root``: where the repository is from the notebook."""
+def _unsolved(exercises, root=None):
+    """Statements, answer cells and checks. ``root``: where the repository is from the notebook, None: elsewhere."""
     cells = []
     for exercise in exercises:
         cells.append(_markdown(f"{exercise.key}-statement", _statement(exercise, root)))
@@ -141,14 +140,15 @@ def _first_choice(chapter):
 
 
 def _statement(exercise, root):
-    """The heading, a small line with the key, and what is asked. ``root``: where the repository is from here."""
+    """The heading, a small line with the key, and what is asked. ``root`` as of `_unsolved`."""
     place = exercise_places.places()[exercise.key]
     origin = "our own" if exercise.source == "own" else f"after {exercise.source}"
     kinds = "; ".join(part.label for part in exercise.parts)
+    section = site.section(place.path, place.title) if root is None else f"{root}{place.path}#{place.slug}"
     return f"""\
 ## {exercise.title}
 
-*`{exercise.key}`, {origin}. Kind: {kinds}. Section: [{place.title}]({root}{place.path}#{place.slug})*
+*`{exercise.key}`, {origin}. Kind: {kinds}. Section: [{place.title}]({section})*
 
 {exercise.statement}"""
 

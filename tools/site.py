@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
+from docutils.nodes import make_id
 
 import d2lmini
 from tools._generated import ROOT
@@ -86,3 +87,10 @@ def address():
     config = _config()
     found = re.fullmatch(r"https://github\.com/([^/]+)/([^/]+)", config["repository"]["url"])
     return config["html"].get("baseurl") or (f"https://{found[1].lower()}.github.io/{found[2]}/" if found else "")
+
+
+def section(notebook, title):
+    """Where a section of a notebook is read: in the published book, or else in the repository. Returns: str."""
+    if page := address():
+        return f"{page}{notebook.removesuffix('.ipynb')}.html#{make_id(title)}"
+    return f"{repository()['url']}/blob/{repository()['branch']}/{notebook}"

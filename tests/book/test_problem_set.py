@@ -13,7 +13,7 @@ from d2lmini.exercises import check_file, grade
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Coded
 from d2lmini.exercises.grading import sandbox
-from tools import problem_set, site
+from tools import exercise_cells, exercise_places, problem_set, site
 
 ENTRIES = {one.key: one for one in problem_set.entries()}
 
@@ -119,7 +119,16 @@ def test_the_notebook_has_the_exercises_in_this_order(tmp_path, capsys):
         assert exercise.statement in text and all(hint in text for part in exercise.parts for hint in part.hints)
         assert all(part.explanation not in text for part in exercise.parts if part.explanation)
     links = re.findall(r"\]\(([^)]*)\)", "\n".join(c.source for c in notebook.cells if c.id.endswith("-statement")))
-    assert len(links) == 3 and all(link.startswith(site.repository()["url"]) for link in links)
+    root = f"{site.address()}chapters/03_attention_scoring.html"
+    assert len(links) == 3 and links[0] == f"{root}#why-divide-by-the-square-root-of-d"
+    title = exercise_places.places()["own-16.4"].title  # the book's anchors, not those of a notebook
+    assert site.section("chapters/16_decoding.ipynb", title).endswith(".html#is-greedy-search-s-text-the-likeliest")
+
+
+def test_where_the_book_is_nowhere_read_links_lead_to_the_repository(monkeypatch):
+    monkeypatch.setattr(site, "address", lambda: "")
+    text = exercise_cells.problem_set([registry.load("udl-12.5")]).cells[2].source
+    assert f"({site.repository()['url']}/blob/main/chapters/03_attention_scoring.ipynb)" in text
 
 
 def test_a_key_that_is_none_says_which_are_near(tmp_path, capsys):
