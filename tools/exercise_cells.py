@@ -14,6 +14,8 @@ from tools.chapters import METADATA
 
 CHAPTERS = {name[:2]: (name, title) for name, title in site.chapters()}
 IMPORTS = source.PRELUDE.rstrip() + "\nfrom d2lmini import check, hint, progress, reset, review"
+SET_IMPORTS = IMPORTS.replace("import math\n", "import math\nimport os\n", 1)
+SET_IMPORTS += '\n\nos.environ["D2LMINI_SOLUTIONS"] = "0"  # a check that passes names no solution'
 HOW = """\
 Each exercise has a cell for your answer and one that checks it. Write your code where the answer cell says
 so, run it, then run the check: it tries your code on fresh random inputs and prints one verdict. Leave the
@@ -43,7 +45,7 @@ They belong to [the chapter](../chapters/{name}.ipynb); worked solutions are in
 def problem_set(exercises):
     """Exercises of any chapters as one notebook to hand out, whose links lead to the book. Returns: notebook."""
     intro = _markdown("intro", f"# Problem set\n\n{HOW}")
-    return _notebook([intro, _setup(), *_unsolved(exercises)])
+    return _notebook([intro, _setup(SET_IMPORTS), *_unsolved(exercises)])
 
 
 def _unsolved(exercises, root=None):
@@ -125,8 +127,8 @@ def _collapsed(notebook):
     return notebook
 
 
-def _setup():
-    return _code("setup", setup_cell.source(IMPORTS), *setup_cell.TAGS)
+def _setup(imports=IMPORTS):
+    return _code("setup", setup_cell.source(imports), *setup_cell.TAGS)
 
 
 def _first_choice(chapter):

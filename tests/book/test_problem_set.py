@@ -118,6 +118,7 @@ def test_the_notebook_has_the_exercises_in_this_order(tmp_path, capsys):
         exercise = registry.load(key)
         assert exercise.statement in text and all(hint in text for part in exercise.parts for hint in part.hints)
         assert all(part.explanation not in text for part in exercise.parts if part.explanation)
+    assert '\nos.environ["D2LMINI_SOLUTIONS"] = "0"  # ' in text
     links = re.findall(r"\]\(([^)]*)\)", "\n".join(c.source for c in notebook.cells if c.id.endswith("-statement")))
     root = f"{site.address()}chapters/03_attention_scoring.html"
     assert len(links) == 3 and links[0] == f"{root}#why-divide-by-the-square-root-of-d"

@@ -107,6 +107,12 @@ def test_a_pass_tells_what_comes_next_and_where_the_solution_stands(capsys):
     )
 
 
+def test_a_pass_in_a_problem_set_names_no_solution(monkeypatch, capsys):
+    monkeypatch.setenv("D2LMINI_SOLUTIONS", "0")
+    check("udl-12.5b", RIGHT)
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["PASSED udl-12.5b"]
+
+
 def solve(*keys):
     for key in keys:
         if isinstance(registry.find(key)[1], Discussion):
