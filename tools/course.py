@@ -109,16 +109,21 @@ def accent(number):
 
 
 def syllabi():
-    """Markdown: a table for each course, with the minutes of reading and the seconds in which its chapters execute."""
+    """Markdown: a table for each course, with the minutes of reading, the seconds in which its chapters execute, and
+    exercises as a link that chooses them on the page."""
     measured = json.loads(RUN_TIMES.read_text(encoding="utf-8"))
     lines = []
     for name, weeks in table()["courses"].items():
         lines += [f"### In {name}", "", "| week | chapters | core | execute in | exercises |", "|---|---|---|---|---|"]
+        had = []
         for number, week in enumerate(weeks, 1):
+            had += week["chapters"]
             titles = ", ".join(f"[{n} {TITLES[n]}](chapters/{NAMES[n]}.ipynb)" for n in week["chapters"])
             read = spent(core_minutes(week["chapters"]))
             took = sum(measured[NAMES[n]]["cpu"]["seconds"] for n in week["chapters"])
-            lines.append(f"| {number} | {titles} | {read} | {took:.0f} s | {', '.join(week['exercises'])} |")
+            chooses = f"#had={','.join(had)}&amp;set={','.join(week['exercises'])}"
+            keys = f'<a href="{chooses}">{", ".join(week["exercises"])}</a>'
+            lines.append(f"| {number} | {titles} | {read} | {took:.0f} s | {keys} |")
         lines.append("")
     return "\n".join(lines)
 

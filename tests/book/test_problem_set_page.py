@@ -105,6 +105,13 @@ def test_the_address_keeps_the_choice_and_gives_it_back(chooser):
     assert not page.get_by_label("no discussion, which only you can mark").is_checked()
 
 
+def test_a_week_of_a_syllabus_is_a_choice(chooser):
+    page = chooser()
+    page.get_by_role("link", name="d2l-11.1.1, d2l-11.3.1, udl-12.5").click()
+    page.locator(".set-chosen pre", has_text="d2l-11.1.1 d2l-11.3.1 udl-12.5 --out set1.ipynb").wait_for()
+    assert shown(page) == fitting(had=["01", "02", "03"])
+
+
 def test_an_address_of_another_edition_or_of_a_heading_does_no_harm(chooser):
     page = chooser("#had=99&kind=poem&set=own-99.1,udl-12.5,udl-12.5,%3Cb%3E")
     assert command(page) == "python -m tools.problem_set udl-12.5 --out set1.ipynb"
