@@ -5,7 +5,7 @@ from conftest import ROOT
 
 from tools import measured, pages, site
 
-URL = "https://github.com/Ada-School/attention-course"
+URL = "https://github.com/Some-One/an-edition"
 TEXTS = [*ROOT.glob("*.*"), *ROOT.glob("d2lmini/**/*.py"), *ROOT.glob("tools/**/*.*"), *ROOT.glob(".github/**/*.yml")]
 
 
@@ -14,7 +14,7 @@ def moved(monkeypatch):
     """The address is another one. Returns: the links of before."""
     before = site.repository()["url"], site.address(), site.colab("").rstrip("/").rstrip("/")
     monkeypatch.setattr(site, "repository", lambda: {"url": URL, "branch": "main"})
-    monkeypatch.setattr(site, "address", lambda: "https://ada-school.github.io/attention-course/")
+    monkeypatch.setattr(site, "address", lambda: "https://some-one.github.io/an-edition/")
     return before
 
 
@@ -41,7 +41,7 @@ def test_an_address_may_be_copied_with_what_stands_at_its_end(tmp_path, monkeypa
     site.repository.cache_clear()
     try:
         assert site.archive() == f"{URL}/archive/refs/tags/v{site.VERSION}.zip"
-        assert site.colab("a.ipynb").endswith("/github/Ada-School/attention-course/blob/main/a.ipynb")
-        assert site.address() == "https://ada-school.github.io/attention-course/"
+        assert site.colab("a.ipynb").endswith("/github/Some-One/an-edition/blob/main/a.ipynb")
+        assert site.address() == "https://some-one.github.io/an-edition/"
     finally:
         site.repository.cache_clear()

@@ -170,7 +170,10 @@ def _completed(rows, asked):
     wanted = asked or [p.key for c in sorted({*given.values()}) for e in exercises(c) for p in e.parts]
     kept = [r for r in rows if not asked or r["exercise"] in asked or r["exercise"] not in given]
     missing = [key for key in wanted if key not in given]
-    return kept + [row(rows[0]["notebook"], key, "missing", "missing", "no answer cell") for key in missing]
+    return kept + [
+        row(rows[0]["notebook"], key, "missing", "missing", f"no cell begins with `# exercise: {key}`")
+        for key in missing
+    ]
 
 
 def _write(path, text):
