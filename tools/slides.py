@@ -1,8 +1,8 @@
 """Slides of each chapter, from the built book: `make slides` writes _build/html/slides/ with reveal.js beside them.
 
 A slide has one thing to look at: a formula, a class, a cell and what it prints, a plot, a table, a diagram, a live
-figure, a prediction. What the chapter says before it is in the speaker's notes (press S); a short last sentence stands
-on the slide. What is folded is left out. A cell with the tag `no-slide` is, too.
+figure, a prediction. What the chapter says before it is in the speaker's notes (press S); a short last paragraph, and
+one that a formula ends, stands on the slide. What is folded is left out. A cell with the tag `no-slide` is, too.
 """
 
 import argparse
@@ -15,11 +15,14 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
 
-from tools import site
+from tools import pages, site
 from tools._generated import ROOT
 
-LEAD = 22  # words of a sentence that stands above what is looked at
+TITLE = f"d2lmini: {pages.TITLE}"
+LEAD = 22  # words of a paragraph that stands above what is looked at
+OF_FORMULA = 70  # and above a formula, whose letters it names
 OPENING = 35  # words before the first thing to look at in a section, for which there is a slide
+PICTURES = ["table", "svg", "img"]
 NOTHING_TO_SEE = ("script", "style", "noscript")
 REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "plugin/notes/speaker-view.html")
 SHEETS = ("pygments", "plots", "folds")  # of the book, by the beginning of their names
@@ -56,7 +59,7 @@ class Slide:
     def html(self):
         notes = f'<aside class="notes">{"".join(self.notes)}</aside>' if self.notes else ""
         body = f'<div class="fit">{"".join(self.items)}</div>' if self.items else ""
-        return f'<section class="{self.kind}"><h2>{html.escape(self.heading)}</h2>{body}{notes}</section>'
+        return f'<section data-kind="{self.kind}"><h2>{html.escape(self.heading)}</h2>{body}{notes}</section>'
 
 
 class _Chapter:
@@ -90,7 +93,7 @@ class _Chapter:
                 self.said.append(node)
         elif node.name in ("ul", "ol", "dl", "table", "figure") or {"math", "highlight-text"} & {*kinds}:
             self.show([node], "math" if "math" in kinds else "list" if node.name in ("ul", "ol", "dl") else "picture")
-        elif node.find(["table", "img", "svg"]):
+        elif _pictures(node):
             self.show([node], "picture")
 
     def section(self, node):
@@ -110,19 +113,28 @@ class _Chapter:
             self.said += output.find_all("div", class_="output", recursive=False) if output else []
             return
         code = node.find("div", class_="cell_input", recursive=False)
-        shown = [child for child in output.children if isinstance(child, Tag)] if output else []
-        if code:
-            self.show([code, *shown], "code")
-        elif shown:
-            self.show(shown, "picture" if output.find(["table", "svg", "img"]) else "finding")
+        shown = [[code]] if code else [[]]
+        for child in output.children if output else ():
+            if isinstance(child, Tag):
+                if _pictures(child) and _pictures(*shown[-1]):  # one on a slide
+                    shown.append([])
+                shown[-1].append(child)
+        for nodes in filter(None, shown):
+            self.show(nodes, "code" if code in nodes else "picture" if _pictures(*nodes) else "finding")
 
     def show(self, nodes, kind):
         said, self.said = self.said, []
-        opens = not self.slides or self.slides[-1].heading != (self.heading or self.title)
-        if opens and _words(*said) > OPENING:  # a section begins with its problem
-            self.slides.append(Slide(self.heading or self.title, [str(said[0])], [*map(str, said[1:])]))
-            said = []
-        lead = [said[-1]] if said and kind != "predict" and _words(said[-1]) <= LEAD else []
+        last = self.slides[-1] if self.slides else None
+        opens = not last or last.heading != (self.heading or self.title)
+        if not opens and not said and kind in ("list", "finding") and last.kind == "list":  # a list goes on
+            last.items += map(str, nodes)
+            return
+        room = 0 if kind == "predict" else OF_FORMULA if kind == "math" else LEAD
+        lead = said[-1:] if said and _words(said[-1]) <= room else []
+        before = said[: len(said) - len(lead)]
+        if opens and _words(*before) > OPENING:  # a section begins with its problem
+            self.slides.append(Slide(self.heading or self.title, [str(before[0])], [*map(str, before[1:])]))
+            said = lead
         self.slides.append(Slide(self.heading or self.title, [*map(str, lead + nodes)], [*map(str, said)], kind))
 
     def rest(self):
@@ -142,6 +154,10 @@ def _heading(node):
     ).strip()
 
 
+def _pictures(*nodes):
+    return any(node.name in PICTURES or node.find(PICTURES) for node in nodes)
+
+
 def _words(*nodes):
     return sum(len(node.get_text().split()) for node in nodes)
 
@@ -150,8 +166,8 @@ def _classes(node):
     return node.get("class", []) if isinstance(node, Tag) else []
 
 
-def deck(text):
-    """The slides of a built chapter. Returns: pair of its title and its page, HTML.
+def deck(text, name):
+    """The slides of the built chapter in `name`.html. Returns: pair of its title and its page, HTML.
 
     Raises:
         ValueError: it has no article with a title.
@@ -170,7 +186,8 @@ def deck(text):
         if twin.name in ("p", "li"):
             del twin["id"]
     chapter = _Chapter(title.parent)
-    first = Slide(chapter.title, [], [], "title")
+    lead = f'<p><a href="../chapters/{name}.html">{html.escape(TITLE)}</a></p>'
+    first = Slide(chapter.title, [lead], [], "title")
     sheets = [link for link in page.select("link[rel=stylesheet]") if link["href"].split("/")[-1].startswith(SHEETS)]
     mathjax = [one for one in page.select("script") if "mathjax" in one.get("src", "") or "MathJax =" in one.text]
     return chapter.title, PAGE.format(
@@ -191,7 +208,7 @@ def write(book):
     for name in ("slides.css", "slides.js"):
         shutil.copy(Path(__file__).parent / "slides_page" / name, out / "reveal" / name)
     for name, _ in site.chapters():
-        title, page = deck((book / "chapters" / f"{name}.html").read_text(encoding="utf-8"))
+        title, page = deck((book / "chapters" / f"{name}.html").read_text(encoding="utf-8"), name)
         found[title] = out / f"{name}.html"
         found[title].write_text(page, encoding="utf-8")
     links = "".join(f'<li><a href="{path.name}">{html.escape(title)}</a></li>' for title, path in found.items())

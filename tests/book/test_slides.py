@@ -1,10 +1,12 @@
 """Slides: one thing to look at on each, what is said in the notes, nothing that is folded, all of it from the book."""
 
+import io
 import shutil
 
 import pytest
 from bs4 import BeautifulSoup
 from conftest import ROOT, serving
+from pypdf import PdfReader
 
 from tools import site, slides
 
@@ -25,16 +27,23 @@ ARTICLE = """<html><head><link rel="stylesheet" href="../_static/pygments.css?v=
 <section class="fold"><details class="fold"><summary><h3>Caveats</h3></summary>HIDDEN</details></section>
 </section>
 <section><h2>7.2. Only words</h2><p>See <a href="08_b.html#x">chapter 8</a>.</p><p>More words.</p></section>
-</section></article></body></html>""".format(long="word " * 40, short="The answer.")
+<section><h2>7.3. Shown</h2><p>{named}</p><div class="math notranslate">\\[x\\]</div>
+<div class="cell"><div class="cell_output">
+<p>A lead.</p><table><td>one</td></table><svg></svg><p>Below it.</p></div></div>
+<div class="cell"><div class="cell_input"><pre>draw()</pre></div>
+<div class="cell_output"><figure><svg></svg></figure></div></div></section>
+<section><h2>7.4. Summary</h2><ol><li>First.</li></ol><div class="cell tag_fold"><div class="cell_output"><ol start="2">
+<li>Second.</li></ol></div></div></section>
+</section></article></body></html>""".format(long="word " * 40, short="The answer.", named="letter " * 40)
 
 
 @pytest.fixture(scope="module")
 def shown():
-    title, page = slides.deck(ARTICLE)
+    title, page = slides.deck(ARTICLE, "07_a")
     assert title == "7. A chapter"
     return [
         (
-            one["class"][0],
+            one["data-kind"],
             one.h2.text,
             " ".join(one.find(class_="fit").get_text(" ").split() if one.find(class_="fit") else ""),
             str(one.aside),
@@ -52,9 +61,24 @@ def test_a_slide_for_each_thing_to_look_at(shown):
         ("code", "7.1. A problem"),
         ("finding", "7.1. A problem"),
         ("text", "7.2. Only words"),
+        ("math", "7.3. Shown"),
+        ("picture", "7.3. Shown"),
+        ("picture", "7.3. Shown"),
+        ("code", "7.3. Shown"),
+        ("list", "7.4. Summary"),
     ]
     assert shown[1][2] == "After this chapter you can do it." and shown[2][2].split() == ["word"] * 40
     assert shown[4][2] == "code() printed" and shown[5][2] == "The answer. A finding."
+
+
+def test_what_belongs_together_is_on_one_slide_and_two_pictures_are_on_two(shown):
+    assert [seen for _, title, seen, _ in shown if title == "7.3. Shown"] == [
+        "letter " * 40 + "\\[x\\]",  # what the letters of a formula are
+        "A lead. one",
+        "Below it.",
+        "draw()",
+    ]
+    assert shown[-1][2] == "First. Second."  # a list goes on with numbers that a cell has found
 
 
 def test_what_is_said_is_in_the_notes_and_what_is_folded_nowhere(shown):
@@ -64,13 +88,15 @@ def test_what_is_said_is_in_the_notes_and_what_is_folded_nowhere(shown):
 
 
 def test_links_and_sheets_lead_to_the_book():
-    _, page = slides.deck(ARTICLE)
+    _, page = slides.deck(ARTICLE, "07_a")
+    title = BeautifulSoup(page, "html.parser").select_one("[data-kind=title]")
+    assert title.a["href"] == "../chapters/07_a.html"
     assert 'href="../chapters/08_b.html#x"' in page and "../_static/pygments.css" in page and "x.css" not in page
 
 
 def test_a_page_without_a_chapter_is_refused():
     with pytest.raises(ValueError, match="no article"):
-        slides.deck("<html><p>Nothing</p></html>")
+        slides.deck("<html><p>Nothing</p></html>", "07_a")
 
 
 @pytest.fixture(scope="module")
@@ -95,19 +121,49 @@ def test_nothing_runs_over_the_edge_of_a_slide(chromium, written, name):
         page.wait_for_selector("html[data-slides=ready]")
         over = page.evaluate(
             """async () => {
-              const over = [];
+              const over = [], small = [], lost = [];
               for (let i = 0; i < Reveal.getTotalSlides(); i++) {
                 Reveal.slide(i);
                 await new Promise((done) => setTimeout(done, 50));
-                const body = Reveal.getCurrentSlide().querySelector(".fit")?.getBoundingClientRect();
-                if (body && (body.bottom > innerHeight || body.right > innerWidth)) over.push(i);
+                const slide = Reveal.getCurrentSlide(), fit = slide.querySelector(".fit");
+                const width = (node) => node.getBoundingClientRect().width, body = fit.getBoundingClientRect();
+                const right = Math.max(body.right, ...[...fit.querySelectorAll("td, th, text")].map(
+                  (node) => node.getBoundingClientRect().right));
+                if (body.bottom > innerHeight || right > innerWidth) over.push(i);
+                if (fit.style.zoom < 0.7) small.push([i, fit.style.zoom]);
+                const wide = [...fit.querySelectorAll("svg, table, img, pre")].map(width);
+                if (slide.dataset.kind === "picture" && !(Math.max(0, ...wide) > 200)) lost.push(i);
               }
-              return over;
+              return [over, small, lost];
             }"""
         )
         live = page.locator("[data-ready=yes]").count()
     page.close()
-    assert over == [] and log == [] and live > 0
+    assert over == [[], [], []] and log == [] and live > 0
+
+
+def test_a_deck_prints_a_sheet_for_each_slide(chromium, written):
+    page = chromium.new_page(viewport={"width": 1280, "height": 720})
+    with serving(written) as url:
+        page.goto(f"{url}/slides/07_transformer.html?print-pdf")
+        page.wait_for_selector("html[data-slides=ready]")
+        page.wait_for_timeout(500)
+        count = page.evaluate("Reveal.getTotalSlides()")
+        sheets = PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True, print_background=True))).pages
+    page.close()
+    texts = [sheet.extract_text() for sheet in sheets]
+    assert len(texts) == count and "greedily" in texts[-1] and "Reset" in "".join(texts)
+
+
+def test_the_notes_open_also_from_the_disk(chromium, written):
+    page = chromium.new_page(viewport={"width": 1280, "height": 720})
+    page.goto((written / "slides" / "07_transformer.html").as_uri() + "#/5")
+    page.wait_for_selector("html[data-slides=ready]")
+    with page.context.expect_page() as opened:
+        page.keyboard.press("s")
+    opened.value.wait_for_selector(".speaker-controls-notes :text('each query meets all keys')")
+    opened.value.close()
+    page.close()
 
 
 def test_every_chapter_has_slides_and_the_list_leads_to_them(written):

@@ -1,22 +1,45 @@
-// Starts the slides once formulas are set, and makes what is too large for its slide smaller.
+// Starts the slides once formulas are set, and makes what is on each as large as its room allows.
 (() => {
-  const ROOM = 720 - 26 - 20; // pixels of a slide
+  const MOST = { picture: 1.8, predict: 1, title: 1 }, // how many times larger than its own size
+    OTHER = 1.3, // texts, tables, code
+    LEAST = 0.3,
+    [WIDTH, HEIGHT, BELOW] = [1280, 720, 24]; // pixels of a slide
+  // The largest zoom at which all is on the slide; it is set.
+  function largest(slide, body) {
+    const bottom = () => body.getBoundingClientRect().bottom - slide.getBoundingClientRect().top;
+    const room = Reveal.isPrintView() ? HEIGHT - 4 * BELOW : (HEIGHT - BELOW) * Reveal.getScale(); // print is wider
+    const drawn = body.querySelector("[data-state], svg, img") || slide.dataset.kind !== "picture";
+    let zoom = (drawn && MOST[slide.dataset.kind]) || OTHER;
+    body.style.zoom = zoom;
+    while (zoom > LEAST && (bottom() > room || body.scrollWidth > body.clientWidth + 1)) body.style.zoom = zoom -= 0.04;
+    return zoom;
+  }
   function fit(slide) {
     const body = slide?.querySelector(".fit");
-    if (!body || body.dataset.fitted) return;
-    body.dataset.fitted = "yes";
-    const room = ROOM - (body.offsetTop || 0),
-      width = body.parentElement.clientWidth - 96,
-      zoom = Math.min(1, room / body.scrollHeight, width / body.scrollWidth);
-    if (zoom < 1) body.style.zoom = zoom.toFixed(3);
+    if (!body) return;
+    body.classList.remove("beside");
+    const below = largest(slide, body);
+    body.classList.toggle("beside", below < 1 && slide.dataset.kind === "picture"); // its caption
+    if (body.matches(".beside") && largest(slide, body) <= below) {
+      body.classList.remove("beside");
+      largest(slide, body);
+    }
+  }
+  function show(slide) {
+    fit(slide);
+    // a figure that comes alive has another size than its picture
+    for (const node of slide.querySelectorAll("[data-state]:not([data-ready])"))
+      new MutationObserver((_, self) => (self.disconnect(), fit(slide))).observe(node, { attributes: true });
   }
   new Promise((done) => addEventListener("load", done))
     .then(() => window.MathJax?.startup?.promise)
-    .then(() => Reveal.initialize({ width: 1280, height: 720, margin: 0.02, center: false, hash: true, transition: "none",
-      slideNumber: "c/t", viewDistance: 3, plugins: [RevealNotes] }))
+    .then(() => Reveal.initialize({
+      width: WIDTH, height: HEIGHT, margin: 0.02, center: false, hash: true, transition: "none", slideNumber: "c/t",
+      viewDistance: 3, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes],
+    }))
     .then(() => {
-      fit(Reveal.getCurrentSlide());
-      Reveal.on("slidechanged", ({ currentSlide }) => fit(currentSlide));
+      for (const slide of Reveal.isPrintView() ? Reveal.getSlides() : [Reveal.getCurrentSlide()]) show(slide);
+      Reveal.on("slidechanged", ({ currentSlide }) => show(currentSlide));
       document.documentElement.dataset.slides = "ready";
     });
 })();
