@@ -87,6 +87,50 @@ def test_code_goes_on_over_the_page_and_nothing_is_cut(chromium, book):
     assert 300 < x < float(sheet.mediabox.right) - 40
 
 
+HIGHLIGHTED = """<p style="height: {height}px">before</p>
+<div class="cell_input" style="display: flex; flex-direction: column; border: 1px solid"><i style="height: 0">BOX</i>
+<div class="highlight-x" style="break-inside: avoid"><pre>{lines}</pre></div></div>"""
+
+
+def test_a_box_begins_where_its_code_does_and_a_short_one_stays_whole(chromium, book, tmp_path):
+    lines = "".join(f"<span class='line' style='display: block'>line {i}</span>" for i in range(20))
+    path = tmp_path / "chapters" / "01_a.html"
+    path.write_text(PAGE.format(title="Boxes", body=HIGHLIGHTED.format(height=780, lines=lines)), encoding="utf-8")
+    first, second = pdf.printed(chromium, f"{book}/chapters/01_a.html", "core")[0].pages
+    assert "before" in first.extract_text() and "BOX" not in first.extract_text()
+    assert all(text in second.extract_text() for text in ("BOX", "line 0", "line 19"))
+
+
+def test_88_letters_of_code_are_one_line_and_paper_overrules_the_sheet_of_the_book(chromium, small_book):
+    page = chromium.new_page(viewport={"width": pdf.WIDTH, "height": 1000})
+    page.goto(f"{small_book[1]}/chapters/01_one.html")
+    page.emulate_media(media="print")
+    size, room = page.evaluate(
+        """() => {
+          const shown = [...document.querySelectorAll(".bd-article .cell_input pre")].filter((pre) => pre.clientWidth);
+          const style = getComputedStyle(shown[0]), letter = document.createElement("span");
+          letter.textContent = "x".repeat(88);
+          letter.style.whiteSpace = "pre";
+          shown[0].prepend(letter);
+          const used = letter.getBoundingClientRect().width + parseFloat(style.paddingLeft) * 2;
+          return [style.fontSize, shown[0].clientWidth - used];
+        }"""
+    )
+    page.close()
+    assert size == "11px" and room >= 0
+
+
+def test_a_live_figure_prints_without_what_only_a_screen_needs(chromium, book, tmp_path):
+    figure = (
+        "<d2l-x data-ready=yes><p class=d2lmini-hint>HINT</p><button>RESET</button><span class=d2lmini-cue>CUE</span>"
+    )
+    figure += "<button>head 1<svg width=9 height=9></svg></button></d2l-x>"
+    path = tmp_path / "chapters" / "01_a.html"
+    path.write_text(PAGE.format(title="Live", body=figure), encoding="utf-8")
+    text = text_of(pdf.printed(chromium, f"{book}/chapters/01_a.html", "core")[0])
+    assert "head 1" in text and not any(word in text for word in ("HINT", "RESET", "CUE"))
+
+
 def test_a_dark_page_is_printed_light_and_is_dark_afterwards(chromium, book):
     page = chromium.new_page()
     page.goto(f"{book}/chapters/02_b.html")

@@ -2,6 +2,6 @@
 
 
 def setup(app):
-    app.add_css_file("paper.css", media="print")
+    app.add_css_file("paper.css", media="print", priority=900)  # after book.css, which it overrules
     app.add_js_file("paper.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
