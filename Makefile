@@ -28,7 +28,7 @@ test: book  ## everything that tests: package, chapters, exercises, and the buil
 quick: $(READY)  ## the tests that need no book, no browser, no audit of exercises and no training
 	$(PYTEST) -m "$(QUICK)" tests
 
-pdf: book  ## print the book into one PDF, _build/pdf: what stands open, or all of it with PDF=all
+pdf: book  ## print the book into one PDF, _build/html/pdf: what stands open, or all of it with PDF=all
 	$(BIN)/python -m tools.pdf $(if $(filter all,$(PDF)),--everything)
 
 slides: book  ## slides of each chapter: _build/html/slides/index.html

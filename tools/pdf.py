@@ -147,7 +147,7 @@ def make(browser, base, paper, out):
 def main():
     parser = argparse.ArgumentParser(prog="python -m tools.pdf", description=__doc__.splitlines()[0])
     parser.add_argument("--everything", action="store_true", help="what is folded, too")
-    parser.add_argument("--out", type=Path, help="the file; without it in _build/pdf")
+    parser.add_argument("--out", type=Path, help="the file; without it pdf/ of the built book")
     parser.add_argument("--book", type=Path, default=ROOT / "_build" / "html", help="the built book")
     options = parser.parse_args()
     paper = "all" if options.everything else "core"
@@ -161,11 +161,15 @@ def main():
 
     if not CHROMIUM:
         sys.exit("error: there is no Chromium on this machine (Debian: apt-get install chromium)")
-    out = options.out or ROOT / "_build" / "pdf" / f"d2lmini-{paper}.pdf"
+    made = f"pdf/d2lmini-{paper}.pdf"
+    out = options.out or options.book / made
     with sync_playwright() as playwright, serving(options.book) as base:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
         sheets = make(browser, base, paper, out)
         browser.close()
+    if not options.out:
+        words = "The whole book in one PDF" if options.everything else "The book in one PDF, without what is folded"
+        site.lead_to(options.book, made, words)
     print(f"{out}: {sheets} pages, {out.stat().st_size / 1e6:.1f} MB")
 
 

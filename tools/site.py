@@ -70,6 +70,16 @@ def built(folder=ROOT / "_build" / "html"):
     return Path(folder)
 
 
+def lead_to(book, made, words):
+    """Once something is made beside a built book, its page For lecturers has a link to it, and only then."""
+    page, link = book / "lecturers.html", f'<p><a href="{made}">{words}</a></p>'
+    if page.is_file() and link not in (text := page.read_text(encoding="utf-8")):
+        text = re.sub(
+            r'(<section id="slides-and-paper">\s*<h2>.*?</h2>)', rf"\1\n{link}", text, count=1, flags=re.DOTALL
+        )
+        page.write_text(text, encoding="utf-8")
+
+
 def colab(notebook):
     """Where Colab opens a notebook of the repository. Returns: str."""
     place = repository()["url"].removeprefix("https://github.com/")

@@ -213,7 +213,9 @@ def write(book):
         found[title].write_text(page, encoding="utf-8")
     links = "".join(f'<li><a href="{path.name}">{html.escape(title)}</a></li>' for title, path in found.items())
     head = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Slides</title><link rel="icon" href="data:,">'
-    (out / "index.html").write_text(f"{head}<h1>Slides</h1><ul>{links}</ul></html>", encoding="utf-8")
+    back = f'<p><a href="../index.html">{html.escape(TITLE)}</a></p>'
+    (out / "index.html").write_text(f"{head}<h1>Slides</h1><ul>{links}</ul>{back}</html>", encoding="utf-8")
+    site.lead_to(book, "slides/index.html", "Slides of each chapter")
     return found
 
 

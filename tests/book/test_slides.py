@@ -106,6 +106,7 @@ def written(tmp_path_factory, book_url):
     built = ROOT / "_build" / "html"
     shutil.copytree(built / "chapters", folder / "chapters")
     (folder / "_static").symlink_to(built / "_static")
+    shutil.copy(built / "lecturers.html", folder)
     slides.write(folder)
     return folder
 
@@ -168,6 +169,21 @@ def test_the_notes_open_also_from_the_disk(chromium, written):
 
 def test_every_chapter_has_slides_and_the_list_leads_to_them(written):
     listed = BeautifulSoup((written / "slides" / "index.html").read_text(encoding="utf-8"), "html.parser")
-    assert [link["href"] for link in listed.select("a")] == [f"{name}.html" for name, _ in site.chapters()]
+    assert [link["href"] for link in listed.select("li a")] == [f"{name}.html" for name, _ in site.chapters()]
     for name, _ in site.chapters():
         assert (written / "slides" / f"{name}.html").read_text(encoding="utf-8").count("<section") > 15
+
+
+def test_the_page_for_lecturers_leads_to_what_was_made_and_to_nothing_else(written):
+    def links():
+        page = BeautifulSoup((written / "lecturers.html").read_text(encoding="utf-8"), "html.parser")
+        return [
+            link["href"] for link in page.select("#slides-and-paper a[href$='html'], #slides-and-paper a[href$=pdf]")
+        ]
+
+    before = links()
+    assert before.count("slides/index.html") == 1
+    for _ in range(2):
+        site.lead_to(written, "pdf/d2lmini-core.pdf", "One PDF")
+    assert sorted(links()) == sorted({*before, "pdf/d2lmini-core.pdf"})
+    site.lead_to(written / "chapters", "pdf/d2lmini-core.pdf", "no such page here")
