@@ -14,7 +14,7 @@ const ROW = 28,
   BOX = 25,
   LETTERS = 8, // columns whose numbers have room; more are shades alone
   STRIP = 320,
-  BOTTOM = 12 * ROW - 6;
+  BOTTOM = 12 * ROW - 2;
 
 function render({ model, el }) {
   const STAGES = model.get("norm_first") ? FIRST : AFTER;

@@ -309,3 +309,11 @@ def test_the_page_draws_the_norm_where_it_is(open_figure):
         in page.locator(".d2lmini-made").inner_text()
     )
     assert page.log["errors"] == []
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_every_box_is_inside_of_its_picture(open_figure, norm_first):
+    page = open_figure(figure(norm_first)[0])
+    height = page.locator("svg").first.evaluate("svg => svg.viewBox.baseVal.height")
+    tops = page.locator("svg [role=button] > rect:first-child").evaluate_all("all => all.map(r => r.y.baseVal.value)")
+    assert len(tops) == 14 and min(tops) >= 1 and max(tops) + 26 <= height
