@@ -120,6 +120,19 @@ def test_88_letters_of_code_are_one_line_and_paper_overrules_the_sheet_of_the_bo
     assert size == "11px" and room >= 0
 
 
+def test_a_long_table_begins_where_it_stands_and_core_keeps_the_answers_to_choices(chromium, book, tmp_path):
+    css = (STATIC / "exercises.css").read_text(encoding="utf-8") + "table { break-inside: avoid; }"
+    rows = "".join(f"<tr style='height: 30px'><td>row {i}</td></tr>" for i in range(20))
+    body = f"<style>{css}</style><form><div class=option><details class=why open hidden>WHY</details></div></form>"
+    body += f"<p style='height: 700px'>before</p><table><tbody>{rows}</tbody></table>"
+    path = tmp_path / "exercises" / "01_a.html"
+    path.write_text(PAGE.format(title="Choice", body=body), encoding="utf-8")
+    found = {paper: pdf.printed(chromium, f"{book}/exercises/01_a.html", paper)[0] for paper in ("core", "all")}
+    assert "WHY" in text_of(found["all"]) and "WHY" not in text_of(found["core"])
+    first, second = found["core"].pages
+    assert "row 0" in first.extract_text() and "row 19" in second.extract_text()
+
+
 def test_a_live_figure_prints_without_what_only_a_screen_needs(chromium, book, tmp_path):
     figure = (
         "<d2l-x data-ready=yes><p class=d2lmini-hint>HINT</p><button>RESET</button><span class=d2lmini-cue>CUE</span>"
