@@ -18,7 +18,10 @@ def test_every_exercise_has_a_section_of_its_own_chapter():
     ("change", "message"),
     [
         (lambda text: text.replace("d2l-11.1.1: ", "d2l-11.1.9: "), "d2l-11.1.1, d2l-11.1.9: here or there alone"),
-        (lambda text: text.replace("Sums grow", "Sums shrink"), "has no heading 'Sums shrink', only Training"),
+        (
+            lambda text: text.replace("Half precision", "Whole precision"),
+            "has no heading 'Whole precision', only Training",
+        ),
     ],
 )
 def test_what_is_missing_is_named(change, message, monkeypatch, tmp_path):

@@ -84,7 +84,7 @@ def test_a_find_leads_to_its_section_and_opens_its_fold(open_page, small_book, w
     assert page.get_by_role("status").text_content().startswith("1 place for")
     links.first.click()
     page.wait_for_function("location.hash === '#deep-inside'")
-    assert page.get_by_text("The huckleberry is deep inside").is_visible()
+    page.get_by_text("The huckleberry is deep inside").wait_for()
     assert not [request for request in page.log["requests"] if "searchindex" in request]
 
 

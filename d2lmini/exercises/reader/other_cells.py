@@ -1,5 +1,6 @@
 """Which names an answer takes from other cells of its notebook: graded alone it does not find them."""
 
+import ast
 import builtins
 import dis
 import inspect
@@ -21,10 +22,20 @@ def imported(source) -> set[str]:
     return {s.get_name() for s in _symbols(source) if s.is_imported()}
 
 
+_INSIDE = "__inside_a_comprehension"  # since Python 3.12 a symbol table takes its names for those of the cell
+
+
 @cache
 def _symbols(source):
     try:
-        return tuple(symtable.symtable(source, "<cell>", "exec").get_symbols())
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.comprehension):
+                for name in ast.walk(node.target):
+                    if isinstance(name, ast.Name):
+                        name.id = _INSIDE
+        symbols = symtable.symtable(ast.unparse(tree), "<cell>", "exec").get_symbols()
+        return tuple(symbol for symbol in symbols if symbol.get_name() != _INSIDE)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
 
