@@ -140,3 +140,10 @@ def test_a_page_for_an_address_that_leads_nowhere(open_page, small_book, place):
     page.get_by_role("link", name="The front page").click()
     page.wait_for_url(f"{url}/intro.html")
     assert page.locator("article h1").inner_text().startswith("A small book")
+
+
+def test_the_folder_leads_to_the_front_page_and_asks_for_nothing_that_is_not_there(open_page, small_book):
+    page = open_page(f"{small_book[1]}/")
+    page.wait_for_url(f"{small_book[1]}/intro.html")
+    assert page.log["errors"] == [] and not [url for url in page.log["requests"] if url.endswith(".ico")]
+    assert 'rel="icon"' in (small_book[0] / "index.html").read_text(encoding="utf-8")

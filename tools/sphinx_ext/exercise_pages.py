@@ -22,6 +22,7 @@ GONE = """\
 <!doctype html>
 <html lang="en">
 <meta charset="utf-8">
+<link rel="icon" href="data:,">
 <title>Moved</title>
 <meta http-equiv="refresh" content="0; url=../{name}.html">
 <link rel="canonical" href="../{name}.html">

@@ -1,6 +1,7 @@
 """A page for addresses that lead nowhere, 404.html, which most hosts show for them.
 
-It is shown in any folder of the book, so it loads nothing, and its links are named from the folder of the book.
+It is shown in any folder of the book, so it loads nothing, and its links are named from the folder of the book. The
+folder itself leads to the front page, by an index.html for which no browser asks for an icon.
 """
 
 import html
@@ -36,13 +37,24 @@ document.forms[0].action = root + "search.html";
 </body>
 </html>
 """
+INDEX = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<link rel="icon" href="data:,">
+<title>{name}</title>
+<meta http-equiv="refresh" content="0; url={root}.html">
+<p><a href="{root}.html">The front page</a></p>
+</html>
+"""
 
 
 def _write(app, exception):
     if exception or app.builder.format != "html":
         return
-    page = PAGE.format(name=html.escape(app.config.html_title), root=app.config.root_doc, folders=FOLDERS)
-    Path(app.outdir, "404.html").write_text(page, encoding="utf-8")
+    told = {"name": html.escape(app.config.html_title), "root": app.config.root_doc, "folders": FOLDERS}
+    Path(app.outdir, "404.html").write_text(PAGE.format(**told), encoding="utf-8")
+    if app.config.root_doc != "index":
+        Path(app.outdir, "index.html").write_text(INDEX.format(**told), encoding="utf-8")
 
 
 def setup(app):
