@@ -152,7 +152,7 @@ def measure(sizes):
     slow = {}
     with opened(sizes.folder) as (folder, url, browser):
         names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
-        names = [name for name in names if not name.startswith(("_static", "exercises/solutions/"))]
+        names = [name for name in names if not name.startswith(("_static", "exercises/solutions/", "slides/reveal"))]
         pages = {view: {name: look(browser, f"{url}/{name}", view) for name in names} for view in VIEWS}
         for name in sizes.slow:
             loads = [load(browser, f"{url}/chapters/{name}.html", "[data-ready=yes]") for _ in range(sizes.rounds)]

@@ -181,7 +181,8 @@ def deck(text, name):
         node.decompose()
     for link in article.select("a[href]"):
         if "://" not in link["href"]:
-            link["href"] = f"../chapters/{link['href']}"
+            own = name + ".html" if link["href"].startswith("#") else ""  # what it names may be on no slide
+            link["href"] = f"../chapters/{own}{link['href']}"
     for twin in article.select("[id]"):  # a lead is also said in the notes
         if twin.name in ("p", "li"):
             del twin["id"]

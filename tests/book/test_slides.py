@@ -26,7 +26,7 @@ ARTICLE = """<html><head><link rel="stylesheet" href="../_static/pygments.css?v=
 <div class="cell tag_no-slide"><div class="cell_input">LEFT OUT</div></div>
 <section class="fold"><details class="fold"><summary><h3>Caveats</h3></summary>HIDDEN</details></section>
 </section>
-<section><h2>7.2. Only words</h2><p>See <a href="08_b.html#x">chapter 8</a>.</p><p>More words.</p></section>
+<section><h2>7.2. Only words</h2><p>See <a href="08_b.html#x">chapter 8</a>, <a href="#fig-a">here</a>.</p><p>More words.</p></section>
 <section><h2>7.3. Shown</h2><p>{named}</p><div class="math notranslate">\\[x\\]</div>
 <div class="cell"><div class="cell_output">
 <p>A lead.</p><table><td>one</td></table><svg></svg><p>Below it.</p></div></div>
@@ -91,7 +91,8 @@ def test_links_and_sheets_lead_to_the_book():
     _, page = slides.deck(ARTICLE, "07_a")
     title = BeautifulSoup(page, "html.parser").select_one("[data-kind=title]")
     assert title.a["href"] == "../chapters/07_a.html"
-    assert 'href="../chapters/08_b.html#x"' in page and "../_static/pygments.css" in page and "x.css" not in page
+    assert 'href="../chapters/07_a.html#fig-a"' in page and 'href="../chapters/08_b.html#x"' in page
+    assert "../_static/pygments.css" in page and "x.css" not in page
 
 
 def test_a_page_without_a_chapter_is_refused():
