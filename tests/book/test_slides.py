@@ -26,7 +26,8 @@ ARTICLE = """<html><head><link rel="stylesheet" href="../_static/pygments.css?v=
 <div class="cell tag_no-slide"><div class="cell_input">LEFT OUT</div></div>
 <section class="fold"><details class="fold"><summary><h3>Caveats</h3></summary>HIDDEN</details></section>
 </section>
-<section><h2>7.2. Only words</h2><p>See <a href="08_b.html#x">chapter 8</a>, <a href="#fig-a">here</a>.</p><p>More words.</p></section>
+<section><h2>7.2. Only words</h2><p>See <a href="08_b.html#x">chapter 8</a>, <a href="#fig-a">here</a>.</p>
+<p>More words.</p></section>
 <section><h2>7.3. Shown</h2><p>{named}</p><div class="math notranslate">\\[x\\]</div>
 <div class="cell"><div class="cell_output">
 <p>A lead.</p><table><td>one</td></table><svg></svg><p>Below it.</p></div></div>
