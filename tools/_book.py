@@ -12,8 +12,11 @@ def pages(record):
         return f"Faults of its pages: not counted: {missing('pages')}."
     views, links = record["views"].values(), record["links"]
     total = lambda key: sum(len(of[key]) if isinstance(of[key], list) else of[key] for of in views)  # noqa: E731
+    names = record["pages"]["wide"]
+    slides = sum(name.startswith("slides/") for name in names)
+    also = f" and {slides} of slides" if slides else ""
     return (
-        f"Its {len(record['pages']['wide'])} pages were opened wide and on a phone ({record['date'][:10]}): "
+        f"Its {len(names) - slides} pages{also} were opened wide and on a phone ({record['date'][:10]}): "
         f"{total('errors')} errors and warnings of the browser, {total('foreign_requests')} requests to other hosts, "
         f"{total('wider_than_screen')} pages wider than the screen, {total('figures_cut')} of {total('figures')} "
         f"figures cut; {len(links['broken'])} of {links['links']:,} links lead nowhere."

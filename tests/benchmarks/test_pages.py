@@ -59,13 +59,14 @@ def test_the_page_measured_tells_what_was_counted():
     view = {"errors": 1, "foreign_requests": 0, "wider_than_screen": ["a.html"], "figures_cut": 2, "figures": 5}
     record = {
         "views": {"wide": view, "phone": view},
-        "pages": {"wide": {"a.html": {}, "b.html": {}}},
+        "pages": {"wide": {"a.html": {}, "b.html": {}, "slides/a.html": {}}},
         "links": {"links": 1234, "broken": ["a.html -> c.html"]},
         "date": "2026-11-28T10:00:00+00:00",
     }
     assert _book.pages(record) == (
-        "Its 2 pages were opened wide and on a phone (2026-11-28): 2 errors and warnings of the browser, 0 requests to "
-        "other hosts, 2 pages wider than the screen, 4 of 10 figures cut; 1 of 1,234 links lead nowhere."
+        "Its 2 pages and 1 of slides were opened wide and on a phone (2026-11-28): 2 errors and warnings of "
+        "the browser, 0 requests to other hosts, 2 pages wider than the screen, 4 of 10 figures "
+        "cut; 1 of 1,234 links lead nowhere."
     )
     assert "`python -m benchmarks.pages` was not run" in _book.pages(None)
 

