@@ -103,10 +103,11 @@ def _grade(args):
     if seed is None and (seed := kept_seed(args.csv)) is not None:
         print(f"going on with what was judged for {args.csv} before")
     seed = fresh_seed() if seed is None else seed
-    given = {"gradescope": args.gradescope, "reports": args.reports, "problem_set": args.set}
+    names = "gradebook", "gradescope", "reports"
+    given = {"problem_set": args.set} | {name: getattr(args, name) for name in names}
     rows = grade(args.folder, args.csv, seed=seed, jobs=args.jobs, unsafe=args.unsafe, **given)
     print(totals(rows))
-    print(f"written: {args.csv}; the same inputs again with --seed {seed}")
+    print(f"written: {', '.join(filter(None, (args.csv, args.gradebook)))}; the same inputs again with --seed {seed}")
     return 0
 
 
@@ -156,6 +157,7 @@ def main(argv=None):
     grade = commands.add_parser("grade", help="grade a folder of notebooks, each in a sandbox of its own")
     grade.add_argument("folder", metavar="FOLDER", help="with the notebooks that were handed in")
     grade.add_argument("--csv", metavar="FILE", required=True, help="where to write the table of verdicts")
+    grade.add_argument("--gradebook", metavar="FILE", help="also write a table with one row for each notebook")
     grade.add_argument("--gradescope", metavar="FOLDER", help="also write a results.json for each notebook there")
     grade.add_argument("--reports", metavar="FOLDER", help="also write a page for each student there, in HTML")
     grade.add_argument("--set", metavar="FILE", help="the notebook that you handed out: its parts count, and no others")

@@ -106,7 +106,7 @@ def faults(solution):
         FaultyResult(solution, "in double", "dtype", item=_double),
         FaultyResult(solution, "one axis more", "shape", item=lambda x: x[None]),
         FaultyResult(solution, "turned", "shape", item=_turned),
-        FaultyResult(solution, "one item less", "shape", _one_less),
+        FaultyResult(solution, "one item less", "type", _one_less),
         FaultyResult(solution, "first item alone", "type", _first),
         FaultyResult(solution, "lists", "type", item=_listed),
         ChangesInPlace(solution, "in place", "mutates"),

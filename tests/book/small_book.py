@@ -146,7 +146,12 @@ def _made(folder, toc):
     (folder / "d2lmini").mkdir()
     (folder / "tools").mkdir()
     os.symlink(ROOT / "tools" / "sphinx_ext", folder / "tools" / "sphinx_ext")
+    return again(folder)
+
+
+def again(folder, *flags):
+    """Build what is in the folder. Returns: path of its pages."""
     command = Path(sys.executable).with_name("jupyter-book")
-    done = subprocess.run([command, "build", folder], capture_output=True, text=True)
+    done = subprocess.run([command, "build", *flags, folder], capture_output=True, text=True)
     assert not done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
     return folder / "_build" / "html"

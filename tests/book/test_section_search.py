@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT
 from docutils import nodes
 from docutils.core import publish_doctree
+from small_book import again, build
 
 from tools import glossary, section_index
 
@@ -190,3 +191,9 @@ def test_no_page_loads_the_index_of_sphinx(open_page, book_url):
     page = open_page(f"{book_url}/chapters/03_attention_scoring.html")
     page.wait_for_load_state("networkidle")
     assert not page.locator("script[src*=searchindex], script[src*=searchtools]").count()
+
+
+def test_one_page_that_changed_is_built_again_without_a_warning(tmp_path):
+    build(tmp_path)
+    (tmp_path / "intro.md").write_text("# A small book\n\nIt has a quince now.\n", encoding="utf-8")
+    assert "quince" in (again(tmp_path, "-W") / "_static" / "sections.js").read_text(encoding="utf-8")

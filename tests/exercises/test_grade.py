@@ -11,6 +11,7 @@ import pytest
 
 from d2lmini.exercises import check_file, grade
 from d2lmini.exercises.engine import registry, source
+from d2lmini.exercises.engine.model import Discussion
 from d2lmini.exercises.grading import answer as answer_module
 from d2lmini.exercises.grading import folder as grading
 from d2lmini.exercises.grading import sandbox
@@ -89,7 +90,7 @@ def graded(tmp_path_factory):
     (folder / "binary.ipynb").write_bytes(b"\xff\xfe\x00\x01")
     table = folder / "out.csv"
     unsafe = bool(sandbox.why_not())
-    outputs = {"gradescope": folder / "json", "reports": folder / "pages"}
+    outputs = {"gradebook": folder / "marks.csv", "gradescope": folder / "json", "reports": folder / "pages"}
     rows = grade(folder, table, seconds=1.0, memory=2**30, seed=1, **outputs, unsafe=unsafe)
     with open(table, newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
@@ -159,7 +160,8 @@ def test_of_two_cells_with_one_key_the_last_counts_and_both_are_told(graded):
 
 def test_a_student_can_be_sent_a_page(graded):
     page = (graded[2].parent / "pages" / "mistaken.html").read_text()
-    assert "<th scope='row'>d2l-11.3.2</th><td>passed</td>" in page and "not yet" not in page
+    title = registry.find("d2l-11.3.2")[0].title
+    assert f"<th scope='row'>d2l-11.3.2</th><td>{title}</td><td>passed</td>" in page and "not yet" not in page
     assert "1 of " in page and "ZeroDivisionError" in page and "<script" not in page and "http" not in page
 
 
@@ -171,12 +173,16 @@ def test_a_bad_place_for_results_costs_nothing(tmp_path, monkeypatch):
     places = [
         (tmp_path / "absent" / "out.csv", {}),
         (tmp_path, {}),
+        (tmp_path / "out.csv", {"gradebook": tmp_path}),
+        (tmp_path / "out.csv", {"gradebook": tmp_path / "absent" / "marks.csv"}),
         (tmp_path / "out.csv", {"gradescope": tmp_path / "file"}),
         (tmp_path / "out.csv", {"reports": tmp_path / "file" / "pages"}),
     ]
     for table, more in places:
         with pytest.raises(OSError):
             grade(tmp_path, table, unsafe=True, **more)
+    with pytest.raises(ValueError, match="both tables"):
+        grade(tmp_path, tmp_path / "out.csv", gradebook=tmp_path / "out.csv", unsafe=True)
     assert not judged
 
 
@@ -257,6 +263,20 @@ def test_totals_count_what_is_verified(graded):
     lines = {line.split()[0]: line for line in totals(graded[0]).splitlines()}
     assert " 1 of 5 verified" in lines["group/dangerous.ipynb"]
     assert "unreadable: the file is empty" in lines["empty.ipynb"]
+
+
+def test_a_gradebook_has_a_row_for_each_notebook_and_a_column_for_each_part(graded):
+    with open(graded[2].parent / "marks.csv", newline="", encoding="utf-8") as file:
+        marks = {line["notebook"]: line for line in csv.DictReader(file)}
+    assert set(marks) == {*CLASS, "binary.ipynb"}
+    parts = [part.key for one in registry.exercises("03") for part in one.parts]
+    assert list(marks["empty.ipynb"]) == ["notebook", "verified", "of", "to read", "note", *parts]
+    mistaken = marks["mistaken.ipynb"]  # two of its keys are no exercises, and count nowhere
+    texts = sum(isinstance(part, Discussion) for one in registry.exercises("03") for part in one.parts)
+    assert (mistaken["verified"], mistaken["of"], mistaken["to read"]) == ("1", str(len(parts) - texts), "0")
+    assert mistaken["d2l-11.3.2"] == "passed" and mistaken["udl-12.5a"] == "wrong"
+    assert marks["asleep.ipynb"]["d2l-11.3.3"] == "missing"
+    assert marks["empty.ipynb"]["note"] == "unreadable: the file is empty" and not marks["empty.ipynb"]["udl-12.5a"]
 
 
 def test_gradescope_gets_a_file_for_each_notebook(graded):

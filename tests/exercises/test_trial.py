@@ -41,10 +41,10 @@ def test_tuples_dicts_and_directions():
     for call, code in [
         (lambda: t.unpack(None, "a"), "type"),
         (lambda: t.unpack(torch.ones(2), "a", "b"), "type"),
-        (lambda: t.unpack((1,), "a", "b"), "shape"),
+        (lambda: t.unpack((1,), "a", "b"), "type"),
         (lambda: t.fields(None, "a"), "type"),
         (lambda: t.fields([1], "a"), "type"),
-        (lambda: t.fields({}, "a"), "shape"),
+        (lambda: t.fields({}, "a"), "type"),
         (lambda: t.below([1, 1, 5], [2, 3, 4], 1.1, "no", "not below"), "no"),
         (lambda: t.below([float("nan")], [1], 0, "no", "not below"), "no"),
         (lambda: t.that(torch.tensor(True), "no", "a tensor is not True"), "no"),
@@ -57,7 +57,7 @@ def test_tuples_dicts_and_directions():
 def test_a_key_that_nobody_asked_for_is_told_where_one_is_lacking():
     with pytest.raises(Rejected, match=r"lacks \['loss'\] and has \['lost'\], which nobody asked for") as caught:
         Trial(0).fields({"lost": 1, "seed": 2, 3: 4}, "loss", "seed")
-    assert caught.value.code == "shape"
+    assert caught.value.code == "type"
 
 
 def test_lists_and_modules_are_given_as_copies():

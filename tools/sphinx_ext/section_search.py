@@ -14,6 +14,15 @@ GONE = "searchindex.js", "_static/searchtools.js", "_static/language_data.js"
 OURS = '<script defer src="_static/sections.js"></script>\n<script defer src="_static/search.js"></script>\n</head>'
 
 
+def _no_index(app):
+    """Keep Sphinx from writing an index that nobody loads; its search page comes by `_page` then."""
+    app.builder.search = False
+
+
+def _page(app):
+    return [("search", {}, "search.html")]
+
+
 def _write(app, exception):
     if exception or app.builder.format != "html":
         return
@@ -33,5 +42,7 @@ def _write(app, exception):
 
 
 def setup(app):
+    app.connect("builder-inited", _no_index)
+    app.connect("html-collect-pages", _page)
     app.connect("build-finished", _write, priority=600)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

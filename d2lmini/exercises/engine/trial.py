@@ -137,7 +137,7 @@ class Trial:
             raise Rejected("type", f"the result is None, expected {expected}: is there a `return`?")
         if not isinstance(got, (tuple, list)):
             raise Rejected("type", f"the result is a {type(got).__name__}, expected {expected}")
-        self.that(len(got) == len(names), "shape", f"the result has {len(got)} items, expected {expected}")
+        self.that(len(got) == len(names), "type", f"the result has {len(got)} items, expected {expected}")
         self.items = dict(zip(names, got, strict=True))
         return tuple(got)
 
@@ -150,7 +150,7 @@ class Trial:
         lacking = [name for name in names if name not in got]
         extra = [key[:40] for key in got if isinstance(key, str) and key not in names][:5]
         instead = f" and has {extra}, which nobody asked for" if extra else ""
-        self.that(not lacking, "shape", f"the dict lacks {lacking}{instead}; it must have {list(names)}")
+        self.that(not lacking, "type", f"the dict lacks {lacking}{instead}; it must have {list(names)}")
         self.items = {name: got[name] for name in names}
         return tuple(self.items.values())
 

@@ -16,7 +16,7 @@ from .answer import NOT_JUDGED, Rules, judge_notebook
 from .answer_cells import answers, cells, imports, repeated
 from .journal import Journal, kept_seed
 from .sandbox import require
-from .table import ABSENT, by_notebook, gradescope_results, page, row, write_csv
+from .table import ABSENT, by_notebook, by_student, gradescope_results, page, row, write_csv
 
 
 def grade(
@@ -27,6 +27,7 @@ def grade(
     memory=Rules.memory,
     seed=None,
     jobs=None,
+    gradebook=None,
     gradescope=None,
     reports=None,
     problem_set=None,
@@ -46,6 +47,7 @@ def grade(
         memory: bytes for one answer (Linux only).
         seed: of the inputs, the same for all; None: that of the run that goes on, or a fresh one.
         jobs: how many notebooks are judged at once; None: as many as there are processors.
+        gradebook: a second table to write, with one row for each notebook and a column for each part; None: none.
         gradescope: a folder for one JSON file a notebook, as Gradescope reads them; None: none are written.
         reports: a folder for one HTML file a notebook, to be sent to its student; None: none are written.
         problem_set: the notebook that was handed out, which may be in the folder: its parts have rows, and no others;
@@ -58,7 +60,7 @@ def grade(
     Raises:
         FileNotFoundError: ``folder`` is not there, or holds no notebook.
         OSError: nothing can be written where the results are to go; told before anything is judged.
-        ValueError: ``problem_set`` is no notebook with answer cells.
+        ValueError: ``problem_set`` is no notebook with answer cells, or both tables have one name.
         NoSandbox: there is no sandbox on this system.
     """
     folder, csv_path = Path(folder), Path(csv_path)
@@ -71,8 +73,14 @@ def grade(
         raise FileNotFoundError(f"{folder} holds no .ipynb file")
     asked = _asked(problem_set)
     require(unsafe)
-    if csv_path.is_dir():
-        raise IsADirectoryError(f"{csv_path} is a folder, expected the name of a table")
+    tables = [csv_path] if gradebook is None else [csv_path, Path(gradebook)]
+    for table in tables:
+        if table.is_dir():
+            raise IsADirectoryError(f"{table} is a folder, expected the name of a table")
+        if not table.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {table.parent} to write {table.name} into")
+    if len({table.resolve() for table in tables}) < len(tables):
+        raise ValueError(f"both tables would be written into {csv_path}")
     for place in (gradescope, reports):
         if place is not None:
             Path(place).mkdir(parents=True, exist_ok=True)
@@ -85,6 +93,8 @@ def grade(
         judged = _grade(named, rules, jobs or processors(), journal)
         rows = [r for own in by_notebook(judged).values() for r in _completed(own, asked)]
         write_csv(csv_path, rows)
+        if gradebook is not None:
+            write_csv(gradebook, *by_student(rows))
     finally:
         journal.close()
     for name, own in by_notebook(rows).items():

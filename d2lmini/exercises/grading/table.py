@@ -1,15 +1,17 @@
-"""What becomes of the verdicts: the table, its totals, Gradescope's file, and a page that a student can be sent."""
+"""What becomes of the verdicts: two tables, their totals, Gradescope's file, and a page that a student can be sent."""
 
 import csv
 import os
 from html import escape
+from pathlib import Path
 
 from ..engine.judge import PASSED, RECORDED
 from ..engine.model import Discussion
-from ..engine.registry import find
+from ..engine.registry import exercises, find
 from ..reader.plain_math import plain
 
 COLUMNS = ("notebook", "exercise", "verdict", "code", "message")
+COUNTED = ("notebook", "verified", "of", "to read", "note")  # of the gradebook, before its parts
 ABSENT = ("unreadable", "no answers")  # verdicts on a whole notebook
 STYLE = """
 :root { color-scheme: light dark; }
@@ -26,11 +28,12 @@ def row(*values):
     return dict(zip(COLUMNS, clean, strict=True))
 
 
-def write_csv(path, rows):
-    """Write the table, or leave what was there."""
+def write_csv(path, rows, columns=COLUMNS):
+    """Write a table, or leave what was there. Raises: OSError: it cannot be written."""
+    path = Path(path)
     half = path.with_name(path.name + ".tmp")
     with open(half, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows({name: _no_formula(value) for name, value in r.items()} for r in rows)
     os.replace(half, path)
@@ -46,6 +49,23 @@ def by_notebook(rows) -> dict:
     return {name: [r for r in rows if r["notebook"] == name] for name in dict.fromkeys(r["notebook"] for r in rows)}
 
 
+def by_student(rows) -> tuple[list[dict], list[str]]:
+    """Return one row for each notebook, which has a verdict in the column of each part, and the names of all columns.
+
+    ``to read`` counts the texts that wait for you; ``of`` the parts that are no texts.
+    """
+    answered = {r["exercise"] for r in rows}
+    parts = [part.key for one in exercises() for part in one.parts if part.key in answered]
+    table = []
+    for name, own in by_notebook(rows).items():
+        absent = own[0]["verdict"] in ABSENT
+        verified, most, texts, _ = (0, 0, 0, 0) if absent else _counted(own)
+        line = dict.fromkeys(parts, "") | {r["exercise"]: r["verdict"] for r in own if r["exercise"] in parts}
+        counted = {"notebook": name, "verified": str(verified), "of": str(most), "to read": str(texts)}
+        table.append({**counted, "note": _total(own) if absent else "", **line})
+    return table, [*COUNTED, *parts]
+
+
 def totals(rows) -> str:
     """Return one line a notebook: how many of its answers are verified, and what is left to read."""
     return "\n".join(f"{name:<40} {_total(own)}" for name, own in by_notebook(rows).items())
@@ -54,18 +74,33 @@ def totals(rows) -> str:
 def _total(rows):
     if rows[0]["verdict"] in ABSENT:
         return f"{rows[0]['verdict']}: {rows[0]['message']}"
+    verified, most, written, texts = _counted(rows)
+    more = f", {written} of {texts} texts to be read" if texts else ""
+    return f"{verified:>3} of {most} verified{more}"
+
+
+def _counted(rows):
+    """Return how many parts of a notebook are verified, of how many, and how many texts are written, of how many."""
     texts = [r for r in rows if is_text(r["exercise"])]
-    passed = sum(r["verdict"] == PASSED for r in rows)
-    written = sum(r["verdict"] == RECORDED for r in texts)
-    more = f", {written} of {len(texts)} texts to be read" if texts else ""
-    return f"{passed:>3} of {len(rows) - len(texts)} verified{more}"
+    checked = [r for r in rows if r not in texts and _found(r["exercise"])[1]]
+    verified = sum(r["verdict"] == PASSED for r in checked)
+    return verified, len(checked), sum(r["verdict"] == RECORDED for r in texts), len(texts)
 
 
 def is_text(key):
+    return isinstance(_found(key)[1], Discussion)
+
+
+def _title(key):
+    exercise, _ = _found(key)
+    return plain(exercise.title) if exercise else ""
+
+
+def _found(key):
     try:
-        return isinstance(find(key)[1], Discussion)
-    except KeyError:
-        return False
+        return find(key)
+    except KeyError:  # a student's own
+        return None, None
 
 
 def gradescope_results(rows) -> dict:
@@ -87,11 +122,12 @@ def gradescope_results(rows) -> dict:
 
 def page(name, rows) -> str:
     """Return one HTML file on a notebook, for its student: each part, its verdict and its message."""
+    cells = ([_title(r["exercise"]), r["verdict"], plain(r["message"])] for r in rows)
     lines = "".join(
-        f"<tr><th scope='row'>{escape(r['exercise'])}</th><td>{escape(r['verdict'])}</td>"
-        f"<td>{escape(plain(r['message']))}</td></tr>\n"
-        for r in rows
+        f"<tr><th scope='row'>{escape(r['exercise'])}</th><td>{'</td><td>'.join(map(escape, texts))}</td></tr>\n"
+        for r, texts in zip(rows, cells, strict=True)
     )
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Part", "Exercise", "Verdict", "Message"))
     return f"""\
 <!DOCTYPE html>
 <html lang="en">
@@ -101,7 +137,7 @@ def page(name, rows) -> str:
 <h1>{escape(name)}</h1>
 <p>{escape(_total(rows).strip())}</p>
 <table>
-<thead><tr><th scope="col">Part</th><th scope="col">Verdict</th><th scope="col">Message</th></tr></thead>
+<thead><tr>{heads}</tr></thead>
 <tbody>
 {lines}</tbody>
 </table>
