@@ -1,8 +1,9 @@
 """Slides of each chapter, from the built book: `make slides` writes _build/html/slides/ with reveal.js beside them.
 
 A slide has one thing to look at: a formula, a class, a cell and what it prints, a plot, a table, a diagram, a live
-figure, a prediction. What the chapter says before it is in the speaker's notes (press S); a short last paragraph, and
-one that a formula ends, stands on the slide. What is folded is left out. A cell with the tag `no-slide` is, too.
+figure, a prediction. What the chapter says before it is in the speaker's notes (press S), as is the answer to a
+prediction; of several paragraphs after what is shown the first belongs to it. A short last paragraph, and one that a
+formula ends, stands on the slide. What is folded is left out. A cell with the tag `no-slide` is, too.
 """
 
 import argparse
@@ -20,8 +21,9 @@ from tools._generated import ROOT
 
 TITLE = f"d2lmini: {pages.TITLE}"
 LEAD = 22  # words of a paragraph that stands above what is looked at
-OF_FORMULA = 70  # and above a formula, whose letters it names
+OF_FORMULA = 80  # and above a formula, whose letters it names, or after a colon
 OPENING = 35  # words before the first thing to look at in a section, for which there is a slide
+SHOWN = ("picture", "code", "finding")
 PICTURES = ["table", "svg", "img"]
 NOTHING_TO_SEE = ("script", "style", "noscript")
 REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "plugin/notes/speaker-view.html")
@@ -85,6 +87,7 @@ class _Chapter:
         elif "cell" in kinds:
             self.cell(node, kinds)
         elif "predict-answer" in kinds:
+            self.slides[-1].notes += ["<p>The answer:</p>", *map(str, node.find_all("p", recursive=False))]
             self.walk(node.children)
         elif "predict" in kinds:
             self.show([node], "predict")
@@ -129,11 +132,13 @@ class _Chapter:
         if not opens and not said and kind in ("list", "finding") and last.kind == "list":  # a list goes on
             last.items += map(str, nodes)
             return
-        room = 0 if kind == "predict" else OF_FORMULA if kind == "math" else LEAD
+        if not opens and len(said) > 1 and last.kind in SHOWN and not last.notes:
+            last.notes.append(str(said.pop(0)))
+        room = 0 if kind == "predict" else OF_FORMULA if kind == "math" or (said and _announces(said[-1])) else LEAD
         lead = said[-1:] if said and _words(said[-1]) <= room else []
         before = said[: len(said) - len(lead)]
         if opens and _words(*before) > OPENING:  # a section begins with its problem
-            self.slides.append(Slide(self.heading or self.title, [str(before[0])], [*map(str, before[1:])]))
+            self.opening(before)
             said = lead
         self.slides.append(Slide(self.heading or self.title, [*map(str, lead + nodes)], [*map(str, said)], kind))
 
@@ -145,7 +150,16 @@ class _Chapter:
         if self.slides and self.slides[-1].heading == (self.heading or self.title):
             self.slides[-1].notes += map(str, said)
         else:
-            self.slides.append(Slide(self.heading or self.title, [str(said[0])], [*map(str, said[1:])]))
+            self.opening(said)
+
+    def opening(self, said):
+        """A slide of the first paragraph, and of what it announces."""
+        shown = next((i for i, node in enumerate(said, 1) if not _announces(node)), len(said))
+        self.slides.append(Slide(self.heading or self.title, [*map(str, said[:shown])], [*map(str, said[shown:])]))
+
+
+def _announces(node):
+    return node.get_text().rstrip().endswith((":", ","))
 
 
 def _heading(node):
@@ -183,9 +197,8 @@ def deck(text, name):
         if "://" not in link["href"]:
             own = name + ".html" if link["href"].startswith("#") else ""  # what it names may be on no slide
             link["href"] = f"../chapters/{own}{link['href']}"
-    for twin in article.select("[id]"):  # a lead is also said in the notes
-        if twin.name in ("p", "li"):
-            del twin["id"]
+    for twin in article.select(":is(p, li)[id], :is(p, li) [id]"):  # a lead is also said in the notes
+        del twin["id"]
     chapter = _Chapter(title.parent)
     lead = f'<p><a href="../chapters/{name}.html">{html.escape(TITLE)}</a></p>'
     first = Slide(chapter.title, [lead], [], "title")

@@ -26,15 +26,19 @@ ARTICLE = """<html><head><link rel="stylesheet" href="../_static/pygments.css?v=
 <div class="cell tag_no-slide"><div class="cell_input">LEFT OUT</div></div>
 <section class="fold"><details class="fold"><summary><h3>Caveats</h3></summary>HIDDEN</details></section>
 </section>
-<section><h2>7.2. Only words</h2><p>See <a href="08_b.html#x">chapter 8</a>, <a href="#fig-a">here</a>.</p>
+<section><h2>7.2. Only words</h2><p>A customer wrote:</p><blockquote><p>It squeaks.</p></blockquote>
+<p>See <a href="08_b.html#x">chapter 8</a>, <a href="#fig-a">here</a>.</p>
 <p>More words.</p></section>
 <section><h2>7.3. Shown</h2><p>{named}</p><div class="math notranslate">\\[x\\]</div>
 <div class="cell"><div class="cell_output">
 <p>A lead.</p><table><td>one</td></table><svg></svg><p>Below it.</p></div></div>
 <div class="cell"><div class="cell_input"><pre>draw()</pre></div>
 <div class="cell_output"><figure><svg></svg></figure></div></div></section>
-<section><h2>7.4. Summary</h2><ol><li>First.</li></ol><div class="cell tag_fold"><div class="cell_output"><ol start="2">
-<li>Second.</li></ol></div></div></section>
+<section><h2>7.4. Told apart</h2><div class="cell"><div class="cell_input"><pre>one()</pre></div></div>
+<p>What one shows.</p><p id="said">What comes <a id="ref" href="#x">next</a>:</p><div class="cell">
+<div class="cell_input"><pre>two()</pre></div></div></section>
+<section><h2>7.5. Summary</h2><ol><li>First.</li></ol><div class="cell tag_fold">
+<div class="cell_output"><ol start="2"><li>Second.</li></ol></div></div></section>
 </section></article></body></html>""".format(long="word " * 40, short="The answer.", named="letter " * 40)
 
 
@@ -66,7 +70,9 @@ def test_a_slide_for_each_thing_to_look_at(shown):
         ("picture", "7.3. Shown"),
         ("picture", "7.3. Shown"),
         ("code", "7.3. Shown"),
-        ("list", "7.4. Summary"),
+        ("code", "7.4. Told apart"),
+        ("code", "7.4. Told apart"),
+        ("list", "7.5. Summary"),
     ]
     assert shown[1][2] == "After this chapter you can do it." and shown[2][2].split() == ["word"] * 40
     assert shown[4][2] == "code() printed" and shown[5][2] == "The answer. A finding."
@@ -79,13 +85,22 @@ def test_what_belongs_together_is_on_one_slide_and_two_pictures_are_on_two(shown
         "Below it.",
         "draw()",
     ]
+    assert shown[6][2] == "A customer wrote: It squeaks."  # what is announced is there
     assert shown[-1][2] == "First. Second."  # a list goes on with numbers that a cell has found
 
 
 def test_what_is_said_is_in_the_notes_and_what_is_folded_nowhere(shown):
     assert "A second paragraph" in shown[2][3] and "it agrees" in shown[5][3] and "More words" in shown[6][3]
+    assert "The answer" in shown[3][3] and "The answer." in shown[3][3]  # to a prediction, for who asks
+    assert "What one shows" in shown[-3][3] and "What one shows" not in shown[-2][3] and "next" in shown[-2][3]
     whole = "".join(f"{seen}{notes}" for *_, seen, notes in shown)
     assert not any(word in whole for word in ("HIDDEN", "SETUP", "Commit", "LEFT", "Open"))
+
+
+def test_what_is_seen_and_said_has_no_id_twice():
+    _, page = slides.deck(ARTICLE, "07_a")
+    found = [node["id"] for node in BeautifulSoup(page, "html.parser").select(".slides [id]")]
+    assert "What comes" in page and len(found) == len({*found})
 
 
 def test_links_and_sheets_lead_to_the_book():
@@ -160,11 +175,14 @@ def test_a_deck_prints_a_sheet_for_each_slide(chromium, written):
 
 def test_the_notes_open_also_from_the_disk(chromium, written):
     page = chromium.new_page(viewport={"width": 1280, "height": 720})
-    page.goto((written / "slides" / "07_transformer.html").as_uri() + "#/5")
+    deck = written / "slides" / "07_transformer.html"
+    seen = BeautifulSoup(deck.read_text(encoding="utf-8"), "html.parser").select(".slides > section")
+    number, note = next((i, slide.aside.p.text) for i, slide in enumerate(seen) if i and slide.aside)
+    page.goto(f"{deck.as_uri()}#/{number}")
     page.wait_for_selector("html[data-slides=ready]")
     with page.context.expect_page() as opened:
         page.keyboard.press("s")
-    opened.value.wait_for_selector(".speaker-controls-notes :text('each query meets all keys')")
+    opened.value.wait_for_selector(f".speaker-controls-notes :text('{note[:30]}')")
     opened.value.close()
     page.close()
 
@@ -173,7 +191,9 @@ def test_every_chapter_has_slides_and_the_list_leads_to_them(written):
     listed = BeautifulSoup((written / "slides" / "index.html").read_text(encoding="utf-8"), "html.parser")
     assert [link["href"] for link in listed.select("li a")] == [f"{name}.html" for name, _ in site.chapters()]
     for name, _ in site.chapters():
-        assert (written / "slides" / f"{name}.html").read_text(encoding="utf-8").count("<section") > 15
+        deck = BeautifulSoup((written / "slides" / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+        ids = [node["id"] for node in deck.select(".slides [id]")]
+        assert len(deck.select(".slides > section")) > 15 and len(ids) == len({*ids}), name
 
 
 def test_the_page_for_lecturers_leads_to_what_was_made_and_to_nothing_else(written):

@@ -14,16 +14,19 @@
     while (zoom > LEAST && (bottom() > room || body.scrollWidth > body.clientWidth + 1)) body.style.zoom = zoom -= 0.04;
     return zoom;
   }
+  const area = (node) => node.getBoundingClientRect().width * node.getBoundingClientRect().height;
+  const seen = (body) => Math.max(...[...body.querySelectorAll("svg, img, table")].map(area));
   function fit(slide) {
     const body = slide?.querySelector(".fit");
     if (!body) return;
     body.classList.remove("beside");
-    const below = largest(slide, body);
-    body.classList.toggle("beside", below < 1 && slide.dataset.kind === "picture"); // its caption
-    if (body.matches(".beside") && largest(slide, body) <= below) {
-      body.classList.remove("beside");
-      largest(slide, body);
-    }
+    if (largest(slide, body) >= 1 || slide.dataset.kind !== "picture") return;
+    const below = seen(body);
+    body.classList.add("beside"); // its caption
+    largest(slide, body);
+    if (seen(body) > below) return;
+    body.classList.remove("beside");
+    largest(slide, body);
   }
   function show(slide) {
     fit(slide);
