@@ -123,12 +123,13 @@ def look(browser, url, view):
 
 
 def together(pages):
-    """What holds of all pages of a view. Returns: dict."""
-    figures = [(figure["height"], figure["figure"], name) for name, page in pages.items() for figure in page["figures"]]
+    """What holds of all pages of a view; what is drawn is counted in the book, not again on slides. Returns: dict."""
+    book = {name: page for name, page in pages.items() if not name.startswith("slides/")}
+    figures = [(figure["height"], figure["figure"], name) for name, page in book.items() for figure in page["figures"]]
     chapters = {name: page for name, page in pages.items() if name.startswith("chapters/")} or pages
     spread = lambda key: [f(page[key] for page in chapters.values()) for f in (min, median, max)]  # noqa: E731
-    smallest = lambda key: round(min((page[key] for page in pages.values() if page[key]), default=0), 1)  # noqa: E731
-    total = lambda key: sum(page[key] for page in pages.values())  # noqa: E731
+    smallest = lambda key: round(min((page[key] for page in book.values() if page[key]), default=0), 1)  # noqa: E731
+    total = lambda key: sum(page[key] for page in book.values())  # noqa: E731
     return {
         "errors": sum(len(page["errors"]) for page in pages.values()),
         "foreign_requests": sum(len(page["foreign"]) for page in pages.values()),
@@ -136,7 +137,7 @@ def together(pages):
         "chapters_height": sum(page["height"] for page in chapters.values()),
         "figures": len(figures),
         "figures_above_900": sorted(f"{name}: {figure}, {height}" for height, figure, name in figures if height > 900),
-        "figures_cut": sum(figure["cut"] for page in pages.values() for figure in page["figures"]),
+        "figures_cut": sum(figure["cut"] for page in book.values() for figure in page["figures"]),
         **{key: total(key) for key in ("diagrams", "diagrams_that_scroll", "plots", "plots_that_scroll")},
         **{key: smallest(key) for key in ("smallest_in_diagrams", "smallest_in_plots")},
         **{

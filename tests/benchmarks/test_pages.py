@@ -49,7 +49,8 @@ def test_a_page_is_looked_at(chromium, tmp_path, view):
     assert (seen["diagrams"], seen["diagrams_that_scroll"], seen["plots"], seen["plots_that_scroll"]) == (1, 1, 1, 0)
     assert (seen["smallest_in_diagrams"], seen["smallest_in_plots"]) == (pytest.approx(8), pytest.approx(7))
     assert seen["figures"] == [{"figure": "figure", "height": 1000, "cut": True}]
-    whole = pages.together({"chapters/one.html": seen, "index.html": seen})
+    whole = pages.together({"chapters/one.html": seen, "index.html": seen, "slides/one.html": seen})
+    assert whole["errors"] == 3 * len(seen["errors"])  # on slides nothing drawn is counted again
     assert whole["figures_above_900"] == ["chapters/one.html: figure, 1000", "index.html: figure, 1000"]
     assert (whole["plots"], whole["smallest_in_plots"]) == (2, 7)
     assert whole["chapters_height"] == 700 and whole["stops_in_article"] == [2, 2, 2]
