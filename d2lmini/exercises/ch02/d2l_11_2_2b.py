@@ -247,7 +247,7 @@ MUTANTS = [
     Mutant("error-root", ("new_values, width).item()", "new_values, width).sqrt().item()")),  # root
     Mutant("error-sum", ("new_values, width).item()", "new_values, width).item() * len(new_keys)")),  # sum
     Mutant("type", ("return learned", "return list(learned.values())")),  # a list
-    Mutant("shape", ('(("direct", None), ("left_out", own))', '[("direct", None)]')),  # one fit only
+    Mutant("type", ('(("direct", None), ("left_out", own))', '[("direct", None)]')),  # one fit only
 ]  # fmt: skip
 
 

@@ -268,7 +268,7 @@ MUTANTS = [
     Mutant("best", ("optimizer.step()\n        result[kind] = judge()", "optimizer.step()\n            result[kind] = "
         "min(judge(), result.get(kind, 9))\n            model.train()"), "this is the least loss of all steps on "
         "`valid`: take the one after the last step"),
-    Mutant("shape", ('("gru", "lstm"):', '("gru",):\n        sizes["lstm"] = 4\n       ')),  # one model only
+    Mutant("type", ('("gru", "lstm"):', '("gru",):\n        sizes["lstm"] = 4\n       ')),  # one model only
 ]  # fmt: skip
 
 

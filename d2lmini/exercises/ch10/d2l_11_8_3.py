@@ -240,7 +240,7 @@ MUTANTS = [
     Mutant("unknown", ('"dropout": 0.0', '"dropout": 0.0, "momentum": 0.9')),  # a setting of its own
     Mutant("unknown", ('"dropout": 0.0', '"dropout": 0.0, "budget": 6e10')),  # a larger budget
     Mutant("mutates", lambda b: b.update(better(b)) or b),  # the baseline changed
-    Mutant("shape", ("        **baseline,\n", "")),  # without the rest
+    Mutant("type", ("        **baseline,\n", "")),  # without the rest
 ]  # fmt: skip
 
 

@@ -218,7 +218,7 @@ MUTANTS = [
         "longest"),
     Mutant("by-id", found_by_id, "labels are left out where the decoder is given the id of padding; but that is its "
         "start token, too, so that the first token of each target is never learned"),
-    Mutant("shape", ('        "mask": torch', '        "masks": torch')),  # no mask
+    Mutant("type", ('        "mask": torch', '        "masks": torch')),  # no mask
     Mutant("dtype", ("[True] * len(row) + [False]", "[1] * len(row) + [0]")),  # mask of numbers
     Mutant("mutates", ("inputs = [names", "[names[k].append(eos) for k in names]; inputs = [names")),  # names grow
 ]  # fmt: skip
