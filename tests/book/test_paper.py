@@ -32,7 +32,7 @@ def book(tmp_path, monkeypatch):
         "chapters/01_a": "<a href='../exercises/01_a.html#x'>inside</a> <a href='../api.html'>not printed</a>"
         "<a href='https://example.org/'>outside</a>" + CODE + "<details><summary>More</summary>FOLDED</details>"
         "<section><details class='fold'><summary><h2>Caveats</h2></summary></details>CAVEAT</section>",
-        "exercises/01_a": "<div class='cell tag_setup'>SETUP</div><p>Solve it.</p>",
+        "exercises/01_a": "<div class='cell tag_setup'>SETUP</div><p>Solve it.</p><hr class='docutils'><p>ONWARD</p>",
         "chapters/02_b": "<table style='width: 1500px'><td>left</td><td style='text-align: right'>RIGHT</td></table>",
     }
     for name, body in bodies.items():
@@ -54,6 +54,7 @@ def test_the_book_in_one_file(chromium, book, tmp_path):
     reader = PdfReader(out)
     assert len(reader.pages) == count and reader.metadata.title.startswith("d2lmini")
     assert "/StructTreeRoot" not in reader.trailer["/Root"]  # no tags, as accessibility.md says
+    assert "ONWARD" not in text_of(reader)  # to the next page
     outline = reader.outline
     assert [outline[0].title, [one.title for one in outline[1]]] == ["One", ["Page 01_a", "Page 01_a"]]
     starts = [reader.get_destination_page_number(one) for one in (*outline[1], outline[2])]
