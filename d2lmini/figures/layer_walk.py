@@ -206,7 +206,7 @@ def _stages(block, X):
         ("weights", "A softmax over each row of scores: positive numbers that sum to one.", weights, square, True),
         ("what the head brings", "Each row of weights averages the rows of the values.", brought, head, False),
         ("after W_o", "The heads side by side again, h numbers a row, mixed by W_o.", mixed, whole, False),
-        ("first residual", "What was fetched is added to the input: nothing is lost.", first, whole, False),
+        ("first residual", "What was fetched is added to the input.", first, whole, False),
     ]
     thinking = [
         ("hidden layer", f"The network reads each row by itself; {activation} follows.", hidden, wide, False),

@@ -135,7 +135,7 @@ def transformer():
         "Their output, the memory, goes into the cross-attention of every one of the L decoder blocks on the right. "
         "These take the target so far, embedded, with positions; a layer norm, a linear layer and a softmax at the end "
         "give, for every position, probabilities of the next token.",
-        "B sentences of a batch, S source and T target tokens, h numbers a token, L blocks, V words in the vocabulary. "
+        "B sentences of a batch, S source and T target tokens, h numbers a token, L blocks, V different tokens. "
         "Left out: residual connections, and the norms in the blocks.",
     )
     columns, width = {"encoder": -0.89, "decoder": 0.89}, 1.52
