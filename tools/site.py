@@ -6,7 +6,6 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from docutils.nodes import make_id
 
 import d2lmini
 from tools._generated import ROOT
@@ -102,5 +101,7 @@ def address():
 def section(notebook, title):
     """Where a section of a notebook is read: in the published book, or else in the repository. Returns: str."""
     if page := address():
+        from docutils.nodes import make_id  # of the book, which the package alone is tested without
+
         return f"{page}{notebook.removesuffix('.ipynb')}.html#{make_id(title)}"
     return f"{repository()['url']}/blob/{repository()['branch']}/{notebook}"

@@ -53,8 +53,10 @@ class HeadExplorer(Figure):
         layers, heads = cards[0][names.index(attention)]["size"][:2]
         if not (1 <= layer <= layers and 1 <= head <= heads):
             raise ValueError(f"layer {layer} and head {head} of {attention!r}: expected 1 to {layers} and 1 to {heads}")
+        several = {"sentence": len(titles), "attention": len(names), "layer": max(card["size"][0] for card in cards[0])}
+        choices = ", ".join(name for name, count in several.items() if count > 1)
         super().__init__(
-            f"Attention maps of {len(titles)} sentences: choose attention, layer and head, and point at a word.",
+            f"Attention maps: choose {choices + ' and ' if choices else ''}head, and point at a row.",
             titles=titles,
             names=names,
             cards=cards,
@@ -90,8 +92,8 @@ class HeadExplorer(Figure):
             for t, query in enumerate(card["queries"])
         ]
         caption = (
-            f"“{state['titles'][0]}”, {name} attention, layer {state['layer']}: of every word, the word that each head "
-            "looks at most, with its weight."
+            f"“{state['titles'][0]}”, {name}, layer {state['layer']}: for each row, where each head looks most, with "
+            "its weight."
         )
         return table(["word", *(f"head {h + 1}" for h in range(len(weights)))], rows, caption)
 
