@@ -21,7 +21,8 @@ function render({ model, el }) {
       build();
     });
   }
-  if (cards.some((card) => card.true))
+  const attention = model.get("attention");
+  if (attention && cards.some((card) => card.true))
     tick(controls, { label: "true alignment", value: truth }, (value) => {
       truth = value;
       keep(model, "truth", truth);
@@ -136,6 +137,7 @@ function render({ model, el }) {
       others = side ? source : target;
     const of = (j) => (side ? weight(i, j) : weight(j, i));
     const best = strongest(others, of);
+    if (!attention) return `“${(side ? target : source)[i]}” belongs to ${best || "no word"}.`;
     const text = side
       ? `“${target[i]}” comes from ${best || "nothing"}.`
       : `“${source[i]}” is looked at for ${best || "no word"}.`;

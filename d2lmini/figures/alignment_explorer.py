@@ -18,6 +18,7 @@ class AlignmentExplorer(Figure):
             must be the one from which target word t is predicted, so target words start without ``<bos>``.
         sentence: title of the sentence shown first; None: the first.
         truth: whether the true alignment is shown at first.
+        attention: False: the weights are no attention but the alignment itself, each row divided by its sum.
 
     Raises:
         ValueError: there is nothing to show or no such sentence, sizes differ, weights are outside of 0 to 1, or a pair
@@ -28,20 +29,21 @@ class AlignmentExplorer(Figure):
     title = "Where each written word comes from"
     hint = "Choose a sentence and point at a word of either language. By keyboard: arrow keys go from word to word."
 
-    def __init__(self, sentences, sentence=None, truth=False):
+    def __init__(self, sentences, sentence=None, truth=False, attention=True):
         if not sentences:
             raise ValueError("there is nothing to show: expected at least one sentence")
         titles = list(sentences)
         sentence = titles[0] if sentence is None else sentence
         if sentence not in titles:
             raise ValueError(f"there is no sentence {sentence!r}, only {', '.join(map(repr, titles))}")
+        what = "Attention weights between the words" if attention else "The true alignment"
         super().__init__(
-            f"Attention weights between the words of {len(titles)} sentences and of their translations: choose a "
-            "sentence and point at a word.",
+            f"{what} of {len(titles)} sentences and their translations: choose a sentence and point at a word.",
             titles=titles,
             cards=[_card(title, *parts) for title, parts in sentences.items()],
             sentence=titles.index(sentence),
             truth=bool(truth),
+            attention=bool(attention),
         )
 
     def weights(self, title):
@@ -68,7 +70,8 @@ class AlignmentExplorer(Figure):
             for t, word in enumerate(card["target"])
         ]
         ticks = " ✓ marks the words that belong together." if true else ""
-        caption = f"“{title}”: for every word written, the weights on the source words.{ticks}"
+        what = "the weights on" if self.state["attention"] else "equal shares of"
+        caption = f"“{title}”: for every word written, {what} the source words.{ticks}"
         return table(["written", *card["source"]], rows, caption)
 
 

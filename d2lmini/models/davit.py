@@ -132,7 +132,7 @@ class DaViTConfig(StagesConfig):
 class DaViT(Stages):
     """An image classifier of several scales with attention in windows and among channels; no window is ever shifted.
 
-    Patches are merged as in `Swin`, where the paper has overlapping convolutions.
+    Patches are cut and merged as in `Swin`.
 
     Args:
         config: a `DaViTConfig`; None: the default.

@@ -127,3 +127,12 @@ def test_on_a_phone_the_words_stand_below_each_other(open_figure):
     page.keyboard.press("ArrowLeft")
     assert "is looked at for" in page.locator(".d2lmini-note").inner_text()
     assert page.log["errors"] == []
+
+
+def test_the_alignment_itself_is_not_told_as_attention(open_figure):
+    shown = AlignmentExplorer(SENTENCES, attention=False)
+    assert "The true alignment of 2 sentences" in shown._repr_html_() and "equal shares of" in shown.fallback()
+    page = open_figure(shown)
+    assert page.get_by_label("true alignment").count() == 0
+    page.get_by_role("button", name="noir: where it comes from").hover()
+    assert page.locator(".d2lmini-note").inner_text().startswith("“noir” belongs to “")

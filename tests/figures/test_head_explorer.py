@@ -49,7 +49,7 @@ def test_the_fallback_names_where_each_head_looks():
     weights[0, 0, 2, 1], weights[0, 1, 2, 3] = 0.8, 1.0
     text = HeadExplorer({"le chat noir": {"cross": (FRENCH, ENGLISH, weights)}}).fallback()
     assert '<th scope="row">noir</th><td>black 0.80</td><td>. 1.00</td>' in text
-    assert "“le chat noir”, cross attention, layer 1" in text
+    assert "“le chat noir”, cross, layer 1" in text
 
 
 def test_the_fallback_is_of_what_is_shown_first():

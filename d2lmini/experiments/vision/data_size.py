@@ -47,7 +47,7 @@ PRESETS = {
         Config(), batch_size=128, steps=3_000, checks=6, patch_size=7, num_hiddens=64, mlp_num_hiddens=128,
         num_blks=4, lr=2e-3, resnet_lr=4e-3, erase=0.0, drop_path=0.0, seeds=(0,),
     ),
-    # 600, 6,000 and 60,000 images; networks and learning rates are those of `vision_vit` and `vision_cnn`
+    # 600, 6,000 and 60,000 images; the Transformer and both learning rates are those of `vision_vit` and `vision_cnn`
     "laptop": replace(
         Config(), **classification.LAPTOP | {"steps": 3_000, "checks": 6}, patch_size=4, num_hiddens=64,
         mlp_num_hiddens=128, num_blks=4, lr=4e-3, resnet_lr=8e-3, drop_path=0.0, seeds=(0,),

@@ -17,10 +17,11 @@ def sequence_to_sequence():
         "an encoder-decoder without and with attention",
         "Left, S source words of each of B sentences go through the encoder, a GRU. Only its final state, one "
         "vector of h numbers, goes on to the decoder, which reads the target words, too, shifted by one place, and "
-        "gives scores of all V words for each of T places. Right, all outputs of the encoder, one for each source "
+        "gives logits of all V words for each of T places. Right, all outputs of the encoder, one for each source "
         "word, go to the attention as keys and values. Its query is the state that the decoder had after the step "
         "before; what it gives back, the context, is made anew for each target word.",
-        "On both sides the encoder's final state is also the first state of the decoder (right, not drawn).",
+        "On both sides the decoder also starts from the encoder's final state (right, not drawn). Shapes are those "
+        "of the package, time first.",
     )
     diagram.text("source", (0, 0)).box("encoder", (0, 1.4), "encoder: GRU", accent="blue")
     diagram.arrow("source", "encoder", "(B, S)", of="input 0")
