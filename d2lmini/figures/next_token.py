@@ -71,9 +71,11 @@ class NextToken(Figure):
             raise ValueError(f"context is {context} and seed {seed}, expected 0 to {n - 1} and 0 or more")
         below = logits.max(1, keepdim=True).values - logits  # (n, V), from 0
         step = float(f"{max(below.max().item(), 1e-6) / STEPS * (1 + 1e-5):.6g}")  # as it travels, and large enough
-        ways = "under temperature, top-k and top-p, and draws" if sampling else "of the likeliest"
+        caption = f"The next token after {n} texts: probabilities of the likeliest, and of all others together."
+        if sampling:
+            caption = f"The next token after {n} texts, out of {V}: probabilities under temperature, top-k and top-p."
         super().__init__(
-            f"The next token after {n} texts, out of {V}: probabilities {ways}.",
+            caption,
             contexts=contexts,
             tokens=tokens,
             logits=pack((below / step).round().numpy().astype(numpy.dtype("<u2"))),

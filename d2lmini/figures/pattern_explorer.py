@@ -148,7 +148,7 @@ class PatternExplorer(Figure):
         names = [family["name"] for family in self.state["families"]]
         rows = [[token, *(" ".join(self.sees(name, token)) for name in names)] for token in self.state["tokens"]]
         totals = "; ".join(f"{name}: {sum(self.pairs(name).values())}" for name in names)
-        return table(["token", *names], rows, f"What each token may look at. Pairs that are computed: {totals}.")
+        return table(["token", *names], rows, f"What each token may look at. Pairs that are allowed: {totals}.")
 
 
 def _block(family, what, rows, columns, pattern):

@@ -68,7 +68,7 @@ class QuantisedRow(Figure):
         if not 0 <= weight < n:
             raise ValueError(f"weight is {weight}, expected 0 to {n - 1}")
         super().__init__(
-            f"{len(rows)} rows of {n} weights, each moved to the nearest of few levels, and the errors.",
+            f"{len(rows)} times {n} weights in a row, each moved to the nearest of few levels, and the errors.",
             names=list(rows),
             rows=list(rows.values()),
             bits=int(bits),

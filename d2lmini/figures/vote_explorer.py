@@ -52,7 +52,7 @@ class VoteExplorer(Figure):
         for card, row in zip(cards, answers, strict=True):
             card["shares"] = [vote_accuracy([row], [card["right"]], n)["accuracy"] for n in sizes]
         super().__init__(
-            f"Samples of a model's answers to {len(cards)} sums, and what they come to when they vote.",
+            f"Samples of answers to {len(cards)} sums, and what they come to when they vote.",
             questions=cards,
             sizes=sizes,
             shares=[vote_accuracy(answers, rights, n)["accuracy"] for n in sizes],  # of all questions together

@@ -123,7 +123,7 @@ def restore_spans(inputs, targets, sentinels, *, input_lens=None, target_lens=No
         text = []
         for token in given:
             if token in sentinels and token not in spans:
-                raise ValueError(f"target {row} has no sentinel {token}, which its input has")
+                raise ValueError(f"target {row} has no span left for sentinel {token} of its input")
             text += spans.pop(token) if token in sentinels else [token]
         if any(spans.values()):
             raise ValueError(f"target {row} has spans {spans} that its input has no place for")

@@ -135,4 +135,4 @@ def test_the_alignment_itself_is_not_told_as_attention(open_figure):
     page = open_figure(shown)
     assert page.get_by_role("checkbox").count() == 0
     page.get_by_role("button", name="noir: where it comes from").hover()
-    assert page.locator(".d2lmini-note").inner_text().startswith("“noir” belongs to “")
+    assert page.locator(".d2lmini-note").inner_text().startswith("“noir” belongs to <eos>")

@@ -130,7 +130,7 @@ def test_as_many_sentinels_as_needed_are_enough():
     [
         ([2, 99], [3, 99, 4], {}, "target 0 begins with 3, expected a sentinel"),
         ([2, 99], [99, 3, 99, 4], {}, "target 0 has the sentinel 99 twice"),
-        ([2, 99, 98], [99, 3], {}, "target 0 has no sentinel 98, which its input has"),
+        ([2, 99, 98], [99, 3], {}, "target 0 has no span left for sentinel 98 of its input"),
         ([2, 99], [99, 3, 98, 4], {}, "has no place for"),
         ([2, 99, 1], [99, 3], {"eos": EOS}, "target 0 does not end with 1"),
         ([2, 99], [99, 3, 1], {"eos": EOS}, "input 0 does not end with 1"),
