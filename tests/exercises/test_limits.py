@@ -1,5 +1,6 @@
 """The time limit stops every kind of loop, and leaves nothing behind."""
 
+import gc
 import importlib
 import subprocess
 import sys
@@ -92,15 +93,21 @@ def test_limit_waits_for_an_import_and_leaves_the_module_whole(tmp_path, monkeyp
     name = f"slow_to_import_{in_main}"
     (tmp_path / f"{name}.py").write_text("import time\nfor _ in range(60):\n    time.sleep(0.01)\nwhole = True\n")
     monkeypatch.syspath_prepend(tmp_path)
-    stopped = []
 
     def load_and_loop():
         importlib.import_module(name)
         plain_loop()
 
+    assert is_stopped(load_and_loop, in_main) and getattr(sys.modules.pop(name, None), "whole", False)
+
+
+def is_stopped(function, in_main):
+    """Whether a limit of 0.1 s stops the function, called in this thread or in another one."""
+    stopped = []
+
     def run():
         try:
-            call_limited(load_and_loop, 0.1)
+            call_limited(function, 0.1)
         except TimeUp:
             stopped.append(True)
 
@@ -110,7 +117,39 @@ def test_limit_waits_for_an_import_and_leaves_the_module_whole(tmp_path, monkeyp
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         thread.join(10)
-    assert stopped == [True] and getattr(sys.modules.pop(name, None), "whole", False)
+    return stopped == [True]
+
+
+class Finaliser:
+    def __del__(self):
+        while True:
+            pass
+
+
+def finalised():
+    Finaliser()
+    plain_loop()
+
+
+def collected():
+    def slow(phase, info):
+        plain_loop()
+
+    gc.callbacks.append(slow)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(slow)
+    plain_loop()
+
+
+@pytest.mark.parametrize("in_main", [True, False])
+@pytest.mark.parametrize("function", [finalised, collected])
+def test_an_alarm_that_python_swallows_is_not_reported_and_the_next_one_stops_it(monkeypatch, function, in_main):
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    assert is_stopped(function, in_main)
+    assert TimeUp not in [one.exc_type for one in reported] and sys.unraisablehook == reported.append
 
 
 @pytest.mark.parametrize("in_main", [True, False])

@@ -23,7 +23,13 @@ def call_limited(function, seconds):
     when it is done.
     """
     in_main = threading.current_thread() is threading.main_thread()
-    return (_with_alarm if in_main and hasattr(signal, "setitimer") else _with_watcher)(function, seconds)
+    way = _with_alarm if in_main and hasattr(signal, "setitimer") else _with_watcher
+    report = sys.unraisablehook  # of what is raised in a finaliser or the garbage collector, and goes no further
+    sys.unraisablehook = lambda lost: None if lost.exc_type is TimeUp else report(lost)  # the next alarm comes soon
+    try:
+        return way(function, seconds)
+    finally:
+        sys.unraisablehook = report
 
 
 def _escape(frame, event, arg):
