@@ -71,7 +71,8 @@ def experiments_table():
         device = record["device"]
         processes = f", {device['processes']} processes" if "processes" in device else ""
         cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
-        rows.append(f"| `{name}` | `{record['preset']}` | {record['metrics']['headline']} | {cost} |")
+        told = record["metrics"]["headline"].replace(" |", ";")  # which would begin another cell
+        rows.append(f"| `{name}` | `{record['preset']}` | {told} | {cost} |")
     return "\n".join(rows)
 
 

@@ -529,3 +529,8 @@ def test_the_peer_writes_in_the_page_what_python_writes(quick_peers):
         of = found["contestants"][name]
         assert set(_onnx.BACKEND) < set(of["bytes"]) and set(of["ratio"]) == set(live_peers.MEASURED)
     same_as_python(found, live_peers.FLOAT)
+
+
+def test_each_experiment_is_one_row_of_the_table():
+    head, _, *rows = measured.experiments_table().splitlines()
+    assert rows and {row.count("|") for row in rows} == {head.count("|")}
