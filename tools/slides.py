@@ -87,7 +87,8 @@ class _Chapter:
         elif "cell" in kinds:
             self.cell(node, kinds)
         elif "predict-answer" in kinds:
-            self.slides[-1].notes += ["<p>The answer:</p>", *map(str, node.find_all("p", recursive=False))]
+            if told := [p for p in node.find_all("p") if not p.find_parent("details")]:  # by the chapter or by a cell
+                self.slides[-1].notes += ["<p>The answer:</p>", *map(str, told)]
             self.walk(node.children)
         elif "predict" in kinds:
             self.show([node], "predict")

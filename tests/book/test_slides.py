@@ -37,6 +37,11 @@ ARTICLE = """<html><head><link rel="stylesheet" href="../_static/pygments.css?v=
 <section><h2>7.4. Told apart</h2><div class="cell"><div class="cell_input"><pre>one()</pre></div></div>
 <p>What one shows.</p><p id="said">What comes <a id="ref" href="#x">next</a>:</p><div class="cell">
 <div class="cell_input"><pre>two()</pre></div></div></section>
+<section><h2>7.45. Found</h2><p class="predict">Predict: how many?</p><div class="predict-answer">
+<div class="cell tag_fold">
+<details class="fold code"><summary>Record: z</summary><p>HIDDEN</p></details>
+<div class="cell_output"><p>Seven.</p></div></div></div><p class="predict">Predict: which?</p>
+<div class="predict-answer"><svg></svg></div></section>
 <section><h2>7.5. Summary</h2><ol><li>First.</li></ol><div class="cell tag_fold">
 <div class="cell_output"><ol start="2"><li>Second.</li></ol></div></div></section>
 </section></article></body></html>""".format(long="word " * 40, short="The answer.", named="letter " * 40)
@@ -72,6 +77,10 @@ def test_a_slide_for_each_thing_to_look_at(shown):
         ("code", "7.3. Shown"),
         ("code", "7.4. Told apart"),
         ("code", "7.4. Told apart"),
+        ("predict", "7.45. Found"),
+        ("finding", "7.45. Found"),
+        ("predict", "7.45. Found"),
+        ("picture", "7.45. Found"),
         ("list", "7.5. Summary"),
     ]
     assert shown[1][2] == "After this chapter you can do it." and shown[2][2].split() == ["word"] * 40
@@ -92,7 +101,9 @@ def test_what_belongs_together_is_on_one_slide_and_two_pictures_are_on_two(shown
 def test_what_is_said_is_in_the_notes_and_what_is_folded_nowhere(shown):
     assert "A second paragraph" in shown[2][3] and "it agrees" in shown[5][3] and "More words" in shown[6][3]
     assert "The answer" in shown[3][3] and "The answer." in shown[3][3]  # to a prediction, for who asks
-    assert "What one shows" in shown[-3][3] and "What one shows" not in shown[-2][3] and "next" in shown[-2][3]
+    assert "The answer:" in shown[-5][3] and "Seven." in shown[-5][3]  # also where a cell has found it
+    assert "The answer:" not in shown[-3][3]  # it is a picture
+    assert "What one shows" in shown[-7][3] and "What one shows" not in shown[-6][3] and "next" in shown[-6][3]
     whole = "".join(f"{seen}{notes}" for *_, seen, notes in shown)
     assert not any(word in whole for word in ("HIDDEN", "SETUP", "Commit", "LEFT", "Open"))
 
