@@ -135,8 +135,8 @@ def test_nothing_is_left_after_a_thousand_tasks(live, in_both):
     assert len(set(told)) == 1
 
 
-def test_memory_that_grows_in_the_middle_of_work(live):
-    told = live(
+def test_memory_that_grows_in_the_middle_of_work(alone):
+    told = alone(
         """await live.prepare();
         return live.tidy(() => {
           const A = live.Tensor.from([1, 2, 3, 4], 2, 2), before = A.data.buffer;
