@@ -64,10 +64,10 @@ class MaskGuess(Figure):
         top = max(len(row) for _, views in cards for rows, _ in views for row in rows)
         names = {name: None for _, views in cards for rows, _ in views for row in rows for name, _ in row}
         index = {name: i for i, name in enumerate(names)}
-        two = max(len(views) for _, views in cards) > 1
-        who, alone = ("two models guess", ", or from the left alone") if two else ("a model guesses", "")
+        views = len(cards[0][1])
+        alone = ", or from the left alone" if views > 1 else ""
         super().__init__(
-            f"What {who} at each word of {len(cards)} passages, with that word masked{alone}.",
+            f"What {_who(views)} at each word of {len(cards)} passages, with that word masked{alone}.",
             passages=[
                 {"tokens": tokens, "telling": t, "views": [_packed(*view, index, top) for view in views]}
                 for (tokens, views), t in zip(cards, telling, strict=True)
@@ -160,9 +160,12 @@ class MaskGuess(Figure):
             rows.append([token, *cells])
         header = ["word", *(f"{what}, {how}" for how in ("from both sides", "from the left")[: len(views)]
                   for what in ("likeliest guess", "the word itself"))]  # fmt: skip
-        who = "two models guess" if len(views) > 1 else "a model guesses"
-        caption = f"“{' '.join(tokens)}”: at each word, what {who}, with its probability."
+        caption = f"“{' '.join(tokens)}”: at each word, what {_who(len(views))}, with its probability."
         return table(header, rows, caption)
+
+
+def _who(views):
+    return "two models guess" if views > 1 else "a model guesses"
 
 
 def _said(p):

@@ -137,7 +137,8 @@ class Trial:
             raise Rejected("type", f"the result is None, expected {expected}: is there a `return`?")
         if not isinstance(got, (tuple, list)):
             raise Rejected("type", f"the result is a {type(got).__name__}, expected {expected}")
-        self.that(len(got) == len(names), "type", f"the result has {len(got)} items, expected {expected}")
+        items = "1 item" if len(got) == 1 else f"{len(got)} items"
+        self.that(len(got) == len(names), "type", f"the result has {items}, expected {expected}")
         self.items = dict(zip(names, got, strict=True))
         return tuple(got)
 
