@@ -189,11 +189,11 @@ temperature)`, in which a key is let in to the *degree*
 $$g_i = \sigma\!\left(\frac{r - \lVert \mathbf q - \mathbf k_i\rVert}{\tau}\right), \qquad
 \alpha_i = \frac{g_i}{\sum_j g_j},$$
 
-with $\sigma$ the sigmoid. As $\tau$ falls, this must tend to `within`; and with a radius for each query
-that holds just k keys, to `nearest`. A query far from all keys is the hard case: all its degrees are too
-small for float32, but the weights above are still well defined (as $\tau$ falls they tend to the nearest
-key), and yours must be right there too, at any temperature. A gradient must reach the queries, and it must
-be finite even for a query that sits exactly on a key.
+with $\sigma$ the sigmoid. As $\tau$ falls, it tends to `within` where a key is inside and none at the radius itself;
+and with a radius for each query that holds just k keys, to `nearest`. A query far from all keys is the hard case: all
+its degrees are too small for float32, but the weights above are still well defined (as $\tau$ falls they tend to the
+nearest key), and yours must be right there too, at any temperature. A gradient must reach the queries, and it must be
+finite even for a query that sits exactly on a key.
 """,
     hints=[
         "First write it as it stands. Then ask what float32 makes of a sigmoid of -200.",
@@ -215,10 +215,10 @@ be finite even for a query that sits exactly on a key.
     },
     mutants=MUTANTS,
     explanation=r"""
-For a match, $g_i \to 1$; for any other key, $g_i \to 0$; so with $m$ matches the weights go to $1/m$
-and 0, which is `within`. Without a match $g_i \approx e^{(r - d_i)/\tau}$: now the radius cancels and a
-plain softmax of $-d_i/\tau$ is left, which goes to the nearest key. So the soft version never says "nothing
-here". If you want it to, add one key more that always has degree $\epsilon$ and value zero.
+For a key inside, $g_i \to 1$; for one outside, $g_i \to 0$; so with $m$ inside the weights go to $1/m$ and 0, which is
+`within`. Without a match $g_i \approx e^{(r - d_i)/\tau}$: now the radius cancels and a plain softmax of $-d_i/\tau$ is
+left, which goes to the nearest key. So the soft version never says "nothing here". If you want it to, add one key more
+that always has degree $\epsilon$ and value zero.
 
 The way to `nearest`: let each query have its own radius, halfway between its k-th distance and the next.
 """,

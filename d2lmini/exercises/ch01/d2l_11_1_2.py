@@ -117,8 +117,8 @@ MUTANTS = [
         "torch.cov(keys.mT).reshape(left.shape)"), "this is the covariance of a plain sample: weigh each key with its "
         "attention weight"),
     Mutant("cov-corrected", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
-        "torch.cov(keys.mT, aweights=weights).reshape(left.shape)"), "`torch.cov` corrects for a sample unless you say "
-        "correction=0; here the weights are the whole distribution"),
+        "torch.cov(keys.mT, aweights=weights).reshape(left.shape)"), "corrected for a sample (`torch.cov` needs "
+        "correction=0); here the weights are the whole distribution"),
     Mutant("correlation", ("centred.mT @ (weights.unsqueeze(-1) * centred)",
         "left / torch.outer(left.diagonal(), left.diagonal()).sqrt()"), "these are correlations: nothing is divided by "
         "standard deviations"),
@@ -196,7 +196,7 @@ EXERCISE = Exercise(
             advice={
                 "values": "Left: the derivative of the output, a mean of the keys, in the query. Right: keys less their"
                 " weighted mean, and of their products the weighted mean",
-                "dtype": "The inputs are float64 here, so that the two sides can be compared to ten digits",
+                "dtype": "The inputs are float64 here, so that the two sides can be compared to eight digits",
                 "shape": "Both sides are (D, D): features by features. Over keys by keys there is nothing to compare. "
                 "And `torch.cov` drops both axes where D = 1: reshape what it gives",
             },

@@ -264,9 +264,9 @@ it begins at `start` and its gradient goes through the cosines. About 30 full-ba
     seconds=60.0,  # the first optimiser of a process loads much of torch
     mutants=MUTANTS,
     explanation=r"""
-This is neighbourhood components analysis (Goldberger et al., 2004), and with large networks in place of
-$\mathbf M$ this is close to how dense retrievers are trained today. The sort that a user sees has no
-gradient; the softmax that stands for it while learning has.
+But for the cosines this is neighbourhood components analysis (Goldberger et al., 2004); with large networks in place of
+$\mathbf M$ it is close to how dense retrievers are trained today. The sort that a user sees has no gradient; the
+softmax that stands for it while learning has.
 
 Leaving each document out of its own search is what makes it learn. A document matches itself with cosine 1,
 so at a low temperature it collects all the weight, the objective is satisfied and its gradient gone, while

@@ -181,10 +181,10 @@ so the exponent of the Gaussian is $-\frac{1}{w^2} + \frac{1}{w^2}\, \mathbf q^\
 term is the same for every key. In the quotient the factor $e^{-1/w^2}$ stands above and below and cancels,
 and what is left is a softmax of $\mathbf q^\top\mathbf k_i / w^2$: the scale is $s = 1/w^2$.
 
-**Whose length was needed?** Only that of the keys, and only that they are all equally long. The term
-$\lVert\mathbf q\rVert^2$ is the same for every key whatever it is, and cancels; so does $\lVert\mathbf
-k_i\rVert^2$ if it does not depend on $i$. That is why layer normalisation, which makes all keys about equally
-long, brings dot-product attention close to a Gaussian kernel.
+**Whose length was needed?** Only that of the keys, and only that they are all equally long. The term $\lVert\mathbf
+q\rVert^2$ is the same for every key whatever it is, and cancels; so does $\lVert\mathbf k_i\rVert^2$ if it does not
+depend on $i$. So where the keys are divided by their lengths, dot-product attention is attention with a Gaussian
+kernel.
 
 What to take from it: the number by which attention divides its scores is the *squared width* of a kernel. A
 unit sphere in $D$ dimensions also explains the usual choice: vectors with $D$ entries of size one have length

@@ -190,9 +190,8 @@ so it cancels in the softmax. The last is one number for each key. What is left 
 dot-product attention does.
 
 The same trick in another dress: give every query one feature more, a constant 1, and every key the feature
-$-\tfrac12\lVert\mathbf k_i\rVert^2$. Then distance attention *is* dot-product attention, and the fused kernel
-computes it. If all keys have the same norm, as they nearly do after layer normalisation, even this feature
-cancels.
+$-\tfrac12\lVert\mathbf k_i\rVert^2$. Then distance attention *is* dot-product attention, and the fused kernel computes
+it. If all keys have the same norm, as when each is divided by its own, even this feature cancels.
 """,
         )
     ],

@@ -88,7 +88,7 @@ MUTANTS = [
     Mutant("scaled-by-D", ("math.sqrt(keys.shape[-1])", "keys.shape[-1]"), "the scores are divided by D: divide by "
         "sqrt(D), and once only"),
     Mutant("scaled-by-P", ("math.sqrt(keys.shape[-1])", "math.sqrt(queries.shape[-1])"), "the scores are divided by "
-        "sqrt(P): after the matrix the product runs over D terms"),
+        "sqrt(P): in the formula it is sqrt(D), of the keys"),
     Mutant("scaled-by-S", ("math.sqrt(keys.shape[-1])", "math.sqrt(keys.shape[-2])"), "the scores are divided by the "
         "root of the number of keys; it is their length D that counts"),
     Mutant("turned", ("queries @ matrix", "queries @ matrix.T"), "the matrix is transposed: the score is q^T M k, so "

@@ -174,10 +174,10 @@ EXERCISE = Exercise(
             },
             mutants=MUTANTS,
             explanation=r"""
-The work is $2BTS(D+E)$: it grows with the product of both lengths. So does the traffic of the plain form,
-$4BTS$ numbers and the ends. For long sequences their ratio tends to $(D+E)/(4\cdot\text{itemsize})$
-operations per byte, **whatever the length**: with heads of the usual size this is less than the ten to a
-hundred and more that processors and accelerators need to be kept busy, so plain attention waits for memory.
+The work is $2BTS(D+E)$: it grows with the product of both lengths. So does the traffic of the plain form, $4BTS$
+numbers and the ends. For long sequences their ratio tends to $(D+E)/(2\cdot\text{itemsize})$ operations per byte,
+**whatever the length**: 32 with heads of 64 at two bytes, less than the hundred and more that accelerators need to be
+kept busy, so there plain attention waits for memory.
 
 The fused kernel moves only the ends. Its intensity grows with the length, as $TS/(T+S)$. With one query
 ($T=1$, decoding) fusing gains little: every key and value is read once and used once, and the intensity stays

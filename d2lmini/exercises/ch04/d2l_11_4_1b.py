@@ -299,9 +299,9 @@ are longer: count. And the sentences of `valid` are not turned round there: repo
     mutants=MUTANTS,
     explanation="""
 A GRU has three sets of weights (reset, update, candidate), an LSTM four (input, forget, output, candidate), so the
-ratio is 4/3 whatever the size that they share. On a budget this small the order of the two losses changes with seed and
-learning rate, and you should not conclude from one run. Look at your numbers for several seeds: if the difference
-between kinds is not larger than the difference between seeds, the honest answer is *no difference found*. What a cell
+ratio is 4/3 whatever the size that they share. On a budget this small the order of the two losses may hang on the
+learning rate alone, so do not conclude from one. Look at your numbers for several rates and seeds: if the difference
+between kinds is not larger than the difference between these, the honest answer is *no difference found*. What a cell
 is good for, carrying something unchanged over many steps, is what attention does better: it need not be carried at all.
 """,
 )

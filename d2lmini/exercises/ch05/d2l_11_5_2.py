@@ -231,7 +231,7 @@ def _numbers(t, value, name, count):
     t.that(value is not None, "type", f"`{name}` should be a list of numbers")
     t.that(len(value) == count, "shape", f"`{name}` has {len(value)} entries for {count} heads")
     value = [x.item() if isinstance(x, torch.Tensor) and x.dim() == 0 else x for x in value]
-    t.that(all(isinstance(x, (int, float)) for x in value), "type", f"`{name}` should be a list of numbers")
+    t.that(all(isinstance(x, (int, float)) for x in value), "type", f"`{name}` should hold plain numbers: `.tolist()`?")
     return value
 
 
@@ -411,7 +411,7 @@ $$
             mutants=MUTANTS_A,
             explanation=r"""
 The gradient is the slope of the loss at full strength, and the question is what happens at strength zero. For a small
-contribution the two agree; for a large one the loss bends in between. The chapter draws that curve.
+contribution the two agree; for a large one the loss bends in between.
 
 Why absolute values, and for each example? A head that helps one half of the sentences and harms the other by as much
 has a mean derivative of zero and is certainly in use.

@@ -176,6 +176,13 @@ def in_one_batch(layer, num_tokens, num_hiddens):
     return ((Y[:-1] - Y[-1]).abs().amax(-1) > 1e-5).T
 
 
+def of_summed_features(layer, num_tokens, num_hiddens):
+    """The gradient of a sum in which features cancel."""
+    X = torch.randn(1, num_tokens, num_hiddens)
+    slopes = torch.autograd.functional.jacobian(lambda X: layer(X)[0].sum(-1), X)  # (T, 1, T, h)
+    return slopes[:, 0].abs().sum(-1) > 0
+
+
 def draw_layers(t, T, h, H):
     """Layers to examine, (B, T, h) to (B, T, h): name -> (layer, its true dependence (T, T))."""
     pattern = (t.rand(T, T).cpu() < 0.5).double()
@@ -201,8 +208,8 @@ def draw_layers(t, T, h, H):
         slopes = torch.autograd.functional.jacobian(layer, x)[0, :, :, 0]  # (T, h, T, h)
         layers[name] = layer, slopes.abs().amax((1, 3)) > 1e-9
     weak = torch.where(torch.eye(T) > 0, 1.0, 0.0003) * pattern
-    mixed = t.randn(h, h, scale=h**-0.5).cpu()
-    mixed = mixed - mixed.mean(1, keepdim=True)  # features of an output sum to zero
+    mixed = t.integers(-4, 5, h, h).cpu() / 8
+    mixed[:, 1::2] = -mixed[:, ::2]  # features of an output sum to zero, without a rounding
     layers["a layer with weak links"] = (lambda X: weak.to(X) @ X @ mixed.to(X), pattern > 0)
     near = torch.eye(T) + torch.eye(T).roll(-1, 1)  # a token less the one before is multiplied with those linked to it
     gated = (pattern > 0) | ((near > 0) & pattern.any(1, keepdim=True))
@@ -324,6 +331,8 @@ MUTANTS_B = [
     Mutant("summed", ("moved = ~torch.isclose(layer(changed)[0], before, atol=1e-6)",
         "moved = ~torch.isclose(layer(changed)[0].sum(-1, True), before.sum(-1, True), atol=1e-5)"),
         "the features of an output are summed before they are compared, and their changes may cancel"),
+    Mutant("summed", of_summed_features, "the features of an output are summed before they are compared, and their "
+        "changes may cancel"),
     Mutant("later-too", ("changed[0, s] +=", "changed[0, s:] +="), "the tokens after s are changed as well: change one "
         "token at a time"),
     Mutant("past-only", ("dim=1)", "dim=1).tril()"), "dependence on later tokens is left out; the table should tell it "
@@ -345,7 +354,7 @@ EXERCISE = Exercise(
             key="own-05.1a",
             prompt="**Mend it.** Write `multi_head(X, W_q, W_k, W_v, W_o, num_heads)` as it was meant.",
             hints=[
-                "Number the entries of a small X @ W and print the three (T, d) slices that `view` makes.",
+                "Number the entries of a small X @ W and print the (T, d) slices that `view` makes.",
                 "Cut the last dimension into (H, d), which makes (B, T, H, d). Then exchange T and H.",
                 "The way back does the same in reverse: exchange first, join after. `view` refuses there; why?",
             ],
@@ -360,13 +369,13 @@ EXERCISE = Exercise(
             },
             mutants=MUTANTS_A,
             explanation=r"""
-`view` reads the numbers in the order in which they lie in memory: token after token. Cut into H pieces, an example
+`view` reads the numbers in the order in which they lie in memory: token after token. Where H divides T, an example
 falls apart into H runs of *tokens*, each with all of its features, and these runs are the "heads". Inside a run, pieces
 of d features are taken for positions. So a token never hears of those in another run, and hears of its own features as
 if they were neighbours.
 
 `view` may cut the last dimension, and it may do so before the exchange. After the exchange it raises an error, where
-`reshape` quietly copies into the wrong order: that is why `reshape` is the more dangerous of the two.
+`reshape` quietly copies, in the right order or a wrong one: so `reshape` is the more dangerous of the two.
 """,
         ),
         Code(

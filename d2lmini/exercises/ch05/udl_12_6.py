@@ -2,7 +2,7 @@ r"""Why heads of size D / H
 
 A multi-head self-attention layer has N tokens of D features and H heads. Each head has queries, keys and values of d
 features, with scores scaled and a softmax as usual; the heads' outputs, laid side by side, are projected back to D
-features. There are no biases. UDL and everybody else choose d = D / H. What would d = D cost, and what does the choice
+features. There are no biases. UDL and most others choose d = D / H. What would d = D cost, and what does the choice
 save?
 """
 
@@ -17,7 +17,7 @@ import d2lmini as d2l
 from d2lmini.exercises.engine import Choice, Count, Exercise, Mutant, Option
 
 # (N, D, H, d): heads of the usual size, sizes that have nothing to do with each other, heads of full size, one head
-CONFIGURATIONS = [(7, 24, 4, 6), (5, 18, 3, 4), (7, 24, 4, 24), (11, 20, 1, 20)]
+CONFIGURATIONS = [(7, 18, 4, 8), (7, 24, 4, 6), (5, 18, 3, 4), (7, 24, 4, 24), (11, 20, 1, 20)]
 
 
 def head_costs(N, D, H, d):
@@ -179,7 +179,7 @@ about d: there are $HN^2$ attention weights either way.
         ),
         Choice(
             key="udl-12.6b",
-            prompt="So why does everyone take d = D / H?",
+            prompt="So why do most take d = D / H?",
             hints=["Put d = D / H into each of your four counts, and see where H is left."],
             options=[
                 Option(

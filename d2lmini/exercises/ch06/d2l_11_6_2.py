@@ -225,7 +225,7 @@ def verify(t, answer):
     t.same(slope, want, "the gradient in the table")
     t.that(through is not None, "grad", "no gradient reaches the embeddings: are they detached?")
 
-    for start in (extra + 1, max_len + 3, -1):
+    for start in (extra + 1, max_len + 3, -1, -X.shape[1] - 1):
         raised = t.look(lambda given, module, start=start: _error(given, module, X, start), module)
         case = f"{T} tokens from position {start} on, of {max_len}"
         t.that(raised is not None, "no-error", f"{case}: something was returned, expected a ValueError")
@@ -307,9 +307,8 @@ EXERCISE = Exercise(
                 "A tensor becomes a parameter of the module when it is wrapped in nn.Parameter and made an attribute.",
                 "The vectors of T positions from `offset` on are a slice of the table; broadcasting adds it to every "
                 "sentence.",
-                "A slice that reaches past the end is silently shorter, and one from a negative offset is silently "
-                "empty. "
-                "Look at both ends before you slice.",
+                "A slice that reaches past the end is silently shorter, and one from a negative offset is empty or "
+                "counts from the end. Look at both ends before you slice.",
             ],
             answer=LearnedPositions,
             verify=verify,
@@ -322,9 +321,9 @@ EXERCISE = Exercise(
             },
             mutants=MUTANTS,
             explanation=r"""
-The gradient in a row is the sum of what arrives at that position, over the batch. So a row that no sequence reaches
-never moves: if all training sequences have 100 tokens, the rows from 100 on are noise, and there is no error to warn
-of it. Beyond `max_len` there is not even noise. Sinusoidal positions need no table, and can be computed for any
+The gradient in a row is the sum of what arrives at that position, over the batch. So the loss never moves a row that no
+sequence reaches: if all training sequences have 100 tokens, the rows from 100 on are noise, and there is no error to
+warn of it. Beyond `max_len` there is not even noise. Sinusoidal positions need no table, and can be computed for any
 position; whether a model can *use* a position that it never saw is another question, which the chapter's experiment
 answers.
 """,

@@ -198,9 +198,9 @@ The table has $(2k+1)D$ parameters, whatever the length. A score depends on the 
 so what is learned about "the word before" holds at every position, and beyond the trained length nothing new is asked
 for.
 
-The tensor of vectors, (T, S, D), is the expensive part. The first alternative avoids it: a query meets only $2k+1$
-different vectors, so multiply it with those, (B, T, 2k + 1), and *pick* the products afterwards. The package's
-`RelativePositionEmbedding` does that. Transformer-XL does it by shifting rows, which needs no picking.
+The tensor of vectors, (T, S, D), is the expensive part. It can be avoided: a query meets only $2k+1$ different vectors,
+so multiply it with those, (B, T, 2k + 1), and *pick* the products afterwards. The package's `RelativePositionEmbedding`
+does that. Transformer-XL does it by shifting rows, which needs no picking.
 """,
         )
     ],

@@ -354,11 +354,10 @@ EXERCISE = Exercise(
 Time grows as $a + bL$: each of the L blocks does the same work, forward and backward, and $a$ is what is outside of
 them. Memory for the activations does likewise. So depth has a plain price.
 
-What it buys depends on the task. Here one block is stuck, whatever you do: it can follow a jump, but nothing has
-composed two jumps *before* it looks. The second block finds at each position what the first has put there, and so
-jumps twice at once. A third block makes the same time dearer and has nothing left to compose. Quality rises with
-depth until the task is met, or until the data are too few, or until the optimiser no longer manages; the price rises
-on.
+What it buys depends on the task. Here one block of this size is stuck: it can follow a jump, but nothing has composed
+two jumps *before* it looks. The second block finds at each position what the first has put there, and so jumps twice at
+once. A third block makes the same time dearer and has nothing left to compose. Quality rises with depth until the task
+is met, or until the data are too few, or until the optimiser no longer manages; the price rises on.
 
 On translation the picture is the same, only slower and noisier: repeat it with the chapter's corpus and `num_blks` of
 1, 2 and 4, several seeds each, and put the spread over seeds beside the differences before you say that one is better.

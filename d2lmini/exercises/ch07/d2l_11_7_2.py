@@ -304,8 +304,8 @@ print(price["time"], price["memory"])
             },
             mutants=MUTANTS,
             explanation=r"""
-Memory: the features hold h numbers for each pair, the scores one. The ratio is h, at every length; both grow with the
-square of T. At batch 128, 64 tokens and 256 features, the features alone are 512 MiB, in *each* layer, and the
+Memory: the features hold h numbers for each pair, the scores one. The ratio is h, at every T above h; both grow with
+the square of T. At batch 128, 64 tokens and 256 features, the features alone are 512 MiB, in *each* layer, and the
 backward pass needs them.
 
 Time: the matrix product costs h multiplications and additions a pair, and the additive form costs about as many

@@ -14,8 +14,8 @@ the *online softmax*; fused kernels are built on it.
 Write `chunked_attention(queries, keys, values, chunk)` for queries (B, T, D), keys (B, S, D) and values (B, S, E), with
 the usual scores $\mathbf q^\top \mathbf k / \sqrt D$. It takes `chunk` keys at a time (the last chunk may be shorter,
 and `chunk` may exceed S), returns (B, T, E), the same as plain attention up to rounding, in values and gradients, and
-makes no tensor as large as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not allowed, nor what
-this package has in its place: you are writing it.
+for small chunks makes no tensor as large as (B, T, S). Scores may be in the hundreds. The fused kernel of torch is not
+allowed, nor what this package has in its place: you are writing it.
 """
 
 import math
@@ -307,7 +307,8 @@ fastest memory that the chip has, and you have the forward pass of a fused kerne
 
 For training, one thing is missing. Autograd keeps every chunk's exponentials for the backward pass, and together these
 are (T, S) again. The fused kernels keep only $m + \log \ell$ and the output, and compute each chunk's weights once more
-on the way back. In torch, `torch.utils.checkpoint` around the body of the loop does the same.
+on the way back. `torch.utils.checkpoint` around the body of the loop computes them once more, too, but keeps every
+chunk's $\mathbf o$.
 
 The state $(m, \ell, \mathbf o)$ of two disjoint sets of keys can be merged by the same rule, in any order. So the keys
 may even live on different machines.

@@ -136,7 +136,7 @@ def verify_step(t, answer):
             t.same(s, want[number][2], f'state["s"] {where}')
             t.same(parameter, want[number][0], f"the parameter {where}")
             t.number(step, number + 1, f'state["step"] {where}')
-            t.that(isinstance(step, int), "type", f'state["step"] {where} is a {type(step).__name__}, not an integer')
+            t.that(isinstance(step, int), "type", f'state["step"] {where} is a {type(step).__name__}, expected an int')
             state = {"step": int(step), "v": v, "s": s}
 
 
@@ -405,8 +405,8 @@ For $|g| \gg \epsilon$ that is $-\eta$ times the sign of g: the first step of Ad
             options=[
                 Option(
                     "Those of the first go about 0.001, those of the second about 0.0000001.",
-                    "So it would be with gradient descent, whose steps differ as the gradients do. Adam divides by the "
-                    "size of the gradient.",
+                    "So it would be with gradient descent at 0.1, whose steps differ as the gradients do. Adam "
+                    "divides by the size of the gradient.",
                 ),
                 Option(
                     "Those of the first go about 0.001, those of the second nearly as far.",

@@ -163,7 +163,8 @@ def stream_after(blocks, variance, branch):
     """Sizes in the stream, by formulas.
 
     Args:
-        blocks: l, how many were run, 1 or more. variance: that of x_0. branch: s^2, that of each branch's output.
+        blocks: l, how many were run (one branch each), 1 or more. variance: that of x_0. branch: s^2, that of each
+            branch's output.
 
     Returns:
         dict of four numbers: ``"variance"``, that of x_l with pre-norm; ``"change"``, with pre-norm, the standard
@@ -352,8 +353,8 @@ EXERCISE = Exercise(
             "check asks for the gradients of both, too. The norm is that of `F.layer_norm` with its usual eps.",
             hints=[
                 "One loop over the branches with three cases in it; collect the stream in a list that begins with X.",
-                "`F.layer_norm(X, X.shape[-1:])` has no weights. In the post-norm form it takes the sum, in the "
-                "pre-norm form what goes into the branch, and never the stream itself.",
+                "`F.layer_norm(X, X.shape[-1:])` has no weights. In the post-norm form it takes the sum; in the "
+                "pre-norm form what the branch reads, and the stream stays as it is.",
                 "After the loop the pre-norm form alone needs one norm more, for the output and not in the stream.",
             ],
             answer=run_stack,
@@ -370,10 +371,10 @@ EXERCISE = Exercise(
             },
             mutants=MUTANTS_A,
             explanation=r"""
-Look at the one path that no branch touches. In pre-norm and with alphas $x_0$ runs to the end as it is, and the
-gradient runs back the same way. In post-norm it goes through L norms. At the start, with all alphas 0, the third stack
-is the identity, however deep it is; yet $\partial x_L / \partial \alpha_l = f_l(x_{l-1})$ is not 0, so that the alphas
-learn from the first step on, and the branches as soon as their alphas have moved.
+Look at the one path that no branch touches. In pre-norm and with alphas $x_0$ reaches $x_L$ as it is, and the gradient
+runs back the same way. In post-norm it goes through L norms. At the start, with all alphas 0, the third stack is the
+identity, however deep it is; yet $\partial x_L / \partial \alpha_l = f_l(x_{l-1})$ is not 0, so that the alphas learn
+from the first step on, and the branches as soon as their alphas have moved.
 """,
         ),
         Count(
@@ -403,9 +404,10 @@ learn from the first step on, and the branches as soon as their alphas have move
             mutants=MUTANTS_B,
             explanation=r"""
 With pre-norm the stream grows like $\sqrt l$, and block l changes it by about $1/\sqrt l$ of its size: late blocks have
-less and less to say, and the first input is never forgotten. With post-norm each block has the same say, $s$ against 1,
-and what is older is forgotten exponentially. GPT-2 divides the last weights of each branch by the root of the number of
-branches when it begins: then $s^2 \propto 1/L$, and the stream stays of one size however deep it is.
+less and less to say, and the share of the first input fades only like $1/l$. With post-norm each block has the same
+say, $s$ against 1, and what is older is forgotten exponentially. GPT-2 divides the last weights of each branch by the
+root of the number of branches when it begins: then $s^2 \propto 1/L$, and the stream stays of one size however deep it
+is.
 """,
         ),
         Choice(
@@ -436,13 +438,13 @@ branches when it begins: then $s^2 \propto 1/L$, and the stream stays of one siz
                     "post-norm R, pre-norm Q, alphas P",
                     "Each norm of post-norm divides by $\\sqrt{1 + 3} = 2$. In pre-norm the last norm divides by "
                     "$\\sqrt{v + 3L}$, once. With alphas at 0 nothing divides. In a real stack branches carry "
-                    "gradients, too, so that post-norm's fall is another; how fast it is, the chapter measures.",
+                    "gradients, too, so that post-norm's need not fall: the chapter measures it.",
                     right=True,
                 ),
                 Option(
                     "post-norm P, pre-norm Q, alphas R",
                     "A norm holds the size of the stream on the way forward; on the way back it divides by what it "
-                    "divided by. Post-norm does so L times.",
+                    "divided by. Post-norm does so L - 1 times.",
                 ),
             ],
         ),

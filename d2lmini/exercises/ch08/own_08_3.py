@@ -39,9 +39,9 @@ EXERCISE = Exercise(
                 ),
                 Option(
                     "Clip, step without dividing; no step where the norm is not finite.",
-                    "Gradients stay 4,096 times too large. Adam hardly minds a constant factor, but eps means "
-                    "something else then, the factor changes whenever the scale does, and clipping is at 1/4096 of "
-                    "what was meant.",
+                    "Clipping is at 1/4096 of what was meant: nearly every gradient gets the norm 1, the small as the "
+                    "large ones. Adam hardly minds a constant factor, but this one changes from batch to batch, and "
+                    "eps means something else.",
                 ),
                 Option(
                     "Divide by 4,096, step, clip; no step where the norm is not finite.",

@@ -256,8 +256,8 @@ PART = Code(
     alternatives=[all_in_one, norm_of_norms],
     min_checks=40,
     advice={
-        "nonfinite": "Squares of float16 numbers overflow above 255: compute the norm in float32. And where "
-        "all gradients are 0, so is the norm: nothing may be divided by that alone.",
+        "nonfinite": "Squares of float16 numbers overflow from 256 on: compute the norm in float32. And where all "
+        "gradients are 0, so is the norm: nothing may be divided by that alone.",
         "mutates": "The gradients are arguments: make new tensors.",
         "raised": "If it is your own: where the norm is not finite, too, nothing is raised: return None and the norm.",
         "values": "Compute norm and factor by hand for two tensors of one number each. All is computed in float32, the "

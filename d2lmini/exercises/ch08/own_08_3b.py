@@ -201,9 +201,9 @@ PART = Code(
     },
     mutants=MUTANTS,
     explanation=r"""
-A power of two changes the exponent alone, so that scaling and unscaling lose no digit. float16 spans $2^{-24}$ to about
-$2^{16}$: forty powers of two, and whoever needs more loses at the lower end. bfloat16 has the exponents of float32, so
-that no scale is needed, and pays with its precision: 8 bits, where float16 has 11.
+A power of two changes the exponent alone, so that scaling and unscaling lose no digit of normal numbers. float16 spans
+$2^{-24}$ to about $2^{16}$: forty powers of two, and whoever needs more loses at the lower end. bfloat16 has the
+exponents of float32, so that no scale is needed, and pays with its precision: 8 bits, where float16 has 11.
 
 In training nobody looks for the largest gradient beforehand. `torch.amp.GradScaler` tries: it leaves out a step in
 which something became infinite and halves the scale, and doubles it after many steps without. That is the search of

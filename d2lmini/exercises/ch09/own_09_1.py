@@ -35,8 +35,8 @@ EXERCISE = Exercise(
             options=[
                 Option(
                     "2, as in an encoder with a global token.",
-                    "The first step fails: the first token may attend to no later one, so that nobody but itself is "
-                    "ever told of by it.",
+                    "The first step fails: the first token may attend to no later one, so that it hands on nothing "
+                    "but itself.",
                 ),
                 Option(
                     "None: what has left the window is lost.",

@@ -73,7 +73,7 @@ def verify_pairs(t, answer):
             t.that(
                 whole,
                 "type",
-                f"{name} {case} is a float: pairs are counted in integers, `//` halves without leaving them",
+                f"{name} {case} is a {type(value).__name__}, expected an int: `//` halves without leaving them",
             )
 
 

@@ -151,7 +151,7 @@ def verify_layers(t, answer):
         ("a window, where the last token reads all", first_reads.flip(0, 1)),
         ("odd tokens that attend to even ones, and even to odd", offsets % 2 == 1),
         ("a ring in another order", ring[order][:, order]),
-        ("everybody hears the first token, and it the last", tells),
+        ("all hear the first and the next, the last hears all", tells),
         ("a ring and random keys", lots[order][:, order]),
         ("a window with gaps, so that even and odd never meet", (offsets.abs() < 6) & (offsets % 2 == 0)),
         ("a causal window", (offsets <= 0) & (offsets > -3)),
@@ -166,7 +166,7 @@ def verify_layers(t, answer):
         t.that(
             whole,
             "type",
-            f"the number of layers of {name} is a {type(got).__name__} that is no integer: layers are counted",
+            f"the number of layers of {name} is a {type(got).__name__}, expected an int: layers are counted",
         )
 
 
@@ -208,10 +208,10 @@ MUTANTS = [
 
 PART = Code(
     key="own-09.1c",
-    prompt="Write `layers_to_meet(mask)`. What reaches token t in a layer is what had, one layer before, "
-    "reached one of the tokens to which t attends. Patterns need not be symmetric: that t attends to s does "
-    "not mean that s attends to t. In one pattern of the check some tokens never meet: the loop must end "
-    "there, too. One has 90 tokens.",
+    prompt="Write `layers_to_meet(mask)`. What reaches token t in a layer is what had, one layer before, reached one "
+    "of the tokens to which t attends. Patterns need not be symmetric: that t attends to s does not mean that s "
+    "attends to t. In two patterns of the check some tokens never meet: the loop must end there, too. One has 90 "
+    "tokens.",
     hints=[
         "Keep a table (T, T) of what has reached whom. Before the first layer everybody has itself.",
         r"One layer: $\mathbf C \lor \mathbf A \mathbf C$. torch multiplies no booleans: go by floats, and "
@@ -230,8 +230,8 @@ PART = Code(
     },
     mutants=MUTANTS,
     explanation=r"""
-The number is the *diameter* of a graph whose edges go from a token to those it attends to. For a window w it is
-$\lceil (T - 1) / (w - 1) \rceil$, and with one global token it is two, whatever T: everything tells the global token in
-the first layer, and it tells all in the second. What passes there has to fit into one token's vector, though.
+The number is the *diameter* of a graph whose edges go from a token to those it attends to. For a window w it is $\lceil
+(T - 1) / (w - 1) \rceil$, and with one global token at most two: everything tells the global token in the first layer,
+and it tells all in the second. What passes there has to fit into one token's vector, though.
 """,
 )

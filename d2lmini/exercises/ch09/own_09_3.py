@@ -218,11 +218,11 @@ def verify_memory(t, answer):
 EPS = (
     "the denominator is not that of the formula: a small number added to it, or a smallest value for it, outweighs "
     "features that are tiny themselves, or hides that they are 0: elu(x) + 1 rounds to 0 below about -17. As exp(x) "
-    "they are never 0, so nothing is needed"
+    "they are not 0 here, so nothing is needed"
 )
 STOPPED = (
-    "sums stopped growing, as sums in bfloat16 do at 256 times what is added: keep the state, Z and z, in float32, and "
-    "return the output in the dtype of the value"
+    "sums stop growing, in bfloat16 at 256 times what is added, in float16 at 2,048: keep the state, Z and z, in "
+    "float32, and return the output in the dtype of the value"
 )
 BY = "by = torch.where(key > 0, key + 1, key.exp())"
 
@@ -316,8 +316,8 @@ MUTANTS_B = [
         "*and* a value for each token: D + E numbers"),
     Mutant("length-all", ('"length": of_state // of_token + 1', '"length": L * H * of_state // of_token + 1'), "the "
         "state of all layers and heads is held against the cache of one: both have as many of them"),
-    Mutant("work", ('"length": of_state // of_token + 1', '"length": D + 1'), "this is from where the "
-        "*multiplications* are fewer, T above the number of features: asked for is memory"),
+    Mutant("work", ('"length": of_state // of_token + 1', '"length": D + 1'), "this is where the *multiplications* "
+        "turn if D = E: asked for is memory"),
 ]  # fmt: skip
 
 
@@ -363,7 +363,7 @@ difference of two numbers that agree in all the digits that there are.
         Count(
             key="own-09.3b",
             prompt="Write `memory(num_blks, num_heads, head_size, value_size, num_tokens)`. With D = E = 64 in each "
-            "head, from which length on does linear attention save memory? Guess first.",
+            "head, from which length on does linear attention keep fewer numbers? Guess first.",
             hints=[
                 "A head's state is Z and z: how many numbers have they, if phi makes D features of D?",
                 "A head's cache has a key and a value for each token.",

@@ -54,8 +54,8 @@ EXERCISE = Exercise(
                 ),
                 Option(
                     "One cannot: its φ has features below zero, and weights must not be so.",
-                    "Signs of features are no matter where the kernel itself is positive, as the exponential is. What "
-                    "fails is that they are finitely many.",
+                    "Signs of features are no matter where the kernel itself is positive, as the exponential is. No "
+                    "finite number of them does.",
                 ),
                 Option(
                     "One can: the square comes from the softmax's division by its sums alone.",

@@ -188,8 +188,8 @@ dict of four numbers for **one** picture:
     mutants=MUTANTS,
     explanation="""
 With N patches, a block costs $8Th^2 + 4Thm + 4T^2h$ operations, T = N + 1. The first two terms grow with the number of
-pixels, the last with its square. They are equal at $T = 2h + m$. Below that length, and most vision Transformers are
-below it, doubling the side costs hardly more than four times; far above it, sixteen times.
+pixels, the last with its square. They are equal at $T = 2h + m$. Far below that length, where most vision Transformers
+are, doubling the side costs hardly more than four times; far above it, sixteen times.
 
 Only one part of the *parameters* depends on the size of the picture: the positions. All other weights fit any size.
 """,

@@ -381,10 +381,10 @@ deviation of the *differences*, seed by seed.
     },
     mutants=MUTANTS,
     explanation="""
-With models and budgets as small as these, the difference is well within its spread, now one pooling ahead and now the
-other: three seeds cannot tell them apart. That *is* the result, and a single run of each would have announced a winner.
+With models and budgets as small as these, the difference is about as large as its spread: three seeds hardly show it,
+and a single run of each may announce either winner.
 
 The published experience is the same at large scale. Both poolings work; they want different learning rates (Dosovitskiy
-et al. 2021, appendix D.3), and later models mostly take the mean because it is one thing less.
+et al. 2021, appendix D.3), and later models mostly take the mean.
 """,
 )

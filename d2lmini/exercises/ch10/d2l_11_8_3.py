@@ -1,7 +1,7 @@
 r"""Better settings for a vision Transformer
 
 The published example trains a vision Transformer with plain stochastic gradient descent, learning rate 0.1, positions
-that start as large as everything else, and dropout of 0.1. Scaled down to pictures of 28 x 28 pixels it is this recipe:
+that start at size one, and dropout of 0.1. Scaled down to pictures of 28 x 28 pixels it is this recipe:
 
 ```python
 baseline = {
@@ -12,8 +12,8 @@ baseline = {
 ```
 
 Find a better one **for the same price**. The price is arithmetic: each recipe is trained until it has used a fixed
-number of operations, so a larger model gets fewer steps, and finer patches very few. The data are the 2,000 pictures
-that ship with the package.
+number of operations, so a larger model gets fewer steps, and finer patches very few. The data are the pictures that
+ship with the package.
 
 What the settings mean: `position_std` is the standard deviation that the learned positions start with; `optimizer`
 is "sgd" or "adamw"; `schedule` is "constant" or "cosine", which falls to zero at the end; `warmup` is the share of the
@@ -271,13 +271,13 @@ Three things are wrong with the baseline at this price, and they hide each other
 
 - **Positions of size one.** Beside them the patches are faint, and the model has to find out first that they matter.
 - **One step size for all parameters.** Transformers have gradients of very different size in different places. Adam
-  divides them out; plain descent at 0.1 is too fast for some and too slow for others.
+  divides them out.
 - **Few steps.** Large batches make the gradient more exact, which does not help while it is far from right anyhow. At
   the same price, batches of a quarter give four times the steps.
 
 Change one alone and little happens. Change all, and the same arithmetic trains a model that works. Plain descent works,
-too, once the positions are small and the steps many: the famous sensitivity of Transformers is mostly one of their
-settings. What the complete data and more time do is in the records `vision_d2l` and `vision_vit` of the chapter.
+too, once the positions are small and the steps many: here the fault was in the settings. What the complete data and
+more time do is in the records `vision_d2l` and `vision_vit` of the chapter.
 """,
         )
     ],

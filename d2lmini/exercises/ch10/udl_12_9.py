@@ -174,7 +174,7 @@ def verify_patterns(t, answer):
                 most <= BUDGET * N**1.5,
                 "expensive",
                 f"{case}, a layer of the {name} pattern has {most / N:.1f} pairs for each patch: more than {BUDGET} "
-                f"times the root of N, {N}",
+                f"times the root of N = {N}",
             )
             attends = all(bool(mask.any(1).all()) for mask in masks)
             t.that(attends, "deaf", f"{case}, the {name} pattern has patches that attend to nobody")
@@ -346,7 +346,7 @@ as one, and layers that could be left out, so that still all hear of all, do not
 more columns than rows or the reverse. There are many right answers.
 """,
             hints=[
-                "From where can you reach every square of a chessboard in two moves? Not with a king.",
+                "With which piece can you reach every square of a chessboard in two moves? Not with a king.",
                 "A patch hears in the first layer of its whole row. If it then asks those of its column, what have "
                 "they heard?",
                 "Another idea: neighbours first, and then one patch of every neighbourhood. Or one patch that listens "
@@ -364,14 +364,14 @@ more columns than rows or the reverse. There are many right answers.
             min_checks=30,
             mutants=MUTANTS_A,
             explanation=r"""
-Rows and columns together (*axial* or *criss-cross* attention) need two layers and $N(\text{rows} + \text{columns} - 1)$
-pairs, about $2N\sqrt N$. Windows, and then one patch of every window (MaxViT's *block* and *grid* attention), need two
-layers as well; windows of $\sqrt[4] N$ patches a side make both equally large. A *hub*, a token that listens to all and
-is heard by all, needs only about $3N$ pairs; but all that anybody hears of anybody has to fit into its h features. The
+Rows and columns together (*criss-cross* attention) need two layers and $N(\text{rows} + \text{columns} - 1)$ pairs,
+about $2N\sqrt N$. Windows, and then one patch of every window (MaxViT's *block* and *grid* attention), need two layers
+as well; windows of $\sqrt[4] N$ patches a side make both equally large. A *hub*, a token that listens to all and is
+heard by all, needs only about $3N$ pairs; but all that anybody hears of anybody has to fit into its h features. The
 class token of ViT would be one, if the patches did not attend to each other besides.
 
-Windows that shift, as Swin has them, are cheaper than all of these and do not pass within three layers: news travel
-about one window a layer. Swin merges patches from stage to stage, so that windows come to cover the picture.
+Windows that shift, as Swin has them, cost little, but small ones do not pass within three layers: news travel about one
+window a layer. Swin merges patches from stage to stage, so that windows come to cover the picture.
 """,
         ),
         Count(
@@ -395,7 +395,7 @@ about one window a layer. Swin merges patches from stage to stage, so that windo
             mutants=MUTANTS_B,
             explanation=r"""
 All is $2hN$ times the patches that each one attends to. For a picture of twice the side, N is four times as large: the
-full layer costs 16 times as much, the cross 8 times, windows of a fixed size 4 times.
+full layer costs 16 times as much, the cross about 8 times, windows of a fixed size 4 times.
 """,
         ),
     ],

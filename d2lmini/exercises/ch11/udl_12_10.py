@@ -3,7 +3,7 @@ r"""Attention among patches, or among channels
 A picture is cut into a grid of `rows` x `columns` patches, N in all, each with C channels: a table of N rows and C
 columns. DaViT attends to it in turns in two ways.
 
-- **Patches**: each patch is a token of C features. There are N x N weights.
+- **Patches**: each patch is a token of C features. There are N x N weights (DaViT has windows, part c).
 - **Channels**: each channel is a token of N features, one for each patch. There are C x C weights; in G groups, each
   channel attends only to the C / G of its own group.
 

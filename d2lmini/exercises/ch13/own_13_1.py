@@ -402,8 +402,8 @@ they reckon how many. Their tokens by chance may be special ones, too; in a mode
 text that would do harm.
 
 To test what is drawn, do not ask for 15 % give or take a number that feels right. The share of n draws has the
-deviation $\\sqrt{p (1 - p) / n}$: six of these are left once in some hundred million times, and a larger n makes them
-as narrow as is needed to tell 15 % from what a mistake would give.
+deviation $\\sqrt{p (1 - p) / n}$: six of these are left once in 500 million times, and a larger n makes them as narrow
+as is needed to tell 15 % from what a mistake would give.
 """,
         ),
         Choice(

@@ -24,7 +24,7 @@ def best_answers(start, end, passage, max_len):
         max_len: the most tokens that an answer may have, 1 or more.
 
     Returns:
-        Integers (B, 2): the places of the first and of the last token.
+        int64 (B, 2): the places of the first and of the last token.
     """
     ### BEGIN SOLUTION
     T = start.shape[1]
@@ -239,8 +239,8 @@ MUTANTS = [
     Mutant("start-outside", only_end_in_passage, "answers start outside of the passage: both ends must lie in it"),
     Mutant("passage-turned", ("masked_fill(~passage", "masked_fill(passage"), "answers lie where there is no passage: "
         "`passage` is True in it"),
-    Mutant("zero", set_to_zero, "outside of the passage scores are set to 0, which is more than a score below 0: minus "
-        "infinity keeps out"),
+    Mutant("zero", set_to_zero, "0 is more than a score below 0: is it set outside of the passage, or does the best "
+        "so far begin at it? Minus infinity keeps out"),
     Mutant("any-order", ("(lengths >= 1) & ", ""), "answers end before they start"),
     Mutant("any-order", ("(lengths >= 1)", "(lengths > 1 - max_len)"), "answers end before they start"),
     Mutant("no-single", ("lengths >= 1", "lengths >= min(2, max_len)"), "an answer of one token starts and ends at the "
@@ -323,12 +323,12 @@ EXERCISE = Exercise(
             mutants=MUTANTS,
             explanation=r"""
 With T = 384 and B = 32 the table has 4.7 million sums, which is nothing beside the model. A long passage in one piece
-is another matter: `length_by_length`, among the tests of this exercise, needs B T numbers only, for as many steps as
-an answer may have tokens. `d2l.best_spans` does what you wrote.
+is another matter: `length_by_length`, in the file of this exercise, needs B T numbers only, for as many steps as an
+answer may have tokens. `d2l.best_spans` does what you wrote.
 
-What to do where the passage has no answer? SQuAD 2 lets start and end be the class token, and takes that "answer" if
-its score is larger than that of the best span by a threshold, which is chosen on validation data (Devlin et al. 2019,
-section 4.3).
+What to do where the passage has no answer? For SQuAD 2 BERT lets start and end be the class token, and takes that
+"answer" if its score is larger than that of the best span by a threshold, which is chosen on validation data (Devlin et
+al. 2019, section 4.3).
 """,
         ),
         Choice(

@@ -283,8 +283,8 @@ EXERCISE = Exercise(
                     "On a text's class token, or on the mean over that text's tokens.",
                     "Both depend on the whole text and on nothing else, provided that padding is hidden in attention "
                     "*and* left out when the features are taken. The class token is what BERT's second task has "
-                    "trained. Without such a task, and with the encoder as it is, the mean is better for comparing "
-                    "texts (Reimers and Gurevych 2019). Fine-tuning trains either.",
+                    "trained. Yet with the encoder as it is, the mean is better for comparing texts (Reimers and "
+                    "Gurevych 2019). Fine-tuning trains either.",
                     right=True,
                 ),
                 Option(
@@ -309,9 +309,9 @@ EXERCISE = Exercise(
             alternatives=[one_by_one, by_weights, with_the_package],
             min_checks=12,
             advice={
-                "values": "From check to check the side of the padding changes, and nothing else: look at what "
-                "depends on the column in which a token stands, and on how many columns there are. Then compare with "
-                "one text alone: the encoder, the features that are taken, the head, and nothing else."
+                "values": "From check to check padding and pooling change, the texts do not: look at what depends on "
+                "the column in which a token stands, and on how many columns there are. Then compare with one text "
+                "alone: the encoder, the features that are taken, the head, and nothing else."
             },
             mutants=MUTANTS,
             explanation="""

@@ -34,8 +34,8 @@ EXERCISE = Exercise(
                     "Yes: one loss serves all, but how much each task counts must be decided.",
                     "The input says which task it is, and weights, outputs and loss are the same for all. But an "
                     "average over all labels of the batch lets the task with the long targets count most: one of 200 "
-                    "tokens as much as 200 judgements of one token. Hence the proportions of the mixture, or a weight "
-                    "for each task, as in part c. GPT-2 can do it, too (part d).",
+                    "tokens as much as 100 judgements of one token, each with its end. Hence the proportions of the "
+                    "mixture, or a weight for each task, as in part c. GPT-2 can do it, too (part d).",
                     right=True,
                 ),
                 Option(

@@ -152,7 +152,7 @@ def _same(t, got, rows, fill, name):
             t.same(got, want, name)
             return
         got = F.pad(got, (0, FULL - got.shape[1]), value=-1)
-    t.same(got, F.pad(want, (0, FULL - longest), value=-1), f"{name} (with -1 behind its last column)")
+    t.same(got, F.pad(want, (0, FULL - longest), value=-1), f"{name} (filled up with -1 to {FULL} columns)")
 
 
 def verify(t, answer):

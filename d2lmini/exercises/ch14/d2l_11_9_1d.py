@@ -114,6 +114,17 @@ def causal_on_the_left(examples, names, pad, eos):
     return {name: torch.stack([row.roll(n) for row, n in zip(x, turns, strict=True)]) for name, x in batch.items()}
 
 
+def end_of_short_texts_stays(examples, names, pad, eos):
+    """One row with its end, cut into inputs and labels: only the longest loses its end."""
+    batch, ends = (
+        collate_causal(examples, names, pad, eos),
+        [names[task] + source + target for task, source, target in examples],
+    )
+    longer = F.pad(batch["inputs"], (0, 1), value=pad)
+    longer[torch.arange(len(ends)), [len(text) for text in ends]] = eos
+    return _changed(batch, inputs=longer[:, :-1])
+
+
 def prompts_alone(examples, names, pad, eos):
     batch = collate_causal(examples, names, pad, eos)
     inputs = batch["inputs"].clone()
@@ -151,6 +162,8 @@ MUTANTS = [
         "no token sees what comes after it"),
     Mutant("eos-in", ("inputs.append(prompt + target)", "inputs.append(prompt + target + [eos])"),
         "the inputs have the eos, too: it is asked for, and nothing comes after it"),
+    Mutant("short-eos", end_of_short_texts_stays, "the inputs of all but the longest text end with eos: cut it off "
+        "from each"),
     Mutant("no-target", prompts_alone, "the targets are missing in the inputs: without an encoder one sequence holds "
         "both"),
     Mutant("no-name", ("prompt = names[task] + source", "prompt = source"), "the inputs do not say which task it is: "
@@ -185,8 +198,8 @@ PART = Code(
         "and where does it end? Count the places, and look for no id: any may come twice.",
     },
     explanation="""
-So a decoder alone learns several tasks as well, as GPT-2's authors and all who followed them showed. Two things differ.
-The labels must say where the task ends and the answer begins; in an encoder and a decoder the architecture says it. And
-the input is read with a causal mask: what can be done about that is exercise `d2l-11.9.4`.
+So a decoder alone learns several tasks as well, as later models show. Two things differ. The labels must say where the
+task ends and the answer begins; in an encoder and a decoder the architecture says it. And the input is read with a
+causal mask: what can be done about that is exercise `d2l-11.9.4`.
 """,
 )

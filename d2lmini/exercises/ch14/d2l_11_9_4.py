@@ -252,11 +252,11 @@ as when inputs are brought to one length on the left before outputs of different
 A prefix of no or of one token leaves the causal mask, one as long as the text leaves the mask of an encoder. So three
 architectures are three masks. What remains between this one and an encoder with a decoder: the same weights read input
 and output, and one attention does what self- and cross-attention do there. Raffel et al. 2020 (section 3.2) compare
-them: the prefix is better than the causal mask on their tasks, and an encoder with a decoder is better still, with
-twice the parameters at the same cost.
+them: the prefix is better than the causal mask on their tasks, and with denoising an encoder with a decoder is better
+still, with twice the parameters at the same cost.
 
-In rows of padding something should be True, for a softmax over no key at all is NaN, and a weight of 0 does not stop
-it: NaN times 0 is NaN.
+In rows of padding something should be True (here nothing is for a prefix of 0 with padding in front), for a softmax
+over no key at all is NaN, and a weight of 0 does not stop it: NaN times 0 is NaN.
 
 The input need not be computed again while the output grows: no key of the output is ever seen by it. So a cache works
 as in a causal model. `d2l.prefix_mask` is this mask without padding.

@@ -139,6 +139,7 @@ def exchanged(tokens, noise, sentinels):
 
 
 FULL = 64  # more than any of the texts has
+FILL = -999  # far from every id
 
 
 def _same(t, got, want, name):
@@ -146,9 +147,9 @@ def _same(t, got, want, name):
     if isinstance(got, torch.Tensor):
         shape = f"{name} has shape {tuple(got.shape)}, expected one axis: ids, one after the other"
         t.that(got.dim() == 1, "shape", shape)
-        got = torch.nn.functional.pad(got, (0, FULL - len(got)), value=-1)
-    want = torch.tensor(want + [-1] * (FULL - len(want)))
-    t.same(got, want, f"{name} (with -1 after its end)")
+        got = torch.nn.functional.pad(got, (0, FULL - len(got)), value=FILL)
+    want = torch.tensor(want + [FILL] * (FULL - len(want)))
+    t.same(got, want, f"{name} (filled up to {FULL})")
 
 
 def _verify_pair(t, got, want, name):

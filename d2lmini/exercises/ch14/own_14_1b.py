@@ -204,7 +204,7 @@ MUTANTS = [
         "look which sentinel stands in the gap"),
     Mutant("one-token", only_one_token, "a sentinel is replaced by one token: its span goes on to the next sentinel"),
     Mutant("kept", sentinels_kept, "sentinels are still in the text"),
-    Mutant("gaps", gaps_left, "the spans are missing"),
+    Mutant("gaps", gaps_left, "the spans are missing (a dict does not find a tensor again: `int(token)`)"),
     Mutant("to-the-end", up_to_the_end, "a span goes on to the end of the target: it ends at the next sentinel"),
     Mutant("input-order", up_to_the_next_of_the_input, "a span is cut off where the next sentinel of the *input* "
         "stands: it ends at the next one of the target, whichever that is"),
@@ -239,7 +239,7 @@ PART = Code(
     mutants=MUTANTS,
     advice={
         "raised": "If a sentinel is not found: input and target may each hold one that the other has not, the last "
-        "span of a target may have none behind it, and tensors are no keys of a dict: `int(token)`.",
+        "span of a target may have none behind it, and a dict does not find a tensor again: `int(token)`.",
         "values": "The text has the ordinary tokens of the input, and those of the target that follow a "
         "sentinel of the input, each up to the next sentinel; and no sentinel at all. The list alone says what is a "
         "sentinel: its ids are in no order, and others may lie between them.",

@@ -36,7 +36,7 @@ def expert_counts(num_hiddens, ffn_num_hiddens, num_experts, num_tokens, capacit
     Returns:
         dict of four integers:
         "parameters": how many there are.
-        "active": how many of them one token's output depends on; the router's probabilities depend on all its scores.
+        "active": how many of them one token's output depends on. The router counts, for N = 1 as well.
         "flops": floating-point operations of the matrix products for n tokens of which none is dropped; a
         multiplication and an addition are two.
         "capacity": how many tokens an expert takes at most.
@@ -324,9 +324,9 @@ MUTANTS_B = [
     Mutant("own-probability", own_probability, "P counts a probability only where the token goes to that expert: it is "
         "the mean over *all* tokens"),
     Mutant("straight-through", straight_through, "q has a gradient, too: it is a number here"),
-    Mutant("variation", coefficient_of_variation, "this is the squared coefficient of variation, an older loss for the "
-        "same end: here it is N times the sum of f * P"),
-    Mutant("difference", distance, "this is the squared difference of f and P: both would be alike, and all on one "
+    Mutant("variation", coefficient_of_variation, "this is the squared coefficient of variation, an older loss for "
+        "the same end: here it is N times the sum of q * P"),
+    Mutant("difference", distance, "this is the squared difference of q and P: both would be alike, and all on one "
         "expert"),
     Mutant("entropy", entropy, "this is the entropy of P, which is largest for an even router"),
     Mutant("largest-mean", likeliest_by_mean, "all tokens are counted for the expert with the largest *mean* "
@@ -369,10 +369,10 @@ EXERCISE = Exercise(
             },
             mutants=MUTANTS_A,
             explanation=r"""
-All parameters are about N times those that a token uses; what it costs hardly grows, by the router's $2 N h$. A layer
-of Switch-C has 52.4 billion parameters, 29.8 million of which a token uses, and 30 such layers have 1.57 trillion: the
-"1.6 trillion parameters" of its name. But all of them must be kept in memory, over many machines, and tokens sent to
-where their expert is. "How large is the model?" has two answers here; say which one you mean.
+Parameters grow about N times; what a token costs grows by the router's $2 N h$ alone, in Switch-C by a sixth. A layer
+of it has 52.4 billion parameters, 29.8 million of which a token uses, and 30 such layers have 1.57 trillion: the "1.6
+trillion parameters" of its name. But all of them must be kept in memory, over many machines, and tokens sent to where
+their expert is. "How large is the model?" has two answers here; say which one you mean.
 """,
         ),
         Code(
@@ -406,9 +406,9 @@ to the loss, with $q_i$ the share of the tokens that go to expert i, and $P_i$ t
             },
             mutants=MUTANTS_B,
             explanation=r"""
-With even shares, $q_i = 1/N$, it is $N \cdot \frac1N \sum_i P_i = 1$; if all tokens are sure of one expert, it is N.
-(1 is not quite the least: q and P need not agree.) Its gradient in $P_i$ is $N q_i$: an expert's probability is pushed
-down in proportion to the tokens that it gets. That is what f is there for; it is a weight, and need not be
+With even shares, $q_i = 1/N$, it is $N \cdot \frac1N \sum_i P_i = 1$; if all tokens are sure of one expert, it is N. (1
+is not quite the least: q and P need not agree.) Its gradient in $P_i$ is $N q_i$: an expert's probability is pushed
+down in proportion to the tokens that it gets. That is what q is there for; it is a weight, and need not be
 differentiable.
 
 The paper adds 0.01 times this to the loss. `d2l.SwitchFFN` keeps it in `routing.balance_loss`, padding included, since

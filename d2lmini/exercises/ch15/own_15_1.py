@@ -1,10 +1,11 @@
 r"""Count GPT-3
 
-GPT-2 and GPT-3 are of one form. Tokens are looked up in an embedding, (V, h), and a learned vector is added for each of
-the `max_len` positions. Then come L blocks. A block is a layer norm and causal self-attention (four matrices, h x h),
-another layer norm and a feed-forward network with a hidden layer of 4 h; both have residual connections. After the last
-block stands one more layer norm. The scores of the V tokens are made with the embedding's own matrix (the weights are
-tied), without a bias. All other linear layers have biases; a layer norm has a factor and a bias for each feature.
+GPT-2 and GPT-3 have the same parts. Tokens are looked up in an embedding, (V, h), and a learned vector is added for
+each of the `max_len` positions. Then come L blocks. A block is a layer norm and causal self-attention (four matrices, h
+x h), another layer norm and a feed-forward network with a hidden layer of 4 h; both have residual connections. After
+the last block stands one more layer norm. The scores of the V tokens are made with the embedding's own matrix (the
+weights are tied), without a bias. All other linear layers have biases; a layer norm has a factor and a bias for each
+feature.
 
 Write `gpt_counts(vocab_size, max_len, num_hiddens, num_blks, past, itemsize)` that returns a dict of three integers:
 
@@ -216,7 +217,7 @@ squared, depth once, and biases, norms and even the vocabulary hardly show. For 
 A token costs $24 L h^2 + 2 V h + 4 L h\,(t + 1)$ operations after $t$ others. The first two terms are $2N$ but for
 positions, biases and norms: each parameter is used once, in a multiplication and an addition. Hence the rule that a
 token costs $2N$, and in training, with a backward pass twice as expensive, $6N$. The third term is attention's: it
-equals $24 L h^2$ at $t = 6h$. For GPT-3 that would be a context of 73,728 tokens.
+equals $24 L h^2$ at $t + 1 = 6h$. For GPT-3 that would be a context of 73,728 tokens.
 
 The cache grows by $2Lh$ numbers with each token, for GPT-3 in bfloat16 4.7 MB. A full context of 2,048 tokens takes 9.7
 GB, for *one* text. That is why later models share keys and values between heads.

@@ -280,11 +280,11 @@ n queries with S + n keys. Without a cache the whole prefix would go through eve
 
 The mask is where most caches go wrong. With n queries and S + n keys the two must be aligned at their *ends*: the last
 query is the last key's. `is_causal=True` of torch's kernel aligns them at the beginning, which is the same for S = 0
-and hides the past otherwise. For n = 1 no mask is needed at all, so a test with single tokens finds neither fault.
+and else hides S keys from each query. For n = 1 no mask is needed, and `is_causal=True` shows the first key alone.
 
-What is paid is memory: $2 d$ numbers a token, head and block (own-15.1 counts them for GPT-3). And a cache that is
+What is paid is memory: $d + e$ numbers a token, head and block (own-15.1 counts them for GPT-3). And a cache that is
 shared must not change. `torch.cat` makes new tensors, which costs a copy of the cache at each step; `d2l.KeyValueCache`
-avoids it by keeping room for more, and copies only where two hypotheses go on from one cache.
+keeps room for more, and copies where that is full or two hypotheses share it.
 """,
         )
     ],

@@ -20,7 +20,7 @@ def generate(model, prompt, num_tokens):
     return torch.cat(chosen, dim=1)
 ```
 
-Do not search by staring. Without a cache nothing can go wrong: give the model the whole text anew at each step, compare
+Do not search by staring. Without a cache little can go wrong: give the model the whole text anew at each step, compare
 the logits, and see which of them differ first: those after the prompt, those of the second token, those of the third?
 """
 
@@ -379,10 +379,10 @@ EXERCISE = Exercise(
                 "and mind that `squeeze()` without an axis takes a batch of one away.",
             },
             explanation=r"""
-With the grown cache thrown away the model forgets what it wrote, all but the last token: whenever a token comes again,
-what follows comes again as well. With a position that stands still, it cannot tell how far it has got. Both faults run
-without an error, and the texts look like a bad model's. The test that finds them compares with the slow way, without
-a cache, and it takes a line: that is how the cache of this package is tested.
+With the grown cache thrown away the model forgets what it wrote, all but the last token: with a position that stands
+still it cannot tell how far it has got; with both, whenever a token comes again, what follows comes again as well. The
+faults run without an error, and the texts look like a bad model's. The test that finds them compares with the slow way,
+without a cache, and it takes a line: that is how the cache of this package is tested.
 """,
         ),
         Code(

@@ -343,7 +343,7 @@ EXERCISE = Exercise(
             explanation=r"""
 With $d$ open it takes $d + 1$ tokens to finish. The rule "never let the text get where it cannot be finished" is all
 there is: then some token is allowed at every step, since with room for $d + 1$ either `)` or the end fits. A sampler
-that looks at the parentheses alone writes `((((((` until the room is used up.
+that looks at the parentheses alone may write `((((((` until the room is used up.
 
 The same works for any grammar whose states can be told by a program, with "the least number of tokens to the end"
 computed once for each state: numbers, dates, JSON.

@@ -128,7 +128,7 @@ def verify(t, answer):
             best > 1.001 * narrow,
             "no-trap",
             f"{case}: a beam of {K} finds the likeliest text. Is it the one that you meant? That one must be more "
-            f"probable than all others, and after one step not among the {K} likeliest beginnings",
+            f"probable than all others, and after some step not among the {K} likeliest beginnings",
         )
         message = (
             f"{case}: the beam finds a text that is too probable beside the likeliest one: let what follows the baits "

@@ -179,8 +179,8 @@ MUTANTS = [
         "valley"),
     Mutant("sign", ("a * torch.exp(b * middle), b])", "a * torch.exp(b * middle), -b])"), "b has the wrong sign: the "
         "law has x^-b"),
-    Mutant("centred", ("a * torch.exp(b * middle)", "a"), "a is the factor for sizes that were divided by their mean: "
-        "undo that"),
+    Mutant("centred", ("a * torch.exp(b * middle)", "a"), "a is the factor for sizes over their geometric mean: undo "
+        "that"),
     Mutant("log-a", ("a * torch.exp(b * middle)", "a.log() + b * middle"), "this is log a"),
     Mutant("logarithms", ("torch.stack([E, a * torch.exp(b * middle), b])",
         "torch.stack([E, a * torch.exp(b * middle), b]).log()"),
@@ -207,7 +207,7 @@ PART = Code(
         "start, from a few floors E between 0 and the least loss. It is not yet the fit: near the floor a "
         "small error of L is a large one of log(L - E).",
         "Search over log E, log a and log b, and all three stay above 0.",
-        "Subtract the mean of log x first. At x = 1, where a is the loss, there is no run: a and b would vary "
+        "Subtract the mean of log x first. At x = 1, where the loss is E + a, there is no run: a and b would vary "
         "together, and a search would creep.",
         '`torch.optim.LBFGS` with `line_search_fn="strong_wolfe"` and tolerances near 0, on 10^4 times the '
         "sum, arrives. Or steps of Gauss and Newton: with the Jacobian J of the residuals r the step is the "

@@ -42,7 +42,7 @@ EXERCISE = Exercise(
                 Option(
                     "Neither changes by much, as the divergence is bounded by log n.",
                     "A bound on how far the answers move is no bound on what they lose: an answer that was unlikely, "
-                    "by one in n, may be chosen nearly always.",
+                    "by one in n, may be chosen in 63 %.",
                 ),
             ],
         ),

@@ -272,6 +272,6 @@ mean over all choices keeps that: no bias. It has far less variance than the fir
 called U-statistics; pass@k of code generation is the case in which values and rewards are 0 or 1.)
 
 `with_replacement`, $(k/m)^n - ((k-1)/m)^n$, is the common short cut. It is the best of n for a model that has only
-these m answers, and too low. Ties matter as soon as a judge gives marks and not real numbers.
+these m answers, and biased. Ties matter as soon as a judge gives marks and not real numbers.
 """,
 )

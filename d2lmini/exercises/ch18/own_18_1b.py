@@ -164,7 +164,7 @@ def verify_moved(t, answer):
     rewards = t.rand(many, dtype=torch.float64)
     got = t.unpack(t.call(answer, probabilities, rewards, n), "best", "divergence")
     want = torch.tensor(math.log(n) - (n - 1) / n, dtype=torch.float64)
-    t.same(got[1], want, "the divergence of thousands of answers", tolerance=(0, 5e-3))
+    t.same(got[1], want, "the divergence of 1,500 answers", tolerance=(0, 5e-3))
 
 
 MUTANTS = [
@@ -214,7 +214,7 @@ Now the other question. With answers $y$ of probability $p(y)$ and the best of n
 $$\mathrm{KL}(q, p) = \sum_y q(y) \log \frac{q(y)}{p(y)} .$$
 
 Where no two answers have the same reward and none is likely, this comes near to $\log n - \frac{n-1}n$. It never
-exceeds that. The check tries thousands of answers, too.
+exceeds that. The check tries 1,500 answers, too.
 """,
     hints=[
         "With which probability are *all* n draws worse than a given answer? At most as good?",

@@ -11,7 +11,7 @@ add the terms in their order, if every step is true, and if `final` is the last 
 the step before, in the first one the first term, and b is the next term. Remarks do no harm.
 
 Judges reward answers, and models are trained to be rewarded. None of the judges below looks whether an answer is good.
-Each looks at something that good answers *have*. What happens when one asks for more of it?
+Most look at something that good answers *have*. What happens when one asks for more of it?
 """
 
 from d2lmini.exercises.ch18 import own_18_2a, own_18_2b

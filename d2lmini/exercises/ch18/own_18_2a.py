@@ -236,9 +236,9 @@ judge is told no more than that.
     mutants=MUTANTS,
     explanation="""
 None of the five judges is silly. Good answers do have true steps, do lead to their result, and are short when compared
-with bad ones. Each *correlates* with being good, on the answers that a model gives before it is trained. The search
-then leaves these answers behind, and what is left of the correlation is what you have just measured: the reward is
-higher and the sum is wrong. This is Goodhart's law, and all that it took was asking a few times.
+with bad ones. Such things may *correlate* with being good, on the answers that a model gives before it is trained. The
+search then leaves these answers behind, and what is left of the correlation is what you have just measured: the reward
+is higher and the sum is wrong. This is Goodhart's law, and all that it took was asking a few times.
 
 In chapter 18 the experiment `instruct` does so with a real policy: best of n and DPO find that the judge likes
 courtesies.

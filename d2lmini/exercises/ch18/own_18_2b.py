@@ -91,6 +91,13 @@ def as_many_as_there_are(terms, answer):
     return 1.0 if answer["final"] == so_far else 0.0
 
 
+def stops_early(terms, answer):
+    """Where the sum is right before the last term, the steps may end there."""
+    steps = answer["steps"]
+    right = mended(terms[: len(steps) + 1], answer) if steps or answer["final"] == terms[0] else 0.0
+    return right if answer["final"] == sum(terms) else 0.0
+
+
 def _attacks(t, terms, sign):
     """(code, what is to be said, an answer that is not good), each with one fault as far as that is possible."""
     good = _good(terms)
@@ -152,7 +159,7 @@ def _attacks(t, terms, sign):
 
 def verify_mended(t, answer):
     drawn = t.random.sample(range(2, 60), t.random.randint(4, 6))
-    for sign, terms in ((1, drawn), (-1, [12, -5, 0, 31]), (1, [0, 0, 0])):
+    for sign, terms in ((1, drawn), (-1, [12, -5, 0, 31]), (1, [3, 5, 9, 0]), (1, [0, 0, 0])):
         remarks = ["let us see", "this is easy"]
         for given, code, what in (
             (_good(terms), "too-strict", "a good answer"),
@@ -161,8 +168,10 @@ def verify_mended(t, answer):
             got = t.call(answer, terms, given)
             t.that(isinstance(got, (int, float)), "type", f"the reward is a {type(got).__name__}, expected a number")
             t.that(bool(got == 1), code, f"{what} is not rewarded with 1.0")
-        if not any(terms):
-            continue  # where all is 0 some attacks are good answers
+        if not any(terms):  # some attacks are good answers here
+            got = t.call(answer, terms, {"steps": [], "final": 0, "remarks": []})
+            t.that(bool(got == 0), "no-steps", "rewarded, expected 0: there are no steps")
+            continue
         for code, what, given in _attacks(t, terms, sign):
             got = t.call(answer, terms, given)
             t.that(isinstance(got, (int, float)), "type", f"the reward is a {type(got).__name__}, expected a number")
@@ -186,6 +195,7 @@ MUTANTS = [
     Mutant("false-step", ("a + b != c", "a + b > c")),  # too large is let through
     Mutant("false-step", share_of_true_steps),
     Mutant("cancelling", sum_of_what_was_added),
+    Mutant("cut", stops_early),
     Mutant("order", in_any_order),
     Mutant("other-terms", as_a_chain_alone),
     Mutant("too-strict-remarks", remarks_forbidden),

@@ -269,7 +269,7 @@ EXERCISE = Exercise(
 A vote helps where wrong chains err in different ways and right ones agree, even if each is right less than half of the
 time: the most votes are enough. It harms where chains make the *same* mistake. Without a tie rule such a number depends
 on the order of the chains, mostly for two or three of them, where ties are frequent; a vote of two is as good as one
-chain. `d2l.majority_vote` and `d2l.vote_accuracy` do this.
+chain, if none abstains. `d2l.majority_vote` and `d2l.vote_accuracy` do this.
 """,
         ),
         Choice(

@@ -364,14 +364,14 @@ learned: its gradient is checked as are those of the features.
             },
             mutants=MUTANTS_A,
             explanation=r"""
-This is InfoNCE twice (Radford et al. 2021, figure 3). The two directions differ: a picture that no text fits costs much
-in its row and little in the columns. Both share the scores.
+This is InfoNCE twice (Radford et al. 2021, figure 3). The two directions differ: a picture that every text fits costs
+log B in its row, and is a rival in every column. Both share the scores.
 
 Why is the scale learned? With unit vectors all scores lie between -1 and 1. A softmax over B of them is nearly even,
 and the loss could not fall far below log B. A fixed scale would have to be tuned with B; a learned one finds its own
 value. Its logarithm is kept so that a step of the optimiser is a factor, and nothing has to be kept above 0. The limit
-of 100 keeps a few hard pairs from taking all of the gradient. Where it binds, `clamp` gives the scale no gradient:
-d2lmini clips the parameter itself between steps, so that it can come back.
+of 100 is there against unstable training. Where it binds, `clamp` gives the scale no gradient: d2lmini clips the
+parameter itself between steps, so that it can come back.
 """,
         ),
         Code(
@@ -411,25 +411,26 @@ brought to length 1, all of its scores would be smaller, and it would be chosen 
             options=[
                 Option(
                     "Nothing special: what it asks of the two pictures cancels, as a gradient.",
-                    "They do not. The pictures differ, and each is pushed away from a text that is right for it.",
+                    "Only if both are equally near to it. Else the nearer one is pushed away from a text that is "
+                    "right for it.",
                 ),
                 Option(
                     "It asks each picture to prefer its own of two copies that are the same.",
                     "No encoder can tell them apart, so it punishes one for being right: the other copy is a false "
                     "negative. With the text there m times a picture cannot give its own more than 1/m, so the loss "
-                    "has a floor of log m for these pairs, and the pictures are pushed away from a text that fits. "
-                    "With few classes and short texts this happens in every batch: `d2l.CLIP(repeats=False)` leaves "
-                    "such pairs out.",
+                    "has a floor of log m for these pairs, and the nearer picture is pushed away from a text that "
+                    "fits. With few classes and short texts this happens in every batch: `d2l.CLIP(repeats=False)` "
+                    "leaves such pairs out.",
                     right=True,
                 ),
                 Option(
                     "It counts both copies as right, and the picture may choose either of them.",
-                    "The right answer of row n is n alone. One would have to change the targets for that.",
+                    "The right answer of row n is n alone. A loss that takes either could reach 0.",
                 ),
                 Option(
                     "It makes the scale larger, until the two copies are told apart by it.",
-                    "The two scores are equal at any scale. What a false negative does to the scale is the opposite: a "
-                    "sure model loses more by it.",
+                    "The two scores are equal at any scale. If one picture is nearer to the text, a larger scale even "
+                    "costs more.",
                 ),
             ],
         ),

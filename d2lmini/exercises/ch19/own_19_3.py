@@ -157,7 +157,7 @@ MUTANTS = [
         "torch.where(largest > 0, largest, torch.ones_like(largest)) / 127"), "the scale of a row of zeros is "
         "1, and not divided any more"),
     Mutant("small-number", ("torch.where(largest > 0, largest / 127, torch.ones_like(largest))",
-        "largest / 127 + 1e-8"), "a small number is added to the scale: with tiny weights it is not small"),
+        "largest / 127 + 1e-8"), "tiny scales are changed, by a sum or a bound: tiny weights need theirs"),
     Mutant("clamped", never_below_a_small_number, "a scale does not fall below a small number: tiny weights become 0"),
     Mutant("zero-row-small", ("torch.where(largest > 0, largest / 127, torch.ones_like(largest))",
         "largest.clamp(min=1e-12) / 127"), "the scale of a row of zeros is a small number: it is 1"),

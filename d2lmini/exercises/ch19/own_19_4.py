@@ -2,7 +2,7 @@ r"""Four bits, in groups of 32
 
 Four bits are 16 codes, from 0 to 15. For that to be enough, a row is cut into **groups of 32 neighbours**, and each
 group has two numbers of its own: its least weight m and its step d. A weight is nearly **m + d times its code**. It is
-the format Q4_1, in which the weights of chapter 19's model come.
+the format Q4_1, in which most weights of chapter 19's model come.
 """
 
 import torch

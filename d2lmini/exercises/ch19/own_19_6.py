@@ -297,7 +297,7 @@ reaches the same loss does not need it: the adapter is *trained* at its rank, an
             },
             explanation=r"""
 B and A are not unique: $(\mathbf B \mathbf R)(\mathbf R^{-1} \mathbf A)$ is the same product for any invertible R. With
-equal norms both are of the same size, so that one learning rate suits both if they are trained further.
+equal norms both are of the same size.
 """,
         ),
     ],

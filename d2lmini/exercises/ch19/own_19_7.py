@@ -56,7 +56,7 @@ def _distributions(t, B, V):
     p, q = t.rand(B, V, low=0.2, high=1.0), t.rand(B, V, low=0.2, high=1.0)
     p[:, 0], q[:, 1] = 0.0, 0.0  # the target never says 0, the draft never 1
     p, q = p / p.sum(1, keepdim=True), q / q.sum(1, keepdim=True)
-    q[-1] = p[-1] = torch.full((V,), 1 / V, device=p.device)
+    q[-1] = p[-1]
     return p, q
 
 
@@ -130,6 +130,8 @@ MUTANTS_A = [
     Mutant("by-one-sum", ("rest.sum(dim=1, keepdim=True)", "rest.sum()"), "all rows are divided by one sum: each row "
         "has its own"),
     Mutant("even", ("rest / total, p)", "rest / total, torch.ones_like(p))"), "where p equals q the row is not p"),
+    Mutant("even", ("torch.where(total > 0, rest / total, p)", "(rest + 1e-10) / (rest + 1e-10).sum(1, keepdim=True)"),
+        "where p equals q the row is not p"),
     Mutant("zeros", ("torch.where(total > 0, rest / total, p)", "rest / total.clamp(min=1e-9)"), "where p equals q the "
         "row is 0: it is p there"),
     Mutant("nonfinite", ("torch.where(total > 0, rest / total, p)", "rest / total")),

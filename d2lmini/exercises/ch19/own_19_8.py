@@ -222,7 +222,7 @@ which is the geometric sum $(1 - a^{n+1}) / (1 - a)$, and n + 1 for a = 1. The l
 mean, case by case: $P(K = k) = a^k (1 - a)$ for $k < n$ and $P(K = n) = a^n$.
 
 That each token is accepted with the same a, independently, is a simplification (Leviathan et al. 2023 make it, too).
-Real drafts are right in runs: names and phrases are easy, what follows them is not.
+Real drafts need not be like that.
 """,
         ),
         Code(
@@ -244,9 +244,9 @@ Real drafts are right in runs: names and phrases are easy, what follows them is 
                 "values": "Print the speed for each n from 0 to `longest`.",
             },
             explanation=r"""
-With n more the tokens tend to 1 / (1 - a), while the cost goes on growing: so there is a best length, and it is short.
-For a = 0.65 and a draft of a tenth of the cost it is 3, and the speed about 1.8. A draft from the prompt's own
-words costs next to nothing, and may be long.
+With n more the tokens tend to 1 / (1 - a), while the cost goes on growing: so for a < 1 there is a best length. For a =
+0.65 and a draft of a tenth of the cost it is 3, and the speed about 1.8. A draft from the prompt's own words costs next
+to nothing, and may be long.
 
 The cost of the target's pass is taken as 1 whatever n is. That holds while reading the weights from memory takes the
 time and the few additional products do not: with a large batch it ends.
