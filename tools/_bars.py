@@ -149,7 +149,7 @@ BARS = (
         0.5,
         {"model": "transformer", "T": 512},
         reason="Half of the multiplications of an attention layer are its projections here, 4 h² beside 2 T h for a "
-        "token, with h = 256, and these are the same in both; attention alone takes about half of the formula's time.",
+        "token, with h = 256, and these are the same in both; attention alone takes less time than the formula.",
     ),
     Bar("... as fast as `nn.Transformer`'s", "training", ("nn.Transformer",), None, {"model": "transformer"}),
     Bar("A ViT's as fast as `transformers`'", "training", ("transformers",), None, {"model": "vit"}),

@@ -25,13 +25,13 @@ HEAD = """\
 
 <!-- Written by `python -m tools.coverage` from tools/coverage.yml: change that. -->
 
-What the four sources of this book hold, item by item, and where it is here. Numbers are the sources' own; what stands
+What the five sources of this book hold, item by item, and where it is here. Numbers are the sources' own; what stands
 beside them is in our words. UDL's are those of the draft of its chapter 12.
 
 - **Taught**: that section explains it. **Drawn**: it has a diagram, a plot or a figure that moves. **Computed**: a cell
   works it out. **Solved**: that exercise, with its solution.
 - Where the sources tell the same, the row says where it was told first, and leads to the same places.
-- What is not here says why. Tests hold that no item is forgotten, that every link leads to a section which speaks of
+- What is not here is named. Tests hold that no item is forgotten, that every link leads to a section which speaks of
   the matter, and that what is called drawn or computed is.
 
 The code of D2L's chapter has the same names here: the [API page](api.md) lists them.

@@ -57,8 +57,8 @@ def head(record):
 def tokens(record):
     ratio = record["metrics"]["transfer"]["debian.en"]["debian.ja"]
     return f"""
-        **The same manual costs {ratio:.1f} times the tokens in Japanese,** if the vocabulary was learned from its
-        English edition and not from the Japanese one."""
+        **A Japanese manual costs {ratio:.1f} times the tokens** if the vocabulary was learned from its English
+        edition and not from itself."""
 
 
 @_finding("bert_sentiment", "13")

@@ -1,5 +1,6 @@
 """Measure what the book's environment takes on disk, for the README: `python -m tools.footprint`; not part of sync."""
 
+import argparse
 import json
 import os
 import platform
@@ -27,6 +28,7 @@ def on_disk(folder):
 
 
 def main():
+    argparse.ArgumentParser(prog="python -m tools.footprint", description="write the record anew").parse_args()
     if sys.prefix == sys.base_prefix:
         sys.exit("run it with the Python of the book's environment: .venv/bin/python -m tools.footprint")
     record = {

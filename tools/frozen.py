@@ -268,7 +268,7 @@ def main(path, other=None):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     torch.set_num_threads(1)
     sys.exit(main(*sys.argv[1:]))

@@ -14,23 +14,23 @@ HEAD = """\
 
 <!-- Written by `python -m tools.measured` from the records in d2lmini/results/: change those or that. -->
 
-How fast is what this book builds, beside what others use? Every number on this page was written by a script of
-[`benchmarks/`]({url}/tree/{branch}/benchmarks) into a record, and from there onto this page; nothing is typed by hand.
+How fast is what this book builds, beside what others use? Every number in the tables was written by a program,
+often of [`benchmarks/`]({url}/tree/{branch}/benchmarks), into a record, and from there onto this page.
 
 - **In turns.** Ours and its peers do the same work on the same inputs, in one process, one after the other, in
   every second round in the opposite order.
 - **Median and quartiles.** Of the seconds, and of the ratio of our time to the peer's, which is taken round by round. A
   ratio below 1 says that ours is faster. In brackets are the quartiles.
 - **Memory** is the peak beyond what was held before the call.
-- On a CPU everything runs on one thread, in single precision, and processor time is counted; on a GPU, in bf16.
+- On a CPU contests run on one thread, in single precision, and processor time is counted; on a GPU, in bf16.
 - *As fast* holds where the median ratio is at most 1, or at most {near} with a lower quartile below 1: then the rounds
   do not tell the two apart. *Ahead* and *times as fast* are held to the median.
 """
 
 EXPERIMENTS = """\
-One row for each experiment of the chapters, with the main number of its largest recorded run. Each row is read from a
-JSON file in `d2lmini/results/` that holds the whole curve, the configuration, the commit, the versions, the device and
-the checksums of the data. `python -m d2lmini run --list` shows how to run each again.
+One row for each experiment of the chapters, with a main number of its run `full`, or else `laptop`. Each row is read
+from a JSON file in `d2lmini/results/` that holds the whole curve, the configuration, the commit, the versions, the
+device and the checksums of the data. `python -m d2lmini run --list` shows the presets and how long they take.
 """
 
 

@@ -50,9 +50,9 @@ def cost():
     seconds = [of["cpu"]["seconds"] for of in _run_times().values() if "cpu" in of]
     return (
         "| | |\n|---|---|\n"
-        f"| disk | {found['venv_mb'] / 1000:.1f} GB in `.venv` ({found['system']}), filled by the first command |\n"
-        f"| time | the download of the packages; then `make book` executes {len(seconds)} chapters in "
-        f"{sum(seconds) / 60:.0f} minutes of one core, shared among all cores |\n"
+        f"| disk | {found['venv_mb'] / 1000:.1f} GB in `.venv` ({found['system']}); with CUDA more |\n"
+        f"| time | the download of the packages; then `make book` executes {len(seconds)} chapters: "
+        f"{sum(seconds) / 60:.0f} minutes one by one, on two cores |\n"
         "| you need | Python 3.11 or newer, `make` |\n"
         "| you do not need | a GPU, an account, a data set, Node, LaTeX |"
     )
@@ -93,7 +93,7 @@ def memory():
     number, found = max(measured.items(), key=lambda item: item[1]["peak_mb"])
     return (
         f"- **No room in memory.** On a CPU (Linux, torch {found['torch'].partition('+')[0]}) the kernel of a chapter "
-        f"takes at most about {found['peak_mb'] / 1000:.1f} GB (chapter {number})."
+        f"takes at most about {found['peak_mb'] / 1000:.1f} GB (chapter {number}); `make book` runs one on each core."
     )
 
 

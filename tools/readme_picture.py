@@ -3,6 +3,7 @@
 The figure of the front page is opened, its query is dragged once around the keys, and each step is photographed.
 """
 
+import argparse
 import io
 import math
 import re
@@ -63,6 +64,7 @@ def photographs(count=FRAMES):
 def main():
     from PIL import Image
 
+    argparse.ArgumentParser(prog="python -m tools.readme_picture", description="draw it anew").parse_args()
     frames = [Image.open(io.BytesIO(png)).convert("RGB") for png in photographs()]
     frames[FRAMES // 12].save(STATIC / "first_look.png", optimize=True)
     palette = frames[0].quantize(COLOURS)

@@ -1,9 +1,9 @@
 """Measure how long each chapter runs, for its opening, and the memory that it takes, for the page on troubleshooting:
 `python -m tools.run_times [NAME ...]`, on Linux; not part of sync."""
 
+import argparse
 import json
 import platform
-import sys
 import time
 
 import nbformat
@@ -32,10 +32,13 @@ def measure(path):
 
 
 def main():
+    parser = argparse.ArgumentParser(prog="python -m tools.run_times", description="measure chapters")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="such as 07_transformer; none: all")
+    names = parser.parse_args().names
     record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     kind = "gpu" if torch.cuda.is_available() else "cpu"
     device = torch.cuda.get_device_name(0) if kind == "gpu" else f"{torch.get_num_threads()} CPU cores"
-    names = sys.argv[1:] or [path.stem for path in sorted((ROOT / "chapters").glob("*.ipynb"))]
+    names = names or [path.stem for path in sorted((ROOT / "chapters").glob("*.ipynb"))]
     for path in (ROOT / "chapters" / f"{name}.ipynb" for name in names):
         seconds, peak_mb = measure(path)
         record.setdefault(path.stem, {})[kind] = {
