@@ -9,8 +9,8 @@ Shapes are written with one legend everywhere:
     V  vocabulary               h  hidden units (``num_hiddens``)
 
 Masks are boolean and ``True`` means *may attend*; they broadcast to (B, H, T, S), or to (B, T, S) where there are no
-heads. ``valid_lens`` of shape (B,) or (B, T) is accepted wherever a mask is. A query that may attend to nothing gets
-zero weights and a zero output.
+heads. Attention takes ``valid_lens`` of shape (B,) or (B, T) wherever a mask. A query that may attend to nothing gets
+zero weights and a zero output (before W_o).
 
 Importing this package loads nothing heavy: each public name is fetched from its module on first use.
 """

@@ -49,7 +49,8 @@ def _run(args):
     from .training.checkpoint import CheckpointError
 
     if args.list or args.name is None:
-        given = [f"--{word}" for word in ("preset", "device", "out", "checkpoint") if getattr(args, word)]
+        words = "preset", "device", "out", "checkpoint", "max_minutes"
+        given = [f"--{word.replace('_', '-')}" for word in words if getattr(args, word)]
         if given and not args.list:
             names = ", ".join(experiments.names())
             raise ValueError(f"{' and '.join(given)} without the name of an experiment, expected one of {names}")
@@ -115,8 +116,8 @@ def main(argv=None):
     """Run one command; without one, show what there is.
 
     Returns:
-        the exit status: 0; 1 with a message on stderr where something the user gave or has is wrong; or 75 where
-        ``--max-minutes`` cut a run.
+        the exit status: 0; 1 with a message on stderr where something given or here is wrong, 2 where the command line
+        is; or 75 where ``--max-minutes`` cut a run.
     """
     parser = argparse.ArgumentParser(prog="python -m d2lmini", description="Tools of the book, from the shell.")
     parser.add_argument("--version", action="version", version=f"d2lmini {__version__}")

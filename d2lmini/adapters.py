@@ -37,15 +37,8 @@ class LowRankAdapter(nn.Module):
         super().__init__()
         if not isinstance(base, (nn.Linear, QuantisedLinear)):
             raise TypeError(f"the base is a {type(base).__name__}, expected a torch.nn.Linear or a QuantisedLinear")
-        most = min(base.in_features, base.out_features)
-        if not isinstance(rank, int) or not 1 <= rank <= most:
-            raise ValueError(
-                f"rank is {rank}, expected 1 to {most}: the layer takes {base.in_features} features to "
-                f"{base.out_features}"
-            )
         alpha = rank if alpha is None else alpha
-        if not (alpha > 0 and math.isfinite(alpha)):
-            raise ValueError(f"alpha is {alpha}, expected above 0, and finite")
+        _check(base, rank, alpha)
         self.base = base.requires_grad_(False)
         like = base.weight
         self.down = nn.Parameter(like.new_empty(rank, base.in_features).normal_(std=base.in_features**-0.5))
@@ -90,12 +83,16 @@ class LowRankAdapter(nn.Module):
             TypeError: the base holds few bits, to which the change cannot be added.
             ValueError: it is there already.
         """
+        self.check_merge()
+        self._set(self.base.weight + self.change())
+        self.merged = True
+
+    def check_merge(self):
+        """Raises what `merge` does, and changes nothing."""
         if isinstance(self.base, QuantisedLinear):
             raise TypeError("the weight is in few bits, and a change cannot be added without rounding: leave it beside")
         if self.merged:
             raise ValueError("the change is in the weight already: unmerge it first")
-        self.base.weight += self.change()
-        self.merged = True
 
     @torch.no_grad()
     def unmerge(self):
@@ -106,8 +103,11 @@ class LowRankAdapter(nn.Module):
         """
         if not self.merged:
             raise ValueError("the change is not in the weight: merge it first")
-        self.base.weight -= self.change()
+        self._set(self.base.weight - self.change())
         self.merged = False
+
+    def _set(self, weight):
+        self.base.weight = nn.Parameter(weight, requires_grad=False)  # one that an embedding shares stays as it is
 
 
 def adapt(model, rank, where=("W_q", "W_v"), alpha=None):
@@ -139,8 +139,20 @@ def adapt(model, rank, where=("W_q", "W_v"), alpha=None):
         known = ", ".join(sorted({name.rpartition(".")[2] for name in linears})) or "none at all"
         raise ValueError(f"there is no linear layer {(missing or ['of no name'])[0]!r}, only {known}")
     chosen = dict.fromkeys(name for part in where for name in by_name[part])
+    for name in chosen:  # all before the first is frozen
+        _check(linears[name], rank, rank if alpha is None else alpha)
     made = {name: LowRankAdapter(linears[name], rank, alpha) for name in chosen}
     return _put(model, made)
+
+
+def _check(base, rank, alpha):
+    most = min(base.in_features, base.out_features)
+    if not isinstance(rank, int) or not 1 <= rank <= most:
+        raise ValueError(
+            f"rank is {rank}, expected 1 to {most}: the layer takes {base.in_features} features to {base.out_features}"
+        )
+    if not (alpha > 0 and math.isfinite(alpha)):
+        raise ValueError(f"alpha is {alpha}, expected above 0, and finite")
 
 
 def adapters_of(model):
@@ -157,7 +169,10 @@ def adapters_of(model):
 
 def merge_adapters(model):
     """`LowRankAdapter.merge` of each adapter, in place; returns the model."""
-    for adapter in adapters_of(model).values():
+    adapters = adapters_of(model).values()
+    for adapter in adapters:  # all before the first is changed
+        adapter.check_merge()
+    for adapter in adapters:
         adapter.merge()
     return model
 

@@ -1,7 +1,7 @@
 """Attention: scaled dot products, and three ways to score a query against a key as modules.
 
-All of it takes queries (B, T, D), keys (B, S, D) and values (B, S, E), the functions also with heads (B, H,
-T, D), ... Masks and ``valid_lens`` are those of `d2lmini.masks`. A query that may attend to nothing gets zero
+All of it takes queries (B, T, D), keys (B, S, D) and values (B, S, E), all but `AdditiveAttention` also with heads (B,
+H, T, D), ... Masks and ``valid_lens`` are those of `d2lmini.masks`. A query that may attend to nothing gets zero
 weights, a zero output and a zero gradient.
 
 Where a query, key or value takes no part (a key that no query may attend to, as in padding; a query that may
@@ -36,7 +36,7 @@ def scaled_dot_product_attention(
     """Averages of the values, weighted by softmax(scale * queries . keys + score_bias).
 
     Runs through torch's fused kernel, which never makes the (T, S) weights, unless they are asked for, or a CPU's
-    kernel would take longer than the plain formula: with dropout, or of few keys. Asking changes the output by no
+    kernel would take longer than the plain formula: with dropout, or of few pairs. Asking changes the output by no
     more than rounding, except that dropout draws other random numbers. The fused kernel has no second derivatives;
     the plain formula has.
 
@@ -46,7 +46,8 @@ def scaled_dot_product_attention(
         values: (B, S, E) or (B, H, S, E).
         valid_lens: None, or integers of shape (B,) or (B, T): how many of the first keys count.
         mask: None, or a boolean mask, True = may attend (`d2lmini.masks.as_mask`).
-        causal: whether later positions are hidden, as `d2lmini.causal_mask` does, but with no mask made where T = S.
+        causal: whether later positions are hidden, as `d2lmini.causal_mask` does; where T = S and nothing else is
+            asked for, no mask is made.
         scale: factor on the dot products; None: 1/sqrt(D).
         score_bias: None, or what is added to the scores, (B or 1, T, S) or (B or 1, H or 1, T, S).
         dropout_p: probability of dropping a weight, applied always: pass 0 in evaluation.

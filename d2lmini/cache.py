@@ -69,12 +69,8 @@ class KeyValueCache:
         Raises:
             ValueError: batches, heads or sizes differ.
         """
-        (batch, heads, start, size), added = self._keys.shape, new._keys.shape
-        if added != (batch, heads, added[2], size):
-            raise ValueError(
-                f"the cache holds {tuple(self.keys.shape)}, to which {tuple(new.keys.shape)} cannot be appended: "
-                "expected (B, H, S, d) that differ in S alone"
-            )
+        start, added = self._keys.shape[2], new._keys.shape
+        self.check_next(new)
         if torch.is_grad_enabled() or self.keys.dtype != new.keys.dtype:  # autograd wants what it saved unchanged
             return KeyValueCache(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
         end = start + added[2]
@@ -83,6 +79,15 @@ class KeyValueCache:
             room = _Room(self, end)
         room.write(start, end, new)
         return KeyValueCache(room.keys[:, :, :end], room.values[:, :, :end], room)
+
+    def check_next(self, new):
+        """Raises ValueError where another one cannot follow: batches, heads or sizes differ."""
+        for own, other in ((self._keys, new._keys), (self._values, new._values)):
+            if other.shape != (*own.shape[:2], new._keys.shape[2], own.shape[3]):
+                raise ValueError(
+                    f"the cache holds {tuple(own.shape)}, to which {tuple(other.shape)} cannot be appended: expected "
+                    "(B, H, S, d) that differ in S alone"
+                )
 
     def __iter__(self):
         return iter((self._keys, self._values))

@@ -49,6 +49,8 @@ def route(scores, capacity=None):
     place = (chosen.cumsum(0) * chosen).sum(-1)  # (n,): from 1, in the queue of the expert
     kept = place <= (len(scores) if capacity is None else capacity)
     balance_loss = N * (chosen.to(probabilities.dtype).mean(0) * probabilities.mean(0)).sum()
+    if not len(scores):
+        balance_loss = probabilities.sum()  # 0: the mean of no tokens is NaN
     return Routing(experts, gates, kept, balance_loss)
 
 

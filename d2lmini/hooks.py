@@ -6,6 +6,7 @@ from functools import partial
 import torch
 
 from .attention import Attention
+from .modes import evaluating
 from .multi_head import MultiHeadAttention, with_head_mask
 
 
@@ -48,27 +49,22 @@ def capture_attention(module):
 def attention_patterns(module, *inputs, **options):
     """Who may attend to whom in a model, as a call of it shows: where a weight of any head is not zero.
 
-    It is in evaluation mode meanwhile. A key that is hidden weighs exactly 0; one that is not may, too, where its score
-    is some hundred below the highest, as no model before training has it.
+    It is in evaluation mode meanwhile. A key that is hidden weighs exactly 0; one that is not may, too, where its
+    score is some hundred (float16: 17) below the highest, as no model before training has it.
 
     Args:
         module: any module with attention inside.
         inputs, options: what it is called with.
 
     Returns:
-        Dict from the name of each attention module to booleans (B, T, S), True where query t may attend to key s; of
-        its first call.
+        Dict from the name of each attention module called to booleans (B, T, S), True where query t may attend to key
+        s; of its first call.
 
     Raises:
         ValueError: ``module`` holds no attention module.
     """
-    training = module.training
-    module.eval()
-    try:
-        with capture_attention(module) as record:
-            module(*inputs, **options)
-    finally:
-        module.train(training)
+    with evaluating(module), capture_attention(module) as record:
+        module(*inputs, **options)
     seen = {name: weights[0] != 0 for name, weights in record.items() if weights}
     return {name: pattern.any(1) if pattern.dim() == 4 else pattern for name, pattern in seen.items()}
 
@@ -128,7 +124,7 @@ def attention_rollout(weights, num_heads=None):
     total = None
     for block in weights:
         if block.dim() == 3:
-            if num_heads is None or len(block) % num_heads:
+            if not num_heads or num_heads < 1 or len(block) % num_heads:
                 raise ValueError(
                     f"weights have shape {tuple(block.shape)} and num_heads is {num_heads}: expected (N, H, T, T), or "
                     "(N * H, T, T) and H"
@@ -138,5 +134,7 @@ def attention_rollout(weights, num_heads=None):
             raise ValueError(f"weights have shape {tuple(block.shape)}, expected (N, H, T, T) or (N * H, T, T)")
         own = torch.eye(block.shape[-1], dtype=block.dtype, device=block.device)
         mixed = (block.mean(1) + own) / 2  # (N, T, T)
+        if total is not None and mixed.shape != total.shape:
+            raise ValueError(f"blocks have weights {tuple(total.shape)} and {tuple(mixed.shape)}, expected one shape")
         total = mixed if total is None else mixed @ total
     return total

@@ -17,7 +17,7 @@ def seconds(step, device="cpu"):
 
     Args:
         step: function without arguments.
-        device: ``torch.device`` or its name; on a GPU it is waited for.
+        device: ``torch.device`` or its name; on CUDA it is waited for.
 
     Returns:
         float, seconds.
@@ -102,7 +102,7 @@ def peak_bytes(step, device="cpu"):
 
 
 class LargestTensor(TorchDispatchMode):
-    """Within ``with LargestTensor() as seen:``, ``seen.numel`` is the size of the largest tensor made.
+    """Within ``with LargestTensor() as seen:``, ``seen.numel`` is the size of the largest storage made or viewed.
 
     Counted is storage, so an expanded view costs nothing.
     """

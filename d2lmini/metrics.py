@@ -26,7 +26,7 @@ def bleu(pred_seq, label_seq, k):
     Raises:
         ValueError: the reference is empty, or ``k`` is below 1.
 
-    Source: D2L section 10.7.6, equation 10.7.4.
+    Source: D2L section 10.7.8, equation 10.7.4.
     """
     predicted, label = pred_seq.split(), label_seq.split()
     if not label:
@@ -80,7 +80,8 @@ def corpus_bleu(hypotheses, references):
 
 def tokenised_bleu(hypotheses, references):
     """BLEU of lower-cased words and punctuation marks, split as Moses does for French: the score that papers on
-    Multi30k report. It is higher than `corpus_bleu`: capitals are forgiven, and each ``l'`` is a word of its own.
+    Multi30k report. It is mostly higher than `corpus_bleu`: capitals are forgiven, and each ``l'`` is a word of its
+    own.
 
     Args, Returns, Raises: those of `corpus_bleu`.
     """

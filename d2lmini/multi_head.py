@@ -1,4 +1,4 @@
-"""Multi-head attention: H attentions side by side, each in h / H features, for the price of one in h.
+"""Multi-head attention: H attentions side by side, each in h / H features, with the weights of one in h.
 
 Queries, keys and values are projected to h = ``num_hiddens`` features and cut into H heads of d = h / H. Masks and
 ``valid_lens`` are those of `d2lmini.masks`. Heads may share their keys and values in G groups, to make the cache small.
@@ -56,7 +56,7 @@ class MultiHeadAttention(nn.Module):
 
     Args:
         num_hiddens: h, features of the output and, unless ``head_size`` says otherwise, of all heads together.
-        num_heads: H, a divisor of h. Parameters and cost do not depend on it.
+        num_heads: H, a divisor of h. Without grouped keys no parameter depends on it.
         dropout: probability of dropping a weight in training.
         bias: whether the four projections add a bias.
         query_size, key_size, value_size: features of the inputs; None: h.
@@ -183,6 +183,8 @@ class MultiHeadAttention(nn.Module):
         queries, keys, values = self.to_heads(queries, keys, values)
         if keys is not None:
             new = KeyValueCache(keys if rotary is None else rotary(keys, past), values)
+            if not past:
+                cache.check_next(new)
             cache = cache.append(new) if past else new
         if rotary is not None:
             queries = rotary(queries, cache.length - queries.shape[2])

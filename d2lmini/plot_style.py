@@ -194,7 +194,7 @@ def _start(cluster, low, high):
 
 
 class LogTicks(Locator):
-    """Ticks of a logarithmic axis: few enough that their numbers never touch, and never fewer than two."""
+    """Ticks of a logarithmic axis: few enough that their numbers do not touch, where two have room."""
 
     def __call__(self):
         return self.tick_values(*self.axis.get_view_interval())

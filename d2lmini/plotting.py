@@ -12,7 +12,7 @@ def use_svg_display():
     """Shows figures as SVG in a notebook, on an opaque card, in the book's style. Outside IPython only the style is
     set.
 
-    Source: D2L section 2.4.3.
+    Source: D2L section 2.4.2.
     """
     plt.rcParams.update(STYLE)
     if running_shell():
@@ -28,7 +28,7 @@ if running_shell():  # also what a chapter draws with d2l.plt alone is SVG
 def set_figsize(figsize=COLUMN):
     """Sets the size of the figures that follow, in inches; without an argument, the width of the book's column.
 
-    Source: D2L section 2.4.3.
+    Source: D2L section 2.4.2.
     """
     use_svg_display()
     plt.rcParams["figure.figsize"] = figsize
@@ -41,7 +41,7 @@ def set_axes(axes, xlabel, ylabel, xlim, ylim, xscale, yscale, legend):
     Raises:
         ValueError: there are more names than curves.
 
-    Source: D2L section 2.4.3.
+    Source: D2L section 2.4.2.
     """
     axes.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
     axes.set(**{name: limits for name, limits in (("xlim", xlim), ("ylim", ylim)) if limits is not None})
@@ -84,7 +84,7 @@ def plot(
         ValueError: ``X`` and ``Y`` differ in the number of curves, or in the length of one; or there are more
             names than curves.
 
-    Source: D2L section 2.4.3.
+    Source: D2L section 2.4.2.
     """
     if Y is None:
         Y = _curves(X)
@@ -115,7 +115,7 @@ def show_heatmaps(matrices, xlabel, ylabel, titles=None, figsize=(2.5, 2.5), cma
     """Shows matrices of attention weights in a grid, all on one colour scale.
 
     Args:
-        matrices: (rows, columns, T, S), queries down and keys across; any device and floating-point dtype.
+        matrices: (rows, columns, T, S), queries down and keys across; any device; float16, bfloat16, 32 or 64.
         xlabel: label under the bottom row, usually "Keys".
         ylabel: label left of the first column, usually "Queries".
         titles: one a column, None: none.
@@ -162,6 +162,6 @@ def _numpy(x):
 def _curves(X):
     """A list of sequences from one sequence of numbers, or from several."""
     X = _numpy(X)
-    if not len(X) or np.ndim(X[0]) == 0:
-        X = [X]
+    if not len(X) or np.ndim(_numpy(X[0])) == 0:
+        X = [[_numpy(x) for x in X] if isinstance(X, (list, tuple)) else X]
     return [_numpy(x) for x in X]

@@ -42,7 +42,7 @@ gaussian_with_width = GaussianKernel  # D2L's name
 
 
 def boxcar(distance):
-    """1 within distance 1, else 0. Source: D2L section 11.2.1."""
+    """1 below distance 1, else 0. Source: D2L section 11.2.1."""
     return (distance.abs() < 1).to(distance.dtype)
 
 
@@ -69,10 +69,10 @@ def nadaraya_watson(x_train, y_train, x_val, kernel, *, mask=None):
 
     In terms of attention ``x_train`` are S keys, ``y_train`` their values, and ``x_val`` T queries. For
     scalars the kernel is given the signed difference key - query, for vectors the Euclidean distance.
-    Gradients reach every argument, and what ``kernel`` holds.
+    Gradients go as far as the kernel has any.
 
-    A query with no key in reach (all its weights are 0) gets 0, not NaN. A Gaussian reaches everywhere when
-    it is a `GaussianKernel`: far away or at a tiny width the nearest key takes all. As a plain function it
+    A query with no key in reach (all its weights are 0) gets 0, not NaN. A `GaussianKernel` reaches as far as (d /
+    width)^2 is finite: at a small width the nearest key takes all. As a plain function it
     underflows.
 
     Args:

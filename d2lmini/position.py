@@ -172,13 +172,15 @@ class RelativePositionEmbedding(nn.Module):
 class RelativePositionBias(nn.Module):
     """A learned number per head and bucket of offsets, added to the scores.
 
-    Small distances have a bucket each. From n = half of the buckets on, buckets widen in geometric progression up to
-    ``max_distance``; all beyond shares the last. For distance x: n + floor(n log(x / n) / log(max_distance / n)).
+    Small distances have a bucket each. From n = half of a side's m buckets on, buckets widen in geometric progression
+    up to ``max_distance``; all beyond share the last. For distance x:
+    n + floor((m - n) log(x / n) / log(max_distance / n)).
 
     Args:
         num_heads: H.
         num_buckets: even, at least 4 (2 if not bidirectional).
-        max_distance: where the last bucket takes the rest; above the number of buckets of one distance each.
+        max_distance: where the last bucket would end; it takes the rest; above the number of buckets of one distance
+            each.
         bidirectional: whether keys after the query have half of the buckets; else all of them count as distance 0.
 
     Source: Raffel et al. 2020 (T5), section 2.1, and its published code.

@@ -59,7 +59,7 @@ def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
             numbers below 4e-6 may become 0.
 
     Returns:
-        A `Quantised`, on the weight's device. It is off by half a scale at most, and by the rounding of that scale.
+        A `Quantised`, on the weight's device. It is off by half a scale at most, and by what rounds scale and minimum.
 
     Raises:
         ValueError: ``bits`` or ``group`` is none of these, C is odd in 4 bits, the matrix is empty, of another form or
@@ -174,17 +174,19 @@ class QuantisedEmbedding(_Held):
 
     Args:
         quantised: a `Quantised` of (V, h).
+        dtype: of what it gives; ``module.to(dtype)`` changes it.
     """
 
-    def __init__(self, quantised):
+    def __init__(self, quantised, dtype=torch.float32):
         super().__init__(quantised)
         self.num_embeddings = len(self.codes)
+        self.register_buffer("like", torch.empty(0, dtype=dtype, device=self.codes.device), persistent=False)
 
     def forward(self, tokens):
         """Integers (...) below V to (..., h)."""
         if tokens.numel() and not (tokens.min() >= 0 and tokens.max() < self.num_embeddings):
             raise IndexError(f"tokens are {tokens.min()} to {tokens.max()}, expected 0 to {self.num_embeddings - 1}")
-        return self.quantised.rows(tokens).dequantise()
+        return self.quantised.rows(tokens).dequantise(self.like.dtype)
 
 
 def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scale_dtype=torch.float16):
@@ -230,10 +232,10 @@ def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scal
             raise ValueError(f"{name}: {error}") from error
         _replace(model, name, QuantisedLinear(made[id(linear.weight)], linear.bias))
     if not made:
-        raise ValueError("the model has no linear layer to round: expected at least one torch.nn.Linear")
+        raise ValueError("there is no linear layer to round: all are skipped, or the model has none")
     for name, table in tables.items():
         if id(table.weight) in made:
-            _replace(model, name, QuantisedEmbedding(made[id(table.weight)]))
+            _replace(model, name, QuantisedEmbedding(made[id(table.weight)], table.weight.dtype))
     return model
 
 

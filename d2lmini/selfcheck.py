@@ -9,7 +9,7 @@ from . import __version__
 from .attention import scaled_dot_product_attention
 from .data import registry
 
-_NEEDED = "torch", "numpy", "matplotlib", "pooch", "tqdm", "tokenizers", "accelerate"
+_NEEDED = "torch", "numpy", "matplotlib", "pooch", "tqdm", "tokenizers", "accelerate", "safetensors", "sacrebleu"
 _OPTIONAL = {  # what each is for
     "jupyterlab": "to run the chapters here",
     "ipykernel": "to run the chapters here",

@@ -20,7 +20,7 @@ def show_table(rows, columns, caption=None):
 
     Args:
         rows: list of rows, each a list with one cell a column. A float (also of NumPy, or a tensor of one element) is
-            shown with three significant digits, from 1,000 on as a whole number; an integer with separators of
+            shown with three significant digits, from 1,000 to 1e7 as a whole number; an integer with separators of
             thousands; True and False as yes and no; None as an empty cell. A str is shown as it is; in it, and in
             the names of columns, `code`, $mathematics$ and **strong** are marked as in Markdown.
         columns: list of str, the names of the columns; a column of numbers is set to the right.
@@ -38,7 +38,7 @@ def show_text(markdown):
 
     Args:
         markdown: str; the indentation that its lines share is taken away, so that it may be a string over several
-            lines. In a terminal the marks of Markdown are left out.
+            lines. In a terminal the marks of strong text, code and links are left out.
     """
     _display(Text(markdown))
 

@@ -46,7 +46,8 @@ class PositionWiseFFN(nn.Module):
 class GatedFFN(PositionWiseFFN):
     """A feed-forward network with a gate: dense2(activation(gate(X)) * dense1(X)); with SiLU it is called SwiGLU.
 
-    The arguments are those of `PositionWiseFFN`. It has half as many parameters again at the same ``ffn_num_hiddens``.
+    The arguments are those of `PositionWiseFFN`, and ``num_inputs`` is needed. It has half as many parameters again at
+    the same ``ffn_num_hiddens``.
 
     Source: Shazeer 2020, equation 6.
     """

@@ -15,6 +15,7 @@ from d2lmini.adapters import (
     merge_adapters,
     unmerge_adapters,
 )
+from d2lmini.quantised import QuantisedLinear
 
 
 def toy(seed=0, num_hiddens=12, **options):
@@ -180,3 +181,24 @@ def test_a_state_of_another_model():
         load_adapters(toy(), {key: x for key, x in state.items() if "factor" not in key})
     with pytest.raises(ValueError, match="the state is empty"):
         load_adapters(toy(), {})
+
+
+def test_a_weight_that_an_embedding_shares_stays_the_embeddings():
+    model = shaken(adapt(toy(), 2, where=["dense"]))
+    table, before = model.embedding.weight.clone(), model(TOKENS)
+    merge_adapters(model)
+    torch.testing.assert_close(model(TOKENS), before)
+    assert torch.equal(model.embedding.weight, table)
+    unmerge_adapters(model)
+    torch.testing.assert_close(model(TOKENS), before)
+
+
+def test_what_cannot_be_done_whole_is_not_begun():
+    layers = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))
+    with pytest.raises(ValueError, match="rank is 4, expected 1 to 2"):
+        adapt(layers, 4, ["0", "1"])
+    assert all(p.requires_grad for p in layers.parameters())
+    mixed = nn.Sequential(nn.Linear(8, 8), QuantisedLinear.from_linear(nn.Linear(8, 8)))
+    with pytest.raises(TypeError, match="few bits"):
+        merge_adapters(adapt(mixed, 2, ["0", "1"]))
+    assert not mixed[0].merged

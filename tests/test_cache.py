@@ -125,6 +125,10 @@ def test_other_dtypes_and_shapes():
     assert mixed.keys.dtype == torch.float64 and mixed.length == 3
     with pytest.raises(ValueError, match=r"cannot be appended: expected \(B, H, S, d\)"):
         some(1).append(KeyValueCache(torch.zeros(1, H, 1, d), torch.zeros(1, H, 1, d)))
+    new = some(1)
+    for values in (new.values[:1], new.values[..., :1], torch.zeros(2, H, 2, d)):  # nothing is broadcast
+        with torch.no_grad(), pytest.raises(ValueError, match="cannot be appended"):
+            some(1).append(KeyValueCache(new.keys, values))
 
 
 @torch.no_grad()

@@ -97,6 +97,8 @@ def test_rollout_is_the_product_by_a_loop():
         ([], None, "there are no weights"),
         ([torch.rand(6, 5, 5)], None, "num_heads is None"),
         ([torch.rand(6, 5, 5)], 4, "num_heads is 4"),
+        ([torch.rand(6, 5, 5)], 0, "num_heads is 0"),
+        ([torch.rand(2, 3, 5, 5), torch.rand(2, 3, 6, 6)], None, "expected one shape"),
         ([torch.rand(2, 3, 5, 6)], None, r"shape \(2, 3, 5, 6\), expected \(N, H, T, T\)"),
     ],
 )

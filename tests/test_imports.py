@@ -26,6 +26,7 @@ BASE = {
     "plot_style",
     "quantised",
     "shell",
+    "modes",
 }
 # what a module may import of ours, by the first name under d2lmini
 MAY_IMPORT = {
@@ -45,11 +46,11 @@ MAY_IMPORT = {
     "experts": {"transformer"},
     "decoding/fast": {"transformer", "multi_head", "cache", "masks"},
     "adapters": {"quantised"},
-    "hooks": {"multi_head", "attention"},
+    "hooks": {"multi_head", "attention", "modes"},
     "vision": {"position", "rotation", "multi_head"},
     "models": {
         *("transformer", "multi_head", "cache", "attention", "position", "masks", "decoding", "training", "rotation"),
-        *("vision", "objectives"),
+        *("vision", "objectives", "modes"),
     },
     "models/weights": {"data", "tokenization"},  # weights are data, with a tokenizer; no other model has files
     "training": {"metrics", "plot_style", "shell", "utils"},

@@ -245,3 +245,9 @@ def test_a_token_outside_of_the_vocabulary():
 
 def test_names_are_public():
     assert d2l.quantise is quantise and d2l.QuantisedLinear is QuantisedLinear and issubclass(Quantised, tuple)
+
+
+@pytest.mark.parametrize("make", [lambda m: quantise_model(m.bfloat16()), lambda m: quantise_model(m).bfloat16()])
+def test_a_tied_model_in_bfloat16(make):
+    model = make(toy())
+    assert model(torch.arange(11)[None]).dtype == torch.bfloat16 and "embedding.like" not in model.state_dict()

@@ -429,7 +429,7 @@ def test_a_used_block_can_be_copied_and_saved():
         ),
         (
             lambda: TransformerDecoderBlock(h, FFN, H)(torch.ones(B, T, h), [torch.ones(3, S, h), None, [None]]),
-            "keys have batch 3 but queries have batch 2",
+            r"the cache holds \(3, 2, 0, 3\), to which \(2, 2, 4, 3\) cannot be appended",
         ),
         (lambda: DecoderState.start(torch.ones(B, S, h), torch.tensor([1, 6]), 1), "valid_lens holds 6"),
         (lambda: TransformerEncoderBlock(h, FFN, 4), "num_hiddens is 6, expected a multiple of num_heads, 4"),

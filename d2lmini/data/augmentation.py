@@ -63,7 +63,7 @@ def random_erasing(images, probability=0.25, *, area=(0.02, 0.33), ratio=(0.3, 3
 
 
 def mixup(images, labels, num_classes, alpha=0.2, *, generator=None):
-    """Averages each image with another of the batch, and their labels with the same weights.
+    """Averages each image with one of the batch, and their labels with the same weights.
 
     Args:
         images: (N, c, height, width).

@@ -70,7 +70,7 @@ def pad(sequences, padding):
         int64 (B, T), T the longest length.
     """
     longest = max(map(len, sequences))
-    return torch.tensor([sequence + [padding] * (longest - len(sequence)) for sequence in sequences])
+    return torch.tensor([sequence + [padding] * (longest - len(sequence)) for sequence in sequences], dtype=torch.long)
 
 
 class LengthBatches:

@@ -193,7 +193,7 @@ class FashionCaptions:
 
     @property
     def max_len(self):
-        """Tokens of the longest text that can be written."""
+        """As many tokens as no text exceeds."""
         words = " ".join(low for low, _, _ in ATTRIBUTES.values())
         heads = [f"{words} running shoe, {', '.join(facts)}" for facts in FACTS.values()]
         return max(map(len, self.vocab.encode_batch(_sentences(heads, TEMPLATES + NEW_TEMPLATES))))

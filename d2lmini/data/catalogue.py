@@ -122,7 +122,7 @@ _ALL = (
     ),
     DataSet(
         name="gutenberg",
-        title="21 novels, 14.7 million characters of English",
+        title="21 novels, 14.5 million characters of English",
         licence="public domain in the United States; the Project Gutenberg licence as long as its header is kept",
         citation="Project Gutenberg, www.gutenberg.org, in the revisions of GITenberg",
         files=tuple(

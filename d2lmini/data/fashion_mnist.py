@@ -53,7 +53,7 @@ class FashionMNIST(DataModule):
         order = stratified_order(labels, seed)
         held_out = num_val or 0
         num_train = len(order) - held_out if num_train is None else num_train
-        if not 1 <= num_train <= len(order) - held_out:
+        if held_out < 0 or not 1 <= num_train <= len(order) - held_out:
             raise ValueError(
                 f"num_train is {num_train} and num_val {held_out}, expected at least 1 to train on and at most "
                 f"{len(order)} in all, the training images that are here"

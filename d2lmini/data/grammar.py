@@ -59,7 +59,7 @@ def make_sentences(num_pairs=12_000, seed=0):
 
     Args:
         num_pairs: sentences in all, at least 1,000. Those of validation and test with a word that training lacks are
-            left out; at the usual number there is none.
+            left out; at the usual number a few.
         seed: integer. The same one gives the same sentences, on every machine.
 
     Returns:

@@ -135,9 +135,9 @@ def check_labels(labels, num_texts, num_classes):
     return labels
 
 
-def check_limits(batch_size, max_len, least):
+def check_limits(batch_size, max_len, least, name="max_len", why=": special tokens and one more of each text"):
     """Raises ValueError where a batch or a sequence would have no room."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}, expected at least 1")
     if max_len < least:
-        raise ValueError(f"max_len is {max_len}, expected at least {least}: special tokens and one more of each text")
+        raise ValueError(f"{name} is {max_len}, expected at least {least}{why}")

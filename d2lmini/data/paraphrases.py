@@ -31,15 +31,15 @@ class Paraphrases(LabelledText):
     """Pairs of short English sentences: 1 where both have been translated by one French sentence, else 0.
 
     The pairs come from Tatoeba's English-French pairs. Two English sentences with the same French translation are a
-    paraphrase, more or less ("It smells bad." and "It stinks."), unless they are alike but for case, punctuation and
-    contractions. Each has a *twin*, which is none: the same first sentence with another second one, which has as many
-    words as the paraphrase and shares as many with the first, contractions written out ("It smells bad." and "It is
-    food."). So half of the pairs are paraphrases, and neither the lengths nor the words shared tell which. Paraphrases
-    without a twin are left out; often they share nearly all words. Of several possible twins the one is
-    taken that is nearest to the paraphrase in the share of letter triples. No sentence is in two paraphrases, and none
-    is in two twins as their second. What is left for simple rules is measured in tests/data/test_paraphrases.py:
-    logistic regressions on lengths and letter triples, on the second sentence alone, and on which words and pairs of
-    words the two share, are right on less than 66, 57 and 71 % of the test pairs.
+    paraphrase, more or less ("This smells good." and "That smells nice."), unless they are alike but for case,
+    punctuation and contractions. Each has a *twin*, which is none: the same first sentence with another second one,
+    which has as many words as the paraphrase and shares as many with the first, contractions written out ("This smells
+    good." and "That smells delicious."). So half of the pairs are paraphrases, and neither the lengths nor the words
+    shared tell which. Paraphrases without a twin are left out; often they share nearly all words. Of several possible
+    twins the one is taken that is nearest to the paraphrase in the share of letter triples. No sentence is in two
+    paraphrases, and none is in two twins as their second. What is left for simple rules is measured in
+    tests/data/test_paraphrases.py: logistic regressions on lengths and letter triples, on the second sentence alone,
+    and on which words and pairs of words the two share, are right on less than 66, 57 and 71 % of the test pairs.
 
     Sentences that are alike but for contractions, or connected by translations, over whatever others, form a group. A
     twin is of another group; it may mean the same by chance. A group goes to one split as a whole, by the SHA-256 of a

@@ -164,7 +164,7 @@ class PlaygroundData(DataModule):
 
 
 def kept_back(prompts):
-    """Which prompts are kept from training: those whose FNV-1a hash is a multiple of eight.
+    """Which prompts are kept from training: those whose mixed FNV-1a hash is a multiple of eight.
 
     Args:
         prompts: integers (N, P).

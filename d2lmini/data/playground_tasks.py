@@ -18,7 +18,7 @@ class Task:
     Args:
         size: of an example.
         tokens: what each is written as.
-        draw: a function: ``draw(generator, N, size)`` gives prompts, answers and given, as `PlaygroundData.examples`.
+        draw: a function: ``draw(generator, N, size)`` gives prompts, answers and given, as `PlaygroundData.draw`.
         most: the largest size.
         held_out_place: whether it is the place in a text that is held out; ``draw`` then takes ``held_out``, too.
     """

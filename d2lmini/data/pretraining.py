@@ -54,8 +54,6 @@ def encode_sentences(encoder, documents):
         list of documents, each a list of sentences, each a list of ids: what
         `d2lmini.objectives.next_sentence_pairs` takes. Sentences without a piece are left out.
 
-    Raises:
-        ValueError: there is no document.
     """
     sentences = [[s for paragraph in document for s in split_sentences(paragraph)] for document in documents]
     flat = iter(encoder.encode([sentence for document in sentences for sentence in document]))
@@ -149,7 +147,7 @@ class TextWindows(DataModule):
     def __init__(self, tokenizer, train, val, window=128, batch_size=32, objective=None, seed=0):
         super().__init__()
         self.save_hyperparameters(ignore=["tokenizer", "train", "val", "objective"])
-        check_limits(batch_size, window, 3)
+        check_limits(batch_size, window, 3, "window", "")
         self.objective, self.encoder = objective, TextEncoder(tokenizer)
         parts = {"train": train, "val": val}
         self.windows = {

@@ -28,8 +28,8 @@ class SQuAD(LabelledText):
 
     To train on and to validate with: 11,877 questions about 44 articles of SQuAD 1.1's training data, one answer each;
     a tenth of the articles (four), those whose titles have the smallest SHA-256, is for validation. To test with: of
-    half of the articles of SQuAD 2.0's development data the questions that have an answer, with several right ones
-    each, or XQuAD's English questions, with one each. The two share articles: use one.
+    half of the articles of SQuAD 2.0's development data the questions that have an answer, half of them with several
+    right ones, or XQuAD's English questions, with one each. The two share articles: use one.
 
     A sequence is the question and as much of the passage as has room. Of a longer passage there are several windows,
     each beginning ``stride`` tokens after the one before. A training window is labelled with the first and the last

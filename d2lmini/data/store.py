@@ -236,7 +236,7 @@ def _cached(dataset, file):
 
 
 def _damaged(dataset, path, wrong):
-    if path.parent == cache_folder() / dataset.name:
+    if path.parent == cache_folder() / dataset.name and dataset.file(path.name).urls:
         cure = f"`python -m d2lmini data --fetch {dataset.name}` sets it aside and fetches it again"
     else:
         cure = "replace it, or move it out of the way"

@@ -108,8 +108,8 @@ def split_sentences(paragraph):
     """The sentences of a paragraph of English.
 
     A full stop, an exclamation or a question mark ends a sentence where a space follows (after a closing quotation mark
-    or bracket) and then no small letter; ``Mr.`` and its like and a single capital, as in ``J. Smith``, end none. It is
-    a rule of thumb, and right often enough to pretrain with.
+    or bracket) and then a capital or a digit; ``Mr.`` and its like and a single capital, as in ``J. Smith``, end none.
+    It is a rule of thumb, and right often enough to pretrain with.
 
     Args:
         paragraph: str.

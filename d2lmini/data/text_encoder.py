@@ -154,7 +154,7 @@ class TextEncoder:
             tokens: ids, an integer tensor (...).
 
         Returns:
-            booleans (...). Special tokens count as words.
+            booleans (...). The four of `special_ids` count as words.
         """
         if not hasattr(self, "_starts"):
             self._starts = torch.tensor(self._marks())  # (V,)

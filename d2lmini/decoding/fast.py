@@ -22,8 +22,8 @@ def for_decoding(model):
 
     Its scores are the model's to rounding; caches, masks, `d2lmini.capture_attention` and `d2lmini.head_masks` work as
     there. What differs: linear layers keep their weights column by column, a last layer that shared those of an
-    embedding has its own, every `TransformerEncoderBlock` is a `PackedBlock`, and residual connections have no dropout.
-    What the model learns from now on does not reach the copy, and the copy is not to be trained.
+    embedding has its own, a plain `TransformerEncoderBlock` is a `PackedBlock`, and residual connections have no
+    dropout. What the model learns from now on does not reach the copy, and the copy is not to be trained.
 
     Args:
         model: any module; it stays as it is.

@@ -48,8 +48,8 @@ def beam_search(step, state, bos, eos, max_len, beam_size=4, length_penalty=0.0,
     A sequence Y of L tokens, its <eos> counted, scores log P(Y) / ((5 + L) / 6)^length_penalty. Whatever ends among the
     ``beam_size`` best continuations is kept; the others go on. An example is done when ``beam_size`` ended sequences
     score no less than the best that goes on does by now, or when none that goes on could still win. What is cut off
-    at ``max_len`` competes with what has ended. A beam of 1 is `greedy_search`; one that holds every sequence is
-    exhaustive.
+    at ``max_len`` competes with what has ended. A beam of 1 finds the tokens of `greedy_search`; one that holds every
+    sequence is exhaustive.
 
     Args:
         step: see the package; called with B * beam_size rows, those of one example side by side.

@@ -74,7 +74,7 @@ class BeamTree(Figure):
             A `BeamTree`.
 
         Raises:
-            ValueError: a beam size is not from 1 to 4, or the search finds another sequence than `d2lmini.beam_search`.
+            ValueError: a beam size is not from 1 to 4, or the search scores otherwise than `d2lmini.beam_search`.
         """
         if not all(1 <= size <= WIDEST for size in beam_sizes):
             raise ValueError(f"beam sizes are {tuple(beam_sizes)}, expected numbers from 1 to {WIDEST}")
@@ -86,7 +86,8 @@ class BeamTree(Figure):
             if abs(searches[size]["score"] - searched.scores.item()) > 1e-3:
                 raise ValueError(
                     f"the record of beam size {size} scores {searches[size]['score']:.3f}, beam_search "
-                    f"{searched.scores.item():.3f}: does step change the state that it is given, or has it dropout?"
+                    f"{searched.scores.item():.3f}: does step change the state that it is given, has it dropout, or "
+                    "are scores equal?"
                 )
             _name(searches[size], vocab)
         return cls(searches, start=str(vocab[int(first)]), length_penalty=length_penalty, **options)
@@ -159,11 +160,14 @@ def _name(search, vocab):
 
 
 def _check(size, search):
+    if lacking := {"columns", "best", "score"} - set(search):
+        raise ValueError(f"beam size {size} lacks {', '.join(sorted(lacking))}")
     above = 1
     for t, column in enumerate(search["columns"], start=1):
         for parent, _, _, fate in column:
             if not (-1 if t == 1 else 0) <= parent < (0 if t == 1 else above):
-                raise ValueError(f"step {t} of beam size {size} has a parent {parent}, but {above} came before")
+                expected = "-1" if t == 1 else f"0 to {above - 1}"
+                raise ValueError(f"step {t} of beam size {size} has a parent {parent}, expected {expected}")
             if fate not in ("kept", "ended", "pruned"):
                 raise ValueError(f"step {t} of beam size {size} says {fate!r}, expected 'kept', 'ended' or 'pruned'")
         above = len(column)

@@ -181,7 +181,7 @@ function render({ model, el }) {
     {},
     `${star} best: the lowest loss of those of a depth that train. ` +
       `${signs[1]} stuck: hardly better than the character frequencies alone, or worse. ${signs[2]} diverged: ` +
-      `worse than at the start, or not finite. Of the curves: dots are means of ` +
+      `worse than at the start and than an even guess, or not finite. Of the curves: dots are means of ` +
       `${every === 1 ? "one step" : `${every} steps`} of the training, the diamond is the end on the validation ` +
       `text, ✕ the last step before numbers are not finite.` +
       (seeds > 1 ? ` Of ${seeds} seeds the first is shown.` : ""),

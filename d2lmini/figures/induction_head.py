@@ -24,8 +24,8 @@ class InductionHead(Figure):
     again. The curve is the loss at each position; where given, also with the chosen head switched off.
 
     Args:
-        tokens: T names of the tokens that go in, the same ``period`` ones again and again; at most 96. Numbers, which
-            stand for nothing, get words.
+        tokens: T names of the tokens that go in, the same ``period`` ones again and again; at most 96. Up to 49
+            numbers, which stand for nothing, get words.
         weights: (layers, H, T, T), the attention of a causal model.
         losses: (T,), at each position the loss of predicting the next token, in nats.
         period: after how many tokens they repeat, at least 2 and below T.
@@ -35,8 +35,8 @@ class InductionHead(Figure):
         position: which token is pointed at first, from 0; None: one in the middle of the first repetition.
 
     Raises:
-        ValueError: shapes do not fit, the tokens do not repeat, weights are no weights or look ahead, a loss is not
-            finite, or there is no such head or position.
+        ValueError: shapes do not fit, the tokens do not repeat, weights are outside of 0 to 1 or look ahead, a loss is
+            not finite, or there is no such head or position.
 
     Source: Elhage et al. 2021; Olsson et al. 2022.
     """

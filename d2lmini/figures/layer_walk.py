@@ -212,7 +212,7 @@ def _stages(block, X):
         ("hidden layer", f"The network reads each row by itself; {activation} follows.", hidden, wide, False),
         ("network's output", "Back to h numbers for each token.", thought, whole, False),
     ]
-    given = ("input", "Each token comes as a row of h numbers: its embedding and its position.", X, whole, False)
+    given = ("input", "Each token comes as a row of h numbers: what goes into this block.", X, whole, False)
     if block.norm_first:
         branch = "The network's output is added to the first sum: the block's output, shaped as its input."
         return [

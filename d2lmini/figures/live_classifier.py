@@ -56,7 +56,7 @@ class LiveClassifier(PaintedFigure):
             "shuffled.",
             weights,
             (
-                f"What the model of the run {run.experiment}, preset {run.preset}, says of {len(rows)} test images.",
+                f"What the model of the run {run.experiment}, preset {run.preset}, says of {len(rows)} images.",
                 ("image", "the model says", "with probability"),
                 rows,
             ),

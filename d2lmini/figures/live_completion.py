@@ -54,7 +54,7 @@ class LiveCompletion(PaintedFigure):
             weights,
             (
                 f"What the model of the run {run.experiment}, preset {run.preset}, gives the true lower halves of "
-                f"{len(pictures)} test images; an even guess needs {math.log2(len(levels)):.0f} bits.",
+                f"{len(pictures)} images; an even guess needs {math.log2(len(levels)):.0f} bits.",
                 ("image", "bits per pixel", "pixels whose likeliest grey is the true one"),
                 lower_halves(model, pictures, given),
             ),

@@ -52,12 +52,12 @@ class LiveTranslator(LiveFigure):
         unknown = [part for part in parts if part not in PARTS]
         if unknown:
             raise ValueError(f"parts has {', '.join(map(repr, unknown))}, expected some of {', '.join(PARTS)}")
+        model = trained(weights)
         if examples is None:  # long enough that words cross
             examples = sorted((source for source, _ in test_sentences(weights)), key=_far_from_eight_words)[:5]
         examples = list(examples)
         if not examples:
             raise ValueError("there are no examples: expected at least one sentence")
-        model = trained(weights)
         run = f"{model.trained.experiment} {model.trained.preset}"
         shown = [[text, translate(model, text)] for text in examples]
         header = ["English", "French"]

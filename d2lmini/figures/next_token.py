@@ -1,6 +1,7 @@
 """Figure of chapter 16: from a model's scores of the next token to a draw: temperature, top-k and nucleus."""
 
 import math
+import numbers
 
 import numpy
 import torch
@@ -138,7 +139,7 @@ class NextToken(Figure):
 def _check(temperature, top_k, top_p, V):
     if not (temperature > 0 and math.isfinite(temperature)):
         raise ValueError(f"temperature is {temperature}, expected a positive number; for greedy decoding set top_k=1")
-    if not (isinstance(top_k, int) and 1 <= top_k <= V):
+    if not (isinstance(top_k, numbers.Integral) and 1 <= top_k <= V):
         raise ValueError(f"top_k is {top_k}, expected an integer from 1 to {V}, the number of tokens")
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p is {top_p}, expected a number above 0 and at most 1")

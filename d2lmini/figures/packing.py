@@ -18,7 +18,7 @@ def pack(numbers, what="numbers"):
         str.
 
     Raises:
-        ValueError: a float is outside of 0 to 1.
+        ValueError: a float is outside of 0 to 1 by more than 0.001.
     """
     if isinstance(numbers, torch.Tensor):
         numbers = numbers.double()

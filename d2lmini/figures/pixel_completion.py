@@ -105,7 +105,7 @@ def completion_walk(model, pixels, given, probabilities, mean_heads=False, shown
     """What `PixelCompletion` shows of one completion.
 
     Args:
-        model: the `ImageGPT` that made it.
+        model: the `ImageGPT` that made it; afterwards in evaluation mode.
         pixels: (height, width), integers.
         given: how many rows it was given.
         probabilities: (drawn pixels, K): what each was drawn from.
@@ -119,7 +119,9 @@ def completion_walk(model, pixels, given, probabilities, mean_heads=False, shown
         ValueError: the shapes do not fit.
     """
     (height, width), first = pixels.shape, given * pixels.shape[1]
-    if not 0 <= given < height or len(probabilities) != height * width - first:
+    if not 0 <= given < height:
+        raise ValueError(f"given is {given}, expected 0 to {height - 1} of {height} rows")
+    if len(probabilities) != height * width - first:
         raise ValueError(
             f"there are probabilities of {len(probabilities)} pixels, expected {height * width - first}: the picture "
             f"has {height} x {width}, of which {given} rows are given"

@@ -163,10 +163,11 @@ class PositionExplorer(Figure):
 
     def fallback(self):
         state, scores = self.state, self.by_offset()
+        shown = min(SHOWN, state["num_positions"] - 1)
         rows = [
             [offset, "no key" if scores[offset][0] is None else f"{scores[offset][0]:.2f}"]
             + [f"{x:.2f}" for x in scores[offset][1:]]
-            for offset in range(-SHOWN, SHOWN + 1)
+            for offset in range(-shown, shown + 1)
         ]
         caption = (
             f"Scores by offset, encoding {state['encoding']}, {state['num_hiddens']} features, base {state['base']:g}, "

@@ -49,9 +49,12 @@ class QuantisedRow(Figure):
             raise ValueError("there is nothing to show: expected at least one row")
         rows = {str(name): torch.as_tensor(values).detach().cpu().double().tolist() for name, values in rows.items()}
         for name, values in rows.items():
-            if not isinstance(values, list) or not values or len(values) % 32 or len(values) > LONGEST:
-                size = len(values) if isinstance(values, list) else 1
-                raise ValueError(f"row {name!r} has {size} weights, expected a multiple of 32, at most {LONGEST}")
+            if not isinstance(values, list) or isinstance(values[0] if values else 0, list):
+                raise ValueError(f"row {name!r} is not one axis of weights")
+            if not values or len(values) % 32 or len(values) > LONGEST:
+                raise ValueError(
+                    f"row {name!r} has {len(values)} weights, expected a multiple of 32, at most {LONGEST}"
+                )
             if len(values) != len(next(iter(rows.values()))):
                 raise ValueError(f"row {name!r} has {len(values)} weights, the first row has another number")
         row = next(iter(rows)) if row is None else row
@@ -98,6 +101,8 @@ class QuantisedRow(Figure):
 
             matrix = trained("gpt_shakespeare").blks[-1].ffn.dense2.weight
         matrix = torch.as_tensor(matrix).detach().cpu().double()
+        if length < 32 or length % 32:
+            raise ValueError(f"length is {length}, expected a multiple of 32")
         if matrix.dim() != 2 or matrix.shape[1] < length:
             raise ValueError(f"the matrix has shape {tuple(matrix.shape)}, expected (O, I) with I at least {length}")
         pieces = matrix[:, : matrix.shape[1] // length * length].unflatten(1, (-1, length))  # (O, number, length)

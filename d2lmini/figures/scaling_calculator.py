@@ -26,8 +26,8 @@ class ScalingCalculator(Figure):
         parameters, tokens: of the first choice; None: the middle of the law's range, on a log scale.
 
     Raises:
-        ValueError: there is no law, or one is of another form or has no range, two models share a name, or there is no
-            such law, or a choice is not above 0.
+        ValueError: there is no law, a `PowerLaw` is of another form or has no range, two models share a name, or
+            there is no such law, or a choice is not above 0.
 
     Source: Hoffmann et al. 2022, section 3.3; Besiroglu et al. 2024.
     """

@@ -50,6 +50,8 @@ class SpanStepper(Figure):
             raise ValueError(f"draws are of {list(draws)}, expected every noise_density with every mean_span")
         if (noise_density, mean_span) not in draws:
             raise ValueError(f"there are no draws of {(noise_density, mean_span)}, only of {list(draws)}")
+        if any(set(more) != set(draws) for _, more in others):
+            raise ValueError("the texts have unlike settings, expected the same of all")
         texts = [_text(words, draws) for words, draws in [(words, draws), *others]]
         if len({(text["draws"].shape[0], text["draws"].shape[1]) for text in texts}) > 1:
             raise ValueError("the texts have unlike numbers of draws, expected the same settings of all")

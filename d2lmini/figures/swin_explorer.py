@@ -40,7 +40,9 @@ class SwinExplorer(Figure):
         pixels = {title: torch.as_tensor(picture, dtype=torch.float64) for title, picture in pictures.items()}
         shapes = {tuple(picture.shape) for picture in pixels.values()}
         if len(shapes) > 1 or len(height_and_width := shapes.pop()) != 2:
-            raise ValueError(f"the pictures have shapes {[tuple(x.shape) for x in pixels.values()]}, expected one size")
+            raise ValueError(
+                f"the pictures have shapes {[tuple(x.shape) for x in pixels.values()]}, expected one (height, width)"
+            )
         if not all(picture.min() >= 0 and picture.max() <= 1 for picture in pixels.values()):
             raise ValueError("pixels are outside of 0 to 1")
         height, width = height_and_width
@@ -50,7 +52,9 @@ class SwinExplorer(Figure):
         if window_sizes is None:
             window_sizes = [M for M in range(2, min(grid) + 1) if not (rows % M or columns % M)]
         window_sizes = [int(M) for M in window_sizes]
-        if not window_sizes or sorted(set(window_sizes)) != window_sizes:
+        if not window_sizes:
+            raise ValueError(f"no window divides {rows} x {columns} patches")
+        if sorted(set(window_sizes)) != window_sizes:
             raise ValueError(f"window sizes must increase, not {window_sizes}")
         for M in window_sizes:
             if M < 1 or rows % M or columns % M:

@@ -1,6 +1,7 @@
 """Figure of chapter 09: exact attention tile by tile, with the softmax rescaled as larger scores come."""
 
 import math
+import numbers
 
 import torch
 
@@ -67,9 +68,9 @@ class TilingStepper(Figure):
             )
         if T > S and causal:
             raise ValueError(f"there are {T} queries but {S} keys: causal queries are the last positions of the keys")
-        tiles = [_pair(size, T, S) for size in tiles]
-        if not tiles or len(set(tiles)) < len(tiles):
-            raise ValueError(f"tiles are {tiles}, expected at least one, each once")
+        tiles = list(dict.fromkeys(_pair(size, T, S) for size in tiles))  # those too large become the same
+        if not tiles:
+            raise ValueError("there are no tiles: expected at least one")
         tile = tiles[0] if tile is None else _pair(tile, T, S)
         if tile not in tiles:
             raise ValueError(f"there is no tile {tile}, only {tiles}")
@@ -199,10 +200,10 @@ class TilingStepper(Figure):
 
 def _pair(tile, T, S):
     """Queries and keys of a tile, checked and no more than there are."""
-    height, width = (tile, tile) if isinstance(tile, int) else tile
+    height, width = (tile, tile) if isinstance(tile, numbers.Integral) else tile
     if min(height, width) < 1:
         raise ValueError(f"tile is {tile}, expected an integer or a pair, at least 1")
-    return min(height, T), min(width, S)
+    return min(int(height), T), min(int(width), S)
 
 
 def _span(part, length):

@@ -42,10 +42,10 @@ class VoteExplorer(Figure):
         if not 0 <= question < len(cards):
             raise ValueError(f"question is {question}, expected 0 to {len(cards) - 1}")
         fewest = min(len(card["samples"]) for card in cards)
-        sizes = sorted({n for n in sizes if n <= fewest})
+        wanted, sizes = tuple(sizes), sorted({n for n in sizes if n <= fewest})
         if not sizes or sizes[0] < 1:
             raise ValueError(
-                f"sizes are {sizes}, expected one or more from 1 to {fewest}, the samples of each question"
+                f"sizes are {wanted}, expected one or more from 1 to {fewest}, the samples of each question"
             )
         answers = [[numbers and numbers[-1] for numbers in card["samples"]] for card in cards]
         rights = [card["right"] for card in cards]

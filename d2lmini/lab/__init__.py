@@ -3,7 +3,7 @@
 An experiment is a module with
 
     Config     a frozen dataclass of settings, plain values and tuples; ``seeds`` is one of them
-    PRESETS    dict from a name to a `Config`: "smoke" (seconds), "cpu" (a minute), "laptop" (the real data), ...
+    PRESETS    dict from a name to a `Config`: "smoke" (seconds), "cpu" (minutes), "laptop" (the real data), ...
     run        function of ``(config, device, parts=None)`` that returns a dict for JSON
 
 ``config`` is one of the presets. ``device`` is the ``torch.device`` to compute on. ``parts`` are the `parts.Parts` of

@@ -84,8 +84,8 @@ def export(what, module, checkpoint, out=None, record=None):
         path of the file, and its costs, a dict.
 
     Raises:
-        ValueError: folder and record are of another run, preset, configuration or commit, or the run is not finished.
-        CheckpointError: the checkpoint is damaged.
+        ValueError: folder and record are of another run, preset, configuration or commit.
+        CheckpointError: the run is not finished, or damaged.
     """
     config = preset_of(module, what.preset)
     checkpoint, record_path = Path(checkpoint), Path(record or results.FOLDER / f"{what.experiment}.{what.preset}.json")

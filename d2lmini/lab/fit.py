@@ -54,7 +54,7 @@ def fit_in_checks(model, data, device, recipe, schedule, *, seed=0, parts=None, 
     Args:
         recipe: has ``checks``, ``gradient_clip_val`` and ``precision``.
         schedule: of the `Trainer`.
-        say: called with each line; None: silence.
+        say: called as `print` is, with each line; None: silence.
 
     Returns:
         the trainer's history.

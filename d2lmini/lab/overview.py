@@ -6,7 +6,7 @@ import textwrap
 from .. import results
 from .runner import name_of
 
-_UNRECORDED = {"smoke": "seconds", "cpu": "a minute, or in the chapter"}
+_UNRECORDED = {"smoke": "seconds", "cpu": "minutes, or in the chapter"}
 _LONGEST = 34  # characters of what is said of a time
 
 

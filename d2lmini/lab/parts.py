@@ -24,7 +24,7 @@ class Unfinished(Exception):
 class Parts:
     """The parts of a run: ``parts(name, work)`` gives what ``work()`` gives, or gave when the part was finished.
 
-    Each part is begun with the random numbers that it would have had if those before it had just been run.
+    Each part is begun with torch's random numbers (CPU) as they would be if those before it had just been run.
 
     Args:
         folder: where finished parts are kept; None: nowhere.
@@ -65,7 +65,7 @@ class Parts:
         """The result of a part.
 
         Args:
-            name: of the part, which may be a file's.
+            name: of the part, which may be a file's; not "run".
             work, args: function that gives what JSON can hold, and its arguments.
 
         Returns:
@@ -74,6 +74,8 @@ class Parts:
         Raises:
             Unfinished: the time is up.
         """
+        if name == "run":
+            raise ValueError("a part may not be called run: run.json tells of the whole run")
         if name in self._finished:
             torch.set_rng_state(torch.frombuffer(bytearray.fromhex(self._finished[name]["random"]), dtype=torch.uint8))
             return self._finished[name]["result"]
@@ -100,7 +102,9 @@ class Parts:
     def check_time(self):
         """Raise `Unfinished` where the time is up and something was done in it."""
         if self.worked and self.deadline is not None and time.monotonic() >= self.deadline:
-            raise Unfinished(f"the time is up; what is finished is kept in {self.folder}")
+            raise Unfinished(
+                f"the time is up; {f'what is finished is kept in {self.folder}' if self.folder else 'nothing is kept'}"
+            )
 
 
 def begun_at(folder):

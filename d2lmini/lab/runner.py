@@ -36,7 +36,7 @@ def preset_of(experiment, preset):
 
 
 def execute(experiment, preset="cpu", device=None, checkpoint=None, max_minutes=None):
-    """Run an experiment, writing nothing.
+    """Run an experiment; no record is written.
 
     Args:
         experiment: its module, as ``d2lmini.experiments.find(name)`` gives it.

@@ -45,7 +45,7 @@ class Seq2SeqDecoder(Decoder):
 
     Args: as `Seq2SeqEncoder`, V being that of the target.
 
-    Source: D2L section 10.7.2; Cho et al. 2014.
+    Source: D2L section 10.7.3; Cho et al. 2014.
     """
 
     def __init__(self, vocab_size, embed_size, num_hiddens, num_layers, dropout=0.0):
@@ -113,7 +113,7 @@ class Seq2SeqAttentionDecoder(AttentionDecoder):
 
     @property
     def attention_weights(self):
-        """Of the last call in evaluation mode, a list with (B, 1, S) for each token."""
+        """Of the last call, a list with (B, 1, S) for each token; in training None."""
         return self._weights
 
 

@@ -44,8 +44,8 @@ class CLIPConfig:
         temperature: where the learned one begins.
 
     Raises:
-        ValueError: there is no such encoder, a size is below 1, or the temperature does not lie between 1 / 100 and
-            infinity.
+        ValueError: there is no such encoder, a size of the texts' encoder is below 1, or the temperature does not lie
+            between 1 / 100 and infinity.
 
     Source: Radford et al. 2021, section 2.4, whose encoders are a ResNet or a ViT, and a Transformer of 63 million
     parameters.

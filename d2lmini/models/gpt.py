@@ -213,6 +213,8 @@ class GPT(Module):
         except (IndexError, RuntimeError, TypeError):
             embedded(self.embedding, tokens)  # says what is wrong with them
             raise
+        if tokens.dim() != 2 and not tokens.is_floating_point():
+            embedded(self.embedding, tokens)  # says so
         if self.limited and total > self.config.max_len:
             raise ValueError(
                 f"there are {total} tokens but the context is {self.config.max_len} (max_len): keep the last ones "

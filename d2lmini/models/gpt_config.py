@@ -20,7 +20,7 @@ class GPTConfig:
         vocab_size: V.
         max_len: the context: positions that the model knows; with learned positions there are no others.
         num_hiddens: h.
-        num_heads: H, a divisor of h.
+        num_heads: H, a divisor of h unless ``head_size`` is given.
         num_blks: how many blocks, L.
         ffn_num_hiddens: size of the hidden layer of the feed-forward networks; None: 4 h.
         dropout: in training, of the embeddings and inside the blocks.

@@ -71,7 +71,7 @@ class ResNet(Classifier):
     Raises:
         ValueError: there is no stage, or one without blocks.
 
-    Source: D2L section 8.6.4; He et al. 2016, section 4.2, for the stem of small images.
+    Source: D2L section 8.6.3; He et al. 2016, section 4.2, for the stem of small images.
     """
 
     def __init__(self, arch, lr=0.1, num_classes=10, *, num_channels=1, dropout=0.0):

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..decoding import beam_search, greedy_search
+from ..modes import evaluating
 from ..training import Classifier
 
 
@@ -89,11 +90,10 @@ class EncoderDecoder(Classifier):
         Returns:
             Tokens (B, num_steps), and the list of what was kept.
 
-        Source: D2L section 10.7.5.
+        Source: D2L section 10.7.7.
         """
-        training = self.training
-        self.to(device).eval()
-        try:
+        self.to(device)
+        with evaluating(self):
             source, target, lengths = (x.to(device) for x in batch[:3])
             tokens, state = target[:, 0], self.start(source, lengths)
             chosen, kept = [], []
@@ -103,8 +103,6 @@ class EncoderDecoder(Classifier):
                 chosen.append(tokens)
                 if save_attention_weights:
                     kept.append(self.decoder.attention_weights)
-        finally:
-            self.train(training)
         return torch.stack(chosen, 1), kept
 
 
@@ -118,7 +116,7 @@ class Seq2Seq(EncoderDecoder):
         lr: learning rate of Adam.
         label_smoothing: share of the target distribution spread over all tokens, in training alone.
 
-    Source: D2L section 10.7.3; Szegedy et al. 2016 for label smoothing.
+    Source: D2L section 10.7.4; Szegedy et al. 2016 for label smoothing.
     """
 
     def __init__(self, encoder, decoder, tgt_pad, lr, *, label_smoothing=0.0):
@@ -170,15 +168,11 @@ class Seq2Seq(EncoderDecoder):
         Returns:
             `d2lmini.decoding.Decoded`.
         """
-        training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             state = self.start(src, src_valid_len)
             if beam_size == 1:
                 return greedy_search(self.step, state, bos, eos, max_len)
             return beam_search(self.step, state, bos, eos, max_len, beam_size, length_penalty)
-        finally:
-            self.train(training)
 
 
 def init_seq2seq(module):
@@ -186,7 +180,7 @@ def init_seq2seq(module):
 
     A lazy layer is initialised at its first call, when it gets its size.
 
-    Source: D2L section 10.7.1; Glorot and Bengio 2010.
+    Source: D2L section 10.7.2; Glorot and Bengio 2010.
     """
     if isinstance(module, nn.LazyLinear) and nn.parameter.is_lazy(module.weight):
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from ..decoding import sample
 from ..masks import padding_mask
+from ..modes import evaluating
 from ..multi_head import MultiHeadAttention
 from ..position import RelativePositionBias
 from ..transformer import DecoderState, TransformerDecoderBlock, TransformerEncoderBlock
@@ -190,13 +191,9 @@ class T5(Seq2Seq):
             return self.translate(tokens, None, config.start, config.eos, max_new_tokens, **options)
         if beam_size != 1:
             raise ValueError(f"beam_size is {beam_size}, but the other options draw tokens: expected one or the other")
-        training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             options = {"num_samples": num_samples, "generator": generator, **filters}
             return sample(self.step, self.start(tokens), config.start, max_new_tokens, stop=config.eos, **options)
-        finally:
-            self.train(training)
 
     def configure_optimizers(self):
         """Adafactor, as T5 was pretrained: a step changes a matrix by at most min(lr, 1/sqrt(step)) of its size.

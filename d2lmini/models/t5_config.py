@@ -29,7 +29,7 @@ class T5Config:
             own, and nothing is divided (version 1.1).
         dropout: in training, of what goes into and comes out of both stacks, and inside the blocks.
         num_buckets, max_distance: of relative positions, as in `RelativePositionBias`.
-        pad: id of the padding token: never looked at, and left out of the loss.
+        pad: id of the padding token: never looked at in inputs, and left out of the loss.
         start: id of the decoder's first token.
         eos: id of the token that ends a text.
 

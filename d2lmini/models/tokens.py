@@ -23,9 +23,10 @@ def embedded(embedding, tokens, name="tokens"):
     try:
         return embedding(tokens)
     except IndexError as error:  # a CPU looks at each token anyway
+        encoded = ": were they encoded with the vocabulary of this model?" if name == "tokens" else ""
         raise ValueError(
-            f"{name} are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {embedding.num_embeddings - 1}: "
-            "were they encoded with the vocabulary of this model?"
+            f"{name} are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {embedding.num_embeddings - 1}"
+            + encoded
         ) from error
 
 

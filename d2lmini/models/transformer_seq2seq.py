@@ -49,7 +49,7 @@ class TransformerEncoder(Encoder):
 
     def forward(self, X, valid_lens=None):
         """Tokens (B, S) and lengths (B,) to (B, S, h)."""
-        # sines are of size one, and so are embeddings after this factor
+        # sines are of size one, and so is this in a `Transformer`, whose embeddings begin at 1/sqrt(h)
         embedded = math.sqrt(self.num_hiddens) * self.embedding(X)
         X = self.pos_encoding(embedded)
         mask = as_mask((*X.shape[:2], X.shape[1]), valid_lens, None, device=X.device)  # one for all blocks

@@ -181,7 +181,7 @@ class ViT(Classifier):
         Raises:
             ValueError: a label is none of the C classes (looked at on the CPU alone, where it costs nothing).
         """
-        if Y.device.type == "cpu" and not Y.is_floating_point():
+        if Y.device.type == "cpu" and Y.numel() and not Y.is_floating_point():
             low, high = Y.aminmax()
             if low < 0 or high >= Y_hat.shape[-1]:
                 raise ValueError(

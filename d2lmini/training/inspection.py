@@ -1,8 +1,9 @@
 """Inside of a training: sizes of gradients, of updates and of the residual stream, and what low precision loses.
 
-All functions take a model with a ``loss``, as a `Module` has, and a batch as it takes one: the inputs, then the labels.
-They leave the model, its gradients, the optimizer and the random numbers as they were, so that one may look in the
-midst of a training. A size is a root mean square (RMS), which can be compared between tensors of different shapes.
+Most functions take a model with a ``loss``, as a `Module` has, and a batch as it takes one: the inputs, then the
+labels. They leave the parameters, their gradients, the optimizer and the random numbers as they were, so that one may
+look in the midst of a training. A size is a root mean square (RMS), which can be compared between tensors of different
+shapes.
 """
 
 import copy
@@ -144,7 +145,7 @@ def underflow(model, batch, dtype=torch.float16, scale=1.0, blocks=None):
     Args:
         model, batch, blocks: as `batch_gradients`.
         dtype: the coarse type: float16, whose smallest number is 2^-24, or bfloat16, which reaches as far as float32.
-        scale: what the loss is multiplied by before the gradients are computed.
+        scale: what the gradients are multiplied by before they are rounded.
 
     Returns:
         dict from names to shares, 0 to 1, of the numbers that are not 0 before.
@@ -167,7 +168,8 @@ def highest_loss_scale(model, batch, dtype=torch.float16, blocks=None):
     Raises:
         ValueError: all gradients are 0, or one is not finite, so that there is no such scale.
     """
-    largest = max(g.abs().max().item() for g in batch_gradients(model, batch, blocks).values())
+    gradients = batch_gradients(model, batch, blocks).values()
+    largest = torch.stack([g.abs().max() for g in gradients]).max().item()  # a NaN anywhere stays one
     if not 0 < largest < math.inf:
         raise ValueError(f"the largest gradient is {largest}, expected one that is finite and not 0")
     return 2.0 ** math.floor(math.log2(torch.finfo(dtype).max / largest))
@@ -248,8 +250,11 @@ def _trial_step(model, optimizer, batch, gradient_clip_val):
     gradients = batch_gradients(model, batch)
     parameters = {name: p for name, p in model.named_parameters() if name in gradients}
     before = {name: p.detach().clone() for name, p in parameters.items()}
-    kept, state = [p.grad for p in parameters.values()], copy.deepcopy(optimizer.state_dict())
+    every = [p for group in optimizer.param_groups for p in group["params"]]
+    kept, state = [(p, p.grad) for p in (*every, *parameters.values())], copy.deepcopy(optimizer.state_dict())
     try:
+        for p in every:
+            p.grad = None  # one of before would move what this loss does not use
         for name, p in parameters.items():
             p.grad = gradients[name]
         if gradient_clip_val:
@@ -258,7 +263,8 @@ def _trial_step(model, optimizer, batch, gradient_clip_val):
         return {name: (before[name], p.detach().clone()) for name, p in parameters.items()}
     finally:
         with torch.no_grad():
-            for (name, p), gradient in zip(parameters.items(), kept, strict=True):
+            for name, p in parameters.items():
                 p.copy_(before[name])
-                p.grad = gradient
+        for p, gradient in kept:
+            p.grad = gradient
         optimizer.load_state_dict(state)

@@ -28,7 +28,7 @@ class Module(nn.Module, HyperParameters):
 
     @property
     def num_parameters(self):
-        """How many numbers are learnt, shared ones counted once."""
+        """How many numbers the parameters hold, shared ones counted once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     def loss(self, Y_hat, Y):
@@ -51,7 +51,7 @@ class Module(nn.Module, HyperParameters):
             train: whether it comes from training.
 
         Raises:
-            RuntimeError: no `Trainer` is at work on the model.
+            RuntimeError: no `Trainer` has had the model.
         """
         if getattr(self, "trainer", None) is None:
             raise RuntimeError("plot() was called on a model that no Trainer has: it works inside of Trainer.fit")
@@ -84,7 +84,7 @@ class Module(nn.Module, HyperParameters):
         return torch.optim.SGD(self.parameters(), lr=self.lr)
 
     def apply_init(self, inputs, init=None):
-        """Runs ``forward(*inputs)`` once, which gives lazy layers their sizes, then ``init`` on every submodule."""
+        """Runs ``forward(*inputs)`` once, which gives lazy layers their sizes, then ``init`` on all of ``net``."""
         with torch.no_grad():  # the sizes are all that is wanted of it
             self.forward(*inputs)
         if init is not None:

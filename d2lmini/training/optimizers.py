@@ -12,7 +12,7 @@ class MuonWithAdamW(torch.optim.Optimizer):
     Args:
         matrices: parameters with two dimensions, for ``torch.optim.Muon``.
         others: the other parameters, for ``torch.optim.AdamW``.
-        lr: learning rate of Muon, a matrix moves by ``lr * sqrt(max(1, rows / columns))`` in each direction.
+        lr: learning rate of Muon, a matrix moves by about ``lr * sqrt(max(1, rows / columns))`` in each direction.
         lr_others: learning rate of AdamW.
         momentum: of Muon.
         betas: of AdamW.

@@ -100,8 +100,8 @@ class WarmupLinear:
     def __post_init__(self):
         if not (0 <= self.warmup <= self.total - self.decay and self.decay >= 0):
             raise ValueError(
-                f"warmup is {self.warmup}, total {self.total} and decay {self.decay}: expected a warm-up that ends "
-                "before the decay begins"
+                f"warmup is {self.warmup}, total {self.total} and decay {self.decay}: expected "
+                "0 <= warmup <= total - decay and decay >= 0"
             )
         if not 0 <= self.floor <= 1:
             raise ValueError(f"floor is {self.floor}, expected a factor from 0 to 1")

@@ -16,7 +16,7 @@ from . import checkpoint
 from .batches import random_state, set_random_state
 
 _PROGRESS = ("epoch", "step", "batch", "train_batch_idx", "val_batch_idx", "data_seed", "should_stop")
-# what may change from one start to the next without another outcome
+# what may change from one start to the next
 _FREE = {"root", "num_workers", "plot_train_per_epoch", "plot_valid_per_epoch"}
 
 

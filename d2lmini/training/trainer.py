@@ -46,7 +46,7 @@ class Trainer(HyperParameters):
         checkpoint_every: steps from one checkpoint to the next; None: one at the end of each epoch. The end of an
             epoch and the end of the run always have one.
         max_steps: stop after so many steps.
-        max_seconds: stop after the step in which so much time of this call of ``fit`` is over.
+        max_seconds: stop after the step in which so much time of this call of ``fit`` is over; None, 0: never.
         callbacks: functions called with the trainer at the end of each epoch, in every process. One that sets
             ``trainer.should_stop = True`` ends the run.
 
@@ -88,7 +88,7 @@ class Trainer(HyperParameters):
 
         Raises:
             ValueError: a loader has no batches, or the folder holds a checkpoint and ``resume`` is not given.
-            TypeError: the model, its loss or its optimizer are not what they have to be.
+            TypeError: model, data, loss or optimizer are not what they have to be.
             FloatingPointError: a loss, a gradient or a mean over the validation data is not finite; parameters and
                 checkpoints stay as they were.
             CheckpointError: the checkpoint is damaged, foreign, or of another model, data or configuration, or the
@@ -249,7 +249,7 @@ class Trainer(HyperParameters):
         self.config = state.configuration(self, optimizer)
         schedule = self.schedule or (lambda step: 1.0)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: schedule(done + 1))
-        if self.compile:
+        if self.compile is not False and self.compile is not None:
             model.compile(**(self.compile if isinstance(self.compile, dict) else {}))
         self.prepared_model, self.optim = self.accelerator.prepare(Steps(model), optimizer)
 

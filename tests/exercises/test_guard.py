@@ -1,5 +1,6 @@
 """What an answer changes outside of itself is put back, and what it prints has a bound."""
 
+import io
 import os
 import random
 import warnings
@@ -56,6 +57,15 @@ def test_prints_are_let_through_up_to_a_bound(capsys):
     assert verdict_of(answer).passed
     out = capsys.readouterr().out
     assert "hello" in out and "prints more than is shown" in out and len(out) < 3_000
+
+
+def test_a_bound_that_is_met_exactly_is_told_too():
+    stream = io.StringIO()
+    output = guard.BoundedOutput(stream, 20)
+    for _ in range(10):
+        print("123456789", file=output)
+    output.writelines(["more"])
+    assert stream.getvalue().count("123456789") == 2 and stream.getvalue().count("prints more than is shown") == 1
 
 
 @pytest.mark.parametrize(

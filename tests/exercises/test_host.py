@@ -119,3 +119,10 @@ def test_nothing_slow_is_imported_for_an_answer_that_needs_none(monkeypatch):
     exec("def answer(x): return torch.softmax(x, -1)\ndef verify(t, answer): pass", scope)
     load_for(scope["answer"], scope["verify"], heavy=False)
     assert loaded == []
+
+
+@pytest.mark.parametrize("given", [((torch.zeros(2),), {}), ((), {"x": torch.zeros(2)})])
+def test_no_argument_may_be_changed(given):
+    with pytest.raises(Rejected) as caught:
+        Host().call(lambda x: x.add_(1), *given)
+    assert caught.value.code == "mutates"

@@ -145,7 +145,7 @@ def test_the_next_chapter_and_the_end_are_told(capsys):
     assert "\nnext in chapter 04: d2l-11.4.1b (" in capsys.readouterr().out
     solve("d2l-11.4.1b")
     check("udl-12.5b", RIGHT)
-    assert "\nthis was the last: every exercise is solved; worked solution: " in capsys.readouterr().out
+    assert "\nthis was the last: every exercise is done; worked solution: " in capsys.readouterr().out
 
 
 def test_a_discussion_is_done_when_it_was_reviewed(monkeypatch):
@@ -298,8 +298,10 @@ def test_reset_forgets_a_part_or_an_exercise_and_keeps_a_copy(own_progress, caps
     reset("udl-12.5b")
     assert capsys.readouterr().out == "RESET udl-12.5b\n"
     assert set(progress.load_progress()) == {"udl-12.5a", "d2l-11.3.1"}
-    assert own_progress.with_name("progress.json.before-reset").read_text() == before
+    assert own_progress.with_name("progress.json.before-reset-1").read_text() == before
     reset("udl-12.5")
+    assert own_progress.with_name("progress.json.before-reset-1").read_text() == before
+    assert "udl-12.5a" in own_progress.with_name("progress.json.before-reset-2").read_text()
     assert set(progress.load_progress()) == {"d2l-11.3.1"}
     with pytest.raises(KeyError, match="there is no exercise"):
         reset("own-99.9")

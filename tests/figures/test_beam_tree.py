@@ -87,8 +87,10 @@ def test_bad_input_is_refused(options, message):
 
 def test_a_record_that_is_none_is_refused():
     search = {"columns": [[[-1, "a", -1.0, "kept"]], [[1, "b", -2.0, "kept"]]], "best": ["a", "b"], "score": -2.0}
-    with pytest.raises(ValueError, match="step 2 of beam size 1 has a parent 1, but 1 came before"):
+    with pytest.raises(ValueError, match="step 2 of beam size 1 has a parent 1, expected 0 to 0"):
         BeamTree({1: search})
+    with pytest.raises(ValueError, match="beam size 1 lacks best, score"):
+        BeamTree({1: {"columns": search["columns"]}})
     search["columns"][1][0] = [0, "b", -2.0, "lost"]
     with pytest.raises(ValueError, match="says 'lost'"):
         BeamTree({1: search})

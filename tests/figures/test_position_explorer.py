@@ -205,3 +205,9 @@ def test_the_first_state_teaches_and_fits(open_figure, width):
                     assert any(apart), (encoding, offset, a, b)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.log["errors"] == []
+
+
+def test_few_positions_have_few_offsets():
+    explorer = PositionExplorer(torch.ones(16), torch.ones(16), torch.zeros(8), num_positions=4, position=1, offset=1)
+    table = explorer.fallback()
+    assert '<th scope="row">-3' in table and '<th scope="row">-4' not in table

@@ -67,8 +67,8 @@ def test_it_is_small():
     ("pictures", "options", "message"),
     [
         ({}, {}, "nothing to show"),
-        ({"a": torch.zeros(28, 28), "b": torch.zeros(14, 14)}, {}, "expected one size"),
-        ({"a": torch.zeros(1, 28, 28)}, {}, "expected one size"),
+        ({"a": torch.zeros(28, 28), "b": torch.zeros(14, 14)}, {}, r"expected one \(height, width\)"),
+        ({"a": torch.zeros(1, 28, 28)}, {}, r"expected one \(height, width\)"),
         ({"a": torch.full((28, 28), 255.0)}, {}, "outside of 0 to 1"),
         ({"a": torch.full((28, 28), torch.nan)}, {}, "outside of 0 to 1"),
         (PICTURES, {"patch_size": 3}, "28 x 28 pixels, which patches of 3 do not divide"),

@@ -75,3 +75,8 @@ def test_a_device_that_is_not_here_takes_one_line(device, tmp_path, capsys):
     assert main([*words, "--device", device]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert repr(device) in line and "expected" in line
+
+
+def test_a_part_may_not_be_called_run(tmp_path):
+    with pytest.raises(ValueError, match="may not be called run"):
+        Parts(tmp_path)("run", dict)

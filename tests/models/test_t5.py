@@ -361,7 +361,7 @@ def test_bad_input():
             model(X, wrong)
     with pytest.raises(ValueError, match="valid_lens holds 8 but there are only 7 keys"):
         model(X, Y, torch.tensor([8, 1, 1]))
-    with pytest.raises(ValueError, match=r"mask has shape \(3, 1, 7\), which does not broadcast"):
+    with pytest.raises(ValueError, match=r"the cache holds \(3, 4, 0, 3\), to which \(2, 4, 4, 3\) cannot be appended"):
         model(X, Y[:2])
     nothing = model(torch.zeros_like(X), Y)
     assert nothing.isfinite().all(), "an input of padding alone"

@@ -240,6 +240,30 @@ def test_hooks_are_gone():
     assert not any(blk._forward_hooks or blk._forward_pre_hooks for blk in model.blks)
 
 
+def test_an_old_gradient_of_what_this_loss_does_not_use_moves_nothing():
+    model = TwoLayers()
+    model.extra = nn.Parameter(torch.ones(2))
+    model.extra.grad = torch.ones(2)
+    update_sizes(model, torch.optim.SGD(model.parameters(), lr=0.1), BATCH)
+    assert model.extra.tolist() == [1, 1] and model.extra.grad.tolist() == [1, 1]
+
+
+def test_a_gradient_that_is_not_finite_is_seen_in_any_place():
+    class Rooted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.z = nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(()))
+
+        def forward(self, X):
+            return (X * self.a).sum() + 0 * self.z.sqrt()
+
+        def loss(self, Y_hat, Y):
+            return Y_hat
+
+    with pytest.raises(ValueError, match="the largest gradient is nan"):
+        highest_loss_scale(Rooted(), BATCH)
+
+
 def test_bad_input():
     model = gpt()
     with pytest.raises(ValueError, match="none of the 3 blocks was called"):

@@ -41,7 +41,7 @@ def test_linear_has_a_plateau():
     assert [schedule(step) for step in (1, 5, 10, 60, 85, 110, 500)] == pytest.approx([0.1, 0.5, 1, 1, 0.6, 0.2, 0.2])
     assert WarmupLinear(0, 10, 0)(1000) == 1
     for options in ((5, 10, 6), (-1, 10, 2), (0, 10, -1)):
-        with pytest.raises(ValueError, match="a warm-up that ends before the decay begins"):
+        with pytest.raises(ValueError, match="0 <= warmup <= total - decay and decay >= 0"):
             WarmupLinear(*options)
     with pytest.raises(ValueError, match="floor is 2"):
         WarmupLinear(0, 10, 5, 2)

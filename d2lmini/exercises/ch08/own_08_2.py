@@ -163,8 +163,7 @@ def stream_after(blocks, variance, branch):
     """Sizes in the stream, by formulas.
 
     Args:
-        blocks: l, how many were run (one branch each), 1 or more. variance: that of x_0. branch: s^2, that of each
-            branch's output.
+        blocks: l, how many were run, of one branch each. variance: that of x_0. branch: s^2, that of a branch's output.
 
     Returns:
         dict of four numbers: ``"variance"``, that of x_l with pre-norm; ``"change"``, with pre-norm, the standard
@@ -404,10 +403,9 @@ from the first step on, and the branches as soon as their alphas have moved.
             mutants=MUTANTS_B,
             explanation=r"""
 With pre-norm the stream grows like $\sqrt l$, and block l changes it by about $1/\sqrt l$ of its size: late blocks have
-less and less to say, and the share of the first input fades only like $1/l$. With post-norm each block has the same
-say, $s$ against 1, and what is older is forgotten exponentially. GPT-2 divides the last weights of each branch by the
-root of the number of branches when it begins: then $s^2 \propto 1/L$, and the stream stays of one size however deep it
-is.
+less and less to say, and the first input fades like $1/l$. With post-norm each block has the same say, $s$ against 1,
+and what is older is forgotten exponentially. GPT-2 divides the last weights of each branch by the root of the number of
+branches when it begins: then $s^2 \propto 1/L$, and the stream stays of one size however deep it is.
 """,
         ),
         Choice(

@@ -22,15 +22,20 @@ class BoundedOutput:
     """A text stream that passes on the first ``limit`` characters and drops the rest, saying so once."""
 
     def __init__(self, stream, limit=OUTPUT_LIMIT):
-        self.stream, self.left = stream, limit
+        self.stream, self.left, self.said = stream, limit, not limit
 
     def write(self, text):
         if self.left > 0:
             self.stream.write(text[: self.left])
-            if len(text) > self.left:
-                self.stream.write("\n... (your code prints more than is shown)\n")
-        self.left -= len(text)
+        if len(text) > self.left and not self.said:
+            self.stream.write("\n... (your code prints more than is shown)\n")
+            self.said = True
+        self.left = max(0, self.left - len(text))
         return len(text)
+
+    def writelines(self, lines):
+        for line in lines:
+            self.write(line)
 
     def flush(self):
         self.stream.flush()
@@ -69,8 +74,8 @@ _judges = []  # as they were when the first check began
 def restored_state(seed=None, quiet=False):
     """Seed, compute in one thread, and put back afterwards whatever an answer may have changed.
 
-    That is random states, threads, default dtype and device, gradient mode, warnings, streams, folder, and functions of
-    Python, torch and the engine that were replaced.
+    That is random states, threads, default dtype and device, gradient mode, warnings, streams, folder, and functions in
+    `LIBRARIES` and the engine that were replaced.
 
     Args:
         seed: of torch's, Python's and numpy's global random numbers; None: as they are.

@@ -63,11 +63,11 @@ class Host:
             Rejected: it raises, returns a placeholder, or changes an argument.
         """
         self.given = tuple(_copy(a) for a in args)
-        kwargs = {name: _copy(value) for name, value in kwargs.items()}
+        named = {name: _copy(value) for name, value in kwargs.items()}
         with _modes_put_back(), contextlib.ExitStack() as stack:
             seen = [(stack.enter_context(make()), name) for make, name in watches]
             try:
-                got = answer(*self.given, **kwargs)
+                got = answer(*self.given, **named)
             except NotImplementedError:
                 raise Rejected("stub", "the answer still raises NotImplementedError") from None
             except OURS:
@@ -79,6 +79,9 @@ class Host:
         for index, (before, after) in enumerate(zip(args, self.given, strict=True)):
             if not _equal(before, after):
                 raise Rejected("mutates", f"your code changes its argument number {index + 1} in place")
+        for name, before in kwargs.items():
+            if not _equal(before, named[name]):
+                raise Rejected("mutates", f"your code changes its argument {name} in place")
         return got, [getattr(context, name) for context, name in seen]
 
     def gradient(self, got, argument, weights=None):

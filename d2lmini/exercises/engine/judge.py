@@ -35,7 +35,7 @@ class Verdict:
 
     Args:
         key: of the part.
-        status: one of the six words above.
+        status: one of the six words above, or "crashed".
         code: what kind of fault, for programs: ``shape``, ``dtype``, the name of a known mistake, ...
         message: the same for the learner.
         checks: how many comparisons ran.
@@ -58,13 +58,13 @@ class Verdict:
     def __str__(self):
         line = f"{self.status.upper()} {self.key}: {self.message}"
         if self.status in (WRONG, TIMEOUT) and self.seed is not None:
-            line += f'\n  (the same inputs again: check("{self.key}", ..., seed={self.seed});'
+            line += f'\n  (the same inputs again: check("{self.key}", your_answer, seed={self.seed});'
             line += f' a hint: hint("{self.key}"))'
         return line
 
 
 def judge(part, answer, *, seed=None, device="cpu", seconds=None, host=None) -> Verdict:
-    """Return the verdict on ``answer``; never raises for anything the answer does.
+    """Return the verdict on ``answer``; no `Exception` of the answer's gets out.
 
     Args:
         part: the part of an exercise.
@@ -111,7 +111,8 @@ def _discussion(part, answer):
         part.key,
         RECORDED,
         "recorded",
-        f"compare your text with these points, then call review({part.key!r}, ...):{rubric}",
+        f'compare your text with these points, then call review("{part.key}", "agrees"), or with "partly" or '
+        f'"differs":{rubric}',
     )
 
 

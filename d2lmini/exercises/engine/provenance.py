@@ -24,9 +24,9 @@ from torch.autograd import forward_ad
 
 
 class DoubledSlopes:
-    """Within ``with DoubledSlopes() as seen:``, each derivative that torch computes is twice what it should be.
+    """Within ``with DoubledSlopes() as seen:``, each pass of torch doubles the derivative that it computes.
 
-    A second derivative is four times what it should be. ``seen.runs`` counts the passes, backward and forward.
+    A second derivative is four times what it should be. ``seen.runs`` counts the backward passes and the tangents.
     """
 
     runs = 0

@@ -61,7 +61,7 @@ class Case:
 
     @property
     def sizes(self):
-        """Lengths of axes of the result and of the arguments, and the whole numbers among these, of two digits."""
+        """Lengths of axes of the result and of the arguments, and the whole numbers among these, below 100."""
         tensors = [self.want, *(x for x in self.given if isinstance(x, torch.Tensor))]
         whole = {x for x in self.given if type(x) is int}
         return {n for n in whole.union(*(x.shape for x in tensors)) if 1 < n < 100}

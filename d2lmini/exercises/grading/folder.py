@@ -35,7 +35,7 @@ def grade(
 ) -> list[dict]:
     """Grade every notebook below ``folder`` and write one row for each answer.
 
-    Only answer cells (known by their first line, ``# exercise: KEY``) and import statements are run: each answer in a
+    Only answer cells (known by a line ``# exercise: KEY``) and import statements are run: each answer in a
     fresh process, each notebook in a bubblewrap sandbox of its own. Inputs go in and results come out; what they are
     compared with, and the verdict, are never there. The verdicts on a notebook are kept as they come: if the command
     is killed, the same command goes on.
@@ -50,8 +50,8 @@ def grade(
         gradebook: a second table to write, with one row for each notebook and a column for each part; None: none.
         gradescope: a folder for one JSON file a notebook, as Gradescope reads them; None: none are written.
         reports: a folder for one HTML file a notebook, to be sent to its student; None: none are written.
-        problem_set: the notebook that was handed out, which may be in the folder: its parts have rows, and no others;
-            None: all that a notebook answers, and all that are missing of the chapters that it treats.
+        problem_set: the notebook that was handed out, which may be in the folder: its parts have rows, and unknown
+            keys; None: all that a notebook answers, and all that are missing of the chapters that it treats.
         unsafe: run answers without a sandbox. Each can then do whatever you can.
 
     Returns:
@@ -113,7 +113,7 @@ def processors() -> int:
 
 
 def check_file(path, *, seconds=None) -> list[str]:
-    """Check every answer of a notebook of your own, and return one line for each.
+    """Check every answer of a notebook of your own, and return a text for each.
 
     Each answer runs in another process, but in no sandbox: for notebooks of others there is `grade`.
 
@@ -156,7 +156,7 @@ def _read(path):
     except (ValueError, OSError) as error:
         return "unreadable", "unreadable", str(error)
     if not (by_key := answers(sources)):
-        return "no answers", "empty", "no cell starts with `# exercise: KEY`"
+        return "no answers", "empty", "no cell has a line `# exercise: KEY`"
     return {"answers": by_key, "sources": sources, "imports": imports(sources), "repeated": repeated(sources)}
 
 
@@ -165,7 +165,7 @@ def _asked(problem_set):
     if problem_set is None:
         return []
     if not (asked := list(answers(cells(problem_set)))):
-        raise ValueError(f"{problem_set}: no cell starts with `# exercise: KEY`")
+        raise ValueError(f"{problem_set}: no cell has a line `# exercise: KEY`")
     return asked
 
 
@@ -181,7 +181,7 @@ def _completed(rows, asked):
     kept = [r for r in rows if not asked or r["exercise"] in asked or r["exercise"] not in given]
     missing = [key for key in wanted if key not in given]
     return kept + [
-        row(rows[0]["notebook"], key, "missing", "missing", f"no cell begins with `# exercise: {key}`")
+        row(rows[0]["notebook"], key, "missing", "missing", f"no cell has a line `# exercise: {key}`")
         for key in missing
     ]
 

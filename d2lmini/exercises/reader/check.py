@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
+import torch
+
 from ...shell import in_notebook, running_shell
 from ..engine import registry, source
 from ..engine.judge import NOT_ATTEMPTED, PASSED, RECORDED, judge, prepare
@@ -33,6 +35,7 @@ def check(key, answer=..., *, seed=None, device="cpu", record=True):
     if (chosen := _found(key, 'check("{part.key}", {part.name})')) is None:
         return
     exercise, part = chosen
+    torch.empty(0, device=device)  # a device that is not there is no fault of the check
     alone = strict or not record  # solved notebooks are compared word by word
     prepare(part, answer)
     with waiting(part.seconds, quiet=alone):
@@ -75,7 +78,7 @@ def _which_try(part, verdict, tries):
 
 def _what_now(exercise, part):
     """Show in one line what comes next, and where the worked solution stands; in a notebook both are links."""
-    after = linked = "this was the last: every exercise is solved"
+    after = linked = "this was the last: every exercise is done"
     if follows := next_open(exercise, part):
         other, todo = follows
         where = f" in chapter {other.chapter}" if other.chapter != exercise.chapter else ""
@@ -149,7 +152,7 @@ def reset(key=None):
     """Forget what you did of a part, of an exercise with its parts, or after a question of all of them.
 
     Your answers stay where they are; in a notebook an empty cell for the part is put below. What is forgotten stays in
-    a file beside that of the progress, whose name ends in ``.before-reset``.
+    a file beside that of the progress, whose name ends in ``.before-reset-1``, or the next free number.
 
     Args:
         key: of a part or of an exercise; None: all.

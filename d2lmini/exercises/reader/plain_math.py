@@ -1,6 +1,6 @@
 """Formulas of a Markdown text as plain text, for a terminal: ``$\\mathbf q^\\top \\mathbf k_i$`` becomes ``qᵀkᵢ``.
 
-Only what hints need. Of the packages that do it, pylatexenc 2.11 drops the braces of an exponent (``e^{m - m'}``
+Only what these texts need. Of the packages that do it, pylatexenc 2.11 drops the braces of an exponent (``e^{m - m'}``
 becomes ``e^m - m'``) and the bar of a fraction, and unicodeit 0.7 knows neither ``\\mathbf`` nor ``\\log``.
 """
 

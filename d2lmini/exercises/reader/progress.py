@@ -37,7 +37,7 @@ def progress_path() -> Path:
 
 
 def load_progress() -> dict:
-    """Return part key -> ``{"tries", "passed", "last", "review"}``; a damaged file is set aside."""
+    """Return part key -> what is kept of it, a dict; a damaged file is set aside."""
     path = progress_path()
     try:
         text = path.read_bytes()
@@ -112,10 +112,16 @@ def _text(parts):
     return json.dumps({"version": VERSION, "parts": parts}, indent=1, sort_keys=True)
 
 
-def _set_aside(path):
+def _free(path, why):
+    """A name beside a file that is not taken."""
     number = 1
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+    while (free := path.with_name(f"{path.name}.{why}-{number}")).exists():
         number += 1
+    return free
+
+
+def _set_aside(path):
+    aside = _free(path, "damaged")
     try:
         path.rename(aside)
         print(f"the progress in {path} is damaged: kept as {aside.name}, starting afresh")
@@ -180,7 +186,7 @@ def forget(keys) -> int:
     begun = [key for key in keys if key in parts]
     if begun:
         path = progress_path()
-        path.with_name(f"{path.name}.before-reset").write_bytes(path.read_bytes())
+        _free(path, "before-reset").write_bytes(path.read_bytes())
         _save({key: entry for key, entry in parts.items() if key not in begun})
     return len(begun)
 

@@ -168,7 +168,7 @@ def learn_projection(keys, labels, config):
 
 
 def nearest_neighbours(keys, labels, queries, truth, candidates):
-    """The baseline: k-nearest neighbours of scikit-learn, k chosen on a tenth of the stored images.
+    """The baseline: k-nearest neighbours of scikit-learn, k chosen on up to 2,000 of the stored images.
 
     Returns:
         float, the accuracy on the queries; int, the k chosen.

@@ -2,7 +2,7 @@
 
 All but one have the same encoder, a BERT in a form of today (`bert_config.MODERN`), the same text in the same order,
 and nearly the same floating-point operations (`pretraining.flops` says what counts); so they take unlike numbers of
-steps. One has BERT's own form, which for long guesses hardly better than frequencies do. The text has no capitals: film
+steps. One has BERT's own form, which comes a quarter as far below frequencies. The text has no capitals: film
 reviews, which such an encoder meets next, have none. Losses of unlike guesses do not compare. So it is measured how far
 each comes below what frequencies alone give, in bits, and how well a logistic regression does on each encoder, frozen,
 and on the one that was never trained.
@@ -82,7 +82,7 @@ PRESETS = {
         val_windows=60, polarity=False, shares=(1.0,), order_sentences=1_000,
         contestants=("masked", "causal", "replaced"),
     ),
-    # five trainings of about ten minutes on a core
+    # five trainings of 8 to 16 minutes on a core
     "laptop": _LAPTOP,
     # for the page: what believes from both sides, and what believes from the left
     "page": replace(_LAPTOP, contestants=("masked", "causal"), steps=2_000),

@@ -11,7 +11,7 @@ from d2lmini.data.pretraining import split_sentences
 from d2lmini.data.text_encoder import TextEncoder
 from d2lmini.models.heads import mean_pooling
 
-_STRENGTHS = 0.001, 0.01, 0.1, 1.0  # of logistic regression, 1 / C of the penalty; validation chooses
+_STRENGTHS = 0.001, 0.01, 0.1, 1.0  # of logistic regression, C, 1 / the penalty; validation chooses
 _AT_ONCE = 64  # sentences
 
 

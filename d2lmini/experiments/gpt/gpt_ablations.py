@@ -1,8 +1,8 @@
 """Chapter 15: which of today's parts brings how much to a GPT on the characters of Shakespeare.
 
-Every contestant differs from the base in what its name says and in nothing else: the same text, steps and tokens a
-step, and nearly as many parameters. The base with another seed tells how much is chance. What is scored is said in
-`characters`.
+Every contestant differs from the base in what its name says (AdamW: with decay and warm-up): the same text, steps and
+tokens a step, and nearly as many parameters. The base with another seed tells how much is chance. What is scored is
+said in `characters`.
 """
 
 from dataclasses import dataclass, replace
@@ -47,9 +47,9 @@ PRESETS = {
         replace(_BASE, model=replace(GPT_CONFIGS["modern-toy"], max_len=64), steps=100, precision="float32"),
         text="book",
     ),
-    # thirteen of them, eight minutes each on a core
+    # thirteen of them, six to thirty minutes each on a core
     "laptop": Config(_BASE, left_out=("gated (SwiGLU)", "begun as GPT-2", "tied", "wider")),
-    # four times through the text
+    # sixteen times through the text
     "full": Config(replace(_BASE, batch_size=64, steps=1_000)),
 }  # fmt: skip
 

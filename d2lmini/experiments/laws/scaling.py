@@ -87,7 +87,7 @@ PRESETS = {
         final_batches=2, val_share=0.02, vocab_size=280, sizes=(Size(8, 1, 1), Size(16, 2, 1), Size(24, 2, 1)),
         all_steps=(2, 4, 8), held_back=Size(32, 2, 1), held_back_steps=10, rate_factors=(0.5, 1.0), draws=10,
     ),
-    # the book's own text, some of which the longest runs see twice
+    # the book's own text, some of which the held-back run sees twice
     "cpu": replace(
         _LAPTOP, model=replace(_LAPTOP.model, max_len=64), text="book", batch_size=16, steps=40, precision="float32",
         val_share=0.1, vocab_size=384, sizes=_LAPTOP.sizes[:3], all_steps=(20, 40, 80, 160), final_batches=8,

@@ -143,7 +143,7 @@ def check(config):
 
 
 def run(config, device, parts=None):
-    """Trains every form at every depth and rate; see `position_encodings.run` for the arguments.
+    """Trains every form at every depth and rate; see `d2lmini.lab` for the arguments.
 
     Returns:
         dict with ``metrics``: ``loss[form]``, for each seed a list over depths of lists over rates, and so ``verdict``,

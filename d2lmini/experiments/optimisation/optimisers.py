@@ -109,7 +109,7 @@ PRESETS = {
         ),
     ),
     "laptop": Config(),
-    # a deeper one, ten times the characters
+    # a deeper one, forty times the characters
     "full": replace(
         Config(), model=replace(BASE, num_blks=12, num_hiddens=256, max_len=256), batch_size=16, steps=1_500,
         seeds=(0, 1, 2),
@@ -215,7 +215,7 @@ def check(config):
 
 
 def run(config, device, parts=None):
-    """Trains every contestant at all of its rates; see `position_encodings.run` for the arguments.
+    """Trains every contestant at all of its rates; see `d2lmini.lab` for the arguments.
 
     Returns:
         dict with ``metrics``: ``contestants[name]``, what `summary` returns, with ``behind``, its loss less that of the

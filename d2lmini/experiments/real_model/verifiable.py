@@ -43,10 +43,9 @@ class Config:
     imitates batches of ``batch_size`` until, at a look every ``look`` steps, one of the shares ``starts`` of its
     samples is right; after ``longest`` steps it is an error. Rewards are learned for ``steps`` steps, each with a
     ``group`` of answers to each of ``questions`` questions, used ``reuse`` times. Learning rates are chapter 18's, for
-    rewards times ``reward_lr``: of 1, 0.3 and 0.1 the last one was the best in trials, and with 1 the model forgot how
-    to sum. They go to zero in the last share ``decay`` of the steps. Measured at ``checks`` steps, ever rarer, on
-    ``tested`` questions; at both ends with ``samples`` samples of each of the first ``asked``, for the chances of
-    ``ks``, and at the start at the ``temperatures``, too.
+    rewards times ``reward_lr``. They go to zero in the last share ``decay`` of the steps. Measured at ``checks`` steps,
+    ever rarer, on ``tested`` questions; at both ends with ``samples`` samples of each of the first ``asked``, for the
+    chances of ``ks``, and at the start at the ``temperatures``, too.
     """
 
     form: str = "answer"

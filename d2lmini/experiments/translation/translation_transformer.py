@@ -2,9 +2,9 @@
 
 The set-up is the published Transformer-Tiny of Wu et al. 2021 (text only): four layers on each side, 128 features, four
 heads, feed-forward networks of 256, joint byte-pair encoding, tied embeddings, label smoothing. ``full`` and ``laptop``
-train on all 29,000 pairs of Multi30k, less the few that are also in a test set, and ``tatoeba`` on all of the short
-sentences of Tatoeba that share none with its test set. The model scored is the mean of its last epochs, none of them
-chosen by a score. But ``full`` came after two shorter runs that had been scored on the test sets, too.
+train on all 29,000 pairs of Multi30k, less six of which a side is in a held-out set, and ``tatoeba`` on all of the
+short sentences of Tatoeba that share none with its test set. The model scored is the mean of its last epochs, none of
+them chosen by a score. But ``full`` came after two shorter runs that had been scored on the test sets, too.
 """
 
 import math

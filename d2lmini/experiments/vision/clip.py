@@ -61,7 +61,7 @@ PRESETS = {
         num_embed=8, num_hiddens=8, num_heads=2, num_blks=1, splits=((0, 5),), draws=2, seeds=(0,),
         contestants=(Contestant("captions"), Contestant("plain", plain=True, repeats=False)),
     ),
-    # one split, and 2,000 pictures; patches cost less than convolutions
+    # one split, and 2,000 pictures
     "cpu": replace(
         Config(), subset="shipped", batch_size=64, steps=300, checks=2, arch=((1, 8), (1, 16), (1, 32)),
         num_embed=32, num_hiddens=32, splits=((2, 7),), contestants=Config().contestants[:1], lr=4e-3, seeds=(0,),

@@ -1,7 +1,7 @@
 """Chapter 10: a residual network with as many parameters as the Vision Transformer of `vision_vit`, trained alike.
 
-How far do convolutions lead at this size? Images and augmentation of each preset are those of the Transformer's preset,
-and for ``full`` steps and batches too; the learning rate is one that suits this network.
+How far do convolutions lead at this size? Images and augmentation are those of the Transformer's preset (``compact``
+erases less), in ``laptop`` and ``full`` steps and batches too; the learning rate is one that suits this network.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -34,7 +34,7 @@ def like(preset, **changes):
 PRESETS = {
     "smoke": like("smoke", blocks=(1, 1)),
     # a step takes longer than the small Transformer's, which has few patches: in about its time, fewer images are seen,
-    # but in as many steps of half the batch
+    # in fewer steps of half the batch
     "cpu": like("cpu", blocks=(1, 1, 1), lr=3e-3, batch_size=50, steps=960),
     "hour": like("hour", blocks=(1, 1, 1), lr=4e-3, steps=6_000),
     # all of Fashion-MNIST on two cores: a quarter of the parameters of `full` and of its epochs, and one seed

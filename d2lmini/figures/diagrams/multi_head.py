@@ -1,6 +1,6 @@
 """Diagram of chapter 05: multi-head attention.
 
-Source: D2L equations 11.5.1 and 11.5.2 and figure 11.5.1; UDL equations 12.13 and figure 12.6; Vaswani et al. 2017.
+Source: D2L equations 11.5.1 and 11.5.2 and figure 11.5.1; UDL equation 12.12 and figure 12.6; Vaswani et al. 2017.
 """
 
 from .drawing import Diagram

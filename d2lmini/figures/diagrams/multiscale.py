@@ -160,8 +160,12 @@ def attended(side, window_size, shift, patch):
         Booleans (side, side).
 
     Raises:
-        ValueError: windows do not divide the map, or the shift is outside of 0 to M - 1.
+        ValueError: windows do not divide the map, the shift is outside of 0 to M - 1, or there is no such patch.
     """
+    if side % window_size:
+        raise ValueError(f"windows of {window_size} do not divide a side of {side}")
+    if not all(0 <= place < side for place in patch):
+        raise ValueError(f"the patch is {tuple(patch)}, expected a row and a column from 0 to {side - 1}")
     numbers = torch.arange(side**2).view(1, side, side, 1)
     numbers = window_partition(numbers.roll((-shift, -shift), dims=(1, 2)), window_size)[..., 0]  # (windows, P)
     mask = shifted_window_mask((side, side), window_size, shift)  # (windows, P, P)
@@ -186,6 +190,8 @@ def shifted_windows(side=8, window_size=4, shift=2, patches=((3, 3), (7, 7))):
     """
     if not shift:
         raise ValueError("the shift is 0, expected 1 to M - 1: nothing would be shifted")
+    for patch in patches:
+        attended(side, window_size, shift, patch)  # before an index of it would be out of range
     strip = (torch.arange(side) - shift) // window_size + 1  # the number of the strip in which a row stands
     pieces = (int(strip[-1]) + 1) * strip[:, None] + strip  # (side, side)
     diagram = _Sheet(
