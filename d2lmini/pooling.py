@@ -97,7 +97,9 @@ def nadaraya_watson(x_train, y_train, x_val, kernel, *, mask=None):
         distance = x_train[:, None] - x_val  # (S, T)
     else:
         # by differences: the faster |x|^2 + |y|^2 - 2xy loses small distances to cancellation
-        distance = torch.cdist(x_train, x_val, compute_mode="donot_use_mm_for_euclid_dist")  # (S, T)
+        wide = torch.promote_types(x_train.dtype, torch.float32)  # cdist knows no half precision
+        distance = torch.cdist(x_train.to(wide), x_val.to(wide), compute_mode="donot_use_mm_for_euclid_dist")  # (S, T)
+        distance = distance.to(x_train.dtype)
     if hasattr(kernel, "log"):
         weights = _normalise_logs(kernel.log(distance), mask)
     else:

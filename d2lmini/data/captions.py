@@ -93,7 +93,8 @@ class FashionCaptions:
         self.vocab = WordTokenizer(words)
         thirds = torch.tensor([1 / 3, 2 / 3])
         self.thresholds = {
-            name: measure(images).cpu().quantile(thirds).tolist() for name, (_, _, measure) in ATTRIBUTES.items()
+            name: measure(images).cpu().float().quantile(thirds).tolist()
+            for name, (_, _, measure) in ATTRIBUTES.items()
         }
 
     def sides(self, images):

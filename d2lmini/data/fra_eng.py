@@ -6,6 +6,7 @@ import torch
 
 from ..tokenization.vocabulary import Vocab
 from ..training import DataModule
+from .labels import check_lists
 from .tatoeba import tatoeba_text
 
 
@@ -92,8 +93,7 @@ class MTFraEng(DataModule):
                 a tab or a line end. D2L's code leaves such a sentence out without a word.
         """
         most = self.num_train + self.num_val + 1
-        if isinstance(src_sentences, str) or isinstance(tgt_sentences, str):
-            raise TypeError("build takes two lists of sentences, got one str: put it into a list")
+        check_lists(src_sentences, tgt_sentences)
         if not len(src_sentences) == len(tgt_sentences):
             raise ValueError(f"there are {len(src_sentences)} source but {len(tgt_sentences)} target sentences")
         if not 0 < len(src_sentences) <= most:

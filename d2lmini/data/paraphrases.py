@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 import torch
 
-from .labels import LabelledText, check_labels, check_limits
+from .labels import LabelledText, check_labels, check_limits, check_lists
 from .tatoeba import group_by_sentence, hash_place, parse_pairs, sentence_key, tatoeba_text
 
 SHARE = 0.15  # of the groups with a paraphrase, for validation, and as much again for testing
@@ -88,6 +88,7 @@ class Paraphrases(LabelledText):
             ValueError: the lists are empty or differ in length, a sentence is empty or a pair too long, or labels do
                 not fit.
         """
+        check_lists(firsts, seconds)
         if len(firsts) != len(seconds) or not len(firsts):
             raise ValueError(f"there are {len(firsts)} first and {len(seconds)} second sentences, expected as many")
         labels = None if labels is None else check_labels(labels, len(firsts), len(self.class_names))

@@ -6,7 +6,7 @@ import torch
 
 from . import registry
 from .fashion_mnist import stratified_order
-from .labels import LabelledText, check_labels, check_limits
+from .labels import LabelledText, check_labels, check_limits, check_lists
 from .store import DataError
 from .tatoeba import clean, sentence_key
 
@@ -92,6 +92,7 @@ class SentencePolarity(LabelledText):
             TypeError: ``texts`` is one str, or holds something else than str.
             ValueError: there is no text, one is empty or too long, or labels do not fit.
         """
+        check_lists(texts)
         if not len(texts):
             raise ValueError("there are no texts")
         labels = None if labels is None else check_labels(labels, len(texts), len(self.class_names))

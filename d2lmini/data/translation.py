@@ -12,6 +12,7 @@ from ..training import DataModule
 from . import registry
 from .batching import TokenBatches, pad
 from .grammar import make_sentences
+from .labels import check_lists
 from .store import DataError
 from .tatoeba import clean, parse_pairs, sentence_key, split_by_sentence, tatoeba_text
 
@@ -96,9 +97,7 @@ class TranslationData(DataModule):
             TypeError: a list is one str, or holds something else than str.
             ValueError: the lists are empty or differ in length, or a sentence is empty or longer than ``max_len``.
         """
-        for sentences in (src_sentences, tgt_sentences):
-            if isinstance(sentences, str):
-                raise TypeError(f"expected a list of sentences, not one str: [{sentences!r}]")
+        check_lists(src_sentences, tgt_sentences)
         if len(src_sentences) != len(tgt_sentences):
             raise ValueError(f"there are {len(src_sentences)} source but {len(tgt_sentences)} target sentences")
         return self._collate(list(zip(self._ids(src_sentences), self._ids(tgt_sentences), strict=True)))

@@ -84,12 +84,17 @@ class DraftVerify(Figure):
 
         Returns:
             A `DraftVerify` over 26 letters and the space.
+
+        Raises:
+            ValueError: the text has fewer than three letters and spaces.
         """
         if text is None:
             from ..data.text import load_text
 
             text = load_text("shakespeare")
         text = " ".join("".join(c if c in SYMBOLS else " " for c in text.lower()).split())
+        if len(text) < 3:
+            raise ValueError(f"the text has {len(text)} letters and spaces, expected at least 3")
         ids = torch.tensor([SYMBOLS.index(c) for c in text])
         V = len(SYMBOLS)
         pairs = torch.bincount(ids[:-1] * V + ids[1:], minlength=V**2).view(V, V)

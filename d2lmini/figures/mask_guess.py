@@ -211,6 +211,8 @@ def _card(what, given):
     left = given.get("from_left")
     if left is not None:
         left = left if isinstance(left, dict) else {"guesses": left}
+        if "guesses" not in left:
+            raise ValueError(f"{what} has from_left without guesses")
         views.append(_view(f"{what}, from the left,", tokens, left["guesses"], left.get("truth_probability")))
     return tokens, views
 

@@ -37,6 +37,8 @@ class ScoreMatrix(Figure):
     def __init__(self, tokens, queries, keys, scaled=False, causal=False, valid_len=None, temperature=1.0):
         queries, keys = (torch.as_tensor(x, dtype=torch.float64) for x in (queries, keys))
         tokens = [str(token) for token in tokens]
+        if not tokens:
+            raise ValueError("there are no tokens: expected at least one")
         if len(set(tokens)) != len(tokens):
             raise ValueError(f"tokens name the rows and columns, so they must differ: {tokens}")
         if queries.ndim != 2 or len(queries) != len(tokens) or queries.shape != keys.shape:

@@ -93,9 +93,9 @@ BERT_CONFIGS = ByName(
         "mini": BERTConfig(num_hiddens=256, num_heads=4, num_blks=4),
         "small": BERTConfig(num_hiddens=512, num_heads=8, num_blks=4),
         "medium": BERTConfig(num_hiddens=512, num_heads=8, num_blks=8),
-        "minilm-l6": BERTConfig(num_hiddens=384, num_heads=12, num_blks=6),  # Wang et al. 2020
         "base": BERTConfig(),
         "large": BERTConfig(num_hiddens=1024, num_heads=16, num_blks=24),
+        "minilm-l6": BERTConfig(num_hiddens=384, num_heads=12, num_blks=6),  # Wang et al. 2020: of 32 features
         "albert-base": BERTConfig(vocab_size=30000, activation="gelu_tanh", emb_size=128, share_blks=True),
     }
 )

@@ -89,10 +89,10 @@ class ViT(Classifier):
         num_channels: c of the images; None: taken from the first call.
         pooling: what is classified: "class", the output of the class token, or "mean" of the patches, without one.
         positions: "learned" or "sinusoidal", added to the patches, or "rotary", on queries and keys.
-        drop_path: `DropPath` of the last block; it grows evenly from 0 at the first.
+        drop_path: `DropPath` of the last block; it grows evenly from 0 at the first, also of a single one.
 
     Raises:
-        ValueError: an argument is outside of its range, or the patches do not divide the image.
+        ValueError: a choice or a rate is none of these, or the patches do not divide the image.
 
     Source: D2L section 11.8; UDL section 12.10.2; Dosovitskiy et al. 2021.
     """

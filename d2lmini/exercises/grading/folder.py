@@ -59,7 +59,7 @@ def grade(
 
     Raises:
         FileNotFoundError: ``folder`` is not there, or holds no notebook.
-        OSError: nothing can be written where the results are to go; told before anything is judged.
+        OSError: nothing can be written where the results are to go; of ``csv_path`` told before anything is judged.
         ValueError: ``problem_set`` is no notebook with answer cells, or both tables have one name.
         NoSandbox: there is no sandbox on this system.
     """

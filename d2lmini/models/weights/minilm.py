@@ -21,7 +21,7 @@ def load_minilm():
         `BERT` and ``tokenizers.Tokenizer``.
 
     Raises:
-        DataError: it is not on this machine, or damaged; the message says how to get it.
+        DataError: it is neither here nor to be fetched, or damaged; the message says how to get it.
 
     Source: Reimers and Gurevych 2019; Wang et al. 2020 (MiniLM).
     """
