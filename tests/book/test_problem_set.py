@@ -193,7 +193,7 @@ def test_without_the_set_the_rest_of_the_chapter_is_missing(handed_in):
     found = verdicts(rows, "solved.ipynb")
     assert set(found) == {part.key for exercise in registry.exercises("03") for part in exercise.parts}
     [gone] = [row["message"] for row in rows if row["exercise"] == "d2l-11.3.3" and row["notebook"] == "solved.ipynb"]
-    assert gone == "no cell begins with `# exercise: d2l-11.3.3`"
+    assert gone == "no cell has a line `# exercise: d2l-11.3.3`"
     assert found["d2l-11.3.3"] == "missing" and found["d2l-11.3.2"] != "missing"
 
 

@@ -132,7 +132,7 @@ def test_each_answer_costs_itself_alone(graded, name, key, verdict, code, fragme
 @pytest.mark.parametrize(
     ("name", "verdict", "fragment"),
     [
-        ("no_answers.ipynb", "no answers", "no cell starts with"),
+        ("no_answers.ipynb", "no answers", "no cell has a line"),
         ("empty.ipynb", "unreadable", "the file is empty"),
         ("text.ipynb", "unreadable", "not a notebook (JSONDecodeError)"),
         ("list.ipynb", "unreadable", "not a notebook (TypeError)"),
