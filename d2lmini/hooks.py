@@ -124,7 +124,7 @@ def attention_rollout(weights, num_heads=None):
     total = None
     for block in weights:
         if block.dim() == 3:
-            if not num_heads or num_heads < 1 or len(block) % num_heads:
+            if num_heads is None or num_heads < 1 or len(block) % num_heads:
                 raise ValueError(
                     f"weights have shape {tuple(block.shape)} and num_heads is {num_heads}: expected (N, H, T, T), or "
                     "(N * H, T, T) and H"

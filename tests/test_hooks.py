@@ -72,6 +72,9 @@ def test_patterns_are_the_masks_of_a_model():
     queries, keys = torch.randn(2, 3, 6), torch.randn(2, 4, 6)
     assert torch.equal(attention_patterns(with_heads, queries, keys, keys, mask=masks)["attention"], masks.any(1))
     assert with_heads.training and not with_heads.attention._forward_hooks
+    with_heads.W_q.eval()
+    attention_patterns(with_heads, queries, keys, keys)
+    assert not with_heads.W_q.training and with_heads.W_k.training  # each as it was
     model = nn.Sequential(DotProductAttention(), nn.Linear(7, 1))
     found = attention_patterns(model[0], *qkv(), mask=masks[:, 0])
     assert torch.equal(found[""], masks[:, 0])

@@ -47,12 +47,13 @@ def start():
 def cost():
     """Markdown: what the two commands take, from the records of ``tools/footprint.py`` and ``tools/run_times.py``."""
     found = json.loads((results.FOLDER / "footprint.json").read_text(encoding="utf-8"))
-    seconds = [of["cpu"]["seconds"] for of in _run_times().values() if "cpu" in of]
+    runs = [of["cpu"] for of in _run_times().values() if "cpu" in of]
+    seconds, devices = [run["seconds"] for run in runs], sorted({run["device"] for run in runs})
     return (
         "| | |\n|---|---|\n"
         f"| disk | {found['venv_mb'] / 1000:.1f} GB in `.venv` ({found['system']}); with CUDA more |\n"
         f"| time | the download of the packages; then `make book` executes {len(seconds)} chapters: "
-        f"{sum(seconds) / 60:.0f} minutes one by one, on two cores |\n"
+        f"{sum(seconds) / 60:.0f} minutes one by one, on {' and '.join(devices)} |\n"
         "| you need | Python 3.11 or newer, `make` |\n"
         "| you do not need | a GPU, an account, a data set, Node, LaTeX |"
     )

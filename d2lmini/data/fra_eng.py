@@ -6,8 +6,8 @@ import torch
 
 from ..tokenization.vocabulary import Vocab
 from ..training import DataModule
-from .labels import check_lists
 from .tatoeba import tatoeba_text
+from .text_encoder import check_lists
 
 
 class MTFraEng(DataModule):

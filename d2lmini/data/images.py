@@ -99,5 +99,6 @@ def read_idx(path):
     expected = start + math.prod(shape)
     if len(data) != expected:
         raise DataError(f"{path} unpacks to {len(data):,} bytes, shape {shape} in its header to {expected:,}")
-    pixels = torch.frombuffer(bytearray(data[start:]), dtype=torch.uint8) if len(data) > start else torch.empty(0)
-    return pixels.to(torch.uint8).view(shape)
+    if not math.prod(shape):  # frombuffer takes no empty one
+        return torch.empty(shape, dtype=torch.uint8)
+    return torch.frombuffer(bytearray(data[start:]), dtype=torch.uint8).view(shape)

@@ -135,13 +135,6 @@ def check_labels(labels, num_texts, num_classes):
     return labels
 
 
-def check_lists(*lists):
-    """Raises TypeError where a list of texts is one str, whose letters would be texts."""
-    for texts in lists:
-        if isinstance(texts, str):
-            raise TypeError("expected a list of texts, got one str: put it into a list")
-
-
 def check_limits(batch_size, max_len, least, name="max_len", why=": special tokens and one more of each text"):
     """Raises ValueError where a batch or a sequence would have no room."""
     if batch_size < 1:

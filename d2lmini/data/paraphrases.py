@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 
 import torch
 
-from .labels import LabelledText, check_labels, check_limits, check_lists
+from .labels import LabelledText, check_labels, check_limits
 from .tatoeba import group_by_sentence, hash_place, parse_pairs, sentence_key, tatoeba_text
+from .text_encoder import check_lists
 
 SHARE = 0.15  # of the groups with a paraphrase, for validation, and as much again for testing
 _LOOKED_AT = 32  # candidates for a twin whose letters are compared

@@ -6,9 +6,10 @@ import torch
 
 from . import registry
 from .fashion_mnist import stratified_order
-from .labels import LabelledText, check_labels, check_limits, check_lists
+from .labels import LabelledText, check_labels, check_limits
 from .store import DataError
 from .tatoeba import clean, sentence_key
+from .text_encoder import check_lists
 
 FOLDS = 10
 _FILES = "rt-polarity.neg", "rt-polarity.pos"  # by label

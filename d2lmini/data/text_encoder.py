@@ -18,6 +18,13 @@ _NAMES = {
 }
 
 
+def check_lists(*lists):
+    """Raises TypeError where a list of texts is one str, whose letters would be texts."""
+    for texts in lists:
+        if isinstance(texts, str):
+            raise TypeError("expected a list of texts, got one str: put it into a list")
+
+
 class TextEncoder:
     """What data for BERT need of a tokenizer. No text is taken for a special token, and none is cut or padded.
 
@@ -86,8 +93,7 @@ class TextEncoder:
             TypeError: ``texts`` is one str, or holds something else than str.
             ValueError: a text is empty, or nothing but spaces.
         """
-        if isinstance(texts, str):
-            raise TypeError("expected a list of texts, got one str: put it into a list")
+        check_lists(texts)
         texts = list(texts)
         for position, text in enumerate(texts):
             if not isinstance(text, str):

@@ -12,9 +12,9 @@ from ..training import DataModule
 from . import registry
 from .batching import TokenBatches, pad
 from .grammar import make_sentences
-from .labels import check_lists
 from .store import DataError
 from .tatoeba import clean, parse_pairs, sentence_key, split_by_sentence, tatoeba_text
+from .text_encoder import check_lists
 
 # split: name of its files
 _MULTI30K = {
@@ -131,8 +131,7 @@ class TranslationData(DataModule):
         return self.tokenizer.decode(ids[: ids.index(end)] if end in ids else ids)
 
     def _ids(self, sentences):
-        if isinstance(sentences, str):
-            raise TypeError("expected a list of sentences, got one str: put it into a list")
+        check_lists(sentences)
         if not len(sentences):
             raise ValueError("there are no sentences")
         for position, text in enumerate(sentences):

@@ -1,9 +1,12 @@
 """Figure of chapter 13: mask a word, guess, and see what a model guesses that reads both sides, or the left one."""
 
+from contextlib import nullcontext
+
 import numpy
 import torch
 
 from ..data.text_encoder import TextEncoder
+from ..modes import evaluating
 from .base import Figure, table
 from .packing import pack, unpack
 
@@ -174,14 +177,8 @@ def _said(p):
 
 def _evaluated(model, *inputs, **options):
     """What a model gives in evaluation mode; a function is just called."""
-    training = getattr(model, "training", False)
-    if training:
-        model.eval()
-    try:
+    with evaluating(model) if isinstance(model, torch.nn.Module) else nullcontext():
         return model(*inputs, **options)
-    finally:
-        if training:
-            model.train()
 
 
 def _recorded(logits, ids, encoder, top):

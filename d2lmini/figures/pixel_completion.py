@@ -4,6 +4,7 @@ import numpy
 import torch
 
 from ..hooks import capture_attention
+from ..modes import evaluating
 from .base import Figure, table
 from .packing import pack, unpack
 
@@ -105,7 +106,7 @@ def completion_walk(model, pixels, given, probabilities, mean_heads=False, shown
     """What `PixelCompletion` shows of one completion.
 
     Args:
-        model: the `ImageGPT` that made it; afterwards in evaluation mode.
+        model: the `ImageGPT` that made it.
         pixels: (height, width), integers.
         given: how many rows it was given.
         probabilities: (drawn pixels, K): what each was drawn from.
@@ -126,8 +127,8 @@ def completion_walk(model, pixels, given, probabilities, mean_heads=False, shown
             f"there are probabilities of {len(probabilities)} pixels, expected {height * width - first}: the picture "
             f"has {height} x {width}, of which {given} rows are given"
         )
-    with capture_attention(model.blks[-1]) as seen:
-        model.eval()(pixels[None])
+    with evaluating(model), capture_attention(model.blks[-1]) as seen:
+        model(pixels[None])
     (weights,) = next(iter(seen.values()))[0].cpu().float()  # (H, T, T)
     if mean_heads:
         weights = weights.mean(0, keepdim=True)

@@ -47,16 +47,17 @@ class QuantisedRow(Figure):
     def __init__(self, rows, bits=4, group=0, minimum=False, row=None, weight=None):
         if not rows:
             raise ValueError("there is nothing to show: expected at least one row")
-        rows = {str(name): torch.as_tensor(values).detach().cpu().double().tolist() for name, values in rows.items()}
+        rows = {str(name): torch.as_tensor(values).detach().cpu().double() for name, values in rows.items()}
         for name, values in rows.items():
-            if not isinstance(values, list) or isinstance(values[0] if values else 0, list):
+            if values.dim() != 1:
                 raise ValueError(f"row {name!r} is not one axis of weights")
-            if not values or len(values) % 32 or len(values) > LONGEST:
+            if not len(values) or len(values) % 32 or len(values) > LONGEST:
                 raise ValueError(
                     f"row {name!r} has {len(values)} weights, expected a multiple of 32, at most {LONGEST}"
                 )
             if len(values) != len(next(iter(rows.values()))):
                 raise ValueError(f"row {name!r} has {len(values)} weights, the first row has another number")
+        rows = {name: values.tolist() for name, values in rows.items()}
         row = next(iter(rows)) if row is None else row
         if row not in rows:
             raise ValueError(f"there is no row {row!r}, only {', '.join(map(repr, rows))}")

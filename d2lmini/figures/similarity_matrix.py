@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 
+from ..modes import evaluating
 from .base import Figure, table
 from .packing import pack
 
@@ -81,13 +82,10 @@ class SimilarityMatrix(Figure):
         Returns:
             A `SimilarityMatrix`.
         """
-        training, device = model.training, model.log_scale.device
-        model.eval()
-        try:
+        device = model.log_scale.device
+        with evaluating(model):
             tokens, valid_lens = encode(list(texts))
             pictures, words = model(images.to(device), tokens.to(device), valid_lens.to(device))
-        finally:
-            model.train(training)
         return cls(images.cpu(), texts, pictures @ words.T, model.temperature.item(), **options)
 
     def reckon(self, temperature):

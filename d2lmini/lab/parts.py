@@ -102,9 +102,8 @@ class Parts:
     def check_time(self):
         """Raise `Unfinished` where the time is up and something was done in it."""
         if self.worked and self.deadline is not None and time.monotonic() >= self.deadline:
-            raise Unfinished(
-                f"the time is up; {f'what is finished is kept in {self.folder}' if self.folder else 'nothing is kept'}"
-            )
+            kept = f"what is finished is kept in {self.folder}" if self.folder else "nothing is kept"
+            raise Unfinished(f"the time is up; {kept}")
 
 
 def begun_at(folder):

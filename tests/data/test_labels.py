@@ -4,7 +4,7 @@ import pytest
 import torch
 from toy_texts import SENTENCES, TOKENIZERS, rows
 
-from d2lmini.data.labels import LabelledText, check_labels, check_limits, check_lists
+from d2lmini.data.labels import LabelledText, check_labels, check_limits
 
 
 class Toy(LabelledText):
@@ -19,12 +19,6 @@ class Toy(LabelledText):
 
 
 TEXTS = [*SENTENCES[:30], "the cat"]
-
-
-def test_one_str_is_no_list_of_texts():
-    check_lists(["a cat"], ("un chat",))
-    with pytest.raises(TypeError, match="got one str: put it into a list"):
-        check_lists(["a cat"], "un chat")
 
 
 def test_batches():

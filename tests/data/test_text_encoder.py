@@ -5,7 +5,7 @@ import torch
 from tokenizers import Tokenizer, models
 from toy_texts import SENTENCES, TOKENIZERS, each_tokenizer, published
 
-from d2lmini.data.text_encoder import TextEncoder
+from d2lmini.data.text_encoder import TextEncoder, check_lists
 from d2lmini.tokenization import SubwordTokenizer, WordTokenizer
 
 TEXTS = ["  A naïve café,  isn't it? 😂", "the cat sees him .", *SENTENCES[:5]]
@@ -110,3 +110,9 @@ def test_bad_input():
         TextEncoder(SubwordTokenizer.train("wordpiece", SENTENCES, 200))
     with pytest.raises(ValueError, match=r"has none of \[CLS\]"):
         TextEncoder(Tokenizer(models.WordPiece({"a": 0}, unk_token="a")))
+
+
+def test_one_str_is_no_list_of_texts():
+    check_lists(["a cat"], ("un chat",))
+    with pytest.raises(TypeError, match="got one str: put it into a list"):
+        check_lists(["a cat"], "un chat")

@@ -182,7 +182,7 @@ def verify_widths(t, answer):
 def _draw(t, stretch):
     """Draw data whose leave-one-out loss is least at a sensible width, downhill all the way from width 1.
 
-    About one draw in eight is otherwise: another valley is on the way or just behind, or a far too narrow kernel
+    Some draws are otherwise: another valley is on the way or just behind, or a far too narrow kernel
     suits some close neighbours by chance.
 
     Returns:
@@ -270,7 +270,7 @@ with keys (60, 1) uniform between 0 and 4, and values that are a wave plus noise
 One of the three times the whole axis, keys and wave, is stretched to three times its length, and once it is squeezed
 to a third: a width that suits one of them suits no other. Once your code is run again with other new values, which the
 widths must not notice.
-(About one draw in eight has another valley on the way, or its least leave-one-out loss at a far too
+(Some draws have another valley on the way, or their least leave-one-out loss at a far too
 narrow width, because close neighbours agree by chance. The check does not use such data.) To look at it
 yourself:
 

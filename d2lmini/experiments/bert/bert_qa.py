@@ -23,6 +23,7 @@ from d2lmini.lab.parts import Parts
 from d2lmini.metrics import answer_scores, normalise_answer
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.span_head import SpanHead, best_spans
+from d2lmini.modes import evaluating
 from d2lmini.objectives.masking import IGNORE_INDEX
 from d2lmini.tokenization.fast_bpe import BPETokenizer
 
@@ -116,15 +117,15 @@ def answers(head, data, questions, longest, batch_size=32):
     Returns:
         dict from a question's id to str.
     """
-    training, device, texts = head.training, next(head.parameters()).device, {}
-    head.eval()
+    device, texts = next(head.parameters()).device, {}
     order = sorted(questions, key=lambda question: len(question.question) + len(question.context))
-    for start in range(0, len(order), batch_size):
-        asked = order[start : start + batch_size]
-        batch, windows = data.build([question.question for question in asked], [question.context for question in asked])
-        spans, sums = best_spans(head(*(part.to(device) for part in batch)).float().cpu(), longest)
-        texts |= data.texts(asked, windows, spans.tolist(), sums.tolist())
-    head.train(training)
+    with evaluating(head):
+        for start in range(0, len(order), batch_size):
+            asked = order[start : start + batch_size]
+            asking = [question.question for question in asked], [question.context for question in asked]
+            batch, windows = data.build(*asking)
+            spans, sums = best_spans(head(*(part.to(device) for part in batch)).float().cpu(), longest)
+            texts |= data.texts(asked, windows, spans.tolist(), sums.tolist())
     return {question.id: texts[question.id] for question in questions}
 
 

@@ -17,6 +17,7 @@ from d2lmini.lab import summaries
 from d2lmini.lab.fit import fit_part
 from d2lmini.models.bert import BERT
 from d2lmini.models.weights.minilm import NAME, load_minilm
+from d2lmini.modes import evaluating
 from d2lmini.tokenization.fast_bpe import BPETokenizer
 from d2lmini.training import DataModule
 from d2lmini.training.schedules import WarmupLinear
@@ -149,11 +150,9 @@ def curves(history):
 @torch.no_grad()
 def outputs(head, loader):
     """What a model gives for the batches of a loader, in float32 and on the CPU, a list with one entry a batch."""
-    training, device = head.training, next(head.parameters()).device
-    head.eval()
-    batches = [head(*(part.to(device) for part in batch[:-1])).float().cpu() for batch in loader]
-    head.train(training)
-    return batches
+    device = next(head.parameters()).device
+    with evaluating(head):
+        return [head(*(part.to(device) for part in batch[:-1])).float().cpu() for batch in loader]
 
 
 def from_scratch(config, texts, vocab_size, seed=0):

@@ -148,6 +148,13 @@ def _stages(side, window_size, num_stages):
     return says
 
 
+def _check(side, window_size, patch):
+    if side % window_size:
+        raise ValueError(f"windows of {window_size} do not divide a side of {side}")
+    if not all(0 <= place < side for place in patch):
+        raise ValueError(f"the patch is {tuple(patch)}, expected a row and a column from 0 to {side - 1}")
+
+
 def attended(side, window_size, shift, patch):
     """The patches that one patch may attend to.
 
@@ -162,10 +169,7 @@ def attended(side, window_size, shift, patch):
     Raises:
         ValueError: windows do not divide the map, the shift is outside of 0 to M - 1, or there is no such patch.
     """
-    if side % window_size:
-        raise ValueError(f"windows of {window_size} do not divide a side of {side}")
-    if not all(0 <= place < side for place in patch):
-        raise ValueError(f"the patch is {tuple(patch)}, expected a row and a column from 0 to {side - 1}")
+    _check(side, window_size, patch)
     numbers = torch.arange(side**2).view(1, side, side, 1)
     numbers = window_partition(numbers.roll((-shift, -shift), dims=(1, 2)), window_size)[..., 0]  # (windows, P)
     mask = shifted_window_mask((side, side), window_size, shift)  # (windows, P, P)
@@ -191,7 +195,7 @@ def shifted_windows(side=8, window_size=4, shift=2, patches=((3, 3), (7, 7))):
     if not shift:
         raise ValueError("the shift is 0, expected 1 to M - 1: nothing would be shifted")
     for patch in patches:
-        attended(side, window_size, shift, patch)  # before an index of it would be out of range
+        _check(side, window_size, patch)
     strip = (torch.arange(side) - shift) // window_size + 1  # the number of the strip in which a row stands
     pieces = (int(strip[-1]) + 1) * strip[:, None] + strip  # (side, side)
     diagram = _Sheet(
