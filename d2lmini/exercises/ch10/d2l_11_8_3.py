@@ -275,9 +275,9 @@ Three things are wrong with the baseline at this price, and they hide each other
 - **Few steps.** Large batches make the gradient more exact, which does not help while it is far from right anyhow. At
   the same price, batches of a quarter give four times the steps.
 
-Change one alone and little happens. Change all, and the same arithmetic trains a model that works. Plain descent works,
-too, once the positions are small and the steps many: here the fault was in the settings. What the complete data and
-more time do is in the records `vision_d2l` and `vision_vit` of the chapter.
+Change one alone, and it gains less than the check asks for. Change all, and the same arithmetic trains a model that
+works. Plain descent works, too, once the positions are small and the steps many: here the fault was in the settings.
+What the complete data and more time do is in the records `vision_d2l` and `vision_vit` of the chapter.
 """,
         )
     ],
