@@ -26,7 +26,8 @@ PRESETS = {
         samples=1, sample_length=20, contexts=2, context=10,
     ),
     "cpu": _CPU,
-    # some 14 times through the training part, without dropout: by heart
+    # some 14 times through the training part (34 times through that of the record, which is older and shorter),
+    # without dropout: by heart
     "laptop": replace(
         _CPU, model=replace(_CPU.model, max_len=128, num_hiddens=192, num_heads=6, num_blks=4), batch_size=16,
         steps=2_400, checks=12, prompt_lengths=(4, 8, 16, 32, 64), recall=64, sample_length=127, precision="bf16",
