@@ -47,7 +47,7 @@ TASKS.benchmark = function* ({ model }, { steps, source, look }) {
 class Sizes:
     """``models`` by name, ``steps`` tokens a round, ``source`` tokens of a sentence to translate."""
 
-    models: tuple = ("gpt_shakespeare", "translator_grammar", "translator_multi30k")
+    models: tuple = ("gpt_shakespeare", "translator_grammar", "translator_tatoeba")
     rounds: int = 7
     steps: int = 250
     source: int = 16

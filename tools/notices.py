@@ -1,6 +1,7 @@
 """What is shipped that others made: THIRD-PARTY-NOTICES.txt with the licences in full, and the tables of *Licences*.
 
-`tools/notices.yml` says which files are whose. Licence texts come out of the installed packages that bring the files.
+`tools/notices.yml` says which files are whose. Licence texts come out of the installed packages that bring the files. Whose
+weights are follows from what they were made of: the data sets in the record of their run.
 """
 
 import textwrap
@@ -11,11 +12,14 @@ from pathlib import PurePosixPath
 
 import yaml
 
+from d2lmini import results
 from d2lmini.data.catalogue import SETS
+from d2lmini.models.weights import files as weights
 from tools._generated import ROOT, between, main, put
 
 NOTICES, PAGE = ROOT / "THIRD-PARTY-NOTICES.txt", ROOT / "licences.md"
 STATIC = ROOT / "tools" / "sphinx_ext" / "static"
+FREE = ("MIT", "LicenseRef-Public-Domain")  # what was learned from such data is ours
 CODE = (".py", ".js", ".css")  # in the package these are all our own
 HEAD = """Third-party notices of d2lmini
 
@@ -63,11 +67,14 @@ def text_of(entry):
 def notices():
     """All of THIRD-PARTY-NOTICES.txt, where no text comes twice. Returns: str."""
     lines, seen = [HEAD], {}
-    for part in table()["parts"].values():
+    roots = {name: part["root"] for name, part in table()["parts"].items()}
+    for name, part in table()["parts"].items():
         lines.append(f"{'=' * 100}\n{part['title']}\n{'=' * 100}\n")
-        for entry in part["entries"]:
-            files = textwrap.fill(", ".join(entry["files"]), 100, break_on_hyphens=False)
-            said = [f"{entry['name']} ({entry['licence']})\n\nIn {part['root']}/:\n{files}"]
+        for entry in (one for one in entries() if one["part"] == name):
+            said = [f"{entry['name']} ({entry['licence'].removeprefix('LicenseRef-')})"]
+            for root, files in ((roots[name], entry["files"]), (f"the built book, {roots['book']}", entry["served"])):
+                if files:
+                    said.append(f"In {root}/:\n{textwrap.fill(', '.join(files), 100, break_on_hyphens=False)}")
             if "notice" in entry:
                 said.append(textwrap.fill(entry["notice"], 100, break_on_hyphens=False, break_long_words=False))
             text = text_of(entry)
@@ -84,22 +91,55 @@ def notices():
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()) + "\n"
 
 
+def entries():
+    """All entries, each with its ``part``, and with its weights among ``files`` and ``served``. Returns: list of dict."""
+    made = []
+    for part, of in table()["parts"].items():
+        for entry in of["entries"]:
+            names = entry.get("weights", [])
+            files = [*entry.get("files", []), *(f"models/weights/{name}.safetensors" for name in names)]
+            served = [*entry.get("served", []), *(f"live/{name}.js" for name in names)]
+            licence = entry.get("licence") or " AND ".join(sorted({SETS[name].spdx for name in entry["learned_from"]}))
+            made.append(entry | {"licence": licence, "part": part, "files": files, "served": served})
+    return made
+
+
+def expression():
+    """The licences of all that is in the package, as `pyproject.toml` has to name them. Returns: str, of SPDX's form."""
+    found = {entry["licence"] for entry in entries() if entry["part"] == "package"}
+    found |= {SETS[name].spdx for name in table()["quoted"]}
+    return " AND ".join(["MIT", *sorted({"CC-BY-SA-4.0", *found} - {*FREE, "public domain"})])
+
+
+def made_of(name):
+    """The data sets of which the weights of a name were made: those in the record of their run. Returns: set of str."""
+    run = weights.read(weights.path_of(name)).metadata["run"]
+    return {file.split("/")[0] for file in results.load(run["experiment"], run["preset"])["data"]} & SETS.keys()
+
+
+def our_weights():
+    """Names of the weights that were made of free data alone, so that they are ours. Returns: list of str."""
+    return [name for name in weights.names() if {SETS[data].spdx for data in made_of(name)} <= {*FREE}]
+
+
 def foreign(paths, part):
     """Those of the paths below the root of a part that are neither ours nor in the table. Returns: list of str."""
-    of = table()["parts"][part]
-    known = [*of["ours"], *(pattern for entry in of["entries"] for pattern in entry["files"])]
+    known = [*table()["parts"][part]["ours"]]
+    known += [pattern for entry in entries() if entry["part"] == part for pattern in entry["files"]]
     if part == "book":
-        known += [path.name for path in STATIC.iterdir()]
+        known += [path.name for path in STATIC.iterdir()] + [f"live/{name}.js" for name in our_weights()]
+        known += [pattern for entry in entries() for pattern in entry["served"]]
     if part == "package":
-        known += [f"*{ending}" for ending in CODE]
+        known += [f"*{ending}" for ending in CODE] + [f"models/weights/{name}.safetensors" for name in our_weights()]
     return [str(path) for path in paths if not any(fnmatch(str(PurePosixPath(path)), pattern) for pattern in known)]
 
 
 def shipped():
     """Markdown: a row for each thing of others that is shipped."""
     rows = ["| what | licence | where |", "|---|---|---|"]
-    for where, part in table()["parts"].items():
-        rows += [f"| {entry['name']} | {entry['licence']} | {where} |" for entry in part["entries"]]
+    for entry in entries():
+        where = ", ".join([entry["part"], *["book"] * bool(entry["served"])])
+        rows.append(f"| {entry['name']} | {entry['licence'].removeprefix('LicenseRef-')} | {where} |")
     return "\n".join(rows)
 
 
@@ -115,7 +155,8 @@ def data_sets():
 
 def sync(check):
     """Returns: list of the files that were out of step."""
-    page = between(PAGE.read_text(encoding="utf-8"), "shipped", shipped())
+    page = between(PAGE.read_text(encoding="utf-8"), "expression", f"`{expression()}`")
+    page = between(page, "shipped", shipped())
     return [*put(NOTICES, notices(), check), *put(PAGE, between(page, "data", data_sets()), check)]
 
 

@@ -90,6 +90,7 @@ _ALL = (
         name="fashion_mnist",
         title="Fashion-MNIST: 60,000 + 10,000 grey images of clothes, 28 x 28, ten classes",
         licence="MIT (Zalando SE, 2017)",
+        spdx="MIT",
         citation="Xiao, Rasul, Vollgraf: Fashion-MNIST: a novel image dataset for benchmarking machine "
         "learning algorithms. arXiv:1708.07747, 2017",
         # the content is pinned: Debian's archives hold the same bytes under another gzip header
@@ -110,6 +111,7 @@ _ALL = (
         name="tinyshakespeare",
         title="Plays of Shakespeare, 1.1 million characters",
         licence="public domain",
+        spdx="LicenseRef-Public-Domain",
         citation="Karpathy: char-rnn, 2015",
         files=_files(
             _SHAKESPEARE,
@@ -124,6 +126,7 @@ _ALL = (
         name="gutenberg",
         title="21 novels, 14.5 million characters of English",
         licence="public domain in the United States; the Project Gutenberg licence as long as its header is kept",
+        spdx="LicenseRef-Public-Domain",
         citation="Project Gutenberg, www.gutenberg.org, in the revisions of GITenberg",
         files=tuple(
             DataFile(
@@ -141,6 +144,7 @@ _ALL = (
         name="wikitext2",
         title="WikiText-2: two million words of Wikipedia articles",
         licence="CC BY-SA 3.0",
+        spdx="CC-BY-SA-3.0",
         citation="Merity, Xiong, Bradbury, Socher: Pointer sentinel mixture models. ICLR 2017",
         files=_files(
             _WIKITEXT,
@@ -158,6 +162,7 @@ _ALL = (
         name="wikitext2_train_reordered",
         title="The training text of WikiText-2 with its articles sorted",
         licence="CC BY-SA 3.0",
+        spdx="CC-BY-SA-3.0",
         citation="Merity, Xiong, Bradbury, Socher: Pointer sentinel mixture models. ICLR 2017",
         files=(
             DataFile(
@@ -200,6 +205,7 @@ _ALL = (
         name="tatoeba_enfr",
         title="Tatoeba: 167,130 pairs of short English and French sentences, of 2019",
         licence="CC BY 2.0 FR (Tatoeba), with attribution to tatoeba.org and manythings.org/anki",
+        spdx="LicenseRef-CC-BY-2.0-FR",
         citation="Tatoeba, tatoeba.org, in the selection of manythings.org/anki; the text that D2L uses",
         files=(
             DataFile(
@@ -220,6 +226,7 @@ _ALL = (
         name="rt_polarity",
         title="Sentence polarity 1.0: 5,331 + 5,331 sentences of film reviews",
         licence="CC BY 4.0 (Pang and Lee)",
+        spdx="CC-BY-4.0",
         citation="Pang, Lee: Seeing stars: exploiting class relationships for sentiment categorization "
         "with respect to rating scales. ACL 2005",
         files=_files(
@@ -236,6 +243,7 @@ _ALL = (
         name="wnut17",
         title="WNUT-17: 5,690 sentences with emerging entities of six types",
         licence="CC BY 4.0",
+        spdx="CC-BY-4.0",
         citation="Derczynski, Nichols, van Erp, Limsopatham: Results of the WNUT2017 shared task on novel "
         "and emerging entity recognition. W-NUT 2017",
         files=_files(
@@ -252,6 +260,7 @@ _ALL = (
         name="squad_small",
         title="Parts of SQuAD: 11,877 questions to train on; for testing, half of SQuAD 2.0's or XQuAD's",
         licence="CC BY-SA 4.0",
+        spdx="CC-BY-SA-4.0",
         citation="Rajpurkar, Zhang, Lopyrev, Liang: SQuAD. EMNLP 2016; Rajpurkar, Jia, Liang: Know what "
         "you don't know. ACL 2018; Artetxe, Ruder, Yogatama: On the cross-lingual transferability "
         "of monolingual representations. ACL 2020",
@@ -266,6 +275,7 @@ _ALL = (
         name="debian_reference",
         title="Debian Reference 2.100: one manual in six languages, about 900 kB of text each",
         licence="GPL-2 or later: to pass on parts of it is to do so under the GPL",
+        spdx="GPL-2.0-or-later",
         citation="Aoki and translators: Debian Reference, version 2.100, 2023",
         files=tuple(
             DataFile(f"debian-reference.{language}.txt.gz", hash, size, content="gzip")
@@ -279,6 +289,7 @@ _ALL = (
         name="all_minilm_l6_v2",
         title="all-MiniLM-L6-v2: weights and tokenizer of a BERT of six layers, for meanings of sentences",
         licence="Apache 2.0 (sentence-transformers)",
+        spdx="Apache-2.0",
         citation="Reimers, Gurevych: Sentence-BERT. EMNLP 2019; Wang et al.: MiniLM. NeurIPS 2020",
         files=(
             DataFile(
@@ -297,6 +308,7 @@ _ALL = (
         name="smollm2_135m",
         title="SmolLM2-135M-Instruct: weights in 4 bits, tokens and chat template of a language model of 30 blocks",
         licence="Apache 2.0 (Hugging Face)",
+        spdx="Apache-2.0",
         citation="Ben Allal et al.: SmolLM2: When Smol Goes Big. arXiv:2502.02737, 2025",
         files=(
             DataFile(

@@ -52,7 +52,11 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A named set of files, its licence (and who asks for it), how to cite it, and what to beware of."""
+    """A named set of files, its licence (and who asks for it), how to cite it, and what to beware of.
+
+    ``spdx`` names the licence under which parts of it, and what was trained on it, may be passed on, as SPDX does; None:
+    they may not.
+    """
 
     name: str
     title: str
@@ -60,6 +64,7 @@ class DataSet:
     citation: str
     files: tuple
     pitfalls: str = ""
+    spdx: str | None = None
     system_folders: tuple = ()
     other_names: tuple = ()  # further names of its sub-folder
     packages: tuple = ()  # folders inside of Python packages, as "package/folder"

@@ -36,12 +36,14 @@ class TranslationData(DataModule):
 
     Attributes:
         splits: names of the splits, a tuple.
+        dataset: the `DataSet` of the pairs, with its licence; None: they are made.
         tokenizer, src_vocab, tgt_vocab: one object, so that embeddings can be tied.
         left_out: dict from a reason to the number of training pairs left out for it. Too long ones are known, and
             counted, once training batches have been asked for.
     """
 
     splits = ("train", "val", "test")
+    dataset = None
 
     def _set_up(self, pairs, tokenizer):
         self._pairs = pairs
@@ -188,6 +190,7 @@ class Multi30k(TranslationData):
     """
 
     splits = tuple(_MULTI30K)
+    dataset = registry.get("multi30k")
 
     def __init__(self, max_tokens=4096, vocab_size=8000, max_len=256, seed=0, download=True):
         super().__init__()
@@ -236,6 +239,8 @@ class Tatoeba(TranslationData):
 
     Source: tatoeba.org, in the selection of manythings.org/anki of 2019.
     """
+
+    dataset = registry.get("tatoeba_enfr")
 
     def __init__(self, max_tokens=4096, vocab_size=16000, max_len=256, seed=0, download=True):
         super().__init__()

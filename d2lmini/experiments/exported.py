@@ -137,7 +137,7 @@ EXPORTS = {
     export.name: export
     for export in (
         Export("translator_grammar", "Transformer", "translation_transformer", "cpu", "points", translator),
-        Export("translator_multi30k", "Transformer", "translation_transformer", "laptop", "points", translator),
+        Export("translator_tatoeba", "Transformer", "translation_transformer", "page", "points", translator),
         Export("vit_fashion", "ViT", "vision_vit", "page", "points", vit),
         Export("image_gpt_fashion", "ImageGPT", "image_gpt", "laptop", "bits", image_completer),
         Export("gpt_shakespeare", "GPT", "gpt_shakespeare", "page", "nats", characters_gpt),

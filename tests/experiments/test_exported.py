@@ -113,7 +113,7 @@ def test_a_run_that_is_not_finished(runs):
 
 def test_each_export_is_of_a_preset_that_there_is():
     assert list(exported.EXPORTS) == [
-        *("translator_grammar", "translator_multi30k", "vit_fashion", "image_gpt_fashion", "gpt_shakespeare"),
+        *("translator_grammar", "translator_tatoeba", "vit_fashion", "image_gpt_fashion", "gpt_shakespeare"),
         *("bert_wikitext", "causal_wikitext"),
     ]
     for what in exported.EXPORTS.values():

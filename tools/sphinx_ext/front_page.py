@@ -113,7 +113,7 @@ def translator(*_):
     """A trained Transformer that the reader can use: of real captions, or of the grammar where there is no other."""
     from d2lmini.figures import LiveTranslator
 
-    return LiveTranslator(("translator_multi30k", "translator_grammar"))._repr_html_()
+    return LiveTranslator(("translator_tatoeba", "translator_grammar"))._repr_html_()
 
 
 def routes(*_):

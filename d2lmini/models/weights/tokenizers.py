@@ -29,7 +29,7 @@ five characters. Nothing below normalises a text but where it is said.
              space is taken away before each of ``. , !`` and before ``'s(?!w)`` (not before ``?``: it is French), and
              then every ``"' "`` becomes ``"'"``.
 
-**byte_pairs** ``{"kind", "tokens", "merges", "special", "max_len"}``, of `Multi30k`
+**byte_pairs** ``{"kind", "tokens", "merges", "special", "max_len"}``, of `Multi30k` and `Tatoeba`
 
     clean    as of words.
     words    the cleaned text is split at its spaces, and each word gets one space in front, the first one too.
