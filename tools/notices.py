@@ -12,14 +12,13 @@ from pathlib import PurePosixPath
 
 import yaml
 
-from d2lmini import results
 from d2lmini.data.catalogue import SETS
+from d2lmini.figures.live.page import FREE, made_of
 from d2lmini.models.weights import files as weights
 from tools._generated import ROOT, between, main, put
 
 NOTICES, PAGE = ROOT / "THIRD-PARTY-NOTICES.txt", ROOT / "licences.md"
 STATIC = ROOT / "tools" / "sphinx_ext" / "static"
-FREE = ("MIT", "LicenseRef-Public-Domain")  # what was learned from such data is ours
 CODE = (".py", ".js", ".css")  # in the package these are all our own
 HEAD = """Third-party notices of d2lmini
 
@@ -111,15 +110,9 @@ def expression():
     return " AND ".join(["MIT", *sorted({"CC-BY-SA-4.0", *found} - {*FREE, "public domain"})])
 
 
-def made_of(name):
-    """The data sets of which the weights of a name were made: those in the record of their run. Returns: set of str."""
-    run = weights.read(weights.path_of(name)).metadata["run"]
-    return {file.split("/")[0] for file in results.load(run["experiment"], run["preset"])["data"]} & SETS.keys()
-
-
 def our_weights():
     """Names of the weights that were made of free data alone, so that they are ours. Returns: list of str."""
-    return [name for name in weights.names() if {SETS[data].spdx for data in made_of(name)} <= {*FREE}]
+    return [name for name in weights.names() if {data.spdx for data in made_of(name)} <= {*FREE}]
 
 
 def foreign(paths, part):

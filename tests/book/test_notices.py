@@ -121,7 +121,7 @@ def test_the_metadata_name_the_licences_of_all_that_ships():
 
 @pytest.mark.parametrize("name", files.names())
 def test_weights_take_over_the_terms_of_the_data_that_their_record_names(name):
-    made_of = notices.made_of(name)
+    made_of = {data.name for data in notices.made_of(name)}
     assert all(SETS[data].spdx for data in made_of), "data that may not be passed on"
     of = [entry for entry in ENTRIES if name in entry.get("weights", [])]
     if name in notices.our_weights():

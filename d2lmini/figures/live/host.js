@@ -234,7 +234,8 @@ function announcer(parent) {
 
 // From which run a figure's weights are.
 function runLine(parent, weights) {
-  add(parent, "p", { class: "d2lmini-run", style: "margin: 0; opacity: 0.85" }, `Weights: run ${weights.run}.`);
+  const of = weights.data ? ` Data: ${weights.data}.` : "";
+  add(parent, "p", { class: "d2lmini-run", style: "margin: 0; opacity: 0.85" }, `Weights: run ${weights.run}.${of}`);
 }
 
 // The part of a figure that needs a model. Before it is there: a button with its size, and what was recorded; when it

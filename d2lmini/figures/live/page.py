@@ -4,11 +4,14 @@ import base64
 import json
 import os
 
+from ... import results
+from ...data.catalogue import SETS
 from ...data.text import playground_text
 from ...models.weights import files
 from ..base import Figure, asset, table
 from . import runtime
 
+FREE = ("MIT", "LicenseRef-Public-Domain")  # what was learned from such data stands under no terms of theirs
 IN_BOOK = "D2LMINI_BOOK"  # set while the book is built: its pages find the files under _static/live
 
 
@@ -28,8 +31,15 @@ def text_script(name):
     return f'd2lminiLive.deliver("text_{name}", {json.dumps(playground_text(name))});\n'
 
 
+def made_of(name):
+    """The data sets in the record of the run that weights of a name are from. Returns: list of `DataSet`."""
+    run = files.read(files.path_of(name)).metadata["run"]
+    named = {file.split("/")[0] for file in results.load(run["experiment"], run["preset"])["data"]}
+    return [SETS[data] for data in sorted(named & SETS.keys())]
+
+
 def _told(name):
-    """What a page says of weights before they are there.
+    """What a page says of weights before they are there; ``data``: those whose licence asks to be named.
 
     ``megabytes`` is the size of the weights' file. The book sends it as base64, a third longer, which a server that
     compresses (gzip; most do) brings back to the file's size or a little less; one that does not sends the third as
@@ -37,7 +47,9 @@ def _told(name):
     """
     path = files.path_of(name)
     run = files.read(path).metadata["run"]
-    return {"name": name, "megabytes": path.stat().st_size / 1e6, "run": f"{run['experiment']} {run['preset']}"}
+    data = [f"{one.title.partition(':')[0]} ({one.licence})" for one in made_of(name) if one.spdx not in FREE]
+    said = {"name": name, "megabytes": path.stat().st_size / 1e6, "run": f"{run['experiment']} {run['preset']}"}
+    return said | {"data": "; ".join(data)}
 
 
 def check_sliders(**ranges):
