@@ -110,10 +110,10 @@ def look(code, highlight):
 
 
 def translator(*_):
-    """A trained Transformer that the reader can use: of real captions, or of the grammar where there is no other."""
+    """A trained Transformer that the reader can use, with sentences of our own that it translates well."""
     from d2lmini.figures import LiveTranslator
 
-    return LiveTranslator(("translator_tatoeba", "translator_grammar"))._repr_html_()
+    return LiveTranslator("translator_tatoeba", examples=SHOWN)._repr_html_()
 
 
 def routes(*_):
