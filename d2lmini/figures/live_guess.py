@@ -7,12 +7,12 @@ from ..models.weights.trained import trained
 from .live.page import LiveFigure
 
 TOP = 10  # guesses that are shown
-SENTENCES = {
-    "The king lost the battle, and his army was destroyed.": "king",
-    "This claim was not recognised by the United Kingdom.": "kingdom",
+SENTENCES = {  # of the words of four letters or more, the one whose probability the right side raises most
+    "The road runs along the river and crosses the bridge.": "road",
+    "This claim was not recognised by the United Kingdom.": "united",
     "The storm moved to the north and reached the coast of Florida.": "coast",
-    "She wrote the song with her brother, who plays the guitar.": "her",
-    "The old ship sails at dawn and the crew sings a slow song.": "ship",
+    "He scored two goals in the second half of the game.": "scored",
+    "Most of the book was written while she lived in Paris.": "book",
 }
 
 

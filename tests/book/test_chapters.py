@@ -1,10 +1,14 @@
 """Every chapter keeps the contract: what it opens and closes with, what it shows, and that it defines nothing twice."""
 
 import ast
+import inspect
+import math
 import re
+from functools import partial
 
 import nbformat
 import pytest
+import torch
 from conftest import ROOT
 
 import d2lmini
@@ -16,8 +20,12 @@ DRAWS = re.compile(r"\b(show_heatmaps|d2l\.plot|plt\.|\.imshow|\.scatter|\.bar)\
 
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
 def chapter(request):
-    notebook = nbformat.read(request.param, as_version=4)
-    notebook.name = request.param.stem
+    return notebook_of(request.param)
+
+
+def notebook_of(path):
+    notebook = nbformat.read(path, as_version=4)
+    notebook.name = path.stem
     return notebook
 
 
@@ -110,3 +118,37 @@ def test_nothing_that_a_build_stalls_on(chapter):
 def test_no_number_with_a_percent_sign_in_prose(chapter):
     """Measured numbers are printed by a cell, not typed."""
     assert re.findall(r"\d(?:\.\d+)? ?%", prose(chapter)) == []
+
+
+def printed_schedules(notebook):
+    """Functions of a step that a chapter's open code defines. Returns: dict of functions by name."""
+    found = {}
+    for cell in code(notebook):
+        for node in [] if "fold" in cell.metadata.get("tags", ()) else ast.walk(ast.parse(cell.source)):
+            named = isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda)
+            function = node.value if named else node
+            if (named or isinstance(node, ast.FunctionDef)) and [a.arg for a in function.args.args][:1] == ["step"]:
+                names = {"math": math, "steps": 200}  # what the chapters' schedules read
+                exec(compile(ast.Module([node], []), notebook.name, "exec"), names)
+                name = node.targets[0].id if named else node.name
+                found[name] = names[name]
+    return found
+
+
+def test_printed_schedules_run_in_torchs_scheduler_from_step_zero(chapter):
+    for name, schedule in printed_schedules(chapter).items():
+        wanted = inspect.signature(schedule).parameters
+        given = {word: number for word, number in (("warmup", 20), ("total", 200)) if word in wanted}
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 1.0)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, partial(schedule, **given))
+        rates = scheduler.get_last_lr()
+        for _ in range(200):
+            optimizer.step()
+            scheduler.step()
+            rates += scheduler.get_last_lr()
+        assert min(rates) >= 0 and max(rates) == pytest.approx(1) and max(rates[150:]) < 1, name
+
+
+def test_schedules_are_found():
+    found = {name for path in CHAPTERS for name in printed_schedules(notebook_of(path))}
+    assert found >= {"warmup_cosine", "warmup_inverse_sqrt", "up_and_down"}

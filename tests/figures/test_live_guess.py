@@ -68,6 +68,21 @@ def same(column, want, size):
     assert column["rank"] == f"rank {want['rank']:,} of {size:,}"
 
 
+def test_in_each_example_the_word_is_hidden_to_which_the_right_side_adds_most():
+    """The chapter states the rule; the word is then ranked higher by the model that sees both sides."""
+    both, left = (trained(name) for name in NAMES)
+    encoder = TextEncoder(both.tokenizer)
+    for text, hidden in SENTENCES.items():
+        gains, pieces = {}, encoder.pieces(encoder.encode([text])[0][0])
+        for place, piece in enumerate(pieces):
+            from_both, from_left = belief(both, text, place, top=1), belief(left, text, place, causal=True, top=1)
+            if len(piece) >= 4 and piece in text.lower().rstrip(".").split():
+                gains[piece] = from_both["p"] / from_left["p"]
+            if piece == hidden:
+                assert from_both["rank"] < from_left["rank"], text
+        assert max(gains, key=gains.get) == hidden and pieces.count(hidden) == 1, text
+
+
 def test_what_is_recorded_is_what_the_models_believe(figure, models):
     _, header, (ship, king) = figure.state["recorded"].values()
     assert len(header) == len(ship) == 6 and figure.state["places"] == [2, 7]

@@ -19,6 +19,22 @@ def test_inverse_square_root_is_that_of_the_paper():
         WarmupInverseSqrt(0)
 
 
+@pytest.mark.parametrize("schedule", [
+    WarmupInverseSqrt(1), WarmupInverseSqrt(10), WarmupCosine(0, 40), WarmupCosine(10, 40), WarmupLinear(0, 40, 10),
+    WarmupLinear(10, 40, 0),
+], ids=repr)  # fmt: skip
+def test_each_schedule_runs_in_torchs_scheduler_from_step_zero(schedule):
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], 1.0)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
+    rates = scheduler.get_last_lr()
+    for _ in range(50):
+        optimizer.step()
+        scheduler.step()
+        rates += scheduler.get_last_lr()
+    assert rates == [schedule(step) for step in range(51)] and max(rates) == 1 and min(rates) >= 0
+    assert rates[0] == (0 if schedule.warmup else 1)
+
+
 def test_cosine_warms_up_and_comes_down():
     schedule = WarmupCosine(warmup=10, total=110, floor=0.2)
     assert [schedule(step) for step in (1, 5, 10, 60, 110, 500)] == pytest.approx([0.1, 0.5, 1, 0.6, 0.2, 0.2])

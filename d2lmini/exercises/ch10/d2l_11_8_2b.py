@@ -385,6 +385,6 @@ With models and budgets as small as these, the difference is about as large as i
 and a single run of each may announce either winner.
 
 The published experience is the same at large scale. Both poolings work; they want different learning rates (Dosovitskiy
-et al. 2021, appendix D.3), and later models mostly take the mean.
+et al. 2021, appendix D.3), and many later models take the mean.
 """,
 )

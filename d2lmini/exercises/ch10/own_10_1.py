@@ -259,8 +259,7 @@ compared with the original pictures?
                     "The Transformer does as well as before, up to chance; the convolutional network does worse.",
                     "To the Transformer the two tasks are one and the same under another numbering. The convolutional "
                     "network relied on what is near belonging together, and that has become wrong at every border. "
-                    "What helps it on real pictures, above all when there are few, is just what the Transformer does "
-                    "without.",
+                    "What helps it on real pictures is just what the Transformer does without.",
                     right=True,
                 ),
                 Option(

@@ -297,9 +297,9 @@ EXERCISE = Exercise(
                 "It is said when a wrong pair may be right after all (a false negative).",
             ],
             explanation=r"""
-**Why two.** Guessing a word rarely needs more than its own sentence, and nothing in that loss reaches the class token.
-Many tasks are about two texts at once. The second loss was to teach that. RoBERTa (Liu et al. 2019) did as well without
-it: a wrong piece comes from another document, whose topic gives it away (Lan et al. 2020).
+**Why two.** Guessing a word rarely needs more than its own sentence, and that loss never reads the class token's
+output. Many tasks are about two texts at once. The second loss was to teach that. RoBERTa (Liu et al. 2019) did as well
+without it: a wrong piece comes from another document, whose topic gives it away (Lan et al. 2020).
 
 **The order of sentences.** Two neighbouring pieces, as they stood or exchanged: which is it? Both have the same topic
 and the same words, so the model must see how a text goes on. This is what ALBERT uses (Lan et al. 2020). Shortcut:
