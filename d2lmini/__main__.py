@@ -9,6 +9,7 @@ import sys
 from . import __version__
 
 UNFINISHED = 75  # EX_TEMPFAIL of sysexits.h: try again
+INTERRUPTED = 130  # what a shell calls the end by Ctrl-C
 
 
 def _check(args):
@@ -112,12 +113,24 @@ def _grade(args):
     return 0
 
 
+def _kept(args):
+    """Return what is kept of a command that was interrupted, the rest of a sentence."""
+    goes_on = "and the same command goes on from there"
+    if args.run is _grade:
+        return f"; the verdicts so far are kept beside {args.csv}, {goes_on}"
+    if args.run is not _run or args.list or args.name is None:
+        return ""
+    if args.checkpoint:
+        return f"; what is finished is kept in {args.checkpoint}, {goes_on}"
+    return "; nothing is kept of this run, since it had no --checkpoint FOLDER"
+
+
 def main(argv=None):
     """Run one command; without one, show what there is.
 
     Returns:
         the exit status: 0; 1 with a message on stderr where something given or here is wrong, 2 where the command line
-        is; or 75 where ``--max-minutes`` cut a run.
+        is; 75 where ``--max-minutes`` cut a run; or 130 where Ctrl-C did.
     """
     parser = argparse.ArgumentParser(prog="python -m d2lmini", description="Tools of the book, from the shell.")
     parser.add_argument("--version", action="version", version=f"d2lmini {__version__}")
@@ -186,6 +199,9 @@ def main(argv=None):
     except (ValueError, OSError, ImportError, LookupError, FloatingPointError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print(f"stopped{_kept(args)}", file=sys.stderr)
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
-"""Where this runs: a terminal, IPython, the kernel of a notebook. To ask imports nothing and starts nothing."""
+"""Where this runs: a terminal, IPython, the kernel of a notebook; for a user with a home folder, or without one.
+
+To ask imports nothing and starts nothing.
+"""
 
 import sys
+from pathlib import Path
 
 
 def running_shell():
@@ -12,3 +16,15 @@ def running_shell():
 def in_notebook():
     """Whether the kernel of a notebook runs this code. Returns: bool."""
     return getattr(running_shell(), "kernel", None) is not None
+
+
+def folder_of_user(locate):
+    """Returns: the folder that ``locate()`` gives, by means of `platformdirs`; None: the user has no home folder.
+
+    So it is in a container whose user has no entry in its list, and where HOME is unset.
+    """
+    try:
+        folder = Path(locate())
+    except RuntimeError:
+        return None
+    return folder if folder.is_absolute() else None  # older versions leave "~" as it is

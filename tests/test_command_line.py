@@ -60,3 +60,25 @@ def test_a_pipe_that_closes_early_is_no_error():
     command = f"{sys.executable} -m d2lmini run --list | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert done.stdout.splitlines()[-1] == "0" and done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "where", "kept"),
+    [
+        (["run", "head_count", "--preset", "smoke"], "d2lmini.lab.runner.run", "nothing is kept"),
+        (["run", "x", "--checkpoint", "FOLDER"], "d2lmini.experiments.find", "kept in FOLDER, and the same command"),
+        (["run", "--list"], "d2lmini.experiments.names", ""),
+        (["grade", "class", "--csv", "out.csv", "--seed", "1"], "d2lmini.exercises.grading.folder.grade", "out.csv"),
+        (["data"], "d2lmini.data.registry.status", ""),
+        (["check"], "d2lmini.selfcheck.report", ""),
+        (["export"], "d2lmini.lab.export.overview", ""),
+    ],
+)
+def test_ctrl_c_gets_a_sentence(command, where, kept, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupted)
+    assert main(command) == 130
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("stopped") and kept in line

@@ -1,9 +1,10 @@
 """Where the code runs: asked without an import, and told apart."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
-from d2lmini.shell import in_notebook, running_shell
+from d2lmini.shell import folder_of_user, in_notebook, running_shell
 
 
 def runs_in(monkeypatch, shell):
@@ -29,3 +30,12 @@ def test_a_kernel_is_a_notebook(monkeypatch):
 def test_ipython_that_is_imported_and_does_not_run(monkeypatch):
     runs_in(monkeypatch, None)
     assert running_shell() is None and not in_notebook()
+
+
+def test_a_user_without_a_home_has_no_folder(tmp_path):
+    def unknown():
+        raise RuntimeError("could not determine the home directory")
+
+    assert folder_of_user(unknown) is None
+    assert folder_of_user(lambda: "~/.cache/d2lmini") is None  # what older versions of platformdirs give
+    assert folder_of_user(lambda: tmp_path) == folder_of_user(lambda: str(tmp_path)) == Path(tmp_path)

@@ -2,7 +2,8 @@
 
 Looked for in this order: each folder in ``$D2LMINI_DATA`` (several, separated as in ``$PATH``; a file may lie
 in a sub-folder named after its set or in the folder itself), the cache (``$D2LMINI_CACHE``, else the place
-where the system keeps a user's caches), the folders where systems keep such sets, and installed Python packages.
+where the system keeps a user's caches, or temporary files for a user without a home folder), the folders where systems
+keep such sets, and installed Python packages.
 """
 
 import gzip
@@ -20,6 +21,8 @@ from pathlib import Path
 from stat import S_ISDIR
 
 import pooch
+
+from ..shell import folder_of_user
 
 _CHUNK = 1 << 20
 _PARTIAL = ".partial-"
@@ -87,8 +90,10 @@ def data_folders():
 
 
 def cache_folder():
-    """The folder of downloads: ``$D2LMINI_CACHE``, else ``d2lmini`` among the user's caches."""
-    return Path(os.path.expanduser(os.environ.get("D2LMINI_CACHE") or pooch.os_cache("d2lmini")))
+    """The folder of downloads: ``$D2LMINI_CACHE``, else ``d2lmini`` among the user's caches, or temporary files."""
+    if chosen := os.environ.get("D2LMINI_CACHE"):
+        return Path(os.path.expanduser(chosen))
+    return folder_of_user(lambda: pooch.os_cache("d2lmini")) or Path(tempfile.gettempdir(), "d2lmini")
 
 
 def candidates(dataset):

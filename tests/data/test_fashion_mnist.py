@@ -109,3 +109,15 @@ def test_training_batches_alone_are_augmented_and_follow_the_seed():
     assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
     assert batches[0][1].shape == (40, 10)
     assert data.val[0][1].dim() == 0
+
+
+def test_the_part_that_ships_needs_no_home_folder(monkeypatch, tmp_path):
+    def unknown(uid):
+        raise KeyError(uid)
+
+    pwd = pytest.importorskip("pwd")  # Windows has none
+    for name in ("HOME", "XDG_CACHE_HOME", "D2LMINI_CACHE", "D2LMINI_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.chdir(tmp_path)
+    assert len(FashionMNIST(num_train=100, num_val=50).train) == 100 and list(tmp_path.iterdir()) == []

@@ -53,7 +53,6 @@ def test_magics_inside_are_dropped_and_lines_keep_their_numbers():
         'x = """\n%d of\n!\n"""',
         "x = (17\n%d\n%(3))",
         "x = '%d' \\\n% 3",
-        "x = !ls",
         "\0",
         "x = (\n# why?\n1)",
         "x = 'a\x0cb\u2028'",
@@ -64,9 +63,31 @@ def test_what_is_no_magic_stays(source):
     assert plain_python(f"%time\n{source}") in (f"pass\n{source}", f"%time\n{source}")
 
 
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [
+        ("x = !ls | head", "x = get_ipython()"),
+        ("    a.b[0], c = %timeit -o f(x == 1)", "    a.b[0], c = get_ipython()"),
+        ("%time x = f(1)", "x = f(1)"),
+        ("%time -q f(1)", "pass"),
+        ("torch.*lin*?", "pass"),
+        ("f(x)[0]??", "pass"),
+        ("!ls \\\n  -la \\\n  x", "pass\npass\npass"),
+        ("x = 1  # why?", "x = 1  # why?"),
+        ("x = (1  # why?", "x = (1  # why?"),
+        ("x != %", "x != %"),
+        ("def f(: pass", "def f(: pass"),
+    ],
+)
+def test_what_ipython_alone_understands_does_no_harm(line, plain):
+    assert plain_python(f"y = 0\n{line}\n") == f"y = 0\n{plain}\n"
+
+
 def test_a_cell_that_cannot_be_read_stays():
     deep = "-" * 300_000 + "1"
     assert plain_python(deep) == deep and imports([deep]) == [] and not defined_elsewhere("x", [deep])
+    long = "x = 1\n" * 10**6
+    assert plain_python(long) == long and imports([long + "import math"]) == []
     many = "%time\n" * 10_000  # of a hostile notebook
     assert plain_python(many).count("pass") == 100
 

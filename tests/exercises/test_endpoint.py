@@ -40,6 +40,24 @@ def test_a_cell_that_cannot_be_run_is_told(source, code):
     assert reply_to("cell", ("k", source, [], "f", 0))["rejected"][0] == code
 
 
+def test_a_cell_is_run_as_ipython_runs_it():
+    """A statement at a time, with what other cells say of the future, in a module of the name that notebooks have."""
+    future = ["from __future__ import annotations"]
+    source = "def f(x: Nowhere) -> Nowhere: return __name__"
+    assert run_cell("k", source, future, "f")("") == "__main__"
+    assert run_cell("k", f"x = 1\n{future[0]}\n{source}", [], "f")("") == "__main__"
+    with pytest.raises(Rejected, match="Nowhere"):
+        run_cell("k", source, [], "f")
+    tasks = "import asyncio\ntask = asyncio.create_task(asyncio.sleep(0, 5))\nasync with asyncio.Lock(): f = await task"
+    assert run_cell("k", tasks, [], "f") == 5
+    for broken, code in (("f = 1\nreturn f", "syntax"), ("f = compile('(', 'x', 'exec')", "raised")):
+        with pytest.raises(Rejected) as caught:
+            run_cell("k", broken, [], "f")
+        assert caught.value.code == code
+    with pytest.raises(Rejected, match=r"not valid Python \(.*null"):
+        run_cell("k", "f = 1\0", [], "f")
+
+
 def test_a_result_that_does_not_fit_into_memory_is_told(monkeypatch):
     def full(*args):
         raise MemoryError

@@ -283,6 +283,28 @@ def test_the_tries_of_a_choice_stand_beside_its_verdict(capsys):
     assert first.endswith("(your first try)") and second.endswith("(your try number 2)")
 
 
+@pytest.mark.parametrize("slip", ["Z", "", "AB", "A, B", 1, ["A"], "the first"])
+def test_what_is_no_option_is_no_try(slip, capsys, own_progress):
+    check("udl-12.5b", slip)
+    assert not own_progress.exists() and "try" not in capsys.readouterr().out
+    check("udl-12.5b", WRONG)
+    check("udl-12.5b", slip)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.endswith("(your first try)") and second.startswith("WRONG") and "try" not in second
+
+
+@pytest.mark.parametrize("key", ["udl-12.5b", "udl-12.5a"])
+def test_tries_are_counted_until_one_passes(key, capsys, own_progress):
+    part = registry.find(key)[1]
+    wrong, right = (WRONG, RIGHT) if part is CHOICE else (lambda scores: scores, part.answer)
+    for answer in (wrong, right, right, wrong):
+        check(key, answer)
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("PASSED", "WRONG"))]
+    assert ["try" in line for line in said] == ([True, True, False, False] if part is CHOICE else 4 * [False])
+    kept = progress.load_progress()[key]
+    assert (kept["tries"], kept["passed"], kept["last"]) == (2, True, "passed")
+
+
 @pytest.mark.parametrize("call", [check, hint, lambda key: review(key, "agrees")])
 def test_an_exercise_with_parts_names_them_in_a_sentence(call, capsys, own_progress):
     call("own-09.3")
@@ -399,7 +421,7 @@ def test_progress_is_private_and_counts_apart(own_progress):
     if os.name == "posix":
         assert stat.S_IMODE(own_progress.stat().st_mode) == 0o600
     parts = json.loads(own_progress.read_text())["parts"]
-    assert parts["udl-12.5b"] == {"tries": 3, "passed": True, "last": "wrong", "review": ""}
+    assert parts["udl-12.5b"] == {"tries": 2, "passed": True, "last": "passed", "review": ""}
     assert "udl-12.5a" not in parts and parts["own-99.1"]["passed"] is False
     report = progress_report()
     assert "Verified by checks:  1 of " in report and "Self-assessed:       0 of " in report
@@ -439,7 +461,7 @@ def test_progress_of_before_is_still_found(monkeypatch, tmp_path):
     monkeypatch.setattr(progress.sys, "platform", "darwin")
     before = tmp_path / "Library/Application Support/d2lmini/progress.json"
     before.parent.mkdir(parents=True)
-    before.write_text('{"version": 1, "parts": {"udl-12.5b": {"tries": 2, "passed": true}}}')
+    before.write_text('{"version": 1, "parts": {"udl-12.5b": {"tries": 2, "passed": false}}}')
     check("udl-12.5b", WRONG)
     assert json.loads(before.read_text())["parts"]["udl-12.5b"]["tries"] == 3
     before.unlink()
@@ -457,8 +479,47 @@ def test_unwritable_progress_warns_once(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().out.count("PASSED") == 2
 
 
-def test_interrupted_write_leaves_the_old_file(own_progress, monkeypatch):
+@pytest.fixture
+def homeless(monkeypatch):
+    """A user as containers have them: HOME is unset, and no list of users has an entry."""
+    pwd = pytest.importorskip("pwd")  # Windows has none
+
+    def unknown(uid):
+        raise KeyError(uid)
+
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "D2LMINI_PROGRESS", "D2LMINI_CACHE", "D2LMINI_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(progress, "_warned", set())
+
+
+def test_without_a_home_folder_there_is_a_verdict_and_one_line(homeless, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning) as caught:
+        check("udl-12.5b", WRONG)
+        check("udl-12.5b", RIGHT)
+        review("d2l-11.1.2", "agrees")
+        show_progress("03")
+        reset("udl-12.5b")
+    (line,) = (str(warning.message) for warning in caught)
+    assert "progress is not kept" in line and "\n" not in line
+    said = capsys.readouterr().out
+    assert f"not {WRONG}." in said and "PASSED udl-12.5b" in said and "progress is not kept" in said
+    assert list(tmp_path.iterdir()) == []  # no folder that is called ~
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     check("udl-12.5b", RIGHT)
+    assert (tmp_path / "d2lmini" / "progress.json").exists()
+
+
+def test_without_a_home_folder_the_command_line_says_the_same(homeless, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match="not kept"):
+        assert main(["progress"]) == 0
+    assert main(["data"]) == 0 and "fashion" in capsys.readouterr().out.lower()
+
+
+def test_interrupted_write_leaves_the_old_file(own_progress, monkeypatch):
+    check("udl-12.5b", WRONG)
     before = own_progress.read_bytes()
 
     def fails(*args):
@@ -467,7 +528,7 @@ def test_interrupted_write_leaves_the_old_file(own_progress, monkeypatch):
     monkeypatch.setattr(progress.os, "replace", fails)
     monkeypatch.setattr(progress, "_warned", set())
     with pytest.warns(UserWarning, match="No space left"):
-        check("udl-12.5b", WRONG)
+        check("udl-12.5b", RIGHT)
     assert own_progress.read_bytes() == before
     assert len(list(own_progress.parent.iterdir())) == 1
 

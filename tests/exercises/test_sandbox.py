@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tempfile
 import textwrap
 import threading
 import time
@@ -16,6 +17,7 @@ from d2lmini.exercises.engine.compare import Rejected
 from d2lmini.exercises.engine.host import HostError
 from d2lmini.exercises.engine.judge import judge
 from d2lmini.exercises.grading import process, sandbox, wire
+from d2lmini.exercises.grading.answer_cells import answers
 from d2lmini.exercises.grading.remote import RemoteHost
 
 REASON = sandbox.why_not()
@@ -27,8 +29,8 @@ SOLUTION = "def doubled(x):\n    return 2.0 * x\n"
 
 
 @contextmanager
-def answering(source, name="doubled", seconds=10.0, memory=2**30, place=None):
-    with place or sandbox.Sandbox() as place, process.AnswerProcess(place, seconds, memory) as answer_process:
+def answering(source, name="doubled", seconds=10.0, memory=2**30, place=None, heavy=False):
+    with place or sandbox.Sandbox() as place, process.AnswerProcess(place, seconds, memory, heavy) as answer_process:
         host = RemoteHost(answer_process.exchange, "toy_exercise")
         yield host, host.cell("own-99.1", textwrap.dedent(source), [], name, 1)
 
@@ -315,6 +317,17 @@ def test_limits_end_an_answer_and_say_so(how, monkeypatch):
     assert time.monotonic() - start < 60
 
 
+SMALL = "def doubled(x):\n    kept = []\n    while True: kept.append([0] * 20); sum(range(200))"
+
+
+def test_an_answer_that_fills_memory_too_slowly_to_be_refused_any_is_told_so(monkeypatch):
+    """Many small things: the time is up before the memory is full."""
+    monkeypatch.setattr(process, "MUCH", 2**25)
+    verdict = verdict_on(SMALL, seconds=2.0)
+    assert (verdict.status, verdict.code) == ("timeout", "memory")
+    assert "of memory: does it collect more and more?" in str(verdict)
+
+
 def test_a_process_that_reads_nothing_does_not_hold_the_judge_up(monkeypatch):
     monkeypatch.setattr(process, "SPARE", 1.0)
     source = (
@@ -381,6 +394,40 @@ def test_an_answer_reaches_neither_the_fork_server_nor_the_next_answer(shared):
     assert verdict_on(SOLUTION, place=shared).passed and shared.process.pid == running
 
 
+# what works in a notebook and does not matter for the answer
+NEUTRAL = [
+    "d2l.check('own-99.1', 1); d2l.hint('own-99.1'); d2l.review('a', 'agrees'); d2l.progress('03'); d2l.reset('a')",
+    "from d2lmini import check, hint, progress, reset, review\ncheck('own-99.1', 1)",
+    "from d2lmini.exercises import check, progress_report\ncheck('own-99.1', 1)",
+    "import d2lmini.exercises as ours\nours.hint('own-99.1')",
+    "display(3)\nshown = display('x', display_id=True)\nshown.update('y')",
+    "get_ipython().run_line_magic('matplotlib', 'inline')\nif 'google.colab' in str(get_ipython()): 1 / 0",
+    "from IPython.display import HTML, clear_output, display\ndisplay(HTML('x'))\nclear_output()",
+    "from IPython import get_ipython\nget_ipython().system('ls')",
+    "from google.colab import drive, files\ndrive.mount('/content/drive')",
+    "%timeit 1 + 1\n%config InlineBackend.figure_format = 'svg'\n!ls *.py | head\n!ls \\\n  -la",
+    "files = !ls\nfor file in files: print(file)\ntimes = %timeit -o 1 + 1\nlen?\ntorch.*lin*?",
+    "%time two = 2\nassert two == 2",
+    "import asyncio\ntask = asyncio.create_task(asyncio.sleep(0))\nawait task",
+    "from __future__ import annotations\ndef other(x: Nowhere): pass",
+    "d2l.show_text('**x**')\nd2l.show_table([[1]], ['a'])\nd2l.plot([1, 2], [[1, 2]])",
+    "x = torch.arange(5.0)\ndisplay(d2l.figures.KernelPooling(x, x, 2.5))\nd2l.figures.KernelPooling(x, x, 2.5)",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
+    "if __name__ == '__main__': print(len(In), Out, input('Go on?'))",
+]
+
+
+def test_lines_that_do_not_matter_for_the_answer_cost_it_nothing(shared):
+    came = {}
+    for line in NEUTRAL:
+        (cell,) = answers([f"# exercise: d2l-11.3.2\n{line}\n{SOLUTION}"]).values()
+        try:
+            came[line] = verdict_on(cell, place=shared, seconds=30.0)
+        except Rejected as fault:
+            came[line] = fault.message
+    assert [(line, str(verdict)) for line, verdict in came.items() if not getattr(verdict, "passed", False)] == []
+
+
 LEAVES = {
     "a file": "open('/tmp/left', 'w').write('x')",
     "shared memory": "open('/dev/shm/left', 'w').write('x')",
@@ -395,6 +442,39 @@ def test_what_an_answer_leaves_is_not_there_for_the_next(shared, what):
     assert before[1:] == [[], []]
     did = report_of(f"import os\ndef probe():\n    {LEAVES[what]}\n    return 'done'", place=shared)
     assert did == "done" and report_of(FINDS, place=shared) == before
+
+
+@pytest.fixture(params=["/tmp", "/dev/shm"])
+def below(request, monkeypatch):
+    """A folder of Python's packages below one in which answers may write."""
+    with tempfile.TemporaryDirectory(dir=request.param) as outer:
+        inner = Path(outer, "environment", "packages")
+        (inner / "lib").mkdir(parents=True)
+        (inner / "lib" / "module.py").write_text("x = 1")
+        before = sandbox._interpreter()
+        monkeypatch.setattr(sandbox, "_interpreter", lambda: [*before, str(inner)])
+        yield inner
+
+
+def test_the_project_may_lie_below_a_folder_that_answers_write_to(below, shared):
+    """What libraries for training and measuring leave there is removed, and what was there stays."""
+    for heavy in (True, False, True):
+        with answering(SOLUTION, place=shared, heavy=heavy) as (host, answer):
+            assert judge(toy_exercise.PART, answer, seed=3, host=host).passed
+        found = report_of(f"def probe(): return open({str(below / 'lib' / 'module.py')!r}).read()", place=shared)
+        assert found == "x = 1"
+    running = shared.process.pid
+    assert report_of(FINDS, place=shared) and shared.process.pid == running
+    left = str(below.parent / "left")
+    assert report_of(f"def probe():\n    open({left!r}, 'w').close()\n    return 'done'", place=shared) == "done"
+    assert report_of(f"import os\ndef probe(): return os.path.exists({left!r})", place=shared) is False
+
+
+def test_what_the_fork_server_complains_of_is_kept(monkeypatch):
+    environment = sandbox._environment
+    monkeypatch.setattr(sandbox, "_environment", lambda home: environment(home) | {"PYTHONHOME": "/nowhere"})
+    with pytest.raises(RuntimeError, match=r"the sandbox ended: \S"), answering(SOLUTION):
+        pass
 
 
 def test_answers_share_no_state_and_a_lost_sandbox_is_made_anew(shared):

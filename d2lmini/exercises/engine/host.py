@@ -214,4 +214,4 @@ def describe(error, answer):
     if own:
         line = linecache.getline(own[-1].filename, own[-1].lineno).strip()
         where = f", at your line {own[-1].lineno}" + (f": {line}" if line else "")
-    return f"your code raises {type(error).__name__}: {text}{where}"
+    return f"your code raises {type(error).__name__}{text and ': '}{text}{where}"

@@ -1,37 +1,22 @@
 """Read the answer cells of a notebook, trusting nothing in it."""
 
 import ast
-import json
 import re
 from collections import Counter
-from pathlib import Path
+from contextlib import suppress
 
+from ..engine import registry
 from ..engine.registry import find
 from ..reader.other_cells import assigned
 
 HEADER = re.compile(r"^[ \t]*#+[ \t]*exercise[ \t]*:[ \t]*(\S+)", re.M | re.I)
-_SPECIAL = re.compile(r"\s*(%{1,2}[A-Za-z_]|!|\?|[\w.]+\?{1,2}\s*$)")  # %magic, %%magic, !shell, ?help and help?
+STATEMENT = re.compile(r"^\*`([\w.-]+)`, ", re.M)  # the small line under the title of an exercise
+# %magic, %%magic, !shell, ?help and help?; x = %magic and x = !shell; %time statement
+_SPECIAL = re.compile(r"\s*(%{1,2}[A-Za-z_]|!|\?)|[^#]*\?\s*$")
+_ASSIGNED = re.compile(r"([^=#]*=\s*)(%[A-Za-z_]|!)")
+_TIMED = re.compile(r"(\s*)%time\s+(?=[^-\s])")
 MAGICS = 100  # at most so many lines of a cell: it is parsed once for each
-
-
-def cells(notebook):
-    """Return the sources of the code cells.
-
-    Raises:
-        ValueError: the file is no notebook.
-    """
-    try:
-        text = Path(notebook).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError("the file is not UTF-8 text") from error
-    if not text.strip():
-        raise ValueError("the file is empty")
-    try:
-        notebook_cells = json.loads(text)["cells"]
-        sources = [c["source"] for c in notebook_cells if c["cell_type"] == "code"]
-        return ["".join(s) for s in sources]
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the file is not a notebook ({type(error).__name__})") from error
+LONGEST = 2**20  # characters of a cell that is parsed at all
 
 
 def answers(sources):
@@ -48,6 +33,28 @@ def repeated(sources):
     return {key for key, number in count.items() if number > 1}
 
 
+def misplaced(cells):
+    """Return key -> kind of the cell, of answers that are in no code cell: it begins with their header.
+
+    Args:
+        cells: as `notebook_file.cells` returns them.
+    """
+    found = {}
+    for cell in cells:
+        match = cell.kind != "code" and HEADER.match(cell.source.strip())
+        if match and not match[0].startswith("##"):  # that is a heading of the task
+            with suppress(KeyError):
+                found[find(match[1])[1].key] = cell.kind
+    return found
+
+
+def stated(cells):
+    """Return the keys of the exercises whose statements are in a notebook."""
+    known = registry.keys()
+    keys = (key for cell in cells if cell.kind == "markdown" for key in STATEMENT.findall(cell.source))
+    return [key for key in dict.fromkeys(keys) if key in known]
+
+
 def _full(key):
     try:
         return find(key)[1].key
@@ -56,25 +63,44 @@ def _full(key):
 
 
 def plain_python(source):
-    """Return a cell without what is IPython's own; ``pass`` takes its place, so that lines keep their numbers.
+    """Return a cell without what is IPython's own; lines keep their numbers.
 
-    Dropped are lines that start with ``%magic``, ``%%magic``, ``!shell`` or ``?``, and ``name?``, where they are no
-    Python: the line of a string or of a sum may start with % too. What such a line would have done is not done.
-    ``x = !ls`` and ``x = %magic`` are left, and are errors.
+    ``%magic``, ``%%magic``, ``!shell``, ``?name`` and ``name?`` become ``pass``, where they are no Python: the line of
+    a string or of a sum may start with % too. ``x = !ls`` and ``x = %magic`` get what a silent shell gives, and
+    ``%time x = 1`` is done without the clock. What any other such line would have done is not done.
     """
     lines = source.split("\n")
     for _ in range(MAGICS):
         try:
-            ast.parse("\n".join(lines))
+            _parsed("\n".join(lines))
             break
         except SyntaxError as error:
             at = (error.lineno or 0) - 1
-            if not (0 <= at < len(lines) and _SPECIAL.match(lines[at])):
+            if not 0 <= at < len(lines) or (plain := _without_magic(lines[at])) is None:
                 break
-            lines[at] = lines[at][: len(lines[at]) - len(lines[at].lstrip())] + "pass"
+            while lines[at].endswith("\\") and at + 1 < len(lines):  # it goes on in the next line
+                lines[at], at = plain, at + 1
+                plain = plain[: len(plain) - len(plain.lstrip())] + "pass"
+            lines[at] = plain
         except (ValueError, RecursionError, MemoryError):
             break
     return "\n".join(lines)
+
+
+def _without_magic(line):
+    """Return what is in place of a line of IPython's, or None if it is none."""
+    if _TIMED.match(line):
+        return _TIMED.sub(r"\1", line)
+    if match := _ASSIGNED.match(line):
+        return match[1] + "get_ipython()"
+    return line[: len(line) - len(line.lstrip())] + "pass" if _SPECIAL.match(line) else None
+
+
+def _parsed(source):
+    """Return the tree of a cell. Raises: as `ast.parse`, or ValueError: it is too long for one that a person writes."""
+    if len(source) > LONGEST:
+        raise ValueError("too long")
+    return ast.parse(source)
 
 
 def imports(sources):
@@ -82,7 +108,7 @@ def imports(sources):
     statements = []
     for source in sources:
         try:
-            body = ast.parse(plain_python(source)).body
+            body = _parsed(plain_python(source)).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         statements += [ast.unparse(n) for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]

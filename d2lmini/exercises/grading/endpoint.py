@@ -1,6 +1,11 @@
 """The answer's end of a host in another process: the program that runs there, with a limit of time and memory."""
 
+import __future__
+
+import ast
+import asyncio
 import contextlib
+import inspect
 import json
 import linecache
 import math
@@ -16,9 +21,9 @@ from ..engine.compare import Rejected
 from ..engine.host import Host, describe, load_everything
 from ..engine.source import PRELUDE
 from . import wire
+from .silent import READERS, SILENT, nothing, silence, silence_shell
 
 LARGEST_FILE = 2**24  # bytes
-READERS = ("check", "hint", "progress", "reset", "review")
 
 
 class Endpoint:
@@ -65,19 +70,27 @@ def run_cell(key, source, imports, name):
     Raises:
         Rejected: the cell is not Python, raises, or defines no such name.
     """
-    namespace = {"__name__": "answer"}
+    namespace = {"__name__": "__main__", "In": [""], "Out": {}, "input": lambda *_: ""}
+    namespace |= {"display": SILENT, "get_ipython": SILENT}
     exec(PRELUDE, namespace)
-    namespace |= dict.fromkeys(READERS, _nothing)  # who calls them in the cell learns nothing new
+    namespace |= dict.fromkeys(READERS, nothing)  # who calls them in the cell learns nothing new
+    if "IPython" in "\n".join([source, *imports]):
+        silence_shell()
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     for statement in imports:
         with contextlib.suppress(Exception):  # an answer that misses it will say so
-            exec(statement, namespace)
+            (code,), flags = _compiled(statement, "<import>", flags)
+            exec(code, namespace)
     filename = f"<cell {key}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     namespace.pop(name, None)
     try:
-        exec(compile(source, filename, "exec"), namespace)
-    except SyntaxError as error:
-        raise Rejected("syntax", f"the answer cell is not valid Python (line {error.lineno})") from None
+        codes, _ = _compiled(source, filename, flags)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where = f"line {error.lineno}" if getattr(error, "lineno", None) else error
+        raise Rejected("syntax", f"the answer cell is not valid Python ({where})") from None
+    try:
+        _run(codes, namespace)
     except BaseException as error:
         raise Rejected("raised", describe(error, None).replace("your code", "the answer cell")) from None
     if name not in namespace:
@@ -85,8 +98,32 @@ def run_cell(key, source, imports, name):
     return namespace[name]
 
 
-def _nothing(*args, **kwargs):
-    return None
+def _run(codes, namespace):
+    awaits = [bool(code.co_flags & inspect.CO_COROUTINE) for code in codes]
+
+    async def run():  # all in one loop: a task may be begun by one statement and awaited by another
+        for code, awaited in zip(codes, awaits, strict=True):
+            result = eval(code, namespace)
+            if awaited:
+                await result
+
+    if any(awaits):
+        asyncio.run(run())
+    else:
+        for code in codes:
+            exec(code, namespace)
+
+
+def _compiled(source, filename, flags):
+    """Return the codes of all statements, and the flags for the cells behind; IPython compiles so.
+
+    It keeps what ``from __future__ import`` says for all that follows, and takes ``await`` outside of functions.
+    """
+    codes = []
+    for statement in ast.parse(source, filename).body:
+        codes.append(compile(ast.Module([statement], []), filename, "exec", flags, dont_inherit=True))
+        flags |= codes[-1].co_flags & __future__.annotations.compiler_flag
+    return codes, flags
 
 
 def limit(seconds, memory):
@@ -122,6 +159,7 @@ def serve(orders, replies):
         replies.flush()
 
     torch.set_num_threads(1)
+    silence()
     endpoint = Endpoint()
     limit(**json.loads(receive()))
     reply(wire.encode("ready"))

@@ -1,7 +1,9 @@
 """Grade a folder of strangers' notebooks, each in a sandbox of its own."""
 
+import hashlib
 import json
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -10,11 +12,13 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from ..engine import registry
 from ..engine.judge import fresh_seed
-from ..engine.registry import exercises, find
+from . import hand_ins
 from .answer import NOT_JUDGED, Rules, judge_notebook
-from .answer_cells import answers, cells, imports, repeated
+from .answer_cells import answers, imports, misplaced, repeated, stated
 from .journal import Journal, kept_seed
+from .notebook_file import cells, read
 from .sandbox import require
 from .table import ABSENT, by_notebook, by_student, gradescope_results, page, row, write_csv
 
@@ -41,7 +45,8 @@ def grade(
     is killed, the same command goes on.
 
     Args:
-        folder: searched for ``*.ipynb``, in subfolders too.
+        folder: searched for ``*.ipynb``, in subfolders too, also as a browser may save them (``.ipynb.txt``). What is
+            passed over is said on the screen.
         csv_path: the table to write, with the columns ``COLUMNS``.
         seconds: of processor time for one answer; None: those of the exercise.
         memory: bytes for one answer (Linux only).
@@ -51,7 +56,7 @@ def grade(
         gradescope: a folder for one JSON file a notebook, as Gradescope reads them; None: none are written.
         reports: a folder for one HTML file a notebook, to be sent to its student; None: none are written.
         problem_set: the notebook that was handed out, which may be in the folder: its parts have rows, and unknown
-            keys; None: all that a notebook answers, and all that are missing of the chapters that it treats.
+            keys; None: all that a notebook answers, and what is missing of the exercises in it.
         unsafe: run answers without a sandbox. Each can then do whatever you can.
 
     Returns:
@@ -66,11 +71,16 @@ def grade(
     folder, csv_path = Path(folder), Path(csv_path)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder")
-    paths = sorted(p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-    if problem_set is not None:
-        paths = [p for p in paths if p.resolve() != Path(problem_set).resolve()]
+    paths, others = hand_ins.find(folder)
+    given_out = {os.path.realpath(path) for path in (problem_set, csv_path, gradebook) if path is not None}
+    written = tuple(os.path.join(os.path.realpath(path), "") for path in (gradescope, reports) if path is not None)
+    paths = [path for path in paths if os.path.realpath(path) not in given_out]
+    others = [p for p in others if (real := os.path.realpath(p)) not in given_out and not real.startswith(written)]
+    passed_over = f"passed over: {hand_ins.listed(others, folder)}" if others else ""
     if not paths:
-        raise FileNotFoundError(f"{folder} holds no .ipynb file")
+        raise FileNotFoundError(f"{folder} holds no .ipynb file{passed_over and '; '}{passed_over}")
+    if passed_over:
+        print(passed_over)
     asked = _asked(problem_set)
     require(unsafe)
     tables = [csv_path] if gradebook is None else [csv_path, Path(gradebook)]
@@ -89,19 +99,23 @@ def grade(
     rules = Rules(seed, seconds, memory, unsafe)
     journal = Journal(csv_path, rules)
     try:
-        named = {str(path.relative_to(folder)): path for path in paths}
-        judged = _grade(named, rules, jobs or processors(), journal)
-        rows = [r for own in by_notebook(judged).values() for r in _completed(own, asked)]
+        notebooks = {name: _read(path) for name, path in hand_ins.named(paths, folder).items()}
+        judged = _grade(notebooks, rules, jobs or processors(), journal)
+        rows = []
+        for name, own in by_notebook(judged).items():
+            rows += own if own[0]["verdict"] in ABSENT else _completed(own, asked or notebooks[name]["parts"])
         write_csv(csv_path, rows)
         if gradebook is not None:
             write_csv(gradebook, *by_student(rows))
     finally:
         journal.close()
-    for name, own in by_notebook(rows).items():
-        if gradescope is not None:
-            _write(Path(gradescope, name).with_suffix(".json"), json.dumps(gradescope_results(own), indent=1))
-        if reports is not None:
-            _write(Path(reports, name).with_suffix(".html"), page(name, own))
+    by_name = by_notebook(rows)
+    if gradescope is not None:
+        for name, file in hand_ins.outputs(by_name, ".json").items():
+            _write(Path(gradescope, file), json.dumps(gradescope_results(by_name[name]), indent=1))
+    if reports is not None:
+        for name, file in hand_ins.outputs(by_name, ".html").items():
+            _write(Path(reports, file), page(name, by_name[name]))
     if not any(r["verdict"] == NOT_JUDGED and r["code"] == "broken" for r in rows):
         journal.done()
     return rows
@@ -123,66 +137,96 @@ def check_file(path, *, seconds=None) -> list[str]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file")
-    rows = _grade({path.name: path}, Rules(fresh_seed(), seconds, unsafe=True), 1)
+    rows = _grade({path.name: _read(path)}, Rules(fresh_seed(), seconds, unsafe=True), 1)
     return [f"{r['verdict'].upper()} {r['exercise'] or path.name}: {r['message']}" for r in rows]
 
 
-def _grade(paths, rules, jobs, journal=None):
-    """Return the rows of all notebooks; ``paths`` by the names that they have in the table."""
-    rows = {name: kept for name, path in paths.items() if journal and (kept := journal.find(name, path))}
-    read = {name: _read(path) for name, path in paths.items() if name not in rows}
-    rows |= {name: [row(name, "", *fault)] for name, fault in read.items() if not isinstance(fault, dict)}
-    tasks = [name for name in read if name not in rows]
+def _grade(notebooks, rules, jobs, journal=None):
+    """Return the rows of all notebooks, which are given by name, as `_read` returns them."""
+    rows = {name: [row(name, "", *fault)] for name, fault in notebooks.items() if not isinstance(fault, dict)}
+    if journal:
+        rows |= {name: kept for name in notebooks.keys() - rows if (kept := journal.find(name, notebooks[name]))}
+    tasks = [name for name in notebooks if name not in rows]
     # judges in processes: torch's state is the process's own, and a check may use all of it
-    with ProcessPoolExecutor(min(jobs, len(tasks)) or 1, get_context("spawn")) as pool:
-        pending = {pool.submit(judge_notebook, read[name], rules): name for name in tasks}
+    by_ctrl_c = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_DFL)}  # each ends, and is silent
+    with ProcessPoolExecutor(min(jobs, len(tasks)) or 1, get_context("spawn"), **by_ctrl_c) as pool:
+        pending = {pool.submit(judge_notebook, notebooks[name], rules): name for name in tasks}
         for done in tqdm(as_completed(pending), total=len(tasks), desc="notebooks", disable=None):
             name = pending[done]
             try:
                 verdicts, whole = done.result(), True
             except BrokenProcessPool:
                 lost = NOT_JUDGED, "broken", "the judge's own process ended: the same command again goes on"
-                verdicts, whole = dict.fromkeys(read[name]["answers"], lost), False
-            rows[name] = [row(name, key, *verdicts[key]) for key in read[name]["answers"]]
+                verdicts, whole = dict.fromkeys(notebooks[name]["answers"], lost), False
+            verdicts |= notebooks[name]["misplaced"]
+            rows[name] = [row(name, key, *verdict) for key, verdict in verdicts.items()]
             if journal and whole:
-                journal.add(name, paths[name], rows[name])
-    return [r for name in paths for r in rows[name]]
+                journal.add(name, notebooks[name], rows[name])
+    return [r for name in notebooks for r in rows[name]]
 
 
 def _read(path):
-    """Return what `judge_notebook` takes, or what is wrong with the file: (verdict, code, message)."""
+    """Return what `judge_notebook` takes, and more, or what is wrong with the file: (verdict, code, message)."""
     try:
-        sources = cells(path)
-    except (ValueError, OSError) as error:
+        data = read(path)
+        found = cells(data)
+    except ValueError as error:
         return "unreadable", "unreadable", str(error)
-    if not (by_key := answers(sources)):
+    sources = [cell.source for cell in found if cell.kind == "code"]
+    given = answers(sources)
+    lost = {
+        key: ("missing", "misplaced", f"its answer is in a {kind} cell, which is text: make it a code cell")
+        for key, kind in misplaced(found).items()
+        if key not in given
+    }
+    if not given and not lost:
         return "no answers", "empty", "no cell has a line `# exercise: KEY`"
-    return {"answers": by_key, "sources": sources, "imports": imports(sources), "repeated": repeated(sources)}
+    return {
+        "answers": given,
+        "sources": sources,
+        "imports": imports(sources),
+        "repeated": repeated(sources),
+        "misplaced": lost,
+        "parts": _parts(found, [*given, *lost]),
+        "digest": hashlib.sha256(data).hexdigest(),
+    }
 
 
 def _asked(problem_set):
     """Return the keys of the parts that were handed out; none: that is not known."""
     if problem_set is None:
         return []
-    if not (asked := list(answers(cells(problem_set)))):
+    if not Path(problem_set).exists():
+        raise FileNotFoundError(f"there is no file {problem_set}")
+    try:
+        sources = [cell.source for cell in cells(read(Path(problem_set))) if cell.kind == "code"]
+    except ValueError as error:
+        raise ValueError(f"{problem_set}: {error}") from error
+    if not (asked := list(answers(sources))):
         raise ValueError(f"{problem_set}: no cell has a line `# exercise: KEY`")
     return asked
 
 
+def _parts(found, keys):
+    """Return the keys of all parts of the exercises that a notebook states, or answers a part of."""
+    treated, every = {*stated(found)}, registry.keys()
+    for key in keys:
+        with suppress(KeyError):
+            treated.add(registry.find(key)[0].key)
+    return [part.key for key in every if key in treated for part in registry.load(key).parts]
+
+
 def _completed(rows, asked):
     """Return the rows of a notebook without parts that were not ``asked``, and one for each part that is missing."""
-    if rows[0]["verdict"] in ABSENT:
-        return rows
-    given = {}  # parts, with their chapters
+    given = set()  # parts: what else there is stays
     for key in (r["exercise"] for r in rows):
         with suppress(KeyError):
-            given[key] = find(key)[0].chapter
-    wanted = asked or [p.key for c in sorted({*given.values()}) for e in exercises(c) for p in e.parts]
-    kept = [r for r in rows if not asked or r["exercise"] in asked or r["exercise"] not in given]
-    missing = [key for key in wanted if key not in given]
+            given.add(registry.find(key)[1].key)
+    kept = [r for r in rows if r["exercise"] in asked or r["exercise"] not in given]
     return kept + [
         row(rows[0]["notebook"], key, "missing", "missing", f"no cell has a line `# exercise: {key}`")
-        for key in missing
+        for key in asked
+        if key not in given
     ]
 
 

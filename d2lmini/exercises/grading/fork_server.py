@@ -9,7 +9,6 @@ import ctypes
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -50,13 +49,24 @@ def _readable(whether):
 
 
 def _looks():
-    """What the folders are in which an answer may write, and what is in them."""
-    return [(os.stat(folder).st_mode, sorted(os.listdir(folder))) for folder in WRITABLE]
+    """Return path -> mode of all that lies where an answer may write; what is mounted there, it may not change."""
+    found = {}
+    for top in WRITABLE:
+        found[top], device = os.stat(top).st_mode, os.stat(top).st_dev
+        for parent, folders, names in os.walk(top):
+            inside = {path: os.lstat(path) for path in (os.path.join(parent, name) for name in (*folders, *names))}
+            inside = {path: at for path, at in inside.items() if at.st_dev == device}
+            found |= {path: at.st_mode for path, at in inside.items()}
+            folders[:] = [name for name in folders if os.path.join(parent, name) in inside]
+    return found
 
 
 def _answer(orders, replies):
     """Be the process of an answer; does not return."""
     try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):  # what this program itself complains of is the judge's to read, and no answer's
+            os.dup2(nowhere, number)
         os.setsid()
         _readable(True)
         confine()
@@ -84,14 +94,14 @@ def main():
     """Fork a process for each message of the judge, until one has left something behind or none comes."""
     control = socket.socket(fileno=int(sys.argv[1]))
     _readable(False)
-    empty = _looks()
+    before = _looks()  # Python or the package may lie there
     while True:
         message, streams, _, _ = socket.recv_fds(control, 1000, 2)
         if not message:
             return
         if json.loads(message)["heavy"]:
             load_everything(heavy=True)  # once; it takes seconds, which are not the answer's
-            _clear()
+            _clear(before)
         child = os.fork()
         if child == 0:
             control.close()
@@ -100,18 +110,16 @@ def main():
             os.close(stream)
         code, clean = _until_ended(child, control), False
         with contextlib.suppress(OSError):
-            clean = _looks() == empty
+            clean = _looks() == before
         control.send(json.dumps({"code": code, "clean": clean}).encode())
         if not clean:
             return
 
 
-def _clear():
+def _clear(before):
     """Remove what the libraries have written."""
-    for folder in WRITABLE:
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+    for path in sorted(_looks().keys() - before.keys(), reverse=True):  # what is in a folder before the folder
+        os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
 
 if __name__ == "__main__":

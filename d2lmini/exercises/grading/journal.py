@@ -1,6 +1,5 @@
 """Verdicts as they come, in a file beside the table: a run that was killed goes on from there."""
 
-import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -24,18 +23,18 @@ class Journal:
     def __init__(self, table, rules):
         self.path, head = _place(table), {"rules": asdict(rules), "version": d2lmini.__version__}
         lines = _lines(self.path)
-        self.kept = {line["hash"]: line["rows"] for line in lines[1:]} if lines[:1] == [head] else {}
+        self.kept = {line["notebook"]: line["rows"] for line in lines[1:]} if lines[:1] == [head] else {}
         self.file = open(self.path, "a" if self.kept else "w", encoding="utf-8")  # noqa: SIM115 - closed by `done`
         if not self.kept:
             self._write(head)
 
-    def find(self, name, path):
-        """Return the rows of a notebook that was judged under this name, or None."""
-        return self.kept.get(_hash(name, path))
+    def find(self, name, notebook):
+        """Return the rows of a notebook that was judged under this name, or None; its content is its ``digest``."""
+        return self.kept.get(f"{notebook['digest']} {name}")
 
-    def add(self, name, path, rows):
+    def add(self, name, notebook, rows):
         """Keep the rows of a notebook."""
-        self._write({"hash": _hash(name, path), "rows": rows})
+        self._write({"notebook": f"{notebook['digest']} {name}", "rows": rows})
 
     def _write(self, line):
         self.file.write(json.dumps(line) + "\n")
@@ -72,7 +71,3 @@ def _lines(path):
     except (OSError, ValueError):
         pass
     return lines
-
-
-def _hash(name, path):
-    return hashlib.sha256(name.encode(errors="surrogateescape") + b"\0" + path.read_bytes()).hexdigest()

@@ -17,6 +17,8 @@ PATIENCE = 3.0  # times the limit that an answer may take on the clock; of proce
 SPARE = 20.0  # seconds on the clock that are added to that
 LOOK = 0.25  # seconds between two looks whether it does anything
 ASLEEP = "asleep"  # the code where it did nothing for as long as its limit
+GIB = 2**30
+MUCH = GIB  # bytes; an answer whose time is up and that has filled so many may have gone on to fill all
 
 
 class AnswerProcess:
@@ -33,6 +35,7 @@ class AnswerProcess:
         self.place, self.seconds, self.memory, self.heavy = place, seconds, memory, heavy
         self.left, self.idle = STARTUP, None  # None: it is not watched while it loads
         self.worked = None  # seconds of processor time, when it was last looked at
+        self.before = self.most = 0  # bytes of memory that its processes filled when it began, and at most
 
     def __enter__(self):
         self.orders, self.replies = self.place.begin(self.heavy)
@@ -40,6 +43,8 @@ class AnswerProcess:
             self._send(json.dumps({"seconds": self.seconds, "memory": self.memory}).encode())
             self._receive()  # it says when it is ready: what it loads is not on the answer's clock
             self.left, self.idle = self._allowed(), 0.0
+            self._look()
+            self.before = self.most
         except BaseException:
             self.__exit__()
             raise
@@ -109,22 +114,33 @@ class AnswerProcess:
 
     def _look_after(self, waited):
         """Raise `HostError` if the answer has had its time, or has done nothing for as long as its limit."""
+        before, self.worked = self.worked, self._look()
         if waited > self.left:
-            message = f"had to be stopped, it did not end in time: {TOO_LONG}"
-            raise HostError(message, "timeout", "timeout")
+            raise self._too_long("had to be stopped, it did not end in time")
         if self.idle is None:
             return
-        before, self.worked = self.worked, self._processor_time()
         self.idle = self.idle + LOOK if self.worked is not None and self.worked == before else 0.0
         if self.idle > self.seconds:
             message = f"stopped, it did nothing for {self.seconds:g} s: does it sleep, or wait for something?"
             raise HostError(message, "timeout", ASLEEP)
 
-    def _processor_time(self):
-        """Return the seconds that the processes of the answer took; None where one works or waits for its turn."""
+    def _too_long(self, what):
+        """Return the `HostError` on an answer whose time is up: small things fill the memory more slowly than that."""
+        if (filled := self.most - self.before) > MUCH:
+            message = f"{what}; it had filled {filled / GIB:.1f} GiB of memory: does it collect more and more?"
+            return HostError(message, "timeout", "memory")
+        return HostError(f"{what}: {TOO_LONG}", "timeout", "timeout")
+
+    def _look(self):
+        """See how much memory the processes of the answer fill.
+
+        Returns:
+            the seconds of processor time that they took; None where one works or waits for its turn.
+        """
         try:
             outermost = psutil.Process(self.place.process.pid)
             processes = [outermost, *outermost.children(recursive=True)]
+            self.most = max(self.most, sum(process.memory_info().rss for process in processes))
             if any(process.status() != psutil.STATUS_SLEEPING for process in processes):
                 return None
             return sum(sum(process.cpu_times()[:2]) for process in processes)
@@ -134,12 +150,14 @@ class AnswerProcess:
     def _lost(self):
         """Say how the process ended."""
         code = self.place.end(grace=5.0)
+        if self.place.words:  # no fault of the answer's
+            raise RuntimeError(f"the sandbox ended: {self.place.words}")
         if code is None:
             raise HostError("the answer's process closed its way back to the judge")
         # who ignores the first signal of the limit gets SIGKILL two seconds later
         late = code == -getattr(signal, "SIGKILL", 0) and self._allowed() - self.left >= self.seconds
         if code == -getattr(signal, "SIGXCPU", 0) or late:
-            raise HostError(f"stopped after {self.seconds:g} s: {TOO_LONG}", "timeout", "timeout")
+            raise self._too_long(f"stopped after {self.seconds:g} s")
         if -code in set(signal.Signals):
             raise HostError(f"the answer's process was ended by {signal.Signals(-code).name}")
         raise HostError(f"the answer's process ended with exit code {code}")

@@ -76,7 +76,8 @@ def _bubblewrap(rules):
     """Return the command up to the program that is to be run in the sandbox."""
     words = ["bwrap", "--die-with-parent", "--new-session", "--unshare-all", "--unshare-user", "--disable-userns"]
     words += ["--uid", "65534", "--gid", "65534", "--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"]
-    words += ["--size", str(64 * MIB), "--tmpfs", "/tmp", "--chdir", "/tmp"]  # first: Python may lie in /tmp
+    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(16 * MIB), "--tmpfs", "/dev/shm"]
+    words += ["--size", str(64 * MIB), "--tmpfs", "/tmp", "--chdir", "/tmp"]  # before Python, which may lie in one
     for path in SYSTEM:
         if os.path.islink(path):
             words += ["--symlink", os.readlink(path), path]
@@ -89,7 +90,6 @@ def _bubblewrap(rules):
     for folder in ("engine", "grading"):  # of what the programs in it are made
         words += ["--ro-bind", f"{exercises}/{folder}", f"{exercises}/{folder}"]
     words += ["--remount-ro", exercises]
-    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(16 * MIB), "--tmpfs", "/dev/shm"]
     # /proc, too: its settings of the kernel belong to root, and the grader may be root
     words += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
     for name, value in _environment("/tmp").items():
@@ -100,7 +100,8 @@ def _bubblewrap(rules):
 def _interpreter():
     """Return the folders of Python and its packages that are not the system's."""
     packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages")) and os.path.isdir(path)]
-    return [path for path in dict.fromkeys((sys.base_prefix, sys.prefix, *packages)) if not path.startswith("/usr")]
+    paths = dict.fromkeys((sys.base_prefix, sys.prefix, *packages))
+    return [path for path in paths if not f"{path}/".startswith("/usr/")]
 
 
 def _environment(home):
@@ -122,11 +123,12 @@ def _environment(home):
 class Sandbox:
     """A sandbox for the answers of one notebook, one after another; it is made when the first begins.
 
-    In it `fork_server` loads torch once and forks a process for each answer.
+    In it `fork_server` loads torch once and forks a process for each answer. If that fails, ``words`` has its last.
     """
 
     def __init__(self):
-        self.process = self.control = None
+        self.process = self.control = self.said = None
+        self.words = ""
 
     def __enter__(self):
         return self
@@ -168,31 +170,44 @@ class Sandbox:
             code, clean = told["code"], told["clean"]
         except (OSError, ValueError, LookupError, TypeError):
             code, clean = None, False
+            self.words = self._last_words()
         if not clean:
             self.close()
         return code
 
+    def _last_words(self):
+        """Return what the fork server complained of, if it has ended by itself; no answer can write there."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if self.process.wait(1.0) > 0:
+                self.said.seek(0)
+                return self.said.read().decode(errors="replace").strip().rpartition("\n")[2]
+        return ""
+
     def _start(self):
         self.close()
+        self.words = ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, _rules() as rules:
             program = [sys.executable, "-m", "d2lmini.exercises.grading.fork_server", str(theirs.fileno())]
-            nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            self.said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+            streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": self.said}
             passed = [rules.fileno(), theirs.fileno()]
             command = [*_bubblewrap(rules), *program]
-            self.process = subprocess.Popen(command, pass_fds=passed, start_new_session=True, **nothing)
+            self.process = subprocess.Popen(command, pass_fds=passed, start_new_session=True, **streams)
 
     def close(self):
         """End all that runs in it."""
         if self.process is not None:
             _kill(self.process)  # bubblewrap; whatever is inside dies with it
-        if self.control is not None:
-            self.control.close()
-        self.process = self.control = None
+        for open_one in filter(None, (self.control, self.said)):
+            open_one.close()
+        self.process = self.control = self.said = None
 
 
 class Unprotected:
     """In place of a `Sandbox`: a fresh process for each answer, which can do whatever you can."""
+
+    words = ""
 
     def __init__(self):
         self.process = None

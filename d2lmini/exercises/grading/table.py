@@ -9,6 +9,7 @@ from ..engine.judge import PASSED, RECORDED
 from ..engine.model import Discussion
 from ..engine.registry import exercises, find
 from ..reader.plain_math import plain
+from .hand_ins import shown
 
 COLUMNS = ("notebook", "exercise", "verdict", "code", "message")
 COUNTED = ("notebook", "verified", "of", "to read", "note")  # of the gradebook, before its parts
@@ -24,15 +25,14 @@ td:last-child { white-space: pre-wrap; overflow-wrap: anywhere; }
 
 def row(*values):
     """Return a row of the table; what no screen and no file of text can take is replaced."""
-    clean = ("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in v) for v in values)
-    return dict(zip(COLUMNS, clean, strict=True))
+    return dict(zip(COLUMNS, (shown(value, keep="\n\t") for value in values), strict=True))
 
 
 def write_csv(path, rows, columns=COLUMNS):
     """Write a table, or leave what was there. Raises: OSError: it cannot be written."""
     path = Path(path)
     half = path.with_name(path.name + ".tmp")
-    with open(half, "w", newline="", encoding="utf-8") as file:
+    with open(half, "w", newline="", encoding="utf-8-sig") as file:  # without the mark Excel reads no umlaut
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows({name: _no_formula(value) for name, value in r.items()} for r in rows)

@@ -40,11 +40,12 @@ def check(key, answer=..., *, seed=None, device="cpu", record=True):
     prepare(part, answer)
     with waiting(part.seconds, quiet=alone):
         verdict = judge(part, answer, seed=seed, device=device)
-    tries = _record(verdict) if record else 0
+    no_option = isinstance(part, Choice) and verdict.code == "type"  # a slip, and no try
+    number = 0 if no_option or not record else _record(verdict)
     if alone:
         print(verdict)
     else:
-        show_verdict(verdict.status, plain(str(verdict)) + _which_try(part, verdict, tries))
+        show_verdict(verdict.status, plain(str(verdict)) + _which_try(part, number))
     if in_notebook() and verdict.status != NOT_ATTEMPTED and (warning := note(answer)):
         print(warning)
     if verdict.passed and not alone and os.environ.get("D2LMINI_SOLUTIONS") != "0":  # not in a problem set
@@ -69,11 +70,11 @@ def _found(key, call):
         return None
 
 
-def _which_try(part, verdict, tries):
+def _which_try(part, number):
     """Options can be tried one after another: so the number stands beside the verdict."""
-    if not isinstance(part, Choice) or verdict.status == NOT_ATTEMPTED or not tries:
+    if not isinstance(part, Choice) or not number:
         return ""
-    return " (your first try)" if tries == 1 else f" (your try number {tries})"
+    return " (your first try)" if number == 1 else f" (your try number {number})"
 
 
 def _what_now(exercise, part):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from ...shell import folder_of_user
 from ..engine.judge import NOT_ATTEMPTED, PASSED
 from ..engine.model import Discussion
 from ..engine.registry import chapters, exercises
@@ -23,22 +24,30 @@ ASSESSMENTS = ("agrees", "partly", "differs")
 _NEW = {"tries": 0, "passed": False, "last": "", "review": ""}
 _PAGE = {"ticked": False, "chosen": ""}  # what only a page of the book writes
 FILE = "d2lmini-progress.json"  # its name where it lies among other files
+NOT_KEPT = "your progress is not kept, since there is no home folder (D2LMINI_PROGRESS can name a file for it)"
 
 
-def progress_path() -> Path:
-    """Return ``$D2LMINI_PROGRESS``, a file or a folder, or ``progress.json`` in the user's data folder."""
+def progress_path() -> Path | None:
+    """Return ``$D2LMINI_PROGRESS``, a file or a folder, or ``progress.json`` in the user's data folder.
+
+    None: the user has no home folder, and the progress is not kept.
+    """
     if chosen := os.environ.get("D2LMINI_PROGRESS"):
         return Path(chosen, FILE) if os.path.isdir(chosen) else Path(chosen)
-    path = user_data_path("d2lmini", appauthor=False) / "progress.json"
+    if (folder := folder_of_user(lambda: user_data_path("d2lmini", appauthor=False))) is None:
+        _warn_once(f"{NOT_KEPT}; going on without it")
+        return None
+    path = folder / "progress.json"
     if sys.platform == "darwin" and not path.exists():  # it was here once, whatever XDG_DATA_HOME says
-        before = Path("~/Library/Application Support/d2lmini/progress.json").expanduser()
+        before = Path(os.path.expanduser("~/Library/Application Support/d2lmini/progress.json"))
         return before if before.exists() else path
     return path
 
 
 def load_progress() -> dict:
     """Return part key -> what is kept of it, a dict; a damaged file is set aside."""
-    path = progress_path()
+    if (path := progress_path()) is None:
+        return {}
     try:
         text = path.read_bytes()
     except FileNotFoundError:
@@ -130,7 +139,8 @@ def _set_aside(path):
 
 
 def _save(parts):
-    path = progress_path()
+    if (path := progress_path()) is None:
+        return
     half = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,19 +168,20 @@ def _entry(parts, key):
 
 
 def record(verdict) -> int:
-    """Count a try; once passed, a part stays passed. What was not attempted is no try: "Run all" changes nothing.
+    """Count a try, until one passes. What was not attempted is no try: "Run all" changes nothing.
 
     Returns:
-        how many tries there were of this part, this one with them.
+        the number of this try, or 0 if it is none.
     """
     parts = load_progress()
     entry = _entry(parts, verdict.key)
-    if verdict.status != NOT_ATTEMPTED:
-        entry["tries"] = entry.get("tries", 0) + 1
-        entry["passed"] = bool(entry.get("passed")) or verdict.status == PASSED
-        entry["last"] = verdict.status
-        _save(parts)
-    return entry.get("tries", 0)
+    if verdict.status == NOT_ATTEMPTED or entry.get("passed"):
+        return 0
+    entry["tries"] = entry.get("tries", 0) + 1
+    entry["passed"] = verdict.status == PASSED
+    entry["last"] = verdict.status
+    _save(parts)
+    return entry["tries"]
 
 
 def record_review(key, assessment):

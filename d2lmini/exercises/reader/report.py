@@ -5,7 +5,7 @@ from html import escape
 from ..engine.model import Discussion, Identity
 from ..engine.registry import NOTEBOOKS, chapters, exercises
 from .front_end import show_html
-from .progress import is_done, load_progress, progress_path, read_progress, write_progress
+from .progress import NOT_KEPT, is_done, load_progress, progress_path, read_progress, write_progress
 
 SIGNS = {
     "solved": "\N{BLACK SQUARE}",
@@ -74,7 +74,8 @@ def progress_report(chapter=None) -> str:
         f"Self-assessed:       {assessed} of {assessable} (proofs and discussions)",
         *([f"Ticked by you:       {ticked} (in the book, where no check runs)"] if ticked else []),
     ]
-    return "\n".join(head + lines + ["", f"Kept in {progress_path()}"])
+    path = progress_path()
+    return "\n".join(head + lines + ["", f"Kept in {path}" if path else f"Beware: {NOT_KEPT}"])
 
 
 def _chosen(chapter):
