@@ -14,6 +14,7 @@ import math
 import torch
 from torch import nn
 
+from .buffers import ExactBuffers
 from .masks import position_offsets
 from .rotation import position_angles
 
@@ -47,11 +48,11 @@ def sinusoidal(num, num_hiddens, *, offset=0, device=None):
     return pairs.flatten(1)[:, :num_hiddens].float()
 
 
-class PositionalEncoding(nn.Module):
+class PositionalEncoding(ExactBuffers):
     """Adds `sinusoidal` positions to embeddings.
 
-    ``P``, (1, max_len, num_hiddens), moves with the module but is in no checkpoint: it follows from the arguments, and
-    ``max_len`` is only how much of it is made beforehand. Positions past it work too.
+    ``P``, (1, max_len, num_hiddens), moves with the module, stays in float32, and is in no checkpoint: it follows from
+    the arguments, and ``max_len`` is only how much of it is made beforehand. Positions past it work too.
 
     Args:
         num_hiddens: d, any size from 1.
@@ -60,6 +61,8 @@ class PositionalEncoding(nn.Module):
 
     Source: D2L section 11.6.3.
     """
+
+    exact = ("P",)
 
     def __init__(self, num_hiddens, dropout=0.0, max_len=1000):
         super().__init__()

@@ -8,12 +8,17 @@ What a number costs: 8 + 16 / group bits, or 4 + 32 / group, with scales in floa
 """
 
 import copy
+import operator
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from .buffers import ExactBuffers
+from .layers import check_model, choose, named_layers, replace, with_sums
+
+_SCALES = torch.float16, torch.bfloat16, torch.float32, torch.float64
 _AT_ONCE = 2**19  # numbers that are dequantised together: a processor's cache holds them until they are multiplied
 
 
@@ -62,13 +67,18 @@ def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
         A `Quantised`, on the weight's device. It is off by half a scale at most, and by what rounds scale and minimum.
 
     Raises:
+        TypeError: the weight is no tensor, or ``scale_dtype`` not floating.
         ValueError: ``bits`` or ``group`` is none of these, C is odd in 4 bits, the matrix is empty, of another form or
             not finite, or a scale is more than ``scale_dtype`` holds.
 
     Source: Jacob et al. 2018, section 2.1; the formats Q8_0 and Q4_1 of ggml.
     """
+    if not isinstance(weight, torch.Tensor):
+        raise TypeError(f"the weight is a {type(weight).__name__}, expected a tensor")
+    if scale_dtype not in _SCALES:
+        raise TypeError(f"scale_dtype is {scale_dtype!r}, expected {', '.join(map(str, _SCALES))}")
     if bits not in (8, 4):
-        raise ValueError(f"bits is {bits}, expected 8 or 4")
+        raise ValueError(f"bits is {bits!r}, expected 8 or 4")
     if weight.dim() != 2 or not weight.numel() or not weight.is_floating_point():
         raise ValueError(
             f"the weight is {weight.dtype} of shape {tuple(weight.shape)}, expected floating numbers (R, C), at least "
@@ -76,8 +86,9 @@ def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
         )
     columns = weight.shape[1]
     group = columns if group is None else group
-    if not isinstance(group, int) or group < 1 or columns % group:
-        raise ValueError(f"group is {group}, expected a divisor of the row's {columns} numbers")
+    if isinstance(group, bool) or not hasattr(group, "__index__") or group < 1 or columns % group:
+        raise ValueError(f"group is {group!r}, expected a divisor of the row's {columns} numbers")
+    group = operator.index(group)
     if bits == 4 and columns % 2:
         raise ValueError(f"a row has {columns} numbers, expected an even number: in 4 bits two share a byte")
     weight = weight.detach()
@@ -104,13 +115,26 @@ def _kept(numbers, dtype, zeros=False):
     return kept if zeros else kept.masked_fill(kept <= 0, 1.0)
 
 
-class _Held(nn.Module):
-    """A module whose matrix is a `Quantised`, held as buffers."""
+class _Held(ExactBuffers):
+    """A module whose matrix is a `Quantised`, held as buffers.
 
-    def __init__(self, quantised):
+    Attributes:
+        dtype: of ``weight``; ``module.to(dtype)`` changes it, and never what is held.
+    """
+
+    exact = Quantised._fields
+
+    def __init__(self, quantised, dtype):
         super().__init__()
+        if not isinstance(quantised, Quantised):
+            raise TypeError(f"the matrix is a {type(quantised).__name__}, expected a Quantised: quantise(weight)")
         for name, x in zip(Quantised._fields, quantised, strict=True):
             self.register_buffer(name, x)
+        self.dtype = dtype
+
+    def _apply(self, fn, recurse=True):
+        self.dtype = fn(torch.empty(0, dtype=self.dtype)).dtype
+        return super()._apply(fn, recurse)
 
     @property
     def quantised(self):
@@ -119,8 +143,8 @@ class _Held(nn.Module):
 
     @property
     def weight(self):
-        """The matrix, dequantised anew whenever it is asked for."""
-        return self.quantised.dequantise()
+        """The matrix in ``dtype``, dequantised anew whenever it is asked for."""
+        return self.quantised.dequantise(self.dtype)
 
     def extra_repr(self):
         bits = 8 if self.minimum is None else 4
@@ -136,13 +160,15 @@ class QuantisedLinear(_Held):
     Args:
         quantised: a `Quantised` of (outputs, inputs).
         bias: None, or (outputs,).
+        dtype: of ``weight``; None: the bias's, or float32.
 
     Raises:
+        TypeError: ``quantised`` is something else.
         ValueError: the bias is of another size.
     """
 
-    def __init__(self, quantised, bias=None):
-        super().__init__(quantised)
+    def __init__(self, quantised, bias=None, dtype=None):
+        super().__init__(quantised, dtype or (torch.float32 if bias is None else bias.dtype))
         self.out_features = len(self.codes)
         self.in_features = self.codes.shape[1] * (1 if self.minimum is None else 2)
         if bias is not None and bias.shape != (self.out_features,):
@@ -152,10 +178,20 @@ class QuantisedLinear(_Held):
     @classmethod
     def from_linear(cls, linear, bits=8, group=None, **options):
         """Of a `torch.nn.Linear`, which stays as it is; arguments and errors are those of `quantise`."""
-        return cls(quantise(linear.weight, bits, group, **options), linear.bias)
+        if not isinstance(linear, nn.Linear):
+            raise TypeError(f"the layer is a {type(linear).__name__}, expected a torch.nn.Linear")
+        return cls(quantise(linear.weight, bits, group, **options), linear.bias, linear.weight.dtype)
 
     def forward(self, X):
-        """(..., inputs) to (..., outputs), by the dequantised weight in X's dtype, some rows of it after the other."""
+        """(..., inputs) to (..., outputs), by the dequantised weight in X's dtype, some rows of it after the other.
+
+        Raises:
+            ValueError: X is not floating, or of another width.
+        """
+        if X.shape[-1:] != (self.in_features,) or not X.is_floating_point():
+            raise ValueError(
+                f"X is {X.dtype} of shape {tuple(X.shape)}, expected floating numbers (..., {self.in_features})"
+            )
         held, at_once = self.quantised, max(1, _AT_ONCE // self.in_features)
         parts = [held.rows(slice(i, i + at_once)) for i in range(0, self.out_features, at_once)]
         Y = torch.cat([_product(X, part) for part in parts], -1)
@@ -178,23 +214,30 @@ class QuantisedEmbedding(_Held):
     """
 
     def __init__(self, quantised, dtype=torch.float32):
-        super().__init__(quantised)
+        super().__init__(quantised, dtype)
         self.num_embeddings = len(self.codes)
-        self.register_buffer("like", torch.empty(0, dtype=dtype, device=self.codes.device), persistent=False)
 
     def forward(self, tokens):
-        """Integers (...) below V to (..., h)."""
+        """Integers (...) below V to (..., h).
+
+        Raises:
+            TypeError: they are no integers.
+            IndexError: they are not below V.
+        """
+        if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
+            raise TypeError(f"tokens are {tokens.dtype}, expected integers")
         if tokens.numel() and not (tokens.min() >= 0 and tokens.max() < self.num_embeddings):
             raise IndexError(f"tokens are {tokens.min()} to {tokens.max()}, expected 0 to {self.num_embeddings - 1}")
-        return self.quantised.rows(tokens).dequantise(self.like.dtype)
+        return self.quantised.rows(tokens.long()).dequantise(self.dtype)  # torch takes uint8 for a mask
 
 
 def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scale_dtype=torch.float16):
     """A copy of a model whose linear layers hold their weights in few bits.
 
     A last layer that shares its weight with an embedding goes on doing so: both hold one table, in ``embedding_bits``,
-    since scores suffer most from rounding, as the files of published models have it. Other embeddings, norms and biases
-    stay as they are, and so does what is derived from `torch.nn.Linear`.
+    since scores suffer most from rounding, as the files of published models have it. Of a merged `LowRankAdapter` the
+    sum is rounded, for good. Other embeddings, norms and biases stay as they are, and so does what is derived from
+    `torch.nn.Linear`.
 
     Args:
         model: any module; it stays as it is. Call ``eval()`` before what is measured.
@@ -206,54 +249,36 @@ def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scal
         The copy.
 
     Raises:
-        TypeError: ``skip`` is one str.
+        TypeError: ``skip`` is one str, the model no module, or ``scale_dtype`` not floating.
         ValueError: as `quantise`, with the layer's name; no linear layer has a name in ``skip``, or there is none to
             round.
     """
-    if isinstance(skip, str):
-        raise TypeError(f"skip is the str {skip!r}, expected a list of names")
-    model = copy.deepcopy(model)
-    linears = {name: module for name, module in _every(model) if type(module) is nn.Linear}
-    last = {part for name in linears for part in (name, name.rpartition(".")[2])}
-    if set(skip) - last:
-        raise ValueError(f"there is no linear layer {sorted(set(skip) - last)[0]!r}, only {_some(linears)}")
-    chosen = {name: x for name, x in linears.items() if not {name, name.rpartition(".")[2]} & set(skip)}
-    tables = {name: module for name, module in _every(model) if type(module) is nn.Embedding}
-    shared = {id(table.weight) for table in tables.values()}
-    made = {}  # by weight: what is held twice is rounded once
-    for name, linear in chosen.items():
-        width = embedding_bits if id(linear.weight) in shared else bits
-        if width is None:
+    check_model(model)
+    model = with_sums(copy.deepcopy(model))
+    linears = named_layers(model, lambda module: type(module) is nn.Linear)
+    left = {linears[name] for name in choose(linears, skip, "skip")}
+    tables = {x for x in model.modules() if type(x) is nn.Embedding}
+    shared = {table.weight for table in tables}
+    made, others = {}, {}  # by weight: what is held twice is rounded once
+    for name, linear in linears.items():
+        width = embedding_bits if linear.weight in shared else bits
+        if linear in left or linear in others or width is None:
             continue
         try:
-            if id(linear.weight) not in made:
-                made[id(linear.weight)] = quantise(linear.weight, width, group, scale_dtype=scale_dtype)
+            if linear.weight not in made:
+                made[linear.weight] = quantise(linear.weight, width, group, scale_dtype=scale_dtype)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
-        _replace(model, name, QuantisedLinear(made[id(linear.weight)], linear.bias))
+        others[linear] = QuantisedLinear(made[linear.weight], linear.bias, linear.weight.dtype)
     if not made:
         raise ValueError("there is no linear layer to round: all are skipped, or the model has none")
-    for name, table in tables.items():
-        if id(table.weight) in made:
-            _replace(model, name, QuantisedEmbedding(made[id(table.weight)], table.weight.dtype))
-    return model
+    for table in tables:
+        if table.weight in made:
+            others[table] = QuantisedEmbedding(made[table.weight], table.weight.dtype)
+    return replace(model, others)
 
 
 def weight_bytes(model):
     """Bytes of what a model's ``state_dict`` holds; what is shared counts once."""
     held = {(x.data_ptr(), x.shape): x for x in model.state_dict().values()}
     return sum(x.numel() * x.element_size() for x in held.values())
-
-
-def _every(model):
-    return model.named_modules(remove_duplicate=False)
-
-
-def _replace(model, name, module):
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, module)
-
-
-def _some(names):
-    names = sorted({name.rpartition(".")[2] for name in names})
-    return ", ".join(names) or "none at all"

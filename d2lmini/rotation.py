@@ -7,6 +7,8 @@ length; each is for ``rotary`` of `d2lmini.MultiHeadAttention`. All count in flo
 import torch
 from torch import nn
 
+from .buffers import ExactBuffers
+
 ROTATIONS = "as trained", "interpolated", "base changed"
 
 
@@ -36,27 +38,19 @@ def rotary(X, offset=0, *, base=10000.0):
     return turn_pairs(X, angles.cos(), angles.sin())
 
 
-class RotationTable(nn.Module):
+class RotationTable(ExactBuffers):
     """Turns pairs of features by angles made beforehand; the table stays exact where a model changes its dtype.
 
     Args:
         angles: (n, d / 2), float64, on the CPU.
     """
 
+    exact = "cos", "sin"
+
     def __init__(self, angles):
         super().__init__()
-        self.angles = angles
-        self._place(angles.device)
-
-    def _place(self, device):
-        wide = torch.float32 if device.type == "mps" else torch.float64  # MPS has nothing better
-        self.register_buffer("cos", self.angles.cos().to(device, wide), persistent=False)
-        self.register_buffer("sin", self.angles.sin().to(device, wide), persistent=False)
-
-    def _apply(self, fn, recurse=True):
-        # rounded to bfloat16 the table would turn by other angles: of what moves a model, only the device counts here
-        self._place(fn(torch.empty(0, device=self.cos.device)).device)
-        return self
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
 
     def turn(self, X, offset):
         """X (..., n, d), its first row at position ``offset`` of the table, to the same shape."""

@@ -57,7 +57,7 @@ def test_positions_past_max_len_go_on_by_the_formula():
 
 def test_the_table_of_sines_moves_with_the_module_and_is_in_no_checkpoint():
     encoding = PositionalEncoding(6, 0.0).bfloat16()
-    assert encoding.P.dtype == torch.bfloat16 and not encoding.state_dict()
+    assert encoding.P.dtype == torch.float32 and not encoding.state_dict()  # rounded it would not come back
     X = torch.randn(2, 5, 6).bfloat16()
     output = encoding(X)
     assert output.dtype == torch.bfloat16

@@ -2,9 +2,11 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from gpt_forms import FORMS as GPT_FORMS
 from torch import nn
 
 import d2lmini as d2l
@@ -92,6 +94,9 @@ def test_rows_that_are_zero_constant_tiny_or_huge(bits):
         (drawn(2, 6), {"group": 4}, "group is 4, expected a divisor of the row's 6 numbers"),
         (drawn(2, 6), {"group": 0}, "group is 0, expected a divisor"),
         (drawn(2, 5), {"group": 2.5}, "group is 2.5, expected a divisor"),
+        (drawn(2, 4), {"group": True}, "group is True, expected a divisor"),
+        (drawn(2, 4), {"group": "4"}, "group is '4', expected a divisor"),
+        (drawn(2, 4), {"bits": "8"}, "bits is '8', expected 8 or 4"),
         (drawn(2, 5), {"bits": 4}, "a row has 5 numbers, expected an even number"),
         (torch.tensor([[1.0, torch.nan]]), {}, "NaN or infinite"),
         (torch.tensor([[1.0, -torch.inf]]), {"bits": 4}, "NaN or infinite"),
@@ -106,6 +111,32 @@ def test_rows_that_are_zero_constant_tiny_or_huge(bits):
 def test_what_is_refused(weight, options, message):
     with pytest.raises(ValueError, match=message):
         quantise(weight, **options)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.bool, torch.complex64, "float16", None, 16], ids=str)
+def test_scales_are_floating(dtype):
+    with pytest.raises(
+        TypeError, match=f"scale_dtype is {dtype!r}, expected torch.float16, torch.bfloat16, torch.float3"
+    ):
+        quantise(drawn(2, 4), scale_dtype=dtype)
+
+
+def test_a_weight_that_is_no_tensor():
+    for weight in ([[1.0, 2.0]], np.ones((2, 2)), "W_q", None):
+        with pytest.raises(TypeError, match=f"the weight is a {type(weight).__name__}, expected a tensor"):
+            quantise(weight)
+    for linear in (nn.Embedding(3, 4), "W_q", drawn(2, 4)):
+        with pytest.raises(TypeError, match=f"a {type(linear).__name__}, expected a torch.nn.Linear"):
+            QuantisedLinear.from_linear(linear)
+    for made in (lambda: QuantisedLinear(drawn(2, 4)), lambda: QuantisedEmbedding([1, 2, 3])):
+        with pytest.raises(TypeError, match=r"expected a Quantised: quantise\(weight\)"):
+            made()
+
+
+@pytest.mark.parametrize("make", [np.int64, np.uint8, torch.tensor])
+def test_whole_numbers_of_numpy(make):
+    for found, wanted in zip(quantise(drawn(2, 8), make(4), make(2)), quantise(drawn(2, 8), 4, 2), strict=True):
+        assert torch.equal(found, wanted)
 
 
 # ---- a layer
@@ -159,6 +190,41 @@ def test_rows_of_a_matrix():
     for bits in (8, 4):
         found, places = quantise(drawn(6, 8), bits, 4), torch.tensor([[1, 5], [0, 1]])
         assert torch.equal(found.rows(places).dequantise(), found.dequantise()[places])
+
+
+@pytest.mark.parametrize(
+    "X", [torch.ones(2, 4).long(), torch.ones(2, 4) > 0, torch.ones(2, 5), torch.ones(4, 1), torch.tensor(1.0)], ids=str
+)
+@pytest.mark.parametrize("bits", [8, 4])
+def test_inputs_that_do_not_fit(X, bits):
+    with pytest.raises(ValueError, match=r"X is torch.* of shape .*, expected floating numbers \(..., 4\)"):
+        QuantisedLinear(quantise(drawn(6, 4), bits))(X)
+
+
+@pytest.mark.parametrize("tokens", [torch.ones(2), torch.ones(2) > 0, torch.ones(2, dtype=torch.complex64)], ids=str)
+def test_tokens_that_are_no_integers(tokens):
+    with pytest.raises(TypeError, match=f"tokens are {tokens.dtype}, expected integers"):
+        QuantisedEmbedding(quantise(drawn(5, 4)))(tokens)
+
+
+def test_tokens_of_any_integers():
+    table, tokens = QuantisedEmbedding(quantise(drawn(5, 4))), torch.tensor([[1, 0], [4, 1]])
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):  # to torch uint8 is a mask
+        assert torch.equal(table(tokens.to(dtype)), table(tokens))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("bits", [8, 4])
+def test_a_weight_is_of_the_dtype_of_the_layer(bits, dtype):
+    """Which is that of what was rounded until the layer is cast; scales are not cast."""
+    linear = nn.Linear(12, 5, bias=False)
+    for layer in (
+        QuantisedLinear.from_linear(linear.to(dtype), bits),
+        quantise_model(linear.to(dtype), bits),
+        QuantisedLinear.from_linear(linear.float(), bits).to(dtype),
+        copy.deepcopy(QuantisedLinear.from_linear(linear.float(), bits)).to(dtype),
+    ):
+        assert layer.weight.dtype == dtype and layer.scale.dtype == torch.float16
 
 
 # ---- a model
@@ -219,13 +285,64 @@ def test_a_layer_that_is_used_twice_stays_one():
     assert found[0].codes is found[2].codes
 
 
+def test_a_layer_of_two_names_is_one_module_and_so_is_its_bias():
+    net = nn.Module()
+    net.a = net.b = nn.Linear(4, 4)
+    net.c = nn.Sequential(net.a)
+    found = quantise_model(net)
+    assert type(found.a) is QuantisedLinear and found.a is found.b is found.c[0]
+
+
+def test_a_model_that_is_itself_a_linear_layer():
+    linear = nn.Linear(8, 5)
+    found = quantise_model(linear, 4)
+    assert type(found) is QuantisedLinear and type(linear) is nn.Linear and not list(linear.children())
+    X = drawn(2, 8)
+    assert torch.equal(found(X), QuantisedLinear.from_linear(linear, 4)(X))
+
+
+def test_names_may_come_from_a_generator():
+    found = quantise_model(toy(tie_weights=False), skip=(name for name in ("W_q", "dense")))
+    assert [name.rpartition(".")[2] for name, module in found.named_modules() if type(module) is nn.Linear] == [
+        *("W_q", "W_q"),
+        "dense",
+    ]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("form", GPT_FORMS)
+def test_every_form_of_a_gpt_is_rounded(form):
+    """Before it is cast, or after: the codes are integers, and what they give is of the model's dtype."""
+    torch.manual_seed(0)
+    model = d2l.GPT(GPT_FORMS[form]).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.1)
+    tokens = torch.randint(65, (2, 9))
+    wanted = model(tokens)
+    for found in (quantise_model(model.double()), quantise_model(model.float()).bfloat16()):
+        scores = found(tokens)
+        assert scores.dtype == found.blks[0].addnorm1.ln.weight.dtype
+        assert (scores - wanted).abs().max() < 0.15 * wanted.abs().max()
+    before = quantise_model(model.float())
+    matrices = [name for name in before.state_dict() if "scale" in name or "codes" in name or "minimum" in name]
+    after = copy.deepcopy(before).to(torch.float16).bfloat16().float().state_dict()
+    assert all(torch.equal(after[name], before.state_dict()[name]) for name in matrices)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"bits": 3}, ValueError, "blks.0.attention.W_q: bits is 3"),
         ({"group": 5}, ValueError, "blks.0.attention.W_q: group is 5, expected a divisor of the row's 12 numbers"),
         ({"skip": ["W_x"]}, ValueError, "there is no linear layer 'W_x', only W_k, W_o, W_q, W_v, dense, dense1"),
-        ({"skip": "W_q"}, TypeError, "skip is the str 'W_q', expected a list of names"),
+        ({"skip": "W_q"}, TypeError, "skip is 'W_q', expected a list of names"),
+        ({"skip": 3}, TypeError, "skip is 3, expected a list of names"),
+        ({"skip": [3]}, ValueError, "there is no linear layer 3, only W_k"),
+        ({"bits": True}, ValueError, "W_q: bits is True"),
+        ({"group": True}, ValueError, "W_q: group is True"),
+        ({"embedding_bits": 5}, ValueError, "dense: bits is 5, expected 8 or 4"),
+        ({"embedding_bits": "8"}, ValueError, "dense: bits is '8', expected 8 or 4"),
+        ({"scale_dtype": torch.int32}, TypeError, "scale_dtype is torch.int32"),
     ],
 )
 def test_models_that_are_refused(options, error, message):
@@ -233,6 +350,9 @@ def test_models_that_are_refused(options, error, message):
         quantise_model(toy(), **options)
     with pytest.raises(ValueError, match="no linear layer to round"):
         quantise_model(nn.Sequential(nn.LayerNorm(3)))
+    for wrong in ("gpt2", d2l.GPTConfig(), d2l.GPT, None):
+        with pytest.raises(TypeError, match=f"the model is a {type(wrong).__name__}, expected a torch.nn.Module"):
+            quantise_model(wrong)
 
 
 def test_a_token_outside_of_the_vocabulary():

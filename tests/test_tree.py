@@ -14,6 +14,7 @@ ROOT = TESTS.parent
 # by whom what has no file of its own is tested, and why
 ELSEWHERE = {
     "inputs": ("test_attention.py", "what is wrong shows where attention is called"),
+    "layers": ("test_adapters.py", "layers are found, chosen and replaced where a model is adapted"),
     "__main__": ("lab/test_parts.py", "its commands are tested with what they do"),
     "selfcheck": ("test_install.py", "what it looks at is what is installed"),
     "run_times": ("book/test_chapters.py", "it tells of chapters"),

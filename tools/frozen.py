@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_leaves
 
 import d2lmini as d2l
 from d2lmini.experiments.gpt import language, long_positions
+from tests.gpt_forms import FORMS
 
 B, T, S, D, H = 3, 7, 9, 8, 4
 
@@ -131,12 +132,7 @@ def draws_pixels(model):
 def models():
     """Name to `model_sums`' arguments."""
     toy, text, padding = d2l.GPT_CONFIGS["toy"], tokens(B, 12), torch.tensor([0, 4, 1])
-    gpts = {"toy": toy, "modern": d2l.GPT_CONFIGS["modern-toy"]}
-    gpts["gpt1"] = replace(toy, norm_first=False, init="gpt1", dropout=0.1)
-    gpts["dropout"] = replace(toy, dropout=0.1)
-    gpts["bare"] = replace(toy, positions=None, use_bias=False, ffn="swiglu", tie_weights=False, init="zero")
-    gpts["rotary"] = replace(toy, positions="rotary", ffn="relu", norm="rms", ffn_num_hiddens=96)
-    for name, config in gpts.items():
+    for name, config in FORMS.items():
         yield f"GPT {name}", lambda c=config: d2l.GPT(c), (text,), gpt_writes
         yield f"GPT {name}, padded", lambda c=config: d2l.GPT(c), (text, padding), None
     for name, positions in long_positions.POSITIONS.items():

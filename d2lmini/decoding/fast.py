@@ -12,8 +12,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..cache import KeyValueCache
+from ..layers import check_model, replace, with_sums
 from ..masks import as_mask
-from ..multi_head import MultiHeadAttention
+from ..multi_head import HeadsAttention, MultiHeadAttention
 from ..transformer import AddNorm, PositionWiseFFN, TransformerEncoderBlock
 
 
@@ -22,20 +23,26 @@ def for_decoding(model):
 
     Its scores are the model's to rounding; caches, masks, `d2lmini.capture_attention` and `d2lmini.head_masks` work as
     there. What differs: linear layers keep their weights column by column, a last layer that shared those of an
-    embedding has its own, a plain `TransformerEncoderBlock` is a `PackedBlock`, and residual connections have no
-    dropout. What the model learns from now on does not reach the copy, and the copy is not to be trained.
+    embedding has its own, a merged `LowRankAdapter` is a linear layer, a plain `TransformerEncoderBlock` is a
+    `PackedBlock`, and residual connections have no dropout. A block with a field or a part that `PackedBlock` does not
+    know stays as it is. What the model learns from now on does not reach the copy, and the copy is not to be trained.
 
     Args:
         model: any module; it stays as it is.
 
     Returns:
         The copy. It takes as much memory again, and that of a last layer.
+
+    Raises:
+        TypeError: the model is no module.
     """
-    model = _packed(copy.deepcopy(model))
+    check_model(model)
+    model = with_sums(copy.deepcopy(model))
+    model = replace(model, {block: PackedBlock(block) for block in model.modules() if _can_be_packed(block)})
     for module in model.modules():
         if type(module) is nn.Linear:
             module.weight = nn.Parameter(module.weight.detach().t().contiguous().t())
-        elif isinstance(module, AddNorm):
+        elif type(module) is AddNorm:
             module.dropout = None
     return model.eval().requires_grad_(False)
 
@@ -133,17 +140,35 @@ class PackedAttention(MultiHeadAttention):
         return torch.unflatten(projected, -1, (sum(parts), -1)).transpose(1, 2).split(parts, 1)
 
 
-def _packed(module):
-    """A module with its blocks packed where they can be."""
-    for name, child in module.named_children():
-        setattr(module, name, _packed(child))
-    if type(module) is not TransformerEncoderBlock or type(module.attention) is not MultiHeadAttention:
-        return module
-    parts = [module.attention.W_q, module.attention.W_k, module.attention.W_v]
-    alike = len({(type(part), part.in_features, part.bias is None) for part in parts}) == 1
-    if any(map(_has_hooks, module.modules())) or not alike or type(parts[0]) is not nn.Linear:
-        return module
-    return PackedBlock(module)
+_KNOWN = {  # the fields of what a `PackedBlock` takes over; with one more there may be something else to compute
+    TransformerEncoderBlock: {"norm_first", "attention", "addnorm1", "ffn", "addnorm2"},
+    MultiHeadAttention: {
+        *("num_heads", "num_kv_heads", "input_sizes", "attention", "W_q", "W_k", "W_v", "W_o", "q_norm", "k_norm"),
+    },
+    nn.Linear: {"in_features", "out_features", "weight", "bias"},
+    AddNorm: {"dropout", "ln"},
+    PositionWiseFFN: {"dense1", "activation", "dense2"},
+}
+
+
+def _can_be_packed(block):
+    if not _is_known(block, TransformerEncoderBlock) or not _is_known(block.attention, MultiHeadAttention):
+        return False
+    attention, parts = block.attention, [block.attention.W_q, block.attention.W_k, block.attention.W_v]
+    known = [_is_known(part, nn.Linear) for part in parts]
+    known += [_is_known(addnorm, AddNorm) for addnorm in (block.addnorm1, block.addnorm2)]
+    known += [type(block.ffn) is not PositionWiseFFN or _is_known(block.ffn, PositionWiseFFN)]
+    if not all(known) or type(attention.attention) is not HeadsAttention or any(map(_has_hooks, block.modules())):
+        return False
+    return len({(part.in_features, part.bias is None) for part in parts}) == 1
+
+
+def _is_known(module, kind):
+    fields = {*vars(module), *module._modules, *module._parameters, *module._buffers} - _OF_ALL
+    return type(module) is kind and fields == _KNOWN[kind]
+
+
+_OF_ALL = set(vars(nn.Module()))
 
 
 def _has_hooks(module):

@@ -3,10 +3,11 @@
 import math
 
 import torch
-from torch import nn
+
+from ..buffers import ExactBuffers
 
 
-class PositiveRandomFeatures(nn.Module):
+class PositiveRandomFeatures(ExactBuffers):
     """Features phi with phi(q) . phi(k) equal, on average over the draw, to exp(scale * q . k): softmax's kernel.
 
     With u = sqrt(scale) q and rows w of a Gaussian matrix the features are exp(w . u - u . u / 2) / sqrt(M). They are
@@ -28,6 +29,8 @@ class PositiveRandomFeatures(nn.Module):
 
     Source: Choromanski et al. 2021, lemma 1 and section 2.
     """
+
+    exact = ("w",)
 
     def __init__(self, num_inputs, num_features, *, orthogonal=True, scale=None, generator=None):
         super().__init__()

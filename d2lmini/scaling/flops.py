@@ -1,5 +1,8 @@
 """What it takes to train a GPT, in floating-point operations: by the rule of thumb 6 N D, and counted."""
 
+from ..models.choices import NETWORKS
+from ..transformer import GatedFFN
+
 
 def training_flops(parameters, tokens):
     """6 N D: of each token each parameter takes a product and a sum on the way forward, and twice that on the way back.
@@ -60,11 +63,16 @@ def gpt_training_flops(config, tokens, *, context=None, causal=False):
     if not (tokens >= 0 and context >= 1):
         raise ValueError(f"got {tokens} tokens and a context of {context}, expected from 0 and from 1")
     keys = (context + 1) / 2 if causal else context  # that a query meets, on average
-    attention = 2 * 2 * keys * config.num_hiddens * config.num_blks  # scores, and sums of values
+    attention = 2 * 2 * keys * config.num_heads * _head_size(config) * config.num_blks  # scores, and sums of values
     return 3.0 * tokens * (2 * matrix_parameters(config) + attention)
 
 
 def _block_matrices(config):
-    h = config.num_hiddens
-    wide = config.ffn_num_hiddens or 4 * h
-    return 4 * h * h + (3 if config.ffn == "swiglu" else 2) * h * wide
+    h, d = config.num_hiddens, _head_size(config)
+    heads = 2 * config.num_heads + 2 * (config.num_kv_heads or config.num_heads)  # W_q and W_o, W_k and W_v
+    num_ffn = 3 if NETWORKS[config.ffn][0] is GatedFFN else 2
+    return heads * d * h + num_ffn * h * (config.ffn_num_hiddens or 4 * h)
+
+
+def _head_size(config):
+    return config.head_size or config.num_hiddens // config.num_heads

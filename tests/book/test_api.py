@@ -13,6 +13,8 @@ ON_PAGE = re.findall(r"^\.\. automodule:: (\S+)$", (ROOT / "api.md").read_text(e
 NOT_ON_PAGE = {
     "d2lmini.__main__": "the command line",
     "d2lmini.selfcheck": "the command line",
+    "d2lmini.buffers": "what tables and scales share",
+    "d2lmini.layers": "what adapters and weights in few bits share",
     "d2lmini.data.batching": "what the data modules share",
     "d2lmini.data.catalogue": "the entries of registry",
     "d2lmini.data.grammar_phrases": "the inside of grammar",

@@ -6,26 +6,18 @@ from dataclasses import replace
 
 import pytest
 import torch
+from gpt_forms import FORMS, TOY
 from torch import nn
 
+from d2lmini.adapters import adapt, adapters_of, merge_adapters
 from d2lmini.decoding import beam_search
 from d2lmini.decoding.fast import PackedAttention, PackedBlock, for_decoding
 from d2lmini.hooks import capture_attention, head_masks
 from d2lmini.models.gpt import GPT
-from d2lmini.models.gpt_config import GPT_CONFIGS
 from d2lmini.models.transformer_seq2seq import Transformer, TransformerConfig
-from d2lmini.multi_head import MultiHeadAttention
+from d2lmini.multi_head import HeadsAttention, MultiHeadAttention
 from d2lmini.position import RelativePositionBias
-from d2lmini.transformer import TransformerEncoderBlock
-
-TOY, MODERN = GPT_CONFIGS["toy"], GPT_CONFIGS["modern-toy"]
-FORMS = {
-    "GPT-2": TOY,
-    "GPT-1": replace(TOY, norm_first=False, init="gpt1", ffn="gelu", dropout=0.5),
-    "modern": replace(MODERN, dropout=0.5),
-    "gated, no positions": replace(MODERN, ffn="swiglu", positions=None, qk_norm=False, tie_weights=True),
-    "grouped queries": replace(MODERN, num_kv_heads=2, ffn="swiglu", qk_norm=False),
-}
+from d2lmini.transformer import AddNorm, TransformerEncoderBlock
 
 
 @pytest.fixture(params=FORMS)
@@ -193,6 +185,87 @@ def test_what_is_watched_or_of_another_kind_stays():
     X = tokens(2, 4)
     close(step_by_step(fast, X), model(X))
     assert seen == ["k", "ffn"] * 5
+
+
+def parallel(block):
+    """What a block with one option more may look like: both sublayers read the same."""
+    block.parallel = True
+    block.forward = lambda X, *args, **options: X + block.attention(X, X, X, **options) + block.ffn(X)
+
+
+def with_gain(module, name="gain"):
+    module.register_parameter(name, nn.Parameter(torch.tensor(3.0)))
+    module.forward = lambda *args, **options: 3.0 * type(module).forward(module, *args, **options)
+
+
+class Loud(AddNorm):
+    def forward(self, X, Y):
+        return self.ln(X + 2 * Y)
+
+    def add(self, X, Y):
+        return X + 2 * self.dropout(Y)
+
+
+class Sharp(HeadsAttention):
+    def forward(self, queries, keys, values, mask=None, *, causal, score_bias=None):
+        return super().forward(3 * queries, keys, values, mask, causal=causal, score_bias=score_bias)
+
+
+def of_a_class(module, kind):
+    module.__class__ = kind
+
+
+UNKNOWN = {
+    "an option of the block": parallel,
+    "a field of the attention": lambda block: with_gain(block.attention),
+    "a field of a projection": lambda block: with_gain(block.attention.W_k),
+    "a field of a residual connection": lambda block: with_gain(block.addnorm1),
+    "a field of the network": lambda block: with_gain(block.ffn),
+    "another residual connection": lambda block: of_a_class(block.addnorm2, Loud),
+    "another attention of the heads": lambda block: of_a_class(block.attention.attention, Sharp),
+    "a module more": lambda block: setattr(block, "adapter", nn.Linear(64, 64)),
+    "a mere note": lambda block: setattr(block, "note", "the first one"),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("change", UNKNOWN)
+def test_a_block_with_a_field_that_is_not_known_stays(change):
+    model = some(TOY).eval()
+    UNKNOWN[change](model.blks[0])
+    fast, X = for_decoding(model), tokens(2, 5)
+    assert [type(blk) is PackedBlock for blk in fast.blks] == [False, True]
+    close(fast(X), model(X))
+    if change != "an option of the block":  # whose `extend` this one has not
+        close(step_by_step(fast, X), step_by_step(model, X))
+
+
+@torch.no_grad()
+def test_a_block_that_has_two_names_is_packed_under_both():
+    model = some(TOY).eval()
+    model.blks[1] = model.blks[0]
+    fast, X = for_decoding(model), tokens(2, 5)
+    assert fast.blks[0] is fast.blks[1] and type(fast.blks[0]) is PackedBlock
+    close(step_by_step(fast, X), model(X))
+
+
+@torch.no_grad()
+def test_adapters_that_are_merged_are_packed_and_others_work():
+    model, X = adapt(some(TOY).eval(), 2, ["W_q", "W_v", "dense1"]), tokens(2, 5)
+    for adapter in adapters_of(model).values():
+        nn.init.normal_(adapter.up, std=0.2)
+    wanted = model(X)
+    close(step_by_step(for_decoding(model), X), wanted)
+    fast = for_decoding(merge_adapters(model))
+    assert all(type(blk) is PackedBlock for blk in fast.blks)
+    close(step_by_step(fast, X), wanted)
+    close(model(X), wanted)
+
+
+@pytest.mark.parametrize("wrong", ["gpt2", 3, None, TOY, GPT, [nn.Linear(2, 2)]], ids=str)
+def test_what_is_no_model(wrong):
+    with pytest.raises(TypeError, match=f"the model is a {type(wrong).__name__}, expected a torch.nn.Module"):
+        for_decoding(wrong)
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from gpt_forms import FORMS
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -14,15 +15,9 @@ from d2lmini.scaling import gpt_training_flops, matrix_parameters, training_flop
 TOY = replace(GPT_CONFIGS["toy"], vocab_size=37, max_len=24, num_hiddens=16, num_heads=2, num_blks=3)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        TOY,
-        replace(TOY, tie_weights=False, use_bias=False, ffn_num_hiddens=40),
-        replace(TOY, ffn="swiglu", positions="rotary", norm="rms"),
-    ],
-)
-def test_torch_counts_the_same(config):
+@pytest.mark.parametrize("form", FORMS)
+def test_torch_counts_the_same(form):
+    config = replace(FORMS[form], vocab_size=37, max_len=24)
     B, T = 3, 20
     model, tokens = GPT(config), torch.randint(config.vocab_size, (B, T))
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
