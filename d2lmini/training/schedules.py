@@ -34,7 +34,7 @@ class WarmupInverseSqrt:
             raise ValueError(f"warmup is {self.warmup}, expected at least 1 step")
 
     def __call__(self, step):
-        return min(step / self.warmup, math.sqrt(self.warmup / step))
+        return step / self.warmup if step < self.warmup else math.sqrt(self.warmup / step)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,22 @@ def test_inverse_square_root_is_that_of_the_paper():
         WarmupInverseSqrt(0)
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        *(WarmupInverseSqrt(1), WarmupInverseSqrt(4), WarmupCosine(0, 5), WarmupCosine(3, 5)),
+        *(WarmupLinear(0, 5, 0), WarmupLinear(0, 5, 5), WarmupLinear(2, 5, 1, 0.1)),
+    ],
+)
+def test_each_can_be_given_to_torch_which_counts_from_0(schedule):
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    torchs = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
+    for step in range(8):
+        assert 0 <= torchs.get_last_lr()[0] == schedule(step) <= 1
+        optimizer.step()
+        torchs.step()
+
+
 def test_cosine_warms_up_and_comes_down():
     schedule = WarmupCosine(warmup=10, total=110, floor=0.2)
     assert [schedule(step) for step in (1, 5, 10, 60, 110, 500)] == pytest.approx([0.1, 0.5, 1, 0.6, 0.2, 0.2])
