@@ -7,6 +7,8 @@ length; each is for ``rotary`` of `d2lmini.MultiHeadAttention`. All count in flo
 import torch
 from torch import nn
 
+from .utils import widest_float
+
 ROTATIONS = "as trained", "interpolated", "base changed"
 
 
@@ -49,7 +51,7 @@ class RotationTable(nn.Module):
         self._place(angles.device)
 
     def _place(self, device):
-        wide = torch.float32 if device.type == "mps" else torch.float64  # MPS has nothing better
+        wide = widest_float(device)
         self.register_buffer("cos", self.angles.cos().to(device, wide), persistent=False)
         self.register_buffer("sin", self.angles.sin().to(device, wide), persistent=False)
 
@@ -142,8 +144,7 @@ def position_angles(num, offset, num_hiddens, base, device):
         Tensor (num, ceil(d / 2)), float64 (on MPS, which has none, float32).
     """
     device = torch.device("cpu") if device is None else device
-    # float32 would be off by 6e-5 at position 1,000; MPS has nothing better
-    dtype = torch.float32 if device.type == "mps" else torch.float64
+    dtype = widest_float(device)  # float32 would be off by 6e-5 at position 1,000
     frequencies = base ** (-torch.arange(0, num_hiddens, 2, dtype=dtype, device=device) / num_hiddens)
     return torch.arange(offset, offset + num, dtype=dtype, device=device)[:, None] * frequencies
 

@@ -96,8 +96,8 @@ def mask_tokens(
 def _choose(maskable, starts, rate, generator):
     """Words in random order until the number of tokens is reached: boolean (B, T)."""
     B, T = maskable.shape
-    counts = maskable.sum(1).cpu()
-    wanted = (rate * counts.double()).round().clamp(min=1).long().to(maskable.device)  # (B,); double: 0.15 * 10 is 1.5
+    counts = maskable.sum(1).cpu().double()
+    wanted = (rate * counts).round().clamp(min=1).long().to(maskable.device)  # (B,); double: 0.15 * 10 is 1.5
     word = (starts.cumsum(1) - 1).clamp(min=0)  # (B, T): the number of the word that a maskable token is in
     sizes = torch.zeros_like(word).scatter_add(1, word, maskable.long())  # (B, T), 0 beyond the last word
     order = torch.rand(B, T, generator=generator).to(maskable.device).argsort(1)

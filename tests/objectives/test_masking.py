@@ -172,7 +172,7 @@ def test_types_and_the_loss():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"rate": 0}, ValueError, "rate is 0, expected a share above 0"),
+        ({"rate": 0}, ValueError, "rate is 0, expected a number above 0"),
         ({"rate": 1.5}, ValueError, "rate is 1.5"),
         ({"mask_share": -0.1}, ValueError, "mask_share is -0.1"),
         ({"random_share": 2}, ValueError, "random_share is 2"),
