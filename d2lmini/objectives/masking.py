@@ -74,10 +74,10 @@ def mask_tokens(
     check_share("random_share", random_share)
     if mask_share + random_share > 1:
         raise ValueError(f"mask_share {mask_share} and random_share {random_share} are more than 1 together")
-    special_ids = {int(mask_id), *map(int, special_ids)}
+    special_ids = [mask_id, *special_ids]
     for index in special_ids:
         check_id("a special id", index, vocab_size)
-    special = torch.tensor(sorted(special_ids), device=tokens.device)
+    special = torch.tensor(sorted({int(index) for index in special_ids}), device=tokens.device)
     maskable = ~torch.isin(tokens, special)
     if not maskable.any():
         raise ValueError(
