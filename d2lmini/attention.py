@@ -7,6 +7,10 @@ weights, a zero output and a zero gradient.
 Where a query, key or value takes no part (a key that no query may attend to, as in padding; a query that may
 attend to nothing) its content has no effect, not even NaN. A NaN in a key that *some* queries of the example
 attend to may reach the others too, since 0 * NaN is NaN.
+
+Tracers get through in part. ``torch.compile`` gives the same, in several graphs: each call looks at the versions of its
+inputs, and on a CPU at the numbers in ``valid_lens``. So ``fullgraph=True``, ``torch.export``, ``torch.func.vmap`` with
+a mask and ``torch.func.jvp`` fail.
 """
 
 from functools import partial
@@ -18,6 +22,7 @@ from .inputs import check_dot, check_inputs, check_size, without_idle
 from .kernels import attend, attend_with_weights
 from .masks import as_mask
 from .scoring import additive_scores, dot_product_weights, softmax_where, weighted_average
+from .utils import PropertiesHeard, Unavailable
 
 
 def scaled_dot_product_attention(
@@ -72,7 +77,7 @@ def scaled_dot_product_attention(
     return compute(queries, keys, values, mask, causal=causal, scale=scale, dropout_p=dropout_p, score_bias=score_bias)
 
 
-class Attention(nn.Module):
+class Attention(PropertiesHeard, nn.Module):
     """What the scoring modules share: dropout on the weights, and the weights of the last call on request.
 
     No weights are kept. A call remembers the queries and keys that its scores came from, detached, which grow
@@ -92,14 +97,15 @@ class Attention(nn.Module):
         """Weights of the last call before dropout, (B, T, S), detached.
 
         Raises:
-            RuntimeError: there was no call, its backward pass is over, or its inputs were changed in place.
+            Unavailable: an AttributeError and a RuntimeError: there was no call, its backward pass is over, or
+                its inputs were changed in place.
         """
         return self.last_weights()
 
     def last_weights(self):
         """`attention_weights`, but always with a dimension of heads where the inputs had one."""
         if self._last is None:
-            raise RuntimeError(f"{type(self).__name__} has no weights to show: call it first (a copy starts afresh)")
+            raise Unavailable(f"{type(self).__name__} has no weights to show: call it first (a copy starts afresh)")
         return self._last.weights()
 
     @property
@@ -220,12 +226,12 @@ class _LastCall:
     @torch.no_grad()
     def weights(self):
         if self.compute is None:
-            raise RuntimeError(
+            raise Unavailable(
                 "the weights of the last call were let go in its backward pass: read them before it, call "
                 "the module again, or use `with capture_attention(module)`"
             )
         if _LastCall(self.compute, self.inputs).versions != self.versions:
-            raise RuntimeError("the inputs of the last call were changed in place since: its weights are lost")
+            raise Unavailable("the inputs of the last call were changed in place since: its weights are lost")
         return self.compute(*self.inputs).to(self.inputs[0].dtype)
 
     def forget(self, grad=None):

@@ -7,6 +7,8 @@ bring back what was lost.
 import torch
 from torch import nn
 
+from .utils import widest_float
+
 
 class ExactBuffers(nn.Module):
     """A module some of whose buffers keep their dtype: of what moves a model, only the device counts for them.
@@ -36,5 +38,5 @@ class ExactBuffers(nn.Module):
 
 
 def on(x, device):
-    """A tensor on a device, in its dtype; float64 is float32 on MPS, which has nothing better."""
-    return x.to(device, torch.float32 if device.type == "mps" and x.dtype == torch.float64 else x.dtype)
+    """A tensor on a device, in its dtype; of float64 in the widest that there is."""
+    return x.to(device, widest_float(device) if x.dtype == torch.float64 else x.dtype)

@@ -26,7 +26,7 @@ def as_mask(shape, valid_lens=None, mask=None, *, device=None):
 
     Raises:
         TypeError: ``valid_lens`` is not an integer tensor, or ``mask`` is not a boolean one.
-        ValueError: a shape does not fit, a length is negative or above S, or a device differs.
+        ValueError: a shape does not fit, a length is negative or above S (seen on a CPU alone), or a device differs.
     """
     if valid_lens is None and mask is None:
         return None
@@ -44,9 +44,6 @@ def as_mask(shape, valid_lens=None, mask=None, *, device=None):
 def padding_mask(valid_lens, num_keys):
     """The mask that hides padding: key s may be attended to where s < ``valid_lens``.
 
-    The lengths are read to be checked, which on a GPU waits for the device: a deep model makes the mask once
-    and hands it to all its layers.
-
     Args:
         valid_lens: integers of shape (B,), or (B, T) for a length per query.
         num_keys: S.
@@ -56,7 +53,7 @@ def padding_mask(valid_lens, num_keys):
 
     Raises:
         TypeError: ``valid_lens`` is not an integer tensor.
-        ValueError: it has neither one nor two dimensions, or a length is negative or above S.
+        ValueError: it has neither one nor two dimensions, or (seen on a CPU alone) a length is negative or above S.
 
     Source: D2L section 11.3.2.1.
     """
@@ -190,8 +187,8 @@ def prefix_mask(prefix_lens, num_queries, num_keys=None):
 
     Raises:
         TypeError: ``prefix_lens`` is not an integer tensor.
-        ValueError: it does not have one dimension, a length is negative or above S, a size is negative, or there are
-            more queries than keys.
+        ValueError: it does not have one dimension, a length is negative or above S (seen on a CPU alone), a size is
+            negative, or there are more queries than keys.
 
     Source: Raffel et al. 2020 (T5), figure 3; Liu et al. 2018.
     """
@@ -251,7 +248,7 @@ def _check_range(name, lens, num_keys):
         raise TypeError(f"{name} has dtype {lens.dtype}, expected integers: cast it with .long()")
     if lens.dim() not in (1, 2):
         raise ValueError(f"{name} has shape {tuple(lens.shape)}, expected (B,) or (B, T)")
-    if lens.numel():
+    if lens.numel() and lens.device.type == "cpu":  # elsewhere a look would wait for the device
         low, high = map(int, torch.aminmax(lens))
         if low < 0:
             raise ValueError(f"{name} holds {low}, expected lengths from 0 to {num_keys}")

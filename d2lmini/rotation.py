@@ -136,8 +136,7 @@ def position_angles(num, offset, num_hiddens, base, device):
         Tensor (num, ceil(d / 2)), float64 (on MPS, which has none, float32).
     """
     device = torch.device("cpu") if device is None else device
-    # float32 would be off by 6e-5 at position 1,000; MPS has nothing better
-    dtype = torch.float32 if device.type == "mps" else torch.float64
+    dtype = widest_float(device)  # float32 would be off by 6e-5 at position 1,000
     frequencies = base ** (-torch.arange(0, num_hiddens, 2, dtype=dtype, device=device) / num_hiddens)
     return torch.arange(offset, offset + num, dtype=dtype, device=device)[:, None] * frequencies
 

@@ -6,6 +6,8 @@ import textwrap
 
 import torch
 
+WITHOUT_FLOAT64 = {"mps"}
+
 
 def check_shape(a, shape):
     """Raises unless ``a`` has the given shape.
@@ -81,6 +83,21 @@ class HyperParameters:
             setattr(self, name, value)
 
 
+class Unavailable(AttributeError, RuntimeError):
+    """What a property tells of is not there yet, or no more. ``hasattr`` says so, and ``getattr`` has its default."""
+
+
+class PropertiesHeard:
+    """Mixin, before ``nn.Module``: what a property says when it has nothing to give is heard.
+
+    Where a property raises an AttributeError, Python asks ``nn.Module.__getattr__``, which knows of no such attribute.
+    """
+
+    def __getattr__(self, name):
+        said = getattr(type(self), name, None)
+        return said.fget(self) if isinstance(said, property) else super().__getattr__(name)
+
+
 def cpu():
     """The CPU as a ``torch.device``."""
     return torch.device("cpu")
@@ -104,6 +121,16 @@ def try_gpu(i=0):
 def try_all_gpus():
     """All CUDA devices as a list, empty without any. Source: D2L section 6.7."""
     return [gpu(i) for i in range(num_gpus())]
+
+
+def in_float64(x):
+    """A tensor in float64, where it is; on the CPU where its device has no such numbers, as MPS."""
+    return (x.cpu() if x.device.type in WITHOUT_FLOAT64 else x).double()
+
+
+def widest_float(device):
+    """The most exact type of numbers that a device has: float64, on MPS float32."""
+    return torch.float32 if device.type in WITHOUT_FLOAT64 else torch.float64
 
 
 class Source(str):

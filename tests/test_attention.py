@@ -3,6 +3,7 @@
 All dimensions differ and keys are not values: a test with K = V passes when V is ignored."""
 
 import copy
+import inspect
 import io
 import pickle
 import weakref
@@ -17,6 +18,7 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import d2lmini as d2l
 from d2lmini import scoring
 from d2lmini.attention import (
     AdditiveAttention,
@@ -38,6 +40,17 @@ ALL_MODULES = {
     "dot": lambda: DotProductAttention(0.0),
     "bilinear": lambda: BilinearAttention(5, query_size=5),
     "additive": lambda: AdditiveAttention(6, query_size=5, key_size=5),
+}
+SHOWING = ALL_MODULES | {
+    "heads": lambda: d2l.MultiHeadAttention(6, 2).attention,
+    "decoder": lambda: d2l.AttentionDecoder(),
+    "transformer's encoder": lambda: d2l.TransformerEncoder(9, 6, 7, 2, 1),
+    "transformer's decoder": lambda: d2l.TransformerDecoder(9, 6, 7, 2, 1),
+    "T5's encoder": lambda: d2l.T5(d2l.T5_CONFIGS["toy"]).encoder,
+    "T5's decoder": lambda: d2l.T5(d2l.T5_CONFIGS["toy"]).decoder,
+    "ViT": lambda: d2l.ViT(8, 4, 6, 7, 2, 1, 0.0, 0.0),
+    "Swin": lambda: d2l.Swin(),
+    "DaViT": lambda: d2l.DaViT(),
 }
 
 
@@ -555,6 +568,28 @@ def test_attention_weights_of_inputs_changed_in_place_are_refused():
 def test_attention_weights_before_any_call():
     with pytest.raises(RuntimeError, match="DotProductAttention has no weights to show: call it first"):
         DotProductAttention(0.0).attention_weights  # noqa: B018
+
+
+@pytest.mark.parametrize("name", SHOWING)
+def test_weights_that_are_not_there_are_an_attribute_that_is_not_there(name):
+    """To all that look at an object without knowing it; and whoever asks for them is still told why."""
+    module = SHOWING[name]()
+    assert not hasattr(module, "attention_weights") and getattr(module, "attention_weights", "none") == "none"
+    assert "attention_weights" not in dict(inspect.getmembers(module))
+    with pytest.raises(AttributeError, match=r"has no (weights to show: call it first|attention_weights)"):
+        module.attention_weights  # noqa: B018
+    if not hasattr(module, "num_parameters") and isinstance(module, d2l.Module):
+        with pytest.raises(AttributeError, match="has parameters without a size: call it first"):
+            module.num_parameters  # noqa: B018
+    with pytest.raises(AttributeError, match=f"'{type(module).__name__}' object has no attribute 'atention_weights'"):
+        module.atention_weights  # noqa: B018
+
+
+@pytest.mark.filterwarnings("ignore")  # that it is deprecated, and that shapes are taken for constants
+def test_a_module_can_be_traced():
+    module, inputs = DotProductAttention(0.0), qkv()
+    traced = torch.jit.trace(module, inputs, check_trace=False)
+    torch.testing.assert_close(traced(*inputs), module(*inputs))
 
 
 def test_attention_weights_in_inference_mode():

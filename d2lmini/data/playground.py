@@ -6,9 +6,10 @@ Tokens, answers and held-out prompts are those of the page.
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from ..arguments import check_integer, checked_ids
 from ..objectives.masking import IGNORE_INDEX
 from ..training import DataModule
-from .playground_tasks import TASKS, within
+from .playground_tasks import TASKS
 
 _BLANK = "_"  # what stands where a model that sees everything is to write
 _HELD_OUT = 8  # one prompt of so many is never trained on, one tenth of a text
@@ -65,12 +66,16 @@ class PlaygroundData(DataModule):
         if task not in TASKS:
             raise ValueError(f"there is no task {task!r}, expected one of {', '.join(TASKS)}")
         for name in ("batch_size", "num_batches", "num_val", *(["num_train"] if num_train is not None else [])):
-            within(name, getattr(self, name), 1)
+            check_integer(name, getattr(self, name), 1)
         if size is not None:
-            within("size", size, 1, 256)
+            check_integer("size", size, 1, 256)
+        check_integer("letters", letters, 2, 26)
+        check_integer("seed", seed)
+        if not isinstance(text, str):
+            raise TypeError(f"text is a {type(text).__name__}, expected str")
         options = {"size": size, "letters": letters, "backwards": backwards, "text": text}
         self._task = TASKS[task](**{name: value for name, value in options.items() if value is not None})
-        self.size = within("size", self._task.size, 1, self._task.most)
+        self.size = check_integer("size", self._task.size, 1, self._task.most)
         self.causal = causal or self._task.held_out_place
         if num_train is not None and self._task.held_out_place:
             raise ValueError(
@@ -115,7 +120,7 @@ class PlaygroundData(DataModule):
         Raises:
             ValueError: the task has no examples of that size.
         """
-        size = self.size if size is None else within("size", size, 1, self._task.most)
+        size = self.size if size is None else check_integer("size", size, 1, self._task.most)
         generator = torch.Generator().manual_seed(self.seed) if generator is None else generator
         if self._task.held_out_place:
             return self._task.draw(generator, number, size, held_out)
@@ -159,8 +164,13 @@ class PlaygroundData(DataModule):
         return [self.tokens.index(letter) for letter in text]
 
     def decode(self, tokens):
-        """What tokens (T,) are written as, a str."""
-        return "".join(self.tokens[token] for token in tokens)
+        """What tokens (T,) are written as, a str.
+
+        Raises:
+            TypeError: a token is no integer.
+            ValueError: it is none of this task.
+        """
+        return "".join(self.tokens[token] for token in checked_ids(tokens, len(self.tokens)))
 
 
 def kept_back(prompts):

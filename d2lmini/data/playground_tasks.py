@@ -3,7 +3,6 @@
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 
@@ -37,8 +36,6 @@ def _guessed(prompts, answers):
 
 def _letters_task(answer):
     def task(letters, size=6, **_):
-        within("letters", letters, 2, 26)
-
         def draw(generator, number, size):
             shown = torch.randint(letters, (number, size), generator=generator)
             return _guessed(torch.cat([shown, torch.full((number, 1), letters)], 1), answer(shown))
@@ -50,7 +47,6 @@ def _letters_task(answer):
 
 def _look_up(letters, size=4, **_):
     """Pairs of a key and its value, then the keys once more: what was the value of each?"""
-    within("letters", letters, 2, 26)
 
     def draw(generator, number, size):
         keys = _different(generator, number, size, letters)
@@ -65,7 +61,6 @@ def _look_up(letters, size=4, **_):
 
 def _recall(letters, size=6, **_):
     """A word of different letters, then pieces of it: which letter comes after this one?"""
-    within("letters", letters, 2, 26)
 
     def draw(generator, number, size):
         word = _different(generator, number, size, letters)
@@ -134,10 +129,3 @@ TASKS = {
     "add": _add,
     "text": _next_letter,
 }
-
-
-def within(name, value, least, most=None):
-    if not isinstance(value, Integral) or value < least or (most is not None and value > most):
-        bound = f"from {least} to {most}" if most is not None else f"of at least {least}"
-        raise ValueError(f"{name} is {value}, expected an integer {bound}")
-    return value

@@ -6,6 +6,7 @@ from itertools import accumulate
 import torch
 from tokenizers import Tokenizer
 
+from ..arguments import checked_ids
 from ..objectives.sentence_pairs import get_tokens_and_segments
 from ..tokenization import SPECIAL_TOKENS
 
@@ -130,13 +131,13 @@ class TextEncoder:
 
     def decode(self, ids):
         """The text of ids (T,), by the tokenizer itself: spaces and capitals may be lost."""
-        return self._tokenizer.decode([int(index) for index in ids])
+        return self._tokenizer.decode(checked_ids(ids))
 
     def pieces(self, ids):
         """What ids (T,) are called, list of str: the tokenizer's own names, with its marks of words."""
         if self._library:
-            return [self._tokenizer.id_to_token(int(index)) or "" for index in ids]
-        return self._tokenizer.to_tokens([int(index) for index in ids])
+            return [self._tokenizer.id_to_token(index) or "" for index in checked_ids(ids)]
+        return self._tokenizer.to_tokens(checked_ids(ids))
 
     def join(self, first, second=None):
         """The sequence of one text or of two, as BERT puts them: class, first, separator, second, separator.

@@ -3,6 +3,9 @@
 import torch
 import torch.nn.functional as F
 
+from ..arguments import check_integer, check_number, checked_ids
+from .steps import device_of
+
 
 @torch.no_grad()
 def contrastive_search(model, prompt, max_new_tokens, *, k=5, alpha=0.6):
@@ -23,22 +26,22 @@ def contrastive_search(model, prompt, max_new_tokens, *, k=5, alpha=0.6):
         The new tokens, integers (L,).
 
     Raises:
-        ValueError: the prompt is empty, or a number is out of range.
+        TypeError: the prompt is no sequence of integers.
+        ValueError: it is empty, or a number is out of range.
 
     Source: Su et al. 2022, "A contrastive framework for neural text generation", equation 5.
     """
-    text = torch.as_tensor(prompt, dtype=torch.long)
-    if text.dim() != 1 or not len(text):
-        raise ValueError(f"the prompt has shape {tuple(text.shape)}, expected (P,), at least one token")
-    if max_new_tokens < 1 or k < 1 or not 0 <= alpha <= 1:
-        raise ValueError(
-            f"max_new_tokens is {max_new_tokens}, k {k} and alpha {alpha}, expected at least 1, at least 1, and 0 to 1"
-        )
+    check_integer("max_new_tokens", max_new_tokens, 1)
+    check_integer("k", k, 1)
+    check_number("alpha", alpha, 0, 1)
+    text = torch.tensor(checked_ids(prompt), dtype=torch.long, device=device_of(model))  # (T,)
+    if not len(text):
+        raise ValueError("the prompt is empty, expected at least one token")
     before, features = len(text), model.features(text[None])[0]  # (T, h)
     for _ in range(max_new_tokens):
         logits = model.dense(features[-1])
         if k > len(logits):
-            raise ValueError(f"k is {k}, expected 1 to {len(logits)}, the number of tokens")
+            raise ValueError(f"k is {k}, expected an integer from 1 to {len(logits)}, the number of tokens")
         p, tokens = logits.softmax(-1).topk(k)  # (k,)
         longer = torch.cat([text.expand(k, -1), tokens[:, None]], 1)  # (k, T + 1)
         vectors = model.features(longer)  # (k, T + 1, h)

@@ -1,5 +1,6 @@
 """Diverse beam search: the beams of several groups avoid each other's tokens."""
 
+from ..arguments import check_integer, check_number
 from .search import follow_groups
 from .steps import decoded
 
@@ -30,10 +31,9 @@ def diverse_beam_search(
 
     Source: Vijayakumar et al. 2016, "Diverse beam search".
     """
-    if num_groups < 1 or beam_size < 1 or beam_size % num_groups:
+    if check_integer("beam_size", beam_size, 1) % check_integer("num_groups", num_groups, 1):
         raise ValueError(f"beam_size is {beam_size}, expected a multiple of num_groups, which is {num_groups}")
-    if not 0 <= diversity_penalty < float("inf"):
-        raise ValueError(f"diversity_penalty is {diversity_penalty}, expected 0 or more, and finite")
+    check_number("diversity_penalty", diversity_penalty)
     each = beam_size // num_groups
     return decoded(
         *follow_groups(step, state, bos, eos, max_len, num_groups, each, each, length_penalty, diversity_penalty)

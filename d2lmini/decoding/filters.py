@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import torch
 
+from ..arguments import check_integer, check_number
+from ..utils import in_float64
+
 
 def with_temperature(logits, temperature):
     """Logits over a temperature: below 1 likely tokens become likelier still, above 1 all come closer together.
@@ -23,8 +26,7 @@ def with_temperature(logits, temperature):
     Raises:
         ValueError: ``temperature`` is out of range.
     """
-    if not (temperature >= 0 and math.isfinite(temperature)):
-        raise ValueError(f"temperature is {temperature}, expected 0 or more, and finite")
+    check_number("temperature", temperature)
     if temperature == 0:
         return keep_top_k(logits, 1)
     if temperature == 1:
@@ -47,9 +49,7 @@ def keep_top_k(logits, k):
 
     Source: Fan et al. 2018.
     """
-    _check_k(k)
-    if k > logits.shape[-1]:
-        raise ValueError(f"top_k is {k}, expected 1 to {logits.shape[-1]}, the number of tokens")
+    check_integer("top_k", k, 1, logits.shape[-1], why=", the number of tokens")
     least = logits.topk(k)[0][..., -1:]  # (..., 1)
     above, tied = logits > least, logits == least
     room = k - above.sum(-1, keepdim=True)
@@ -74,14 +74,14 @@ def keep_top_p(logits, p):
 
     Source: Holtzman et al. 2020.
     """
-    _check_p(p, "top_p")
+    check_number("top_p", p, 0, 1, above=True)
     if p == 1:
         return logits
     rounding = 4 * torch.finfo(torch.promote_types(logits.dtype, torch.float32)).eps
-    probabilities, order = logits.double().softmax(-1).sort(dim=-1, descending=True, stable=True)
+    probabilities, order = in_float64(logits).softmax(-1).sort(dim=-1, descending=True, stable=True)
     kept = probabilities.cumsum(-1) - probabilities < p - rounding  # what stands before a token is not enough
     kept[..., 0] = True
-    return logits.masked_fill(~torch.zeros_like(kept).scatter(-1, order, kept), -torch.inf)
+    return logits.masked_fill(~torch.zeros_like(kept).scatter(-1, order, kept).to(logits.device), -torch.inf)
 
 
 def keep_min_p(logits, p):
@@ -99,7 +99,7 @@ def keep_min_p(logits, p):
 
     Source: Nguyen et al. 2024, "Min-p sampling".
     """
-    _check_p(p, "min_p")
+    check_number("min_p", p, 0, 1, above=True)
     return logits.masked_fill(logits < logits.amax(-1, keepdim=True) + math.log(p), -torch.inf)
 
 
@@ -122,8 +122,7 @@ def penalise_repetition(logits, previous, penalty):
     Source: Keskar et al. 2019 (CTRL), section 4.1, who divide always, which favours a token with a negative logit; the
     form here is that of the transformers library.
     """
-    if not (penalty > 0 and math.isfinite(penalty)):
-        raise ValueError(f"repetition_penalty is {penalty}, expected above 0, and finite")
+    check_number("repetition_penalty", penalty, above=True)
     if previous.numel() and previous.max() >= logits.shape[-1]:
         raise ValueError(
             f"previous holds the token {int(previous.max())}, expected at most {logits.shape[-1] - 1}: is it of "
@@ -149,8 +148,7 @@ def block_repeated_ngrams(logits, previous, n):
 
     Source: Paulus et al. 2018, section 2.5, for n = 3.
     """
-    if n < 1:
-        raise ValueError(f"no_repeat_ngram_size is {n}, expected at least 1")
+    check_integer("no_repeat_ngram_size", n, 1)
     if previous.shape[-1] < n:
         return logits
     grams = previous.unfold(-1, n, 1)  # (..., m - n + 1, n)
@@ -187,10 +185,10 @@ class Filters:
         with_temperature(nothing, self.temperature)
         penalise_repetition(nothing, nothing.long(), self.repetition_penalty)
         if self.top_k is not None:
-            _check_k(self.top_k)
+            check_integer("top_k", self.top_k, 1)
         for name in ("top_p", "min_p"):
             if getattr(self, name) is not None:
-                _check_p(getattr(self, name), name)
+                check_number(name, getattr(self, name), 0, 1, above=True)
         if self.no_repeat_ngram_size is not None:
             block_repeated_ngrams(nothing, nothing.long(), self.no_repeat_ngram_size)
 
@@ -248,13 +246,3 @@ def _occurring(tokens, logits):
     tokens = tokens.expand(*logits.shape[:-1], tokens.shape[-1]).masked_fill(tokens < 0, V)
     among = torch.zeros(*logits.shape[:-1], V + 1, dtype=torch.bool, device=logits.device)
     return among.scatter(-1, tokens, True)[..., :V]
-
-
-def _check_k(k):
-    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-        raise ValueError(f"top_k is {k}, expected an integer, 1 or more")
-
-
-def _check_p(p, name):
-    if not 0 < p <= 1:
-        raise ValueError(f"{name} is {p}, expected above 0, up to 1: a share of the probability")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import torch
 
+from ..arguments import check_integer
 from .filters import Filters
 from .steps import Ends, first_tokens, log_probs, reorder
 
@@ -51,9 +52,7 @@ def sample(step, state, bos, max_len, *, stop=None, num_samples=None, prompt=Non
         ValueError: as `greedy_search`, or a filter or ``num_samples`` is out of range, or the generator is not on the
             CPU.
     """
-    n = 1 if num_samples is None else num_samples
-    if n < 1:
-        raise ValueError(f"num_samples is {n}, expected at least 1")
+    n = 1 if num_samples is None else check_integer("num_samples", num_samples, 1)
     tokens = first_tokens(state, bos, max_len)  # (B,)
     B = len(tokens)
     if num_samples is not None:

@@ -1,10 +1,9 @@
 """Search for a likely sequence: greedily, or with a beam."""
 
-import math
-
 import torch
 from torch.utils._pytree import tree_leaves
 
+from ..arguments import check_integer, check_number
 from .steps import Ends, decoded, first_tokens, log_probs, reorder
 
 
@@ -71,11 +70,8 @@ def beam_search(step, state, bos, eos, max_len, beam_size=4, length_penalty=0.0,
 
     Source: D2L section 10.8.3; Wu et al. 2016 (GNMT), equation 14, for the penalty.
     """
-    n = 1 if num_return is None else num_return
-    if beam_size < 1:
-        raise ValueError(f"beam_size is {beam_size}, expected at least 1")
-    if not 1 <= n <= beam_size:
-        raise ValueError(f"num_return is {n}, expected 1 to {beam_size}: a beam holds beam_size sequences")
+    check_integer("beam_size", beam_size, 1)
+    n = 1 if num_return is None else check_integer("num_return", num_return, 1, beam_size, why=": beam_size sequences")
     tokens, scores, ends = follow_groups(step, state, bos, eos, max_len, 1, beam_size, n, length_penalty)
     if num_return is None:
         return decoded(tokens[:, 0, 0], scores[:, 0, 0], ends)
@@ -91,10 +87,7 @@ def follow_groups(
     Returns:
         Tokens (B, G, num_return, max_len), the best first, scores (B, G, num_return), and the `Ends`.
     """
-    if not (length_penalty >= 0 and math.isfinite(length_penalty)):
-        raise ValueError(
-            f"length_penalty is {length_penalty}, expected 0 or more, and finite: a negative one favours short ones"
-        )
+    check_number("length_penalty", length_penalty, why=": a negative one favours short ones")
     tokens = first_tokens(state, bos, max_len)  # (B,)
     B, G, K, device = len(tokens), num_groups, group_size, tokens.device
     ends = Ends(eos, device)

@@ -9,8 +9,11 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
+from ..arguments import check_integer, checked_ids
+from ..utils import in_float64
 from .filters import Filters
 from .sampling import draw
+from .steps import device_of
 
 
 class Drafted(NamedTuple):
@@ -42,12 +45,16 @@ def accept_or_replace(token, p, q, generator=None):
         The token, an int, and whether it is the one that was proposed.
 
     Raises:
-        ValueError: the shapes differ, or ``q`` gives the token no probability.
+        TypeError: ``p`` or ``q`` is no floating-point tensor.
+        ValueError: the shapes differ, one holds no probabilities, or ``q`` gives the token none.
 
     Source: Leviathan et al. 2023, algorithm 1; Chen et al. 2023, theorem 1.
     """
-    if p.shape != q.shape or p.dim() != 1:
+    _check_probabilities("p", p)
+    _check_probabilities("q", q)
+    if p.shape != q.shape:
         raise ValueError(f"p and q are of shapes {tuple(p.shape)} and {tuple(q.shape)}, expected the same, (V,)")
+    token = check_integer("token", token, 0, len(q) - 1)
     if not q[token] > 0:
         raise ValueError(f"q gives the token {token} no probability, so that it was not drawn from q")
     if torch.rand((), generator=generator, dtype=torch.float64) < (p[token] / q[token]).item():
@@ -56,6 +63,17 @@ def accept_or_replace(token, p, q, generator=None):
     if rest.sum() == 0:  # p and q differ by rounding alone
         rest = p
     return int(draw(rest[None], generator)), False
+
+
+def _check_probabilities(name, p):
+    if not isinstance(p, torch.Tensor) or not p.is_floating_point():
+        kind = p.dtype if isinstance(p, torch.Tensor) else type(p).__name__
+        raise TypeError(f"{name} is of {kind}, expected a floating-point tensor (V,) of probabilities")
+    if p.dim() != 1:
+        raise ValueError(f"{name} is of shape {tuple(p.shape)}, expected (V,)")
+    total = in_float64(p).sum().item()  # half precision rounds each of many
+    if not (p >= 0).all() or abs(total - 1) > 0.01:
+        raise ValueError(f"{name} holds a number below 0, or sums to {total:.4g}, expected probabilities")
 
 
 class PromptLookup:
@@ -75,9 +93,8 @@ class PromptLookup:
     """
 
     def __init__(self, longest=3, shortest=1):
-        if not 1 <= shortest <= longest:
-            raise ValueError(f"shortest is {shortest} and longest {longest}, expected 1 <= shortest <= longest")
-        self.longest, self.shortest = longest, shortest
+        self.longest = check_integer("longest", longest, 1)
+        self.shortest = check_integer("shortest", shortest, 1, longest)
 
     def propose(self, text, most, filters=None, generator=None):
         """At most so many tokens that may follow a list of them; an empty list where the last ones are new.
@@ -134,18 +151,21 @@ def speculative_sample(draft, target, prompt, max_new_tokens, *, draft_length=4,
         A `Drafted`.
 
     Raises:
+        TypeError: the prompt is no sequence of integers, or a model lacks what is named above.
         ValueError: the prompt is empty, a number is out of range, the models have different vocabularies, or a filter
             looks back at the text.
 
     Source: Leviathan et al. 2023, "Fast inference from transformers via speculative decoding"; Chen et al. 2023.
     """
-    text = [int(token) for token in prompt]
+    for name, model, own in (("draft", draft, hasattr(draft, "propose")), ("target", target, False)):
+        if not own and not (hasattr(model, "empty_state") and hasattr(model, "extend")):
+            also = ", or what has a propose" if name == "draft" else ""
+            raise TypeError(f"{name} is a {type(model).__name__}, expected a model with empty_state and extend{also}")
+    text = checked_ids(prompt)
     if not text:
         raise ValueError("the prompt is empty, expected at least one token")
-    if max_new_tokens < 1 or draft_length < 0:
-        raise ValueError(
-            f"max_new_tokens is {max_new_tokens} and draft_length {draft_length}, expected at least 1 and 0"
-        )
+    check_integer("max_new_tokens", max_new_tokens, 1)
+    check_integer("draft_length", draft_length, 0)
     filters = Filters(**filters)
     if filters.looks_back:
         raise ValueError("a penalty on repetition depends on the text so far, which a draft changes: leave it out")
@@ -174,6 +194,6 @@ def speculative_sample(draft, target, prompt, max_new_tokens, *, draft_length=4,
 
 def _next(model, text, state, n, filters):
     """Reads what is new in a text: probabilities (n, V) after its last n tokens, in float64, and the grown state."""
-    new = torch.tensor([text[state.length :]])
+    new = torch.tensor([text[state.length :]], device=device_of(model, state))
     logits, state = model.extend(new, state)
-    return filters.probabilities(logits[0, -n:].double()), state
+    return filters.probabilities(in_float64(logits[0, -n:])), state

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from ..arguments import check_integer
+
 
 class Decoded(NamedTuple):
     """What a search found for each of B examples; with n sequences an example, (B, n) stands for (B,).
@@ -37,14 +39,23 @@ def reorder(state, index, *, keep=()):
 
 def first_tokens(state, bos, max_len=None):
     """The tokens (B,) that the first step gets; checks ``max_len``, where there is one."""
-    if max_len is not None and (isinstance(max_len, bool) or not hasattr(max_len, "__index__") or max_len < 1):
-        raise ValueError(f"max_len is {max_len!r}, expected an integer, at least 1")
+    if max_len is not None:
+        check_integer("max_len", max_len, 1)
     if isinstance(bos, torch.Tensor) and bos.dim() == 1:
+        if bos.is_floating_point() or bos.dtype == torch.bool:
+            raise ValueError(f"bos is {bos.dtype}, expected integers: ids of tokens")
         return bos.long()
     tensors = [x for x in tree_leaves(state) if isinstance(x, torch.Tensor)]
     if not tensors:
         raise ValueError("the state holds no tensor to tell the batch from: pass bos as a tensor of shape (B,)")
-    return torch.full((len(tensors[0]),), int(bos), device=tensors[0].device)
+    return torch.full((len(tensors[0]),), check_integer("bos", bos, 0), device=tensors[0].device)
+
+
+def device_of(model, state=()):
+    """Where a model computes: where its parameters are, or its state; the CPU where it has neither."""
+    parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    state = [x for x in tree_leaves(state) if isinstance(x, torch.Tensor)]
+    return next((x.device for x in (*parameters, *state)), torch.device("cpu"))
 
 
 class Ends:
@@ -58,7 +69,8 @@ class Ends:
 
     def __init__(self, ids, device, name="eos"):
         ids = [] if ids is None else ids.tolist() if isinstance(ids, torch.Tensor) else ids
-        self.ids = [int(i) for i in (ids if isinstance(ids, (list, tuple, set, frozenset, range)) else [ids])]
+        ids = ids if isinstance(ids, (list, tuple, set, frozenset, range)) else [ids]
+        self.ids = [check_integer(name, index, why=": the id of a token, several, or None") for index in ids]
         self.name = name
         self.fill = self.ids[0] if self.ids else 0  # after the end; without an end it never shows
         self._tensor = torch.tensor(self.ids, dtype=torch.long, device=device)

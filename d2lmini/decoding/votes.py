@@ -5,6 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+from ..arguments import check_integer
+
 
 @dataclass(frozen=True)
 class Vote:
@@ -87,8 +89,7 @@ def vote_accuracy(answers, right, num_votes=1):
             f"there are samples of {len(answers)} questions and {len(right)} right answers: expected one each"
         )
     fewest = min(map(len, answers))
-    if not 1 <= num_votes <= fewest:
-        raise ValueError(f"num_votes is {num_votes}, expected 1 to {fewest}, the samples that each question has")
+    check_integer("num_votes", num_votes, 1, fewest, why=", the samples that each question has")
     votes = [
         [majority_vote(row[i : i + num_votes]) for i in range(0, len(row) - num_votes + 1, num_votes)]
         for row in answers

@@ -60,7 +60,7 @@ def vit(config, folder, record):
 
     def measure(model):
         scores, labels, _ = classification.predict(model, data)
-        accuracy = 100 * (scores.argmax(1) == labels).double().mean().item()
+        accuracy = 100 * (scores.argmax(1) == labels).cpu().double().mean().item()
         return {"accuracy": accuracy, "loss": F.cross_entropy(scores, labels).item()}
 
     extra = {"labels": list(FASHION_MNIST_LABELS)}  # pixels are 0 (background) to 1

@@ -137,7 +137,7 @@ def induction_scores(weights, period):
 
 
 def _losses(losses, T, what):
-    losses = torch.as_tensor(losses).detach().double()
+    losses = torch.as_tensor(losses).detach().cpu().double()
     if tuple(losses.shape) != (T,) or not losses.isfinite().all():
         raise ValueError(f"losses {what} have shape {tuple(losses.shape)}, expected ({T},), all finite")
     return losses.tolist()

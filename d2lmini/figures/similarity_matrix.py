@@ -40,7 +40,7 @@ class SimilarityMatrix(Figure):
     def __init__(self, images, texts, cosines, temperature, picture=0):
         images, texts = torch.as_tensor(images), [str(text) for text in texts]
         images = images[:, 0] if images.dim() == 4 and images.shape[1] == 1 else images
-        cosines, temperature = torch.as_tensor(cosines).detach().double().cpu(), float(temperature)
+        cosines, temperature = torch.as_tensor(cosines).detach().cpu().double(), float(temperature)
         B = len(texts)
         if not 2 <= B <= _MOST:
             raise ValueError(f"there are {B} texts, expected 2 to {_MOST}")

@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from ..attention import AdditiveAttention
 from ..masks import as_mask
 from .seq2seq import AttentionDecoder, Decoder, Encoder, init_seq2seq
+from .tokens import embedded
 
 
 class Seq2SeqEncoder(Encoder):
@@ -32,12 +33,12 @@ class Seq2SeqEncoder(Encoder):
 
     def forward(self, X, valid_lens=None):
         """Tokens (B, S), lengths (B,) to outputs (S, B, h), zero at padding, and the final state (layers, B, h)."""
-        embedded = self.embedding(X.t())  # (S, B, embed_size)
+        X = embedded(self.embedding, X).transpose(0, 1)  # (S, B, embed_size)
         if valid_lens is None:
-            return self.rnn(embedded)
-        packed = pack_padded_sequence(embedded, valid_lens.cpu(), enforce_sorted=False)
+            return self.rnn(X)
+        packed = pack_padded_sequence(X, valid_lens.cpu(), enforce_sorted=False)
         outputs, state = self.rnn(packed)
-        return pad_packed_sequence(outputs, total_length=len(embedded))[0], state
+        return pad_packed_sequence(outputs, total_length=len(X))[0], state
 
 
 class Seq2SeqDecoder(Decoder):
@@ -63,8 +64,8 @@ class Seq2SeqDecoder(Decoder):
     def forward(self, X, state):
         """Tokens (B, T) to logits (B, T, V) and the next state."""
         context, hidden = state
-        embedded = self.embedding(X.t())  # (T, B, embed_size)
-        inputs = torch.cat([embedded, context.expand(len(embedded), -1, -1)], -1)  # (T, B, embed_size + h)
+        X = embedded(self.embedding, X).transpose(0, 1)  # (T, B, embed_size)
+        inputs = torch.cat([X, context.expand(len(X), -1, -1)], -1)  # (T, B, embed_size + h)
         outputs, hidden = self.rnn(inputs, hidden.transpose(0, 1).contiguous())
         return self.dense(outputs).transpose(0, 1), (context, hidden.transpose(0, 1))
 
@@ -102,7 +103,7 @@ class Seq2SeqAttentionDecoder(AttentionDecoder):
         hidden = hidden.transpose(0, 1).contiguous()  # (layers, B, h)
         mask = as_mask((len(memory), 1, memory.shape[1]), valid_lens, device=memory.device)  # one for all tokens
         outputs, self._weights = [], []
-        for x in self.embedding(X.t()):  # (B, embed_size)
+        for x in embedded(self.embedding, X).unbind(1):  # (B, embed_size)
             query = hidden[-1][:, None]  # (B, 1, h)
             context = self.attention(query, memory, memory, mask=mask)  # (B, 1, h)
             self._weights.append(self.attention.attention_weights if not self.training else None)

@@ -16,7 +16,7 @@ from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
 from .choices import ACTIVATIONS, head_norm_maker, init_bert, init_by_inputs, norm_maker
 from .heads import class_token, cross_entropy
-from .tokens import embedded
+from .tokens import check_batch, embedded
 
 _norm_maker = partial(norm_maker, eps=1e-12)  # as published
 
@@ -122,13 +122,14 @@ class BERT(nn.Module):
         return self.widen(self.dropout(self.norm(X)))
 
     def _check(self, tokens, segments, mask):
-        if tokens.dim() != 2:
-            raise ValueError(f"tokens are of shape {tuple(tokens.shape)}, expected integers (B, T)")
-        if mask is not None and mask.dim() == 2:  # (T, T), or (B, T) with as many examples as tokens
+        check_batch(tokens)
+        if isinstance(mask, torch.Tensor) and mask.dim() == 2:  # (T, T), or (B, T) with as many examples as tokens
             raise ValueError(
                 f"mask has shape {tuple(mask.shape)}, expected (B, 1, T) or (B, T, T): a row an example, as for "
                 "padding, is mask[:, None, :], and one for all examples mask[None]"
             )
+        if segments is not None:
+            check_batch(segments, "segments")
         if segments is not None and segments.shape != tokens.shape:
             raise ValueError(f"segments have shape {tuple(segments.shape)} but tokens {tuple(tokens.shape)}")
         if tokens.shape[1] > self.config.max_len:
@@ -190,7 +191,8 @@ class BERTForPretraining(Module):
 
         Args:
             tokens, segments, valid_lens, mask: as `BERT`'s.
-            chosen: None: every token is scored; or booleans (B, T): these M tokens alone, row by row, which is cheaper.
+            chosen: None: every token is scored; or booleans (B, T), or a pair (M,), (M,) of rows and columns: these M
+                tokens alone, row by row, which is cheaper.
 
         Returns:
             Logits (B, T, V) or (M, V), and logits (B, 2), of "it follows" and "it does not"; None without
@@ -226,7 +228,8 @@ class BERTForPretraining(Module):
 
     def _loss(self, batch):
         masked, *others = batch[-1] if isinstance(batch[-1], (tuple, list)) else (batch[-1],)
-        chosen = masked != IGNORE_INDEX
+        # looked for once, not at each use: a GPU is waited for until their number is known
+        chosen = (masked != IGNORE_INDEX).nonzero(as_tuple=True)
         return self.loss(self(*batch[:-1], chosen=chosen), (masked[chosen], *others) if others else masked[chosen])
 
     def training_step(self, batch):

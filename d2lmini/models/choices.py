@@ -4,6 +4,7 @@ from functools import partial
 
 from torch import nn
 
+from ..arguments import check_integer, check_number
 from ..transformer import GatedFFN, PositionWiseFFN, SquaredReLU
 
 NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
@@ -54,14 +55,14 @@ def _init(module, draw):
 
 
 def check_config(config, choices, sizes):
-    """Raises ValueError where a field is none of its ``choices``, or one of the ``sizes`` no integer from 1."""
+    """Raises ValueError where a field is none of its ``choices``, one of the ``sizes`` no integer from 1, or
+    ``dropout`` no share."""
     for name, known in choices.items():
         if getattr(config, name) not in known:
             raise ValueError(f"{name} is {getattr(config, name)!r}, expected one of {', '.join(map(repr, known))}")
     for name in sizes:
-        size = getattr(config, name)
-        if not hasattr(size, "__index__") or size < 1:
-            raise ValueError(f"{name} is {size!r}, expected an integer, at least 1")
+        check_integer(name, getattr(config, name), 1)
+    check_number("dropout", getattr(config, "dropout", 0), 0, 1)
 
 
 class ByName(dict):

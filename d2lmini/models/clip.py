@@ -16,6 +16,7 @@ from ..position import LearnedPositionalEncoding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
+from ..utils import in_float64
 from .choices import check_config
 from .heads import mean_pooling
 from .resnet import ResNet
@@ -280,7 +281,7 @@ def repeats_floor(same):
     Returns:
         Nats, a number.
     """
-    return same.sum(1).double().log().mean().item()
+    return in_float64(same.sum(1)).log().mean().item()
 
 
 def _unit(X):

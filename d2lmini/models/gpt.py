@@ -115,7 +115,8 @@ class GPT(Module):
             Logits (B, T, V).
 
         Raises:
-            ValueError: a shape or a token does not fit, or there are more tokens than positions.
+            TypeError: ``tokens`` or ``padding`` is no tensor.
+            ValueError: a shape or (seen on a CPU alone) a number does not fit, or there are more tokens than positions.
         """
         return self.dense(self.features(tokens, padding))
 
@@ -124,7 +125,7 @@ class GPT(Module):
         if padding is not None:
             _check_padding(padding, len(tokens))
         X, block_inputs = self._before_blocks(tokens, 0, padding)  # (B, T, h)
-        if padding is not None and (padding > X.shape[1]).any():
+        if padding is not None and padding.device.type == "cpu" and (padding > X.shape[1]).any():
             raise ValueError(f"padding is {padding}, but there are {X.shape[1]} tokens in a row")
         for blk in self.blks:
             X = blk(X, **block_inputs)
@@ -246,6 +247,9 @@ class GPT(Module):
 
 
 def _check_padding(padding, batch):
+    if not isinstance(padding, torch.Tensor):
+        raise TypeError(f"padding is a {type(padding).__name__}, expected a tensor of integers ({batch},)")
     integers = not (padding.is_floating_point() or padding.dtype == torch.bool)
-    if not integers or padding.shape != (batch,) or (padding < 0).any():
+    below = padding.device.type == "cpu" and (padding < 0).any()  # elsewhere a look would wait for the device
+    if not integers or padding.shape != (batch,) or below:
         raise ValueError(f"padding is {padding}, expected ({batch},) integers from 0: tokens to skip in each row")

@@ -6,6 +6,7 @@ no biases and another feed-forward network.
 
 from dataclasses import dataclass, replace
 
+from ..arguments import check_number
 from .choices import NETWORKS, NORMS, ByName, check_config
 
 _CHOICES = {"norm": NORMS, "ffn": NETWORKS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
@@ -74,8 +75,9 @@ class GPTConfig:
         sizes = ["vocab_size", "max_len", "num_hiddens", "num_heads", "num_blks"]
         sizes += [name for name in _OPTIONAL if getattr(self, name) is not None]
         check_config(self, _CHOICES, sizes)
-        if not self.rotary_base > 1:
-            raise ValueError(f"rotary_base is {self.rotary_base!r}, expected a number above 1")
+        check_number("rotary_base", self.rotary_base, 1, above=True)
+        if self.norm_eps is not None:
+            check_number("norm_eps", self.norm_eps)
 
 
 _MODERN = GPTConfig(

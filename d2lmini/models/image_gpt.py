@@ -11,10 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..arguments import check_integer
 from ..decoding.filters import Filters
 from ..decoding.sampling import draw
 from ..training import Module
 from ..transformer import TransformerEncoderBlock
+from ..utils import in_float64
 from ..vision.patches import as_pair, check_images
 
 
@@ -56,13 +58,13 @@ class GreyQuantizer:
         Raises:
             ValueError: there are too few different values.
         """
-        values, counts = images.flatten().double().unique(return_counts=True)
+        values, counts = in_float64(images.flatten()).unique(return_counts=True)
         if len(values) < num_levels:
             raise ValueError(f"the images have {len(values)} different values, which cannot make {num_levels} levels")
         levels = values[torch.linspace(0, len(values) - 1, num_levels).round().long()]
         for _ in range(num_steps):
             nearest = torch.bucketize(values, (levels[1:] + levels[:-1]) / 2)
-            total = torch.zeros_like(levels).index_add(0, nearest, counts.double())
+            total = torch.zeros_like(levels).index_add(0, nearest, counts.to(levels))
             moved = torch.zeros_like(levels).index_add(0, nearest, counts * values) / total
             moved = torch.where(total > 0, moved, levels)  # a level that is nearest to nothing stays
             if torch.equal(moved, levels):
@@ -228,8 +230,8 @@ class ImageGPT(Module):
             ValueError: a shape, a value, ``temperature`` or ``top_k`` does not fit.
         """
         self._check(top)
-        if top_k is not None and not 1 <= top_k <= self.num_levels:
-            raise ValueError(f"top_k is {top_k}, expected 1 to {self.num_levels}")
+        if top_k is not None:
+            check_integer("top_k", top_k, 1, self.num_levels)
         filters = Filters(temperature, top_k)
         pixels, total = top.flatten(1), math.prod(self.img_size)
         inputs = F.pad(pixels, (1, 0), value=self.num_levels)  # all that is given, at once
@@ -253,17 +255,19 @@ class ImageGPT(Module):
 
     def _check(self, pixels, least=0):
         height, width = self.img_size
+        _check_range(pixels, self.num_levels)
         if pixels.dim() != 3 or not least <= pixels.shape[1] <= height or pixels.shape[2] != width:
             raise ValueError(
                 f"pixels have shape {tuple(pixels.shape)}, expected (N, {least} to {height} rows, {width}): whole rows"
             )
-        _check_range(pixels, self.num_levels)
 
 
 def _check_range(pixels, num_levels):
+    if not isinstance(pixels, torch.Tensor):
+        raise TypeError(f"pixels are a {type(pixels).__name__}, expected a tensor of integers (N, height, width)")
     if pixels.is_floating_point() or pixels.dtype == torch.bool:
         raise ValueError(f"pixels are {pixels.dtype}, expected integers: GreyQuantizer.encode makes them of images")
-    if not pixels.numel():
+    if not pixels.numel() or pixels.device.type != "cpu":  # elsewhere a look would wait for the device
         return
     low, high = int(pixels.min()), int(pixels.max())
     if low < 0 or high >= num_levels:

@@ -12,9 +12,10 @@ from torch import nn
 from ..decoding import beam_search, greedy_search
 from ..modes import evaluating
 from ..training import Classifier
+from ..utils import PropertiesHeard, Unavailable
 
 
-class Encoder(nn.Module):
+class Encoder(PropertiesHeard, nn.Module):
     """Base class: tokens (B, S) and their valid lengths (B,) to whatever the decoder's ``init_state`` takes.
 
     Source: D2L section 10.6.1.
@@ -38,7 +39,7 @@ class Decoder(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} has no forward(X, state)")
 
 
-class AttentionDecoder(Decoder):
+class AttentionDecoder(PropertiesHeard, Decoder):
     """Base class of decoders that can show where they looked.
 
     Source: D2L section 11.4.2.
@@ -47,7 +48,7 @@ class AttentionDecoder(Decoder):
     @property
     def attention_weights(self):
         """Weights of the last call; their form is the subclass's."""
-        raise NotImplementedError(f"{type(self).__name__} has no attention_weights")
+        raise Unavailable(f"{type(self).__name__} has no attention_weights: a subclass says what they are")
 
 
 class EncoderDecoder(Classifier):

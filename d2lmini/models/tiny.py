@@ -14,6 +14,7 @@ from ..training.optimizers import adamw_of
 from ..transformer import AddNorm, PositionWiseFFN
 from .choices import ACTIVATIONS, NORMS, check_config, init_by_inputs
 from .heads import cross_entropy
+from .tokens import embedded
 
 _CHOICES = {
     "positions": (None, "learned", "sines", "rotary", "alibi"),
@@ -133,9 +134,9 @@ class TinyTransformer(Module):
         """Integers (B, T) below V to logits (B, T, V).
 
         Raises:
-            ValueError: there are more tokens than learned positions.
+            TypeError, ValueError: tokens are no such integers; ValueError: there are more than learned positions.
         """
-        X, config, T = self.embedding(tokens), self.config, tokens.shape[1]  # (B, T, h)
+        X, config, T = embedded(self.embedding, tokens), self.config, tokens.shape[1]  # (B, T, h)
         if config.positions == "sines":
             X = X * math.sqrt(config.num_hiddens) + sinusoidal(T, config.num_hiddens, device=X.device)
         if self.pos_embedding is not None:

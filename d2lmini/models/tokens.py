@@ -1,8 +1,8 @@
 """What models of text do with tokens before anything else: check them, embed them, pad rows of several lengths."""
 
-import operator
-
 import torch
+
+from ..arguments import checked_ids
 
 
 def embedded(embedding, tokens, name="tokens"):
@@ -12,14 +12,7 @@ def embedded(embedding, tokens, name="tokens"):
         TypeError: they are no tensor.
         ValueError: they are not integers (B, T), or (seen on a CPU alone) are not in the vocabulary.
     """
-    if not isinstance(tokens, torch.Tensor):
-        raise TypeError(
-            f"{name} are a {type(tokens).__name__}, expected a tensor of integers (B, T): torch.tensor([...])"
-        )
-    if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
-        raise ValueError(
-            f"{name} are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T), int32 or int64"
-        )
+    check_batch(tokens, name)
     try:
         return embedding(tokens)
     except IndexError as error:  # a CPU looks at each token anyway
@@ -28,6 +21,18 @@ def embedded(embedding, tokens, name="tokens"):
             f"{name} are {int(tokens.min())} to {int(tokens.max())}, expected 0 to {embedding.num_embeddings - 1}"
             + encoded
         ) from error
+
+
+def check_batch(tokens, name="tokens"):
+    """Raises where tokens, or segments, are no tensor of integers (B, T), as `embedded` does."""
+    if not isinstance(tokens, torch.Tensor):
+        raise TypeError(
+            f"{name} are a {type(tokens).__name__}, expected a tensor of integers (B, T): torch.tensor([...])"
+        )
+    if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
+        raise ValueError(
+            f"{name} are {tokens.dtype} of shape {tuple(tokens.shape)}, expected integers (B, T), int32 or int64"
+        )
 
 
 def padded(prompts, pad, device, *, side="right"):
@@ -43,7 +48,7 @@ def padded(prompts, pad, device, *, side="right"):
         Integers (B, n), and their lengths (B,); None where all have one length.
 
     Raises:
-        ValueError: a prompt is empty, or there is none, or a tensor is not (B, n).
+        ValueError: a prompt is empty, or there is none, a token is below 0, or a tensor is not (B, n).
         TypeError: what stands in a prompt is no integer, or prompts are no lists.
     """
     if isinstance(prompts, torch.Tensor):
@@ -69,18 +74,11 @@ def padded(prompts, pad, device, *, side="right"):
 def _listed(prompts):
     """Prompts as lists of lists of int."""
     if not hasattr(prompts, "__len__") or any(
-        isinstance(prompt, str) or not hasattr(prompt, "__len__") or getattr(prompt, "ndim", 1) != 1
+        isinstance(prompt, (str, bytes)) or not hasattr(prompt, "__len__") or getattr(prompt, "ndim", 1) != 1
         for prompt in prompts
     ):
         raise TypeError(
             f"prompts are {prompts!r:.40}, expected token ids, a list of lists of integers: one prompt alone is "
             "[prompt], and a text is encoded first"
         )
-    return [[_integer(token) for token in prompt] for prompt in prompts]
-
-
-def _integer(token):
-    try:
-        return operator.index(token)
-    except TypeError:
-        raise TypeError(f"a prompt holds {token!r}, expected integers: ids of tokens") from None
+    return [checked_ids(prompt) for prompt in prompts]

@@ -9,6 +9,7 @@ from ..masks import as_mask
 from ..position import PositionalEncoding
 from ..transformer import DecoderState, TransformerDecoderBlock, TransformerEncoderBlock
 from .seq2seq import AttentionDecoder, Encoder, Seq2Seq
+from .tokens import embedded
 
 
 class TransformerEncoder(Encoder):
@@ -50,8 +51,7 @@ class TransformerEncoder(Encoder):
     def forward(self, X, valid_lens=None):
         """Tokens (B, S) and lengths (B,) to (B, S, h)."""
         # sines are of size one, and so is this in a `Transformer`, whose embeddings begin at 1/sqrt(h)
-        embedded = math.sqrt(self.num_hiddens) * self.embedding(X)
-        X = self.pos_encoding(embedded)
+        X = self.pos_encoding(math.sqrt(self.num_hiddens) * embedded(self.embedding, X))
         mask = as_mask((*X.shape[:2], X.shape[1]), valid_lens, None, device=X.device)  # one for all blocks
         for blk in self.blks:
             X = blk(X, mask=mask)
@@ -102,8 +102,7 @@ class TransformerDecoder(AttentionDecoder):
 
     def forward(self, X, state):
         """Tokens (B, T) that continue those in the state to logits (B, T, V) and the next state."""
-        embedded = math.sqrt(self.num_hiddens) * self.embedding(X)  # (B, T, h)
-        X = self.pos_encoding(embedded, offset=state.length)
+        X = self.pos_encoding(math.sqrt(self.num_hiddens) * embedded(self.embedding, X), offset=state.length)
         for blk in self.blks:
             X, state = blk(X, state)
         return self.dense(self.norm(X)), state

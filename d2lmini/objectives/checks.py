@@ -1,9 +1,8 @@
 """What the objectives ask of ids, lengths, shares and generators."""
 
-import math
-
 import torch
 
+from ..arguments import check_integer, check_number
 from ..masks import padding_mask
 
 
@@ -41,20 +40,16 @@ def check_id(name, value, vocab_size=None):
     Raises:
         ValueError: ``value`` is no integer, below 0, or, where ``vocab_size`` is given, outside of the vocabulary.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
-        raise ValueError(f"{name} is {value!r}, expected the id of a token: an integer, 0 or more")
-    if vocab_size is not None and value >= vocab_size:
-        raise ValueError(f"{name} is {value}, outside the vocabulary of {vocab_size} tokens: 0 to {vocab_size - 1}")
+    check_integer(name, value, 0, None if vocab_size is None else vocab_size - 1, why=": the id of a token")
 
 
 def check_share(name, value, *, above_zero=False):
     """Refuses what is not a share, from 0 (or above it) to 1.
 
     Raises:
-        ValueError: it is out of range, or NaN.
+        ValueError: it is no number, or out of range.
     """
-    if not (0 < value <= 1 if above_zero else 0 <= value <= 1):
-        raise ValueError(f"{name} is {value}, expected a share {'above 0, up to 1' if above_zero else 'from 0 to 1'}")
+    check_number(name, value, 0, 1, above=above_zero, why=": a share")
 
 
 def check_positive(name, value):
@@ -63,8 +58,7 @@ def check_positive(name, value):
     Raises:
         ValueError: it is not.
     """
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} is {value}, expected above 0, and finite")
+    check_number(name, value, above=True)
 
 
 def check_generator(generator):

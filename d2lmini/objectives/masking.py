@@ -74,10 +74,10 @@ def mask_tokens(
     check_share("random_share", random_share)
     if mask_share + random_share > 1:
         raise ValueError(f"mask_share {mask_share} and random_share {random_share} are more than 1 together")
-    special_ids = {int(mask_id), *map(int, special_ids)}
+    special_ids = [mask_id, *special_ids]
     for index in special_ids:
         check_id("a special id", index, vocab_size)
-    special = torch.tensor(sorted(special_ids), device=tokens.device)
+    special = torch.tensor(sorted({int(index) for index in special_ids}), device=tokens.device)
     maskable = ~torch.isin(tokens, special)
     if not maskable.any():
         raise ValueError(
@@ -96,8 +96,8 @@ def mask_tokens(
 def _choose(maskable, starts, rate, generator):
     """Words in random order until the number of tokens is reached: boolean (B, T)."""
     B, T = maskable.shape
-    counts = maskable.sum(1).cpu()
-    wanted = (rate * counts.double()).round().clamp(min=1).long().to(maskable.device)  # (B,); double: 0.15 * 10 is 1.5
+    counts = maskable.sum(1).cpu().double()
+    wanted = (rate * counts).round().clamp(min=1).long().to(maskable.device)  # (B,); double: 0.15 * 10 is 1.5
     word = (starts.cumsum(1) - 1).clamp(min=0)  # (B, T): the number of the word that a maskable token is in
     sizes = torch.zeros_like(word).scatter_add(1, word, maskable.long())  # (B, T), 0 beyond the last word
     order = torch.rand(B, T, generator=generator).to(maskable.device).argsort(1)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
+from ..arguments import check_integer, check_number
+from ..utils import in_float64
 from .checks import check_positive, check_tokens
 from .masking import IGNORE_INDEX
 
@@ -226,18 +228,19 @@ def expected_best_of(rewards, values, n):
         n: from 1 to N.
 
     Returns:
-        (B,), float64. Over answers drawn independently it has the mean that choosing among n fresh ones has.
+        (B,), float64 (of MPS, which has none, on the CPU). Over answers drawn independently it has the mean that
+        choosing among n fresh ones has.
 
     Raises:
         ValueError: a reward is not finite, ``n`` is out of range, or the shapes are not alike.
     """
-    rewards, values = _rewards(rewards).double(), values.double()
+    rewards, values = in_float64(_rewards(rewards)), in_float64(values)
     N = rewards.shape[-1]
-    if rewards.shape != values.shape or not 1 <= n <= N:
+    if rewards.shape != values.shape:
         raise ValueError(
-            f"rewards {tuple(rewards.shape)}, values {tuple(values.shape)} and n = {n}: expected (B, N), "
-            "the same, and n in 1..N"
+            f"rewards have shape {tuple(rewards.shape)} and values {tuple(values.shape)}, expected (B, N), the same"
         )
+    check_integer("n", n, 1, N)
     # the best of n is among the k worst with probability C(k, n) / C(N, n)
     below = torch.tensor([math.comb(k, n) / math.comb(N, n) for k in range(N + 1)], dtype=torch.float64)
     below = below.to(rewards.device)
@@ -257,8 +260,7 @@ def best_of_n_kl(n):
 
     Source: Stiennon et al. 2020; that it bounds: Beirami et al. 2024.
     """
-    if not (n >= 1 and math.isfinite(n)):
-        raise ValueError(f"n is {n}, expected at least 1: of how many answers is the best taken?")
+    check_number("n", n, 1, why=": of how many answers is the best taken?")
     return math.log(n) - (n - 1) / n
 
 

@@ -6,7 +6,6 @@ bpe.py         byte-pair encoding by hand, to be read
 fast_bpe.py    a byte-pair encoding, fast, by the tokenizers library
 subwords.py    byte-pair encoding, WordPiece and unigram by that library, for comparing them
 chat.py        the byte pairs of a published chat model, its special tokens and its template
-ids.py         what all of them refuse as an id
 """
 
 from .bpe import BytePairEncoding

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from .ids import checked_ids
+from ..arguments import checked_ids
 
 LEVELS = "characters", "bytes"
 # The bytes in the order of GPT-2's ids: first those that show as a character of Latin-1.
@@ -45,6 +45,9 @@ class BytePairEncoding:
       never ends in a space. A character that was not in the training text is unknown.
     - ``"bytes"``, as GPT-2 does: over UTF-8 bytes, so that nothing is unknown. A word begins with its space; letters,
       digits and other marks are words of their own.
+
+    Each merge goes through the whole word, so that the time of a word grows with the square of its length: thousands of
+    letters without a space are a matter for `BPETokenizer`.
 
     Args:
         symbols: list of str, or of bytes for ``"bytes"``: the tokens before any merge, which get the first ids.

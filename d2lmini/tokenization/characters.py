@@ -1,6 +1,6 @@
 """Characters as tokens: the smallest vocabulary that a text can have without cutting characters up."""
 
-from .ids import checked_ids
+from ..arguments import checked_ids
 
 
 class CharacterTokenizer:

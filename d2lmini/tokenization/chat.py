@@ -7,12 +7,14 @@ from functools import cached_property
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from ..arguments import checked_ids
 from .bpe import BYTES, SHOWN, BytePairEncoding, check_text, letters_numbers_others
-from .ids import checked_ids
 
 # how GPT-2 writes bytes: those that show as they are, the others from U+0100 on
 _HIDDEN = [byte for byte in range(256) if byte not in SHOWN]
 _BYTE_CHARACTERS = {b: chr(b) for b in SHOWN} | {b: chr(256 + place) for place, b in enumerate(_HIDDEN)}
+
+_ROLES = "system", "user", "assistant"
 
 
 class ChatTokenizer:
@@ -75,7 +77,8 @@ class ChatTokenizer:
         """One text of messages, up to where the answer begins.
 
         Args:
-            messages: list of dict with "role" ("system", "user" or "assistant") and "content", both str.
+            messages: list of dict with "role" ("system", "user" or "assistant") and "content", both str. Of what else
+                there is the template knows nothing.
 
         Returns:
             str, with special tokens.
@@ -83,11 +86,13 @@ class ChatTokenizer:
         Raises:
             ValueError: there is no message, or one is of another form.
         """
-        if not messages or not all(_is_message(message) for message in messages):
+        messages = list(messages)
+        if not messages or not all(map(_is_message, messages)):
             raise ValueError(
                 "expected one message or more, each with a role (system, user, assistant) and a content, both str"
             )
-        return self._compiled.render(messages=messages, add_generation_prompt=True)
+        told = [{key: message[key] for key in ("role", "content")} for message in messages]
+        return self._compiled.render(messages=told, add_generation_prompt=True)
 
     def encode_chat(self, messages):
         """The ids of `chat`, a list of int, in which the template's special tokens are tokens.
@@ -95,6 +100,7 @@ class ChatTokenizer:
         Raises:
             ValueError: as `chat`; or a message spells a special token, with which it would end itself.
         """
+        messages = list(messages)
         text = self.chat(messages)
         for message in messages:
             check_text(message["content"])
@@ -121,7 +127,7 @@ class ChatTokenizer:
 
 
 def _is_message(message):
-    return isinstance(message, dict) and all(isinstance(message.get(key), str) for key in ("role", "content"))
+    return isinstance(message, dict) and message.get("role") in _ROLES and isinstance(message.get("content"), str)
 
 
 def _digits_apart():

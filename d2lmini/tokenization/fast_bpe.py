@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from ..arguments import checked_ids
 from .bpe import check_text
-from .ids import checked_ids
 from .vocabulary import SPECIAL_TOKENS  # their ids are 0, 1, 2, 3
 
 # Merges stay inside a word with the space before it. An apostrophe closes its word: l'homme is l' and homme.

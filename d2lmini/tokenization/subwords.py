@@ -4,8 +4,8 @@ import json
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from ..arguments import checked_ids
 from .bpe import BYTES, BytePairEncoding, check_text, visible
-from .ids import checked_ids
 
 KINDS = "bpe", "wordpiece", "unigram"
 _UNKNOWN = "<unk>"

@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+from ..arguments import check_integer
+
 # l'homme is l' and homme; the king's is the, king and 's
 _WORDS = re.compile(r"'s\b|\w+(?:-\w+)*(?='s\b)|\w+(?:-\w+)*'?|[^\w\s]")
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -56,10 +58,11 @@ class Vocab:
 
         Raises:
             IndexError: an id is not in the vocabulary.
+            ValueError: it is no integer.
         """
-        if hasattr(indices, "__len__") and getattr(indices, "ndim", 1):
+        if hasattr(indices, "__len__") and getattr(indices, "ndim", 1) and not isinstance(indices, (str, bytes)):
             return [self.to_tokens(index) for index in indices]
-        index = int(indices)
+        index = check_integer("an id", indices)
         if not 0 <= index < len(self):
             raise IndexError(f"id {index} is outside the vocabulary of {len(self)} words")
         return self.idx_to_token[index]

@@ -5,11 +5,14 @@ order of the batches, and going through the first batches again brings a restart
 `skip_first_batches` loads none of them, so that what an augmentation would draw is not drawn.)
 """
 
+import hashlib
+import pickle
 import random
 from itertools import islice
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader
 
 
@@ -88,6 +91,28 @@ def epoch_batches(loader, seed, epoch, skip=0):
             skip -= 1
             continue
         yield batch
+
+
+def digest(loader):
+    """What tells a loader's data from others of the same size: a digest of the first batch that it gives.
+
+    It draws with random numbers of its own, in this process. Of a ``TensorDataset`` all tensors count. None: there is
+    no loader.
+    """
+    if loader is None:
+        return None
+    dataset, sampler = (getattr(loader, name, None) for name in ("dataset", "batch_sampler"))
+    if sampler is not None:  # what an augmentation draws depends on the number of workers
+        alone = DataLoader(dataset, batch_sampler=sampler, collate_fn=loader.collate_fn, generator=loader.generator)
+    found = hashlib.sha256()
+    parts = [next(epoch_batches(loader if sampler is None else alone, 0, 0)), list(getattr(dataset, "tensors", ()))]
+    for leaf in tree_leaves(parts):
+        if isinstance(leaf, torch.Tensor):
+            found.update(f"{leaf.dtype} {tuple(leaf.shape)}".encode())
+            found.update(leaf.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+        elif isinstance(leaf, (str, bytes, int, float, type(None), np.ndarray)):
+            found.update(pickle.dumps(leaf, protocol=5))
+    return found.hexdigest()[:16]
 
 
 def in_groups(batches, size):

@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from ..utils import widest_float
+
 
 class Means:
     """Means of named values, each weighted by its batch; nothing waits for the device until they are taken."""
@@ -16,7 +18,7 @@ class Means:
         if not weight:  # a mean of nothing, which may be NaN
             return
         if isinstance(value, torch.Tensor):
-            value = value.detach().double()
+            value = value.detach().to(widest_float(value.device))
         total[0] += value * weight
         total[1] += weight
 
@@ -30,9 +32,8 @@ class Means:
         totals, self._totals = self._totals, {}
         if not totals:
             return {}
-        rows = [
-            [torch.as_tensor(x, dtype=torch.float64, device=device).reshape(()) for x in t] for t in totals.values()
-        ]
+        dtype = widest_float(device)
+        rows = [[torch.as_tensor(x, dtype=dtype, device=device).reshape(()) for x in t] for t in totals.values()]
         sums = over_processes(torch.stack([x for row in rows for x in row])).view(-1, 2)
         return dict(zip(totals, (sums[:, 0] / sums[:, 1]).tolist(), strict=True))
 

@@ -48,7 +48,7 @@ class DataModule(HyperParameters):
         Source: D2L section 3.3.3.
         """
         dataset = _Tensors(*(tensor[indices] for tensor in tensors))
-        return DataLoader(dataset, self.batch_size, shuffle=train, collate_fn=_as_it_is)
+        return DataLoader(dataset, self.batch_size, shuffle=train and len(dataset) > 0, collate_fn=_as_it_is)
 
 
 class _Tensors(TensorDataset):

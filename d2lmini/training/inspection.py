@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 import torch
 
+from ..utils import in_float64
+
 
 def batch_gradients(model, batch, blocks=None):
     """The gradients of the loss of a batch.
@@ -107,7 +109,7 @@ def second_moments(model, optimizer):
     for name, parameter in model.named_parameters():
         state = optimizer.state.get(parameter, {})
         if "exp_avg_sq" in state:
-            mean = state["exp_avg_sq"].double().mean().item()
+            mean = in_float64(state["exp_avg_sq"]).mean().item()
             moments[name] = math.sqrt(mean / (1 - beta2[id(parameter)] ** float(state["step"])))
     return moments
 
@@ -203,7 +205,7 @@ def by_depth(values, blocks="blks"):
 
 
 def _rms(X):
-    return (torch.linalg.vector_norm(X.detach().double()) / math.sqrt(X.numel())).item()
+    return (torch.linalg.vector_norm(in_float64(X.detach())) / math.sqrt(X.numel())).item()
 
 
 def _share(which, among):

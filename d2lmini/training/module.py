@@ -4,11 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..utils import HyperParameters
+from ..utils import HyperParameters, PropertiesHeard, Unavailable
 from .board import ProgressBoard
 
 
-class Module(nn.Module, HyperParameters):
+class Module(PropertiesHeard, nn.Module, HyperParameters):
     """Base class of models that a `Trainer` trains.
 
     A subclass gives ``loss(Y_hat, Y)``, and ``net`` or a ``forward`` of its own. A batch is a tuple or list: the inputs
@@ -28,7 +28,9 @@ class Module(nn.Module, HyperParameters):
 
     @property
     def num_parameters(self):
-        """How many numbers the parameters hold, shared ones counted once."""
+        """How many numbers the parameters hold, shared ones counted once; `Unavailable` while one has no size yet."""
+        if any(map(nn.parameter.is_lazy, self.parameters())):
+            raise Unavailable(f"{type(self).__name__} has parameters without a size: call it first")
         return sum(parameter.numel() for parameter in self.parameters())
 
     def loss(self, Y_hat, Y):

@@ -28,7 +28,8 @@ def check_options(trainer):
     }
     for name, (kind, what) in kinds.items():
         value = getattr(trainer, name)
-        if not isinstance(value, kind) and not (value is None and name in _MAY_BE_NONE):
+        no_number = isinstance(value, bool) and kind in (Integral, Real)
+        if (no_number or not isinstance(value, kind)) and not (value is None and name in _MAY_BE_NONE):
             raise TypeError(f"{name} is {value!r}, expected {what}")
     for name in _COUNTS:
         value = getattr(trainer, name)
@@ -69,9 +70,19 @@ def check_loader(loader, kind):
 
 
 def check_fit(model, data):
-    """Raises TypeError where these are no `Module` and no `DataModule`."""
+    """Raises where there is nothing to fit.
+
+    Raises:
+        TypeError: these are no `Module` and no `DataModule`.
+        ValueError: all parameters of the model are frozen.
+    """
     if not isinstance(model, Module):
         raise TypeError(f"the model is a {type(model).__name__}, expected a d2lmini.Module")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError(
+            f"{type(model).__name__} has no parameter to train: expected one with requires_grad at least. Were all of "
+            "them frozen?"
+        )
     if not (hasattr(data, "train_dataloader") and hasattr(data, "val_dataloader")):
         raise TypeError(f"the data are a {type(data).__name__}, expected a d2lmini.DataModule")
 
@@ -90,8 +101,14 @@ def check_loss(loss, model):
 
     Raises:
         TypeError: it is not one number.
+        ValueError: it has no gradient.
     """
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         what = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else repr(loss)
         raise TypeError(f"{type(model).__name__}.training_step returned {what}, expected a scalar loss")
+    if not loss.requires_grad:
+        raise ValueError(
+            f"{type(model).__name__}.training_step returned a loss without a gradient: does it depend on no parameter "
+            "that is trained, or was it detached or computed under torch.no_grad()?"
+        )
     return loss.reshape(())

@@ -59,6 +59,7 @@ def save(trainer):
         "history": trainer.history,
         "board": trainer.model.board.points,
         "config": trainer.config,
+        "digests": trainer.data_digests,
     }
     write_weights = partial(_write_weights, trainer.model, weights)
     _in_main_process(
@@ -117,6 +118,13 @@ def restore(trainer):
         more = [f"and {len(lines) - 10} more"] if len(lines) > 10 else []
         raise checkpoint.CheckpointError(
             f"{path} was made with another configuration:\n  " + "\n  ".join([*lines[:10], *more])
+        )
+    digests = manifest.get("digests", trainer.data_digests)  # older ones have none
+    others = [kind for kind, digest in trainer.data_digests.items() if digests[kind] != digest]
+    if others:
+        raise checkpoint.CheckpointError(
+            f"{path} was made with other {' and '.join(others)} data of the same size: go on with those, or train anew "
+            "in another folder"
         )
     try:
         _put(trainer, weights, state, manifest)

@@ -9,9 +9,9 @@ from contextlib import nullcontext
 import torch
 from torch import nn
 
-from ..utils import HyperParameters
+from ..utils import HyperParameters, widest_float
 from . import diagnosis, state
-from .batches import epoch_batches, in_groups, is_repeat, share
+from .batches import digest, epoch_batches, in_groups, is_repeat, share
 from .curves import Curves
 from .device import Steps, make_accelerator, sum_over_processes
 from .options import check_fit, check_loader, check_loss, check_optimizer, check_options
@@ -161,7 +161,7 @@ class Trainer(HyperParameters):
                 if len(group) * processes > 1:  # backward passes add up, and processes take their mean
                     part = part * (weight * processes / total).to(part)
                 self.accelerator.backward(part)
-            loss = loss + part.detach().double() / processes
+            loss = loss + part.detach().to(widest_float(part.device)) / processes
         return loss, total
 
     def validate(self, epochs):
@@ -230,8 +230,11 @@ class Trainer(HyperParameters):
             check_loader(loader, kind)
             return share(loader, self.accelerator.process_index, self.accelerator.num_processes)
 
-        self.train_dataloader = prepare("training", data.train_dataloader())
-        self.val_dataloader = prepare("validation", data.val_dataloader())
+        loaders = {"training": data.train_dataloader(), "validation": data.val_dataloader()}
+        self.train_dataloader, self.val_dataloader = (prepare(kind, loader) for kind, loader in loaders.items())
+        self.data_digests = {}
+        if self.checkpoint is not None:  # it has to be known again
+            self.data_digests = {kind: digest(loader) for kind, loader in loaders.items()}
         self.num_train_batches = len(self.train_dataloader)
         self.num_val_batches = 0 if self.val_dataloader is None else len(self.val_dataloader)
 

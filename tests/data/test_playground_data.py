@@ -6,9 +6,12 @@ import pytest
 import torch
 
 import d2lmini as d2l
+from d2lmini.data import playground_tasks
 from d2lmini.data.playground import kept_back
 from d2lmini.figures.live import runtime
 from tests.playground_answers import RIGHT
+
+COUNTS = "size", "letters", "batch_size", "num_batches", "num_val", "num_train", "seed"
 
 torch.set_num_threads(1)  # the models are tiny
 TEXT = "".join(chr(0x4E00 + i % 211) for i in range(1000)) + "e\u0301\r\nﬀ🙂\ue000\r" * 30 + "🙂" * 112
@@ -175,10 +178,13 @@ def test_a_trainer_learns_it_and_goes_on_from_a_checkpoint(tmp_path):
         ({"size": 0}, "size is 0, expected an integer from 1 to 256"),
         ({"size": 2.5}, "size is 2.5, expected an integer from 1 to 256"),
         ({"letters": 27}, "letters is 27, expected an integer from 2 to 26"),
+        *(({"task": task, "letters": 99}, "letters is 99, expected") for task in playground_tasks.TASKS),
+        *(({name: True}, f"{name} is True, expected an integer") for name in COUNTS),
+        *(({name: "3"}, f"{name} is '3', expected an integer") for name in COUNTS),
         ({"task": "look up", "size": 11}, "size is 11, expected an integer from 1 to 10"),
         ({"task": "add", "size": 16}, "size is 16, expected an integer from 1 to 15"),
         ({"size": 1, "letters": 2}, "too few examples of size 1: none is left for a test"),
-        ({"batch_size": 0}, "batch_size is 0, expected an integer of at least 1"),
+        ({"batch_size": 0}, "batch_size is 0, expected an integer, at least 1"),
         ({"task": "text"}, "the text has 0 characters, expected at least 660"),
         ({"task": "text", "text": "ab" * 500_001}, "the text has 1,000,002 characters, expected at most 1,000,000"),
         ({"task": "text", "text": "a" * 1000}, "the text is one character alone"),
@@ -192,5 +198,12 @@ def test_what_does_not_fit_is_told(options, message):
 
 
 def test_a_letter_that_is_no_token_is_told():
+    data = d2l.PlaygroundData()
     with pytest.raises(ValueError, match='"z" is none of the tokens'):
-        d2l.PlaygroundData().encode("az")
+        data.encode("az")
+    for wrong in (-1, len(data.tokens)):
+        with pytest.raises(ValueError, match=f"id {wrong} is outside the vocabulary of 12 tokens"):
+            data.decode([wrong])
+    for wrong in ([1.0], [True], "12", torch.tensor([[1]])):
+        with pytest.raises(TypeError, match="expected"):
+            data.decode(wrong)

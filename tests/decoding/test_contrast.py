@@ -42,14 +42,22 @@ def test_each_token_is_the_best_by_the_equation(model, alpha):
     ("arguments", "options", "message"),
     [
         (([], 3), {}, "the prompt"),
-        (([[1]], 3), {}, "the prompt"),
         (([1], 0), {}, "max_new_tokens is 0"),
-        (([1], 3), {"k": 0}, "k 0"),
+        (([1], 3), {"k": 0}, "k is 0"),
         (([1], 3), {"k": 14}, "k is 14"),
-        (([1], 3), {"alpha": 1.5}, "alpha 1.5"),
-        (([1], 3), {"alpha": float("nan")}, "alpha nan"),
+        (([1], 3), {"alpha": 1.5}, "alpha is 1.5"),
+        (([1], 3), {"alpha": float("nan")}, "alpha is nan"),
+        (([1], 3), {"alpha": True}, "alpha is True, expected a number from 0 to 1"),
+        (([1], 3), {"k": 2.0}, "k is 2.0, expected an integer"),
+        (([1], True), {}, "max_new_tokens is True, expected an integer"),
     ],
 )
 def test_wrong_arguments(model, arguments, options, message):
     with pytest.raises(ValueError, match=message):
         contrastive_search(model, *arguments, **options)
+
+
+@pytest.mark.parametrize("prompt", [[1.9], [True], "1", 1, [[1]], torch.tensor([1.0]), torch.tensor([[1]])], ids=repr)
+def test_what_is_no_prompt(model, prompt):
+    with pytest.raises(TypeError, match=r"(ids are|an id is) .*expected"):
+        contrastive_search(model, prompt, 2)

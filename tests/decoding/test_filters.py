@@ -209,20 +209,27 @@ def test_half_precision_becomes_float32(dtype):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"temperature": -0.1}, "temperature is -0.1, expected 0 or more"),
+        ({"temperature": -0.1}, "temperature is -0.1, expected a number 0 or more"),
         ({"temperature": math.nan}, "temperature is nan"),
         ({"temperature": math.inf}, "temperature is inf"),
-        ({"top_k": 0}, "top_k is 0, expected an integer, 1 or more"),
+        ({"top_k": 0}, "top_k is 0, expected an integer, at least 1"),
         ({"top_k": 2.5}, "top_k is 2.5"),
         ({"top_k": True}, "top_k is True, expected an integer"),
         ({"top_k": math.inf}, "top_k is inf, expected an integer"),
-        ({"top_p": 0}, "top_p is 0, expected above 0, up to 1"),
+        ({"top_p": 0}, "top_p is 0, expected a number above 0, up to 1"),
         ({"top_p": 1.01}, "top_p is 1.01"),
         ({"top_p": math.nan}, "top_p is nan"),
         ({"min_p": 0}, "min_p is 0"),
-        ({"repetition_penalty": 0}, "repetition_penalty is 0, expected above 0"),
+        ({"repetition_penalty": 0}, "repetition_penalty is 0, expected a number above 0"),
         ({"repetition_penalty": math.inf}, "repetition_penalty is inf"),
         ({"no_repeat_ngram_size": 0}, "no_repeat_ngram_size is 0"),
+        *(
+            ({name: wrong}, f"{name} is .*, expected a")
+            for name in vars(Filters())
+            for wrong in (True, "1", [1], torch.tensor([1, 2]), torch.tensor(True), b"1")
+        ),
+        ({"temperature": None}, "temperature is None, expected a number 0 or more"),
+        ({"no_repeat_ngram_size": 2.0}, "no_repeat_ngram_size is 2.0, expected an integer"),
     ],
 )
 def test_bad_settings(options, message):
@@ -241,7 +248,7 @@ def test_bad_logits():
     for row in bad:
         with pytest.raises(ValueError, match="NaN or infinite, or minus infinity for all tokens"):
             Filters(top_k=2).probabilities(torch.stack([torch.zeros(5), row]))
-    with pytest.raises(ValueError, match="top_k is 6, expected 1 to 5, the number of tokens"):
+    with pytest.raises(ValueError, match="top_k is 6, expected an integer from 1 to 5, the number of tokens"):
         Filters(top_k=6).probabilities(torch.zeros(2, 5))
     with pytest.raises(ValueError, match="pass previous"):
         Filters(repetition_penalty=1.1).probabilities(torch.zeros(2, 5))

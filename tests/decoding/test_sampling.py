@@ -305,7 +305,7 @@ def test_an_ended_row_may_be_fed_anything():
         ({"stop": [1, -2]}, "stop is -2"),
         ({"step": lambda tokens, state: (torch.zeros(1, 4), state)}, r"step 0 gave logits of shape \(1, 4\)"),
         ({"temperature": -1}, "temperature is -1"),
-        ({"top_k": 5}, "top_k is 5, expected 1 to 4"),
+        ({"top_k": 5}, "top_k is 5, expected an integer from 1 to 4"),
         ({"top_p": 0.0}, r"top_p is 0\.0"),
     ],
 )

@@ -315,10 +315,10 @@ def test_bad_input_of_beam_search():
     with pytest.raises(ValueError, match="beam_size is 0"):
         beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 0)
     for penalty in (-1, math.nan, math.inf):
-        with pytest.raises(ValueError, match=f"length_penalty is {penalty}, expected 0 or more, and finite"):
+        with pytest.raises(ValueError, match=f"length_penalty is {penalty}, expected a number 0 or more, and finite"):
             beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 2, penalty)
     for n in (0, 5):
-        with pytest.raises(ValueError, match=f"num_return is {n}, expected 1 to 4"):
+        with pytest.raises(ValueError, match=f"num_return is {n}, expected an integer from 1 to 4"):
             beam_search(TRAP, torch.zeros(3), BOS, EOS, 5, 4, num_return=n)
     with pytest.raises(ValueError, match=r"eos is \[1, 2\], expected one token or None"):
         beam_search(TRAP, torch.zeros(3), BOS, [1, 2], 5, 4)

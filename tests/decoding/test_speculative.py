@@ -216,7 +216,11 @@ def test_a_generator_repeats_it():
     [
         (([], 3), {}, "prompt is empty"),
         (([1], 0), {}, "max_new_tokens is 0"),
-        (([1], 3), {"draft_length": -1}, "draft_length -1"),
+        (([1], 3), {"draft_length": -1}, "draft_length is -1"),
+        (([1], 2.5), {}, "max_new_tokens is 2.5, expected an integer"),
+        (([1], True), {}, "max_new_tokens is True, expected an integer"),
+        (([1], 3), {"draft_length": 2.0}, "draft_length is 2.0, expected an integer"),
+        (([-1], 3), {}, "id -1 is below 0"),
         (([1], 3), {"temperature": -1}, "temperature is -1"),
         (([1], 3), {"repetition_penalty": 2.0}, "repetition"),
     ],
@@ -226,9 +230,52 @@ def test_wrong_arguments(arguments, options, message):
         speculative_sample(Toy(1), Toy(2), *arguments, **options)
 
 
-@pytest.mark.parametrize("options", [{"longest": 0}, {"shortest": 0}, {"longest": 2, "shortest": 3}])
+NO_IDS = [[1.7, 2.2], [1.0], [True, 1], "12", b"12", ["1"], 1, None, torch.tensor([1.0]), torch.tensor([[1, 2]])]
+NO_IDS += [torch.tensor([True]), torch.tensor(1), {1: 2.5}.values()]
+
+
+@pytest.mark.parametrize("prompt", NO_IDS, ids=repr)
+def test_what_is_no_prompt(prompt):
+    with pytest.raises(TypeError, match=r"(ids are|an id is) .*expected"):
+        speculative_sample(Toy(1), Toy(2), prompt, 2)
+
+
+def test_what_is_no_model():
+    with pytest.raises(TypeError, match=r"draft is a NoneType, expected a model with .*, or what has a propose"):
+        speculative_sample(None, Toy(2), [1], 2)
+    with pytest.raises(TypeError, match="target is a PromptLookup, expected a model with empty_state and extend"):
+        speculative_sample(Toy(1), PromptLookup(), [1], 2)
+
+
+GOOD = torch.tensor([0.5, 0.25, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((-1, GOOD, GOOD), ValueError, "token is -1, expected an integer from 0 to 2"),
+        ((3, GOOD, GOOD), ValueError, "token is 3"),
+        ((True, GOOD, GOOD), ValueError, "token is True"),
+        ((1.0, GOOD, GOOD), ValueError, "token is 1.0"),
+        ((0, 15 * GOOD, GOOD), ValueError, "p holds .* sums to 15, expected probabilities"),
+        ((0, GOOD, GOOD / 2), ValueError, "q holds .* sums to 0.5"),
+        ((0, torch.tensor([2.0, -0.5, -0.5]), GOOD), ValueError, "p holds a number below 0"),
+        ((0, GOOD, torch.tensor([torch.nan, 1, 0])), ValueError, "q holds"),
+        ((0, torch.tensor([1, 0, 0]), GOOD), TypeError, "p is of torch.int64, expected a floating-point"),
+        ((0, GOOD, [0.5, 0.25, 0.25]), TypeError, "q is of list"),
+        ((0, GOOD[None], GOOD[None]), ValueError, r"p is of shape \(1, 3\), expected \(V,\)"),
+    ],
+)
+def test_what_are_no_probabilities(arguments, error, message):
+    with pytest.raises(error, match=message):
+        accept_or_replace(*arguments)
+
+
+@pytest.mark.parametrize(
+    "options", [{"longest": 0}, {"shortest": 0}, {"longest": 2, "shortest": 3}, {"shortest": True}]
+)
 def test_a_look_up_of_no_tokens(options):
-    with pytest.raises(ValueError, match="expected 1 <= shortest <= longest"):
+    with pytest.raises(ValueError, match=r"est is .*, expected an integer"):
         PromptLookup(**options)
 
 

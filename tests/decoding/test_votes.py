@@ -99,7 +99,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="samples of 0 questions"):
         vote_accuracy([], [])
     for n in (0, 3):
-        with pytest.raises(ValueError, match=f"num_votes is {n}, expected 1 to 2, the samples that each question has"):
+        with pytest.raises(ValueError, match=f"num_votes is {n}, expected an integer from 1 to 2, the samples"):
             vote_accuracy([[1, 2, 3], [1, 2]], [1, 1], n)
     with pytest.raises(ValueError, match="expected 1 to 0"):
         vote_accuracy([[]], [1])

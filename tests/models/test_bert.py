@@ -231,6 +231,12 @@ def test_bad_input():
     for X in (TOKENS[0], TOKENS.float(), TOKENS > 3):
         with pytest.raises(ValueError, match=r"tokens are .*, expected integers \(B, T\)"):
             model(X)
+    with pytest.raises(TypeError, match="tokens are a list, expected a tensor"):
+        model(TOKENS.tolist())
+    with pytest.raises(TypeError, match="segments are a list, expected a tensor"):
+        model(TOKENS, SEGMENTS.tolist())
+    with pytest.raises(TypeError, match="mask is a list, expected a boolean"):
+        model(TOKENS, mask=[[True]])
     with pytest.raises(ValueError, match=r"segments are 0 to 2, expected 0 to 1"):
         model(TOKENS, TOKENS % 3)
     with pytest.raises(ValueError, match=r"segments have shape \(3, 8\) but tokens \(3, 9\)"):

@@ -53,12 +53,16 @@ def test_rotary_positions_have_no_end_unless_the_context_is_limited():
 
 
 def test_the_way_from_tokens_to_the_kernel_is_short():
-    """Who reads the source along a forward pass opens five files and sixteen functions."""
+    """Who reads the source along a forward pass opens five files and sixteen functions; to fetch a part is none."""
     model, X, package, seen = GPT(TOY), tokens(2, 64), str(Path(d2lmini.__file__).parent), set()
 
     def note(frame, event, arg):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(package) and not code.co_name.startswith("<"):
+        if (
+            event == "call"
+            and code.co_filename.startswith(package)
+            and not code.co_name.startswith(("<", "__getattr__"))
+        ):
             seen.add((Path(code.co_filename).stem, code.co_firstlineno, code.co_name))
 
     model(X)
@@ -269,6 +273,10 @@ def test_bad_input():
     for padding in (torch.tensor([1]), torch.tensor([1.0, 2.0]), torch.tensor([0, -1]), torch.tensor([True, False])):
         with pytest.raises(ValueError, match=r"padding is .*, expected \(2,\) integers from 0"):
             model(tokens(2, 3), padding)
+    for padding in ([1, 0], 1, True):
+        for call in (lambda p: model(tokens(2, 3), p), lambda p: model.empty_state(2, p)):
+            with pytest.raises(TypeError, match=r"padding is a (list|int|bool), expected a tensor of integers \(2,\)"):
+                call(padding)
     with pytest.raises(ValueError, match=r"padding is .*, but there are 3 tokens in a row"):
         model(tokens(2, 3), torch.tensor([4, 0]))
     with pytest.raises(ValueError, match="the state is of 3 blocks, the model has 2"):
@@ -278,6 +286,11 @@ def test_bad_input():
             GPT_CONFIGS[name]
     for wrong, message in {
         ("num_hiddens", "64"): "num_hiddens is '64', expected an integer",
+        ("num_blks", True): "num_blks is True, expected an integer",
+        ("dropout", True): "dropout is True, expected a number from 0 to 1",
+        ("dropout", "0.1"): "dropout is '0.1'",
+        ("norm_eps", "1e-5"): "norm_eps is '1e-5', expected a number",
+        ("rotary_base", True): "rotary_base is True, expected a number above 1",
         ("num_heads", None): "num_heads is None, expected an integer",
         ("ffn_num_hiddens", 0): "ffn_num_hiddens is 0, expected an integer, at least 1",
         ("norm", "batch"): "norm is 'batch', expected one of 'layer', 'rms'",

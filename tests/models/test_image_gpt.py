@@ -243,7 +243,7 @@ def test_temperature_and_top_k(model):
         (torch.full((2, 2, WIDTH), -1), {}, "pixels are -1 to -1"),
         (draw(rows=1), {"temperature": -1}, "temperature is -1"),
         (draw(rows=1), {"temperature": math.nan}, "temperature is nan"),
-        (draw(rows=1), {"top_k": 0}, "top_k is 0, expected 1 to 6"),
+        (draw(rows=1), {"top_k": 0}, "top_k is 0, expected an integer from 1 to 6"),
         (draw(rows=1), {"top_k": 7}, "top_k is 7"),
     ],
 )

@@ -209,6 +209,17 @@ def test_learns_to_copy():
     assert right >= 45
 
 
+def test_tokens_that_are_none(model, batch):
+    src, tgt, lens, _ = batch
+    for wrong in (src + V, src - V, src[0], src.float(), src > 2):
+        with pytest.raises(ValueError, match=r"tokens are .*, expected"):
+            model(wrong, tgt, lens)
+        with pytest.raises(ValueError, match=r"tokens are .*, expected"):
+            model(src, wrong, lens)
+    with pytest.raises(TypeError, match="tokens are a list"):
+        model(src.tolist(), tgt, lens)
+
+
 def test_base_classes_say_what_is_missing():
     for call in (
         lambda: d2l.Encoder()(None),
@@ -216,5 +227,5 @@ def test_base_classes_say_what_is_missing():
         lambda: d2l.Decoder()(None, None),
         lambda: d2l.AttentionDecoder().attention_weights,
     ):
-        with pytest.raises(NotImplementedError, match="has no"):
+        with pytest.raises((NotImplementedError, AttributeError), match="has no"):
             call()

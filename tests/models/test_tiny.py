@@ -69,3 +69,12 @@ def test_what_does_not_fit_is_refused():
         TinyTransformer(TinyConfig(9, num_heads=5))
     with pytest.raises(ValueError, match="7 tokens, but the model has learned 6 positions"):
         TinyTransformer(TinyConfig(9, max_len=6))(torch.zeros(1, 7, dtype=torch.long))
+    for name in ("vocab_size", "num_blks", "max_len"):
+        with pytest.raises(ValueError, match=f"{name} is True, expected an integer, at least 1"):
+            TinyConfig(**{"vocab_size": 9, name: True})
+    model = TinyTransformer(TinyConfig(9))
+    for wrong in (TOKENS + 9, TOKENS - 9, TOKENS[0], TOKENS.float(), TOKENS > 3):
+        with pytest.raises(ValueError, match=r"tokens are .*, expected"):
+            model(wrong)
+    with pytest.raises(TypeError, match="tokens are a list"):
+        model(TOKENS.tolist())

@@ -42,11 +42,11 @@ def test_what_is_no_prompt():
         ValueError, match=r"prompts have shape \(3,\), expected \(B, n\): one prompt alone is \[prompt\]"
     ):
         padded(torch.tensor([1, 2, 3]), 9, "cpu")
-    for wrong in ([1, 2, 3], "abc", ["abc"], [torch.tensor(1)], 5):
+    for wrong in ([1, 2, 3], "abc", ["abc"], [b"ab"], [torch.tensor(1)], 5):
         with pytest.raises(TypeError, match=r"expected token ids, a list of lists .* one prompt alone is \[prompt\]"):
             padded(wrong, 9, "cpu")
-    for wrong in ([[1.9, 2.7]], [[1], [2.0]], [["a"]]):
-        with pytest.raises(TypeError, match=r"a prompt holds .*, expected integers"):
+    for wrong in ([[1.9, 2.7]], [[1], [2.0]], [["a"]], [[True, 1]], [torch.tensor([True])], [torch.tensor([1.0])]):
+        with pytest.raises(TypeError, match=r"an id is a .*, expected an integer"):
             padded(wrong, 9, "cpu")
     with pytest.raises(TypeError, match=r"prompts are torch.float32, expected integers"):
         padded(torch.tensor([[1.9]]), 9, "cpu")

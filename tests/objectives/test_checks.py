@@ -42,30 +42,30 @@ def test_what_is_a_batch_of_ids():
 
 @pytest.mark.parametrize("value", [-1, 1.0, True, None, "<mask>"])
 def test_what_is_no_id(value):
-    with pytest.raises(ValueError, match=r"mask_id is .*, expected the id of a token"):
+    with pytest.raises(ValueError, match=r"mask_id is .*, expected an integer, at least 0: the id of a token"):
         check_id("mask_id", value)
 
 
 def test_an_id_outside_of_the_vocabulary():
     check_id("eos", 5, 6)
-    with pytest.raises(ValueError, match="eos is 6, outside the vocabulary of 6 tokens: 0 to 5"):
+    with pytest.raises(ValueError, match="eos is 6, expected an integer from 0 to 5: the id of a token"):
         check_id("eos", 6, 6)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), True, "0.5", None])
 def test_what_is_no_share(value):
     check_share("rate", 0)
     check_share("rate", 1, above_zero=True)
-    with pytest.raises(ValueError, match=r"rate is .*, expected a share from 0 to 1"):
+    with pytest.raises(ValueError, match=r"rate is .*, expected a number from 0 to 1: a share"):
         check_share("rate", value)
-    with pytest.raises(ValueError, match="rate is 0, expected a share above 0"):
+    with pytest.raises(ValueError, match="rate is 0, expected a number above 0, up to 1: a share"):
         check_share("rate", 0, above_zero=True)
 
 
-@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "1", None])
 def test_what_is_not_positive(value):
     check_positive("temperature", 0.1)
-    with pytest.raises(ValueError, match=r"temperature is .*, expected above 0, and finite"):
+    with pytest.raises(ValueError, match=r"temperature is .*, expected a number above 0, and finite"):
         check_positive("temperature", value)
 
 

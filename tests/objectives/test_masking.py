@@ -172,12 +172,14 @@ def test_types_and_the_loss():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"rate": 0}, ValueError, "rate is 0, expected a share above 0"),
+        ({"rate": 0}, ValueError, "rate is 0, expected a number above 0"),
         ({"rate": 1.5}, ValueError, "rate is 1.5"),
         ({"mask_share": -0.1}, ValueError, "mask_share is -0.1"),
         ({"random_share": 2}, ValueError, "random_share is 2"),
         ({"mask_share": 0.95}, ValueError, "are more than 1 together"),
-        ({"mask_id": V}, ValueError, "a special id is 40, outside the vocabulary of 40"),
+        ({"mask_id": V}, ValueError, "a special id is 40, expected an integer from 0 to 39"),
+        ({"mask_id": 1.0}, ValueError, "a special id is 1.0, expected an integer"),
+        ({"special_ids": (0, True)}, ValueError, "a special id is True, expected an integer"),
         ({"special_ids": (0, -1)}, ValueError, "a special id is -1"),
         ({"vocab_size": 20}, ValueError, "tokens holds the id 39, expected 0 to 19"),
         ({"word_starts": torch.ones(2, 10)}, TypeError, "word_starts is of torch.float32, expected a boolean tensor"),

@@ -101,7 +101,7 @@ def test_full_batches_and_seeds():
     ("arguments", "message"),
     [
         ((1,), "a text has 1 tokens, expected at least 2"),
-        ((10, 0), "noise_density is 0, expected a share above 0"),
+        ((10, 0), "noise_density is 0, expected a number above 0"),
         ((10, 1), "noise_density is 1, expected below 1"),
         ((10, 1.2), "noise_density is 1.2"),
         ((10, 0.15, 0.5), "mean_span is 0.5, expected tokens, at least 1"),

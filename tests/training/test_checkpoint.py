@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from toy_line import Points, fit
 from toy_training import Tagger, Tokens, forkserver, run_on, train
 
 from d2lmini.training import CheckpointError, checkpoint
@@ -313,3 +314,42 @@ def test_the_state_of_another_model_is_not_taken_for_ours(tmp_path):
     trainer.checkpoint, trainer.resume = tmp_path, True
     with pytest.raises(CheckpointError, match=r"model\.class: 'Tagger' in the checkpoint, now 'Other'"):
         trainer.fit(Other(), Tokens())
+
+
+class Numbers(Tokens):
+    """Data whose arguments do not tell them from others."""
+
+    def __init__(self, training=1, validation=2):
+        super().__init__()
+        self.seeds = {True: training, False: validation}
+
+    def get_dataloader(self, train):
+        loader = super().get_dataloader(train)
+        loader.dataset.X.add_(self.seeds[train]).remainder_(11)
+        return loader
+
+
+@pytest.mark.parametrize("kind", ["training", "validation"])
+def test_other_data_of_the_same_size_are_refused(tmp_path, kind):
+    train(tmp_path, Numbers(), max_steps=2)
+    train(tmp_path, Numbers(), max_steps=3, resume=True)  # the same
+    with pytest.raises(CheckpointError, match=f"step-00000003 was made with other {kind} data of the same size"):
+        train(tmp_path, Numbers(**{kind: 3}), resume=True)
+
+
+def test_one_example_of_a_tensor_data_set_is_enough(tmp_path):
+    data = Points()
+    fit(data=data, checkpoint=tmp_path)
+    data.X[60] += 1e-3
+    with pytest.raises(CheckpointError, match="was made with other training data of the same size"):
+        fit(data=data, checkpoint=tmp_path, resume=True)
+
+
+def test_a_checkpoint_that_has_no_digests_goes_on(tmp_path, monkeypatch):
+    def older(folder, step, write_weights, state, manifest):
+        return write(folder, step, write_weights, state, {k: v for k, v in manifest.items() if k != "digests"})
+
+    write = checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", older)
+    train(tmp_path, max_steps=2)
+    assert train(tmp_path, max_steps=3, resume=True).step == 3

@@ -4,8 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from toy_line import Line, Points, fit
 
 from d2lmini.training import Trainer
+
+NUMBERS = ("max_epochs", "num_gpus", "gradient_clip_val", "accumulate", "seed", "checkpoint_every")
+NUMBERS += ("max_steps", "max_seconds")
 
 
 @pytest.mark.parametrize(
@@ -34,6 +38,7 @@ def test_options_outside_of_their_range(options, message):
     [
         ({"max_epochs": None}, "max_epochs is None, expected an integer"),
         ({"max_epochs": "3"}, "max_epochs is '3', expected an integer"),
+        *(({name: True}, f"{name} is True, expected a") for name in NUMBERS),
         ({"max_epochs": 1.5}, r"max_epochs is 1\.5, expected an integer"),
         ({"max_steps": 1e3}, r"max_steps is 1000\.0, expected an integer"),
         ({"num_gpus": "cuda"}, "num_gpus is 'cuda', expected an integer"),
@@ -54,4 +59,24 @@ def test_options_of_another_type(options, message):
 
 
 def test_options_of_numpy_and_paths_are_as_good(tmp_path):
-    Trainer(np.int64(2), True, np.float32(1), checkpoint=tmp_path, seed=np.uint32(3), max_seconds=np.float64(9))
+    Trainer(np.int64(2), np.int64(1), np.float32(1), checkpoint=tmp_path, seed=np.uint32(3), max_seconds=np.float64(9))
+
+
+def test_a_model_of_which_nothing_is_trained():
+    model = Line()
+    model.requires_grad_(False)
+    with pytest.raises(ValueError, match=r"Line has no parameter to train: .* Were all of them frozen\?"):
+        fit(model)
+
+    class Cut(Line):
+        def training_step(self, batch):
+            return super().training_step(batch).detach()
+
+    with pytest.raises(ValueError, match=r"Cut\.training_step returned a loss without a gradient"):
+        fit(Cut())
+
+
+def test_no_example_to_train_on():
+    for data in (Points(num_train=0), Points(num_train=0, shuffle=False)):
+        with pytest.raises(ValueError, match="the training data have no batches: no examples"):
+            fit(data=data)

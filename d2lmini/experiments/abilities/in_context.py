@@ -173,7 +173,7 @@ def gradient_step(X, y, noise=0.0):
 
 
 def _before(X, y, solve):
-    X, y = X.double(), y.double()
+    X, y = X.cpu().double(), y.cpu().double()
     predictions = [torch.zeros(len(X), dtype=torch.float64)]
     for k in range(1, X.shape[1]):
         w = solve(X[:, :k], y[:, :k, None])  # (B, d, 1)
@@ -224,7 +224,7 @@ def score(model, contestant, config):
         outputs = torch.cat(
             [model(*part) for part in zip(X.to(device).split(500), y.to(device).split(500), strict=True)]
         )
-        outputs = outputs.double().cpu()
+        outputs = outputs.cpu().double()
         errors[name] = _errors(outputs, y)
         if name == home:
             near = references(config, contestant.noise, X, y)

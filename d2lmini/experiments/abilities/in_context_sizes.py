@@ -131,7 +131,7 @@ def best_guess(X, y, sparse, noise):
     Returns:
         (B, n), float64; the first prediction is 0.
     """
-    X, y, (n, d) = X.double(), y.double(), X.shape[1:]
+    X, y, (n, d) = X.cpu().double(), y.cpu().double(), X.shape[1:]
     each = X.mT[..., None] * X.mT[:, :, None]  # (B, d, n, n), of y that depends on one number alone
     together = torch.cat([each.mean(1, keepdim=True), each], 1)  # dense first
     prior = torch.tensor([1 - sparse] + [sparse / d] * d, dtype=torch.float64).log()

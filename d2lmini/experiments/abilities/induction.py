@@ -157,7 +157,7 @@ def batch_of(config, size):
 def losses(model, tokens):
     """Cross-entropy of each token but the first in nats, (N, T - 1)."""
     tokens = tokens.to(model.dense.weight.device)
-    return F.cross_entropy(model(tokens[:, :-1]).mT, tokens[:, 1:], reduction="none").double().cpu()
+    return F.cross_entropy(model(tokens[:, :-1]).mT, tokens[:, 1:], reduction="none").cpu().double()
 
 
 def halves(losses, period):
@@ -255,7 +255,7 @@ def example(model, config, seed):
         with without(model, off):
             return [round(x, 3) for x in losses(model, tokens)[0].tolist()]
 
-    weights = attention_maps(model, tokens[:, :-1])[:, 0].double().mul(1000).round().div(1000)
+    weights = attention_maps(model, tokens[:, :-1])[:, 0].cpu().double().mul(1000).round().div(1000)
     return {
         "period": config.example,
         "tokens": tokens[0].tolist(),

@@ -64,7 +64,7 @@ def measure(model, reference, tokens, examples, config):
     else:
         firsts = [row[0] for row in answers]
         measured["kl"] = (
-            (log_probs(model, prompts, firsts) - log_probs(reference, prompts, firsts)).double().mean().item()
+            (log_probs(model, prompts, firsts) - log_probs(reference, prompts, firsts)).cpu().double().mean().item()
         )
     measured["forms"] = {
         form: scores["followed"][[example.form == form for example in examples]].mean().item() for form in config.forms

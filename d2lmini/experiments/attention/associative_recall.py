@@ -87,7 +87,7 @@ def _accuracy(model, config, num_pairs, generator, device):
     """Share of tasks whose output is nearer to the right value than to every other one."""
     query, keys, values, index = (x.to(device) for x in draw_task(config, num_pairs, config.test_size, generator))
     nearest = torch.cdist(model(query, keys, values)[:, None], values)[:, 0].argmin(dim=1)  # (B,)
-    return (nearest == index).double().mean().item()
+    return (nearest == index).cpu().double().mean().item()
 
 
 def _train(model, config, seed, device):

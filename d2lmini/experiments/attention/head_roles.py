@@ -239,7 +239,7 @@ def correlation(first, second, ranks=False):
     """Pearson's correlation of two dicts with the same keys, or, with ``ranks``, Spearman's."""
     pair = torch.tensor([[d[key] for key in first] for d in (first, second)], dtype=torch.float64)
     if ranks:
-        pair = pair.argsort(1).argsort(1).double()  # measured values: no ties
+        pair = pair.argsort(1).argsort(1).cpu().double()  # measured values: no ties
     return torch.corrcoef(pair)[0, 1].item()
 
 

@@ -207,7 +207,7 @@ def compare(keys, labels, queries, truth, config, project):
     width, curves["width_loss"] = learn_width(keys, labels, config.width_queries)
     answers = pooled_classes(queries, keys, labels, width).argmax(1)
     baseline, k = nearest_neighbours(keys, labels, queries, truth, config.neighbours)
-    right = (answers == truth).double().mean().item()
+    right = (answers == truth).cpu().double().mean().item()
     metrics = {"attention": right, "nearest_neighbours": baseline, "width": width, "k": k}
     return {"metrics": metrics, "curves": curves}
 

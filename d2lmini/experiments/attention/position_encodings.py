@@ -172,7 +172,7 @@ def accuracy(model, task, length, config, device):
     generator = torch.Generator().manual_seed(10_000 + length)
     tokens, answers = (x.to(device) for x in draw(task, length, config.test_size, config, generator))
     asked = answers != NO_ANSWER
-    return (model.eval()(tokens).argmax(-1) == answers)[asked].double().mean().item()
+    return (model.eval()(tokens).argmax(-1) == answers)[asked].cpu().double().mean().item()
 
 
 def accuracies(model, task, config, device):

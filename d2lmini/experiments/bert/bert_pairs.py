@@ -106,7 +106,7 @@ def by_vectors(encoder, tokenizer, examples, device):
     for split, pairs in examples.items():
         firsts, seconds, _ = zip(*pairs, strict=True)
         sides = (sentence_embeddings(encoder.to(device).eval(), tokenizer, list(side)) for side in (firsts, seconds))
-        cosines[split] = torch.linalg.vecdot(*sides).double().cpu().numpy()
+        cosines[split] = torch.linalg.vecdot(*sides).cpu().double().numpy()
     features = {split: np.expand_dims(values, 1) for split, values in cosines.items()}
     record = classes.regress(features, _labels(examples))
     return record | {"cosines": [round(value, 4) for value in cosines["test"].tolist()]}

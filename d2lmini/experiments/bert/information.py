@@ -42,7 +42,7 @@ def unigram(windows):
     counts[windows.special_ids] = 0
     val = val[windows.ordinary(val)]
     loss = -(counts / counts.sum()).log()[val].mean()
-    return {"loss": float(loss), "accuracy": float((val == counts.argmax()).double().mean())}
+    return {"loss": float(loss), "accuracy": float((val == counts.argmax()).cpu().double().mean())}
 
 
 def taught(objective, recipe, measured, frequencies):

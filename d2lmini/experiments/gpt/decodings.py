@@ -6,6 +6,7 @@ import torch
 
 from d2lmini.decoding import beam_search, diverse_beam_search
 from d2lmini.diversity import distinct_n, repetition_rate, self_bleu
+from d2lmini.utils import in_float64
 
 # beams by width (and groups); the others are filters of `GPT.generate`
 METHODS = {
@@ -92,7 +93,7 @@ def read(model, contexts, texts, beyond=()):
         chosen = log_probs.gather(-1, text[..., None])  # (n, L, 1)
         row = [chosen[..., 0], (log_probs > chosen).sum(-1), -(log_probs.exp() * log_probs).sum(-1)]
         if beyond:
-            ordered = log_probs.double().exp().sort(dim=-1, descending=True)[0]
+            ordered = in_float64(log_probs).exp().sort(dim=-1, descending=True)[0]
             row += [ordered[..., k:].sum(-1) for k in beyond]
         rows.append(row)
     log_prob, rank, entropy, *tails = map(torch.cat, zip(*rows, strict=True))
@@ -203,8 +204,8 @@ def compare(model, tokens, config, decode, begins=None):
             tail[name] = {
                 "k": list(config.beyond),
                 "mass": [readings["beyond"][k].mean().item() for k in config.beyond],
-                "drawn": [(readings["rank"] >= k).double().mean().item() for k in config.beyond],
-                "without": [(readings["rank"] < k).all(1).double().mean().item() for k in config.beyond],
+                "drawn": [(readings["rank"] >= k).cpu().double().mean().item() for k in config.beyond],
+                "without": [(readings["rank"] < k).all(1).cpu().double().mean().item() for k in config.beyond],
             }
     return {"methods": methods, "tail": tail, "entropy": entropy, "written": written}
 
@@ -241,7 +242,7 @@ def repeated(model, sentences, times):
         "probability": log_probs["copies"].exp().mean((0, 2)).tolist(),
         "log_prob": by_copy.mean(0).tolist(),
         "others": log_probs["others"].exp().mean((0, 2)).tolist(),
-        "rises": (by_copy.diff(dim=1) > 0).double().mean(0).tolist(),
+        "rises": (by_copy.diff(dim=1) > 0).cpu().double().mean(0).tolist(),
     }
 
 

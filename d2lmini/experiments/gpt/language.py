@@ -204,7 +204,7 @@ def batched(values, size):
 
 
 def _losses(model, X, Y):
-    return F.cross_entropy(model(X).transpose(1, 2), Y, reduction="none").double().cpu()  # (B, T)
+    return F.cross_entropy(model(X).transpose(1, 2), Y, reduction="none").cpu().double()  # (B, T)
 
 
 def recalled(model, tokens, lengths, num, passages, seed=0):
@@ -228,8 +228,8 @@ def recalled(model, tokens, lengths, num, passages, seed=0):
     for length in lengths:
         prompts = torch.stack([tokens[end - length : end] for end in ends]).long()
         agree = (model.generate(prompts, num, temperature=0).tokens.cpu() == wanted).long().cumprod(1).sum(1)
-        agreement["mean"].append(agree.double().mean().item())
-        agreement["all"].append((agree == num).double().mean().item())
+        agreement["mean"].append(agree.cpu().double().mean().item())
+        agreement["all"].append((agree == num).cpu().double().mean().item())
     return agreement
 
 

@@ -110,7 +110,7 @@ def losses_at(model, texts, length):
     for part in language.batched(range(len(X)), max(1, 8_192 // length)):  # a slice of a range is a range
         i = slice(part.start, part.stop)
         logits = model(X[i].to(device))  # (b, length, V)
-        rows.append(F.cross_entropy(logits.transpose(1, 2), Y[i].to(device), reduction="none").double().cpu())
+        rows.append(F.cross_entropy(logits.transpose(1, 2), Y[i].to(device), reduction="none").cpu().double())
     return torch.cat(rows)
 
 

@@ -120,7 +120,7 @@ def answers(model, texts, length, config):
         i = slice(part.start, part.stop)
         logits, target = model(X[i].to(device))[:, 1::2], Y[i, 1::2].to(device)
         logits, target = logits[:, -config.scored :], target[:, -config.scored :]
-        rows.append(F.cross_entropy(logits.mT, target, reduction="none").double().cpu())  # (b, scored)
+        rows.append(F.cross_entropy(logits.mT, target, reduction="none").cpu().double())  # (b, scored)
         right.append((logits.argmax(-1) == target).cpu())
     return torch.cat(rows), torch.cat(right)
 
@@ -167,10 +167,10 @@ def score(model, texts, config, rotation=None, factor=None, window=None):
             continue
         losses, right = found
         result["loss"].append(losses.mean().item())
-        result["right"].append(right.double().mean().item())
+        result["right"].append(right.cpu().double().mean().item())
         known = (back > 0) & (back <= before_questions(config, length))
         groups = [right[known & (back > low) & (back <= high)] for low, high in bands(config)]
-        result["by_distance"].append([group.double().mean().item() if len(group) else None for group in groups])
+        result["by_distance"].append([group.cpu().double().mean().item() if len(group) else None for group in groups])
     return result
 
 
@@ -181,7 +181,7 @@ def ideal(texts, config):
     """
     back, shares = distances(config, texts[0]), []
     for length in config.lengths:
-        shares.append(((back > 0) & (back <= before_questions(config, length))).double().mean().item())
+        shares.append(((back > 0) & (back <= before_questions(config, length))).cpu().double().mean().item())
     return {"share": shares, "right": [share + (1 - share) / config.words for share in shares]}
 
 

@@ -158,7 +158,7 @@ def learn(contestant, rate, seed, config, text, device):
         "verdict": verdict(loss, next(iter(history["losses"]), None), text.unigram(config), text.uniform),
         "steps": len(history["losses"]),
         "norms": rounded([norms.median().item(), norms.max().item()]) if len(norms) else [None, None],
-        "clipped": (norms > most).double().mean().item() if most and len(norms) else 0.0,
+        "clipped": (norms > most).cpu().double().mean().item() if most and len(norms) else 0.0,
         "losses": means(history["losses"], max(1, steps // config.points)),
         "inside": look(model, optimizer, rate, next(batches), contestant) if loss is not None else None,
     }

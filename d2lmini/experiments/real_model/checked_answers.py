@@ -34,7 +34,7 @@ class Group(NamedTuple):
     @property
     def entropy(self):
         """Of the model's distribution over whole answers, in nats: an estimate without bias, a float."""
-        return -self.log_probs.sum(1).double().mean().item()
+        return -self.log_probs.sum(1).cpu().double().mean().item()
 
 
 def draw_group(model, sums, form, summands, size, *, temperature=1.0, generator=None):

@@ -72,7 +72,7 @@ def looked(config):
 
 def rounded(scores):
     """Scores (L, H) as nested lists, of four decimals."""
-    return [[round(x, 4) for x in row] for row in scores.double().tolist()]
+    return [[round(x, 4) for x in row] for row in scores.cpu().double().tolist()]
 
 
 def without_position(state, position):

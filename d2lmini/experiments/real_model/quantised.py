@@ -83,7 +83,7 @@ def losses(model, tokens, window):
     found = []
     for start in range(0, len(tokens) - 1, window):
         part = tokens[start : start + window + 1].long()
-        found.append(F.cross_entropy(model(part[None, :-1])[0], part[1:], reduction="none").double())
+        found.append(F.cross_entropy(model(part[None, :-1])[0], part[1:], reduction="none").cpu().double())
     return torch.cat(found)
 
 

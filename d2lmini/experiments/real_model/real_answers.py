@@ -143,7 +143,7 @@ def expected(config):
     said = []
     for question, beginning in config.begun:
         prompt = prompt_of(tokenizer, question) + bases.encode(tokenizer, beginning)
-        said.append(model(torch.tensor([prompt]))[0, -1].double().log_softmax(-1))
+        said.append(model(torch.tensor([prompt]))[0, -1].cpu().double().log_softmax(-1))
     said = torch.stack(said)  # (n, V)
     ids = said.topk(config.likeliest).indices.unique()
     others = (1 - said[:, ids].exp().sum(-1)).clamp(min=1e-9).log()

@@ -149,10 +149,10 @@ class Start:
         """On the tests: the share ``right`` of one sample each, its ``entropy`` and ``length``, and of ``greedy``."""
         one, likeliest = (self.draw(model, self.tests, 1, temperature) for temperature in (1.0, 0))
         return {
-            "right": one.right.double().mean().item(),
-            "greedy": likeliest.right.double().mean().item(),
+            "right": one.right.cpu().double().mean().item(),
+            "greedy": likeliest.right.cpu().double().mean().item(),
             "entropy": one.entropy,
-            "length": one.lengths.double().mean().item(),
+            "length": one.lengths.cpu().double().mean().item(),
         }
 
     def draw(self, model, questions, size, temperature=1.0, seed=0):

@@ -132,14 +132,17 @@ def run_one(config, share, seed):
     def ends(model):
         right, new = draw(model, 2), None
         if never.any():
-            new = {"right": right[never].double().mean().item(), "solved": right[never].any(1).double().mean().item()}
+            new = {
+                "right": right[never].cpu().double().mean().item(),
+                "solved": right[never].any(1).cpu().double().mean().item(),
+            }
         return {"chances": chances(right, config.ks), "never": new}
 
     first = {
         "steps": start.steps,
         "flops": start.flops,
         "tests": start.measure(start.model),
-        "cooler": {str(T): draw(start.model, 3, T).double().mean().item() for T in config.temperatures},
+        "cooler": {str(T): draw(start.model, 3, T).cpu().double().mean().item() for T in config.temperatures},
         "number_never": int(never.sum()),
     }
     ways, budget = {}, None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.utils.data import DataLoader, Dataset, WeightedRandomSampler
 
+from d2lmini.arguments import checked_ids
 from d2lmini.data.batching import pad
 from d2lmini.lab.fit import fit_in_checks
 from d2lmini.models.t5 import T5
@@ -66,7 +67,7 @@ class Tokens:
     def decode(self, ids):
         """The text of ids (T,) before ``<eos>``; sentinels are ``<0>``, ``<1>``, ..."""
         text, run = "", []
-        for index in [*(int(index) for index in ids), self.eos]:
+        for index in [*checked_ids(ids), self.eos]:
             if index not in self.sentinels and index != self.eos:
                 run.append(index)
                 continue

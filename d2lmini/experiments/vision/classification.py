@@ -162,13 +162,13 @@ def measures(model, data, history):
         ``steps``, ``train_s`` (validations included), ``train_images_per_s``, ``test_images_per_s``.
     """
     scores, labels, test_s = predict(model, data)
-    right = (scores.argmax(1) == labels).double()
+    right = (scores.argmax(1) == labels).cpu().double()
     step_s = [b - a for a, b in itertools.pairwise(history["seconds"])] or history["seconds"]
     steps, seen = history["step"][-1], len(data.train)
     return {
         "accuracy": right.mean().item(),
         "loss": F.cross_entropy(scores, labels).item(),
-        "by_class": {name: right[labels == i].mean().item() for i, name in enumerate(FASHION_MNIST_LABELS)},
+        "by_class": {name: right[(labels == i).cpu()].mean().item() for i, name in enumerate(FASHION_MNIST_LABELS)},
         "train_images": seen,
         "epochs": round(steps * data.batch_size / seen, 2),
         "steps": steps,

@@ -137,7 +137,7 @@ class Scored:
         candidates = list(range(len(FASHION_MNIST_LABELS))) if candidates is None else list(candidates)
         chosen = torch.tensor(candidates)[self.cosines(self.captions.class_texts(wording, candidates)).argmax(1)]
         asked = torch.isin(self.labels, torch.tensor(candidates if classes is None else list(classes)))
-        return (chosen == self.labels)[asked].double().mean().item()
+        return (chosen == self.labels)[asked].cpu().double().mean().item()
 
     @torch.no_grad()
     def by_lot(self, wording, candidates, words, draws):
@@ -166,7 +166,9 @@ class Scored:
             low, high = (asked & (self.sides[:, i] == side) for side in (-1, 1))
             both = low.any() and high.any()
             shares[name] = (
-                mean([(~much)[low].double().mean().item(), much[high].double().mean().item()]) if both else None
+                mean([(~much)[low].cpu().double().mean().item(), much[high].cpu().double().mean().item()])
+                if both
+                else None
             )
         return shares
 
@@ -205,7 +207,7 @@ def on_all(contestant, config, seed, device, parts, part):
         "by_lot": scored.by_lot("new words", every, data.captions.never_written(every, "new words"), config.draws),
         "attributes": scored.attributes(),
         "cosines": {wording: scored.by_class(wording) for wording in ("names", "new words")},
-        "repeated": mean((same.sum(1) > 1).double().mean().item() for same in repeats),
+        "repeated": mean((same.sum(1) > 1).cpu().double().mean().item() for same in repeats),
         "floor": mean(map(repeats_floor, repeats)),
     }
 

@@ -115,7 +115,7 @@ def table_bits(train_contexts, train, test_contexts, test, num_levels):
     counts = torch.bincount(index, minlength=num_contexts * num_levels).view(num_contexts, num_levels)
     probabilities = counts + 0.1  # nothing is impossible for not having come yet
     probabilities = probabilities / probabilities.sum(1, keepdim=True)
-    return -probabilities[test_contexts, test].double().log2().mean().item()
+    return -probabilities[test_contexts, test].cpu().double().log2().mean().item()
 
 
 def baselines(train, test, num_levels):

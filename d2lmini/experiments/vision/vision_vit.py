@@ -110,4 +110,4 @@ def run(config, device, parts=None):
 
 def _rounded(tensor):
     """Nested lists with three decimals."""
-    return tensor.double().mul(1000).round().div(1000).tolist()
+    return tensor.cpu().double().mul(1000).round().div(1000).tolist()

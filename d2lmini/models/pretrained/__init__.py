@@ -21,7 +21,7 @@ only, the default first.
 import json
 
 from . import from_bert, from_gpt2, from_llama, from_swin, from_t5, from_vit
-from .checkpoints import at_hand, eps_of, read, read_weights
+from .checkpoints import at_hand, eps_of, read, read_weights, weights_file
 from .from_bert import load_transformers_bert
 from .from_gpt2 import load_transformers_gpt2
 from .from_llama import load_transformers_llama
@@ -80,7 +80,7 @@ def from_transformers(folder):
             raise ValueError(
                 f"{folder} is a checkpoint with {name} {config[name]!r}, expected {' or '.join(map(repr, expected))}"
             )
-    weights = read(folder / "model.safetensors", read_weights)
+    weights = read(weights_file(folder), read_weights)
     try:
         model, eps = make(config, weights, folder), eps_of(config)
     except KeyError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from torch import nn
 
+_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".gguf"}
 ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 
 
@@ -39,6 +40,23 @@ def read_weights(path):
     from safetensors.torch import load_file
 
     return load_file(path)
+
+
+def weights_file(folder):
+    """Of a checkpoint: ``model.safetensors``.
+
+    Raises:
+        FileNotFoundError: it is not there; the message tells what is in its place.
+    """
+    path = folder / "model.safetensors"
+    if path.is_file():
+        return path
+    others = sorted(other.name for other in folder.glob("*") if other.suffix in _WEIGHTS)
+    there = ""
+    if others:
+        there = f", but {', '.join(others[:3])}: load it by transformers, whose save_pretrained(folder, max_shard_size="
+        there += "'100GB') writes that one"
+    raise FileNotFoundError(f"{folder} has no model.safetensors, in which the weights are expected, all of them{there}")
 
 
 def eps_of(config):

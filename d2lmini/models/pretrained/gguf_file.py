@@ -29,6 +29,30 @@ RENAMES = (
 )
 
 
+# what says nothing of what the model computes: about the file, its tokens, how it was made
+_SAYS_NOTHING = ("GGUF.", "general.", "tokenizer.", "quantize.imatrix.")
+_READ = {
+    "llama.attention.head_count",
+    "llama.attention.head_count_kv",
+    "llama.attention.layer_norm_rms_epsilon",
+    "llama.block_count",
+    "llama.context_length",
+    "llama.embedding_length",
+    "llama.feed_forward_length",
+    "llama.rope.freq_base",
+}
+_HEAD_SIZES = "rope.dimension_count", "attention.key_length", "attention.value_length"
+# what ours has in some ways only
+_FIXED = {
+    "llama.attention.causal": (True,),
+    "llama.expert_count": (0,),
+    "llama.expert_used_count": (0,),
+    "llama.rope.scaling.type": ("none",),
+    "split.count": (0, 1),
+    "split.no": (0,),
+}
+
+
 class GGUF:
     """A GGUF file: `settings` by name, and weights on request.
 
@@ -37,7 +61,7 @@ class GGUF:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: it is no GGUF file, or is cut off.
+        ValueError: it is no GGUF file, is cut off, or has a weight outside of itself or inside of another.
         ModuleNotFoundError: the ``gguf`` package is not installed.
     """
 
@@ -52,6 +76,14 @@ class GGUF:
         except Exception as error:  # the package has many: of shapes, of indices, its own
             raise ValueError(f"{path} is no whole GGUF file ({error}): fetch it again") from error
         self._tensors = {tensor.name: tensor for tensor in reader.tensors}
+        free = reader.data_offset
+        for tensor in sorted(reader.tensors, key=lambda tensor: tensor.data_offset):
+            if tensor.data_offset < free:  # an offset of nearly 2**64 comes out here, too
+                raise ValueError(
+                    f"{path} is no whole GGUF file (the weight {tensor.name} begins at byte {tensor.data_offset}, "
+                    f"before {free}, where the ones before it end): fetch it again"
+                )
+            free = tensor.data_offset + int(tensor.n_bytes)
 
     @property
     def names(self):
@@ -91,14 +123,15 @@ def gpt_config(settings):
     """The `GPTConfig` of the settings of a `GGUF` file.
 
     Raises:
-        ValueError: the file is of another architecture than Llama's, or a setting is missing.
+        ValueError: the file is of another architecture than Llama's, a setting is missing, or one is there that may
+            change what the model computes and that ours has not.
     """
     architecture = settings.get("general.architecture")
     if architecture != "llama":
         raise ValueError(f"the file holds a model of architecture {architecture!r}, expected 'llama'")
     try:
         heads = settings["llama.attention.head_count"]
-        return replace(
+        config = replace(
             LLAMA,
             vocab_size=len(settings["tokenizer.ggml.tokens"]),
             max_len=settings["llama.context_length"],
@@ -114,6 +147,13 @@ def gpt_config(settings):
         )
     except KeyError as error:
         raise ValueError(f"the file has no setting {error}: is it that of another model?") from error
+    size = config.num_hiddens // config.num_heads
+    fixed = _FIXED | {f"llama.{name}": (size,) for name in _HEAD_SIZES} | {"llama.vocab_size": (config.vocab_size,)}
+    for name, value in settings.items():
+        if not name.startswith(_SAYS_NOTHING) and name not in _READ and value not in fixed.get(name, ()):
+            expected = f"expected {' or '.join(map(repr, fixed[name]))}" if name in fixed else "which is not known here"
+            raise ValueError(f"the file has the setting {name!r} of {value!r:.40}, {expected}")
+    return config
 
 
 def load_gguf(file):

@@ -57,11 +57,14 @@ def tokenizer_of(settings):
     """The `ChatTokenizer` of the settings of a `GGUF` file.
 
     Raises:
-        ValueError: its tokens are of another kind, or a setting is missing.
+        ValueError: its tokens are of another kind, or put beside others, or a setting is missing.
     """
     kind = settings.get("tokenizer.ggml.model"), settings.get("tokenizer.ggml.pre")
     if kind != ("gpt2", "smollm"):
         raise ValueError(f"the tokens are of kind {kind}, expected ('gpt2', 'smollm')")
+    for name in ("add_bos_token", "add_eos_token", "add_space_prefix"):
+        if settings.get(f"tokenizer.ggml.{name}", False):
+            raise ValueError(f"the file has the setting 'tokenizer.ggml.{name}' of True, expected False")
     try:
         tokens = settings["tokenizer.ggml.tokens"]
         types = settings["tokenizer.ggml.token_type"]

@@ -42,7 +42,7 @@ def test_a_checkpoint_of_another_model(folder, changed, message):
     [
         ({"n_embd": "21"}, "num_hiddens is '21', expected an integer"),
         ({"n_layer": None}, "num_blks is None, expected an integer"),
-        ({"resid_pdrop": "0.1"}, r"config.json does not fit a 'gpt2'"),
+        ({"resid_pdrop": "0.1"}, r"dropout is '0.1', expected a number from 0 to 1"),
     ],
 )
 def test_settings_that_are_no_numbers(folder, changed, message):
@@ -97,3 +97,23 @@ def test_what_comes_from_a_file_is_not_drawn_and_drawing_comes_back():
         assert torch.equal(torch.random.get_rng_state(), before)
         raise RuntimeError("inside")
     assert nn.Linear(3, 4).weight.std() > 0 and not torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], r"has no model\.safetensors, in which the weights are expected, all of them$"),
+        (["pytorch_model.bin"], r"has no model\.safetensors, .*, but pytorch_model\.bin: load it by transformers"),
+        (
+            [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)],
+            r"but model-00001-of-00002\.safetensors, model-00002-of-00002\.safetensors: .* max_shard_size",
+        ),
+        (["tf_model.h5", "flax_model.msgpack"], r"but flax_model\.msgpack, tf_model\.h5"),
+    ],
+)
+def test_weights_in_other_files_are_told(folder, names, message):
+    (folder / "model.safetensors").unlink()
+    for name in names:
+        (folder / name).write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=message):
+        from_transformers(folder)

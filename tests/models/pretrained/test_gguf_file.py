@@ -21,7 +21,7 @@ PARTS = {
 }
 
 
-def write(path, theirs, architecture="llama", leave_out=()):
+def write(path, theirs, architecture="llama", leave_out=(), add=lambda writer: None):
     """A file as llama.cpp's converter writes one: rows of W_q and W_k turned for neighbours."""
     config, size = theirs.config, theirs.config.head_dim
     writer = gguf.GGUFWriter(path, architecture)
@@ -33,6 +33,7 @@ def write(path, theirs, architecture="llama", leave_out=()):
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    add(writer)
     writer.add_token_list([f"t{i}" for i in range(config.vocab_size)])
     names = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight"}
     for i in range(config.num_hidden_layers):
@@ -90,3 +91,51 @@ def test_bad_files(theirs, tmp_path):
     del settings["llama.context_length"]
     with pytest.raises(ValueError, match=r"has no setting 'llama\.context_length'"):
         gpt_config(settings)
+
+
+CHANGES = {
+    "rope.scaling.factor": lambda w: w.add_float32("llama.rope.scaling.factor", 4.0),
+    "rope.scaling.type": lambda w: w.add_string("llama.rope.scaling.type", "linear"),
+    "rope.scale_linear": lambda w: w.add_float32("llama.rope.scale_linear", 4.0),
+    "rope.dimension_count": lambda w: w.add_uint32("llama.rope.dimension_count", 4),
+    "attention.key_length": lambda w: w.add_uint32("llama.attention.key_length", 16),
+    "attention.sliding_window": lambda w: w.add_uint32("llama.attention.sliding_window", 8),
+    "attention.causal": lambda w: w.add_bool("llama.attention.causal", False),
+    "expert_count": lambda w: w.add_uint32("llama.expert_count", 8),
+    "vocab_size": lambda w: w.add_uint32("llama.vocab_size", 40),
+    "final_logit_softcapping": lambda w: w.add_float32("llama.final_logit_softcapping", 30.0),
+    "split.count": lambda w: w.add_uint16("split.count", 2),
+    "adapter.type": lambda w: w.add_string("adapter.type", "lora"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_setting_that_changes_the_model_is_refused(theirs, tmp_path, name):
+    file = GGUF(write(tmp_path / "m.gguf", theirs, add=CHANGES[name]))
+    with pytest.raises(ValueError, match=rf"the file has the setting '.*{name}' of .*, (expected|which is not known)"):
+        load_gguf(file)
+
+
+def test_settings_that_leave_it_as_it_is(theirs, tmp_path):
+    def add(writer):
+        writer.add_name("small")
+        writer.add_vocab_size(41)
+        writer.add_rope_dimension_count(8)
+        writer.add_expert_count(0)
+        writer.add_string("llama.rope.scaling.type", "none")
+
+    assert torch.equal(
+        load_gguf(GGUF(write(tmp_path / "more", theirs, add=add))).blks[1].ffn.gate.weight,
+        load_gguf(GGUF(write(tmp_path / "m", theirs))).blks[1].ffn.gate.weight,
+    )
+
+
+@pytest.mark.parametrize("offset", [2**64 - 32, 2**64 - 4096, 2**63, 2**40, 0, 32])
+def test_a_weight_that_lies_elsewhere_is_refused(theirs, tmp_path, offset):
+    path = write(tmp_path / "m.gguf", theirs)
+    data, name = bytearray(path.read_bytes()), b"blk.1.attn_q.weight"
+    place = data.index(name) + len(name) + 4 + 2 * 8 + 4  # behind the number of sizes, two of them, and the kind
+    data[place : place + 8] = offset.to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="is no whole GGUF file"):
+        GGUF(path)
