@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from .buffers import ExactBuffers
+from .utils import widest_float
 
 ROTATIONS = "as trained", "interpolated", "base changed"
 

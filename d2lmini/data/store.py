@@ -57,7 +57,7 @@ class DataFile:
 class DataSet:
     """A named set of files, its licence (and who asks for it), how to cite it, and what to beware of.
 
-    ``spdx`` names the licence under which parts of it, and what was trained on it, may be passed on, as SPDX does; None:
+    ``spdx`` names, as SPDX does, the licence under which parts of it and what was trained on it may be passed on; None:
     they may not.
     """
 
