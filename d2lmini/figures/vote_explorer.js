@@ -57,8 +57,9 @@ function render({ model, el }) {
 
   function row(parent, name, cells, kind = "td") {
     const line = add(parent, "tr");
-    add(line, "th", { scope: kind === "th" ? "col" : "row" }, name);
-    return cells.map((cell) => add(line, kind, kind === "th" ? { scope: "col" } : {}, cell));
+    const header = (text, scope) => add(line, text ? "th" : "td", text ? { scope } : {}, text);
+    header(name, kind === "th" ? "col" : "row");
+    return cells.map((cell) => (kind === "th" ? header(cell, "col") : add(line, "td", {}, cell)));
   }
 
   function paint() {

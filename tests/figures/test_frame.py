@@ -6,6 +6,7 @@ import re
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from browser_actions import SPOKEN, faults_of
 from examples import EXAMPLES
 from framed import IDLE, SETTLED, frame_of
 from painted import stroke_of_a_finger
@@ -76,6 +77,12 @@ def test_what_a_finger_holds_follows_it_up_and_down(open_page, tmp_path, name):
             held += 1
             assert heard == ["held", *["pointermove"] * 6] and page.evaluate("scrollY") == at, say
     assert held >= frame.locator(".d2lmini-handle:visible, [role=application]:visible").count()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_seen_on_a_button_is_in_its_name_and_no_header_is_empty(open_page, tmp_path, name):
+    page, _ = frame_of(open_page, tmp_path, name)
+    assert faults_of(page, *SPOKEN[:2]) == []
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
