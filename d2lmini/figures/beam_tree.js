@@ -1,6 +1,6 @@
 // A beam search as a tree: a column for each step, ranked, from the start on the left.
 const WIDE = 92,
-  PITCH = 107, // from column to column: the root and six of them fill the book's column
+  PITCH = 104, // from column to column: the root and six of them fill the book's column next to a classic scrollbar
   ROOT = 48,
   HIGH = 32,
   TOP = 24;

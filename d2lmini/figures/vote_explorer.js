@@ -38,9 +38,12 @@ function render({ model, el }) {
   });
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const left = add(panels, "div"),
-    right = add(panels, "div");
+    right = add(panels, "div", { style: "flex-grow: 2" });
   const tally = add(left, "table", { class: "tally", style: "width: 100%", "aria-label": "votes" });
-  const way = add(scroller(right), "table", { class: "way", "aria-label": "what the latest sample writes" });
+  const way = add(scroller(right), "table", {
+    class: "way d2lmini-close",
+    "aria-label": "what the latest sample writes",
+  });
   add(right, "p", { class: "d2lmini-said" }, "How often a vote is right:");
   const often = add(right, "table", { class: "often", "aria-label": "how often a vote is right" });
 

@@ -186,6 +186,21 @@ def test_tab_stops_once_in_a_group_and_keys_move_inside(open_page, tmp_path, nam
         assert stops.evaluate_all(focusable) == 1
 
 
+SHADED = """(frame) => [...frame.querySelectorAll("*")].map((node) => {
+  const { backgroundColor, boxShadow, borderTopColor } = getComputedStyle(node);
+  return [node.outerHTML.slice(0, 90), backgroundColor, boxShadow, borderTopColor === "rgba(0, 0, 0, 0)"];
+}).filter(([_, background, shadow]) => background !== "rgba(0, 0, 0, 0)" || shadow !== "none")"""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_shades_and_states_are_seen_where_the_system_chooses_the_colours(open_page, tmp_path, name):
+    page, frame = frame_of(open_page, tmp_path, name)
+    before = {tuple(one) for one in frame.evaluate(SHADED)}
+    page.emulate_media(forced_colors="active")
+    page.evaluate(SETTLED)
+    assert before <= {tuple(one) for one in frame.evaluate(SHADED)}
+
+
 @pytest.mark.parametrize("theme", ["html data-theme=dark", "body data-jp-theme-light=false", "html theme=dark"])
 def test_the_dark_themes_of_the_book_of_jupyterlab_and_of_colab(open_page, tmp_path, theme):
     page, frame = frame_of(open_page, tmp_path, "QueryPlane")
