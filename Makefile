@@ -34,8 +34,8 @@ pdf: book  ## print the book into one PDF, _build/html/pdf: what stands open, or
 slides: book  ## slides of each chapter: _build/html/slides/index.html
 	$(BIN)/python -m tools.slides
 
-lab: $(READY)  ## open the chapters and the exercises in JupyterLab
-	$(BIN)/python -m tools.lab
+lab: $(READY)  ## open the chapters and the exercises in JupyterLab; FLAGS are its own: FLAGS="--port 9000"
+	$(BIN)/python -m tools.lab $(FLAGS)
 
 check: $(READY)  ## format and lint of Python and JavaScript, and whether the generated files are in step
 	$(BIN)/ruff check .

@@ -15,7 +15,12 @@ zero weights and a zero output (before W_o).
 Importing this package loads nothing heavy: each public name is fetched from its module on first use.
 """
 
+import os
 from importlib import import_module
+
+# Threads that wait must not spin: where another process uses a core, a chapter would stall. It is read when torch is
+# loaded, so nothing changes where torch is there already, or where the reader has chosen.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.1.0"
 

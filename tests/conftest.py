@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import d2lmini  # noqa: F401  before torch: it says how threads wait
+
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_build" / "html"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

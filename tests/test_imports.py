@@ -1,6 +1,7 @@
 """Who may import whom, and what ``import d2lmini`` costs and needs."""
 
 import ast
+import os
 import re
 import statistics
 import subprocess
@@ -272,8 +273,9 @@ def test_a_private_is_seen(tmp_path):
     assert sorted(privates_of(path)) == ["_fit", "_x", "records._source"]
 
 
-def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+def run(code, **environment):
+    clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | environment
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=clean)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -304,6 +306,37 @@ for _ in range(5):
     print(time.process_time() - start)
 """
     assert statistics.median(map(float, run(code))) < 0.2
+
+
+WAITS = """
+import importlib, os, sys
+class Asked:
+    def find_spec(self, name, *rest):
+        if name == "torch":
+            waits.append(os.environ.get("OMP_WAIT_POLICY"))
+            raise ImportError("it was asked for")
+sys.meta_path.insert(0, Asked())
+for name in {names}:
+    for module in [m for m in sys.modules if m.partition(".")[0] in ("d2lmini", "benchmarks", "tools")]:
+        del sys.modules[module]
+    os.environ.pop("OMP_WAIT_POLICY", None)
+    waits = []
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        pass
+    if waits:
+        print(name, waits[0])
+"""
+
+
+def test_whatever_of_ours_loads_torch_has_said_before_how_its_threads_wait():
+    files = [path for name in ("benchmarks", "tools") for path in (ROOT / name).glob("*.py")]
+    names = [f"{path.parent.name}.{path.stem}" for path in files if path.stem != "__main__"]
+    found = run(WAITS.format(names=["d2lmini.attention", *names]), PYTHONPATH=str(ROOT))
+    assert "d2lmini.attention" in found and len(found) > 20
+    assert set(found[1::2]) == {"PASSIVE"}, found
+    assert run("import os, d2lmini; print(os.environ['OMP_WAIT_POLICY'])", OMP_WAIT_POLICY="ACTIVE") == ["ACTIVE"]
 
 
 def test_every_public_name_resolves_and_is_listed():

@@ -1,9 +1,11 @@
-"""JupyterLab in which a notebook that was only opened is not changed: `make lab`.
+"""JupyterLab in which a notebook that was only opened is not changed: `make lab`, `make lab FLAGS="--port 9000"`.
 
 When its kernel starts, JupyterLab writes the name of the kernel and the version of Python into a notebook, and asks on
 closing whether to save that. No file can foresee it; so this server hands a notebook over with both in it already.
 """
 
+import os
+import sys
 from functools import cache
 
 from ipykernel.ipkernel import IPythonKernel
@@ -29,10 +31,16 @@ class Contents(AsyncLargeFileManager):
         return model
 
 
+def flags(more):
+    """What JupyterLab is started with: ours, and then the caller's. Returns: list of str."""
+    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # as one is in a container
+    return ["--notebook-dir", ".", "--ServerApp.contents_manager_class=tools.lab.Contents", *root, *more]
+
+
 def main():
     from jupyterlab.labapp import LabApp
 
-    LabApp.launch_instance(argv=["--notebook-dir", ".", "--ServerApp.contents_manager_class=tools.lab.Contents"])
+    LabApp.launch_instance(argv=flags(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ _TEMPLATE = """\
 # Does nothing where d2lmini is installed; on Colab it installs it and keeps Colab's own torch.
 import importlib.metadata
 import importlib.util
+import os
 import subprocess
 import sys
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that wait leave the cores to others
 if importlib.util.find_spec("d2lmini") is None:
     torch_before = importlib.metadata.version("torch")
     url = "{url}"

@@ -1,6 +1,6 @@
 // A beam search as a tree: a column for each step, ranked, from the start on the left.
 const WIDE = 92,
-  PITCH = 107, // from column to column: the root and six of them fill the book's column
+  PITCH = 104, // from column to column: the root and six of them fill the book's column next to a classic scrollbar
   ROOT = 48,
   HIGH = 32,
   TOP = 24;
@@ -139,7 +139,9 @@ function render({ model, el }) {
         role: "button",
         style: "cursor: pointer",
         "data-fate": fate,
-        "aria-label": t ? `token ${t}, rank ${i + 1}: ${bare(word)}, ${number(total)}, ${fate}` : `start, ${word}`,
+        "aria-label": t
+          ? `${short} ${number(total, 1)}, token ${t}, rank ${i + 1}: ${bare(word)}, ${number(total)}, ${fate}`
+          : `start, ${word}`,
       });
       const frame = draw(group, "rect", {
         x: x(t),
@@ -161,6 +163,7 @@ function render({ model, el }) {
         });
       if (!kept) place(group, { "fill-opacity": 0.75, "stroke-opacity": 0.4 });
       draw(group, "text", { x: x(t) + 5, y: y(t, i) + 4 }, t ? short : root);
+      group.append(" ");
       if (t) draw(group, "text", { x: x(t) + WIDE - 5, y: y(t, i) + 4, "text-anchor": "end" }, number(total, 1));
       if (taken.has(key([t, i])))
         draw(group, "circle", { cx: x(t) + wide(t) - 2, cy: y(t, i) - 11, r: 4, fill: "var(--blue)" });

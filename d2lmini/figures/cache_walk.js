@@ -73,7 +73,8 @@ function render({ model, el }) {
   add(sheet, "caption", {}, `what it costs a model of ${layers} layers with ${heads} heads of ${size}`);
   const head = add(add(sheet, "thead"), "tr"),
     body = add(sheet, "tbody");
-  for (const name of ["", "cache", "no cache"]) add(head, "th", { scope: "col" }, name);
+  add(head, "td");
+  for (const name of ["cache", "no cache"]) add(head, "th", { scope: "col" }, name);
   const LINES = {
     tokens: "tokens that go in, now",
     tokens_so_far: "so far",

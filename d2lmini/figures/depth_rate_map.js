@@ -95,7 +95,9 @@ function render({ model, el }) {
           paint();
         });
         node.addEventListener("focus", () => choose(d, n));
-        return { cell, node, number: add(node, "div"), word: add(node, "div", { style: "font-size: 11px" }) };
+        const number = add(node, "div");
+        node.append(" ");
+        return { cell, node, number, word: add(node, "div", { style: "font-size: 11px" }) };
       });
     });
     body.addEventListener("pointerleave", () => {
@@ -227,7 +229,7 @@ function render({ model, el }) {
       "aria-pressed": chosen,
       "data-verdict": verdicts[kind],
       "aria-label":
-        `${blocks(d)}, rate ${rates[n]}: ` +
+        `${number.textContent} ${word.textContent}, ${blocks(d)}, rate ${rates[n]}: ` +
         `${verdicts[kind]}${loss === null ? "" : `, loss ${say(loss)}`}${best ? ", best rate of this depth" : ""}`,
     });
     node.style.boxShadow = chosen

@@ -35,9 +35,8 @@ function render({ model, el }) {
         keep(model, "head", h + 1);
         paint();
       };
-      const node = button(chooser, `${l + 1}.${h + 1}: ${score.toFixed(2)}`, choose, {
-        "aria-label": `layer ${l + 1}, head ${h + 1}: ${score.toFixed(2)}`,
-      });
+      const seen = `${l + 1}.${h + 1}: ${score.toFixed(2)}`;
+      const node = button(chooser, seen, choose, { "aria-label": `${seen}, layer ${l + 1}, head ${h + 1}` });
       node.style.background = `color-mix(in srgb, var(--blue) ${(40 * score).toFixed(0)}%, transparent)`;
       return node;
     }),

@@ -60,7 +60,7 @@ function render({ model, el }) {
   });
   for (const line of model.get("equations")) formula(add(formulas, "div"), line);
   const note = add(side, "div", { class: "d2lmini-note", "aria-live": "polite" });
-  const sheet = add(scroller(side), "table"),
+  const sheet = add(scroller(side), "table", { class: "d2lmini-close" }),
     header = add(add(sheet, "thead"), "tr"),
     body = add(sheet, "tbody");
   const rows = tokens.map((token, t) => {

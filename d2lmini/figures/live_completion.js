@@ -134,6 +134,7 @@ function completion(model, body) {
   // What was written is of another upper half.
   function forget() {
     stop();
+    say("");
     walks = Array.from({ length: now.completions }, () => ({ values: [], probabilities: [], looks: [] }));
     hovered = stayed = null;
     chosen = Math.min(chosen, walks.length - 1);

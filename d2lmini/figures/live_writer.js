@@ -65,8 +65,8 @@ function render({ model, el }) {
     const remark = add(body, "div", { class: "d2lmini-key", role: "status", style: "min-height: 8px" });
     const pressing = add(body, "div", { class: "d2lmini-controls", style: "gap: 8px 12px; margin-bottom: 4px" });
     const writing = button(pressing, "Write", () => (left ? pause() : go(WRITE)), { style: "width: 4.5rem" });
-    button(pressing, "One more", () => go(1), { "aria-label": "one character more" });
-    button(pressing, "To the prompt", begin, { "aria-label": "back to the prompt" });
+    button(pressing, "One more", () => go(1), { "aria-label": "One more character" });
+    button(pressing, "To the prompt", begin, { "aria-label": "Back to the prompt" });
     const fold = add(body, "details", innerWidth > 600 ? { open: "" } : {}); // a phone has no room for all
     add(fold, "summary", { style: "min-height: 24px" }, "top-k, nucleus, min-p, seed, pace");
     const settings = add(fold, "div", { class: "d2lmini-controls", style: "gap: 0 20px; margin-bottom: 6px" });
@@ -275,7 +275,8 @@ function cacheTable(parent, value, turn) {
   const grid = add(scroller(parent), "table"),
     top = add(add(grid, "thead"), "tr"),
     lines = add(grid, "tbody");
-  for (const name of ["", "written", "positions each", "ms each"]) add(top, "th", { scope: "col" }, name);
+  add(top, "td");
+  for (const name of ["written", "positions each", "ms each"]) add(top, "th", { scope: "col" }, name);
   const cells = ["with cache", "without"].map((name) => {
     const line = add(lines, "tr");
     add(line, "th", { scope: "row" }, name);

@@ -40,8 +40,8 @@ function playgroundExamples(parent) {
     for (const { prompt, right, guess, given } of answers) {
       const line = add(lines, "tr"),
         whole = guess?.every((letter, i) => letter === right[i]);
-      const sign = add(line, "th", { scope: "row" }, guess ? (whole ? "✓" : "✗") : "");
-      if (guess) place(sign, { "aria-label": whole ? "right" : "wrong" });
+      const sign = add(line, "th", { scope: "row" }, guess ? (whole ? "✓" : "✗") : "–");
+      place(sign, { "aria-label": guess ? (whole ? "right" : "wrong") : "not asked yet" });
       for (const letters of [prompt, right]) add(line, "td", {}, letters.map(spell).join(""));
       const cell = add(line, "td");
       guess?.forEach((letter, i) => {

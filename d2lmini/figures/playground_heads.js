@@ -38,13 +38,14 @@ function playgroundHeads(parent) {
     thumbs = [];
     for (let b = 0; b < blocks; b++)
       for (let h = 0; h < heads; h++) {
-        const name = `block ${b + 1}, head ${h + 1}`,
+        const seen = `${b + 1}.${h + 1}`,
+          name = `${seen}, block ${b + 1}, head ${h + 1}`,
           node = button(maps, "", () => choose(b, h), { "aria-label": name });
         const canvas = add(node, "canvas", {
           style: "display: block; width: 68px; height: 68px; image-rendering: pixelated; border: 1px solid #8886",
           "aria-hidden": "true",
         });
-        add(node, "span", { "aria-hidden": "true" }, `${b + 1}.${h + 1}`);
+        add(node, "span", { "aria-hidden": "true" }, seen);
         thumbs.push({ node, canvas, b, h });
       }
     chosen = [Math.min(chosen[0], blocks - 1), Math.min(chosen[1], heads - 1)];

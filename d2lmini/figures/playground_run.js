@@ -1,6 +1,7 @@
 // One run of the playground: what was seen of it, in as few points as a screen shows.
 
-const RUN_POINTS = 240;
+const RUN_POINTS = 240,
+  RECENT = 20; // steps: the loss that is shown is the mean of theirs, whatever slices they came in
 const playgroundPercent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
 
 class PlaygroundRun {
@@ -9,6 +10,7 @@ class PlaygroundRun {
     Object.assign(this, { loss: null, norm: null, rate: null, gradients: null, heldOut: null, look: null, sample: "" });
     this.parameters = null;
     this.exploded = null;
+    this.recent = []; // losses
     this.wide = 1; // steps of a point
     this.points = []; // {step, sum, count} of losses
     this.held = []; // {step, loss, longer}
@@ -16,14 +18,16 @@ class PlaygroundRun {
   }
 
   // What the worker tells of a slice.
-  take({ step, losses, loss, norm, rate, gradients, heldOut, look, sample, parameters, milliseconds }) {
+  take({ step, losses, norm, rate, gradients, heldOut, look, sample, parameters, milliseconds }) {
     this.made = true;
     losses.forEach((value, i) => {
       this.#put(step - losses.length + i + 1, value);
     });
     Object.assign(this, { step, parameters });
     if (losses.length) {
-      Object.assign(this, { loss, norm, rate, gradients });
+      this.recent = [...this.recent, ...losses].slice(-RECENT);
+      this.loss = this.recent.reduce((a, b) => a + b) / this.recent.length;
+      Object.assign(this, { norm, rate, gradients });
       this.milliseconds += milliseconds;
       const now = milliseconds / losses.length;
       this.pace = this.pace ? 0.8 * this.pace + 0.2 * now : now; // milliseconds of a step
@@ -88,7 +92,7 @@ class PlaygroundRun {
 
   // The loss was no number any more, and the model is where it was at a step before.
   goBack(step, exploded) {
-    Object.assign(this, { step, exploded, made: true });
+    Object.assign(this, { step, exploded, made: true, recent: [] });
     this.points = this.points.filter((point) => point.step <= step);
     this.held = this.held.filter((point) => point.step <= step);
     if (this.heldOut?.step > step) this.heldOut = null;

@@ -111,7 +111,7 @@ function render({ model, el }) {
   for (const text of ["max", "sum", "average", "error"]) add(heads, "th", { scope: "col" }, text);
   const rows = range(0, T).map((t) => {
     const row = add(body, "tr"),
-      name = rowName(row, `q${t}`, `follow query ${t}`, () => follow(t));
+      name = rowName(row, `q${t}`, `q${t}, follow query ${t}`, () => follow(t));
     for (const node of [row, name])
       node.style.cssText = "height: 24px; min-height: 24px; line-height: 1.2; white-space: pre";
     return { row, name, cells: range(0, S).map((s) => add(row, "td", { "data-pair": `${t} ${s}` })) };

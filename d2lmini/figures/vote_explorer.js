@@ -38,9 +38,12 @@ function render({ model, el }) {
   });
   const panels = add(el, "div", { class: "d2lmini-panels" });
   const left = add(panels, "div"),
-    right = add(panels, "div");
+    right = add(panels, "div", { style: "flex-grow: 2" });
   const tally = add(left, "table", { class: "tally", style: "width: 100%", "aria-label": "votes" });
-  const way = add(scroller(right), "table", { class: "way", "aria-label": "what the latest sample writes" });
+  const way = add(scroller(right), "table", {
+    class: "way d2lmini-close",
+    "aria-label": "what the latest sample writes",
+  });
   add(right, "p", { class: "d2lmini-said" }, "How often a vote is right:");
   const often = add(right, "table", { class: "often", "aria-label": "how often a vote is right" });
 
@@ -57,8 +60,9 @@ function render({ model, el }) {
 
   function row(parent, name, cells, kind = "td") {
     const line = add(parent, "tr");
-    add(line, "th", { scope: kind === "th" ? "col" : "row" }, name);
-    return cells.map((cell) => add(line, kind, kind === "th" ? { scope: "col" } : {}, cell));
+    const header = (text, scope) => add(line, text ? "th" : "td", text ? { scope } : {}, text);
+    header(name, kind === "th" ? "col" : "row");
+    return cells.map((cell) => (kind === "th" ? header(cell, "col") : add(line, "td", {}, cell)));
   }
 
   function paint() {

@@ -68,7 +68,7 @@ PAGES = {
     "chapters/02_two": (
         text("# Two\n\nTo [the first](01_one.ipynb#deep-inside)."),
         text("## Going further", "fold"),
-        text("The kiwi is further."),
+        text("The kiwi is further.\n\n| | colour |\n|---|---|\n| gage | green |"),
     ),
     "exercises/01_one": (
         text("# Exercises\n\n<details><summary>Hint 1</summary>\n\nA lime.\n\n</details>\n\n**Predict** the number."),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from browser_actions import set_range
+from browser_actions import SPOKEN, faults_of, set_range
 from conftest import BOOK, ROOT
 
 PAGES = sorted(
@@ -82,6 +82,7 @@ def everything(page):
     rules = Axe().run(page, context="article").response["violations"]
     severe = [rule for rule in rules if rule["impact"] in ("serious", "critical")]
     found["axe"] = [(rule["id"], node["html"][:120]) for rule in severe for node in rule["nodes"]]
+    found["axe"] += faults_of(page, *SPOKEN)
     page.set_viewport_size({"width": 320, "height": 900})  # 1280 pixels at 400 per cent
     found["overflow when enlarged"] = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     return found

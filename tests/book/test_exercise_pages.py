@@ -19,7 +19,9 @@ KEY = "udl-12.5b"
 OPTIONS = registry.find(KEY)[1].lettered
 RIGHT = next(letter for letter, option in OPTIONS.items() if option.right)
 WRONG, OTHER = [letter for letter in OPTIONS if letter != RIGHT][:2]
-FORBIDDEN = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no'); } })"
+FORBIDDEN = (
+    "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no'); }, configurable: true })"
+)
 
 
 def option(page, letter):

@@ -76,6 +76,12 @@ def test_the_setup_cell_keeps_what_its_page_does(page):
     assert made.cells[0].source == source
 
 
+def test_the_setup_cell_says_how_threads_wait_before_its_page_loads_torch(monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    exec(setup_cell.source("waits = os.environ['OMP_WAIT_POLICY']"), names := {})
+    assert names["waits"] == "PASSIVE"
+
+
 @pytest.mark.parametrize(
     ("source", "page"),
     [

@@ -10,9 +10,10 @@ from small_book import ANSWERS, FOLDED, OPEN, ask, fold, is_open, sees
 TITLES = ["Setup: the package, and what this page imports", "Check: the package agrees", "Record: the number"]
 TITLES += ["Caveats of two", "Going further"]
 ONE, TWO, EXERCISES = "chapters/01_one.html", "chapters/02_two.html", "exercises/01_one.html"
-BLOCKED = (
-    "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('blocked', 'SecurityError'); } })"
-)
+BLOCKED = """Object.defineProperty(window, 'localStorage', {
+  get() { throw new DOMException('blocked', 'SecurityError'); },
+  configurable: true,
+})"""
 IN_SIGHT = "Math.abs(document.querySelector(':target')?.getBoundingClientRect().top - 100) < 100"
 
 
@@ -258,6 +259,11 @@ def test_where_storage_is_blocked_it_works_as_long_as_the_page_is_open(go):
     assert ask(page).get_by_role("status").inner_text() == "You predicted (b)"
     page.get_by_role("switch").check()
     assert sees(page, *FOLDED, *ANSWERS) == [*FOLDED, *ANSWERS]
+    modes = []
+    for _ in range(3):
+        page.get_by_role("button", name="Color mode").click()
+        modes.append(page.evaluate("document.documentElement.dataset.mode"))
+    assert sorted(modes) == ["auto", "dark", "light"] and page.log["errors"] == []
 
 
 @pytest.mark.parametrize("everything", [False, True])

@@ -344,3 +344,12 @@ def test_without_javascript_there_are_a_table_and_the_code(open_page, book_url):
     look = page.locator(".front-look")
     assert "the output is" in look.locator("d2lmini-query-plane table").inner_text()
     assert look.locator("pre").is_visible() and not look.locator("[data-follows]").is_visible()
+
+
+def test_start_keeps_its_box_where_the_system_chooses_the_colours(open_page, tmp_path):
+    css = (ROOT / "tools/sphinx_ext/static/front_page.css").read_text(encoding="utf-8")
+    (tmp_path / "page.html").write_text(f'<style>{css}</style><a class="front-start" href="#">Start</a>')
+    page = open_page((tmp_path / "page.html").as_uri(), forced_colors="active")
+    look = "node => [getComputedStyle(node).borderTopWidth, getComputedStyle(node).borderTopColor]"
+    width, colour = page.locator(".front-start").evaluate(look)
+    assert width == "2px" and colour != "rgba(0, 0, 0, 0)"

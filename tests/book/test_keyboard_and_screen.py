@@ -4,6 +4,7 @@ import itertools
 import shutil
 
 import pytest
+from browser_actions import SPOKEN, faults_of
 
 PAGE = "chapters/01_one.html"
 
@@ -94,16 +95,17 @@ def test_the_bar_of_a_phone_has_few_icons_and_the_index_fits(open_page, small_bo
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
-@pytest.mark.parametrize("name", [PAGE, "search.html?q=apricot", "genindex.html"])
+@pytest.mark.parametrize("name", [PAGE, "chapters/02_two.html", "search.html?q=apricot", "genindex.html"])
 def test_axe_finds_nothing_serious_in_a_page_with_all_that_is_around_the_text(
     open_page, small_book, name, theme, width
 ):
     from axe_playwright_python.sync_playwright import Axe
 
-    page = open_page(f"{small_book[1]}/{name}", theme=theme, width=width)
+    page = open_page(f"{small_book[1]}/{name}", theme=theme, width=width, everything=True)
     page.wait_for_load_state("networkidle")
     rules = [rule for rule in Axe().run(page).response["violations"] if rule["impact"] in ("serious", "critical")]
     assert [(rule["id"], node["html"][:120]) for rule in rules for node in rule["nodes"]] == []
+    assert faults_of(page, *SPOKEN) == []
 
 
 def test_a_long_word_among_the_finds_goes_on_in_the_next_line(open_page, small_book):

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from conftest import ROOT
+from jupyter_server.serverapp import ServerApp
 
 from tools import lab
 
@@ -38,5 +41,18 @@ def test_what_has_another_kernel_or_is_no_notebook_stays(tmp_path):
     assert run(contents.get("other.ipynb", content=False))["content"] is None
 
 
-def test_make_lab_starts_it():
-    assert "-m tools.lab\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+def test_make_lab_starts_it_with_the_flags_that_it_is_given():
+    done = subprocess.run(
+        ["make", "-n", "-o", ".venv/.ready", "lab", "FLAGS=--port 9000"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.endswith("-m tools.lab --port 9000\n"), done.stderr
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_it_starts_for_root_and_takes_jupyters_flags(monkeypatch, user):
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    app = ServerApp()
+    app.parse_command_line(lab.flags(["--port", "9000", "--no-browser"]))
+    found = app.cli_config.ServerApp
+    assert (found.port, found.open_browser, found.contents_manager_class) == (9000, False, "tools.lab.Contents")
+    assert found.get("allow_root", False) is (user == 0)

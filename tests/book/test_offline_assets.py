@@ -28,6 +28,14 @@ def test_a_chapter_weighs_less_than_700_kilobytes(open_page, book_url, name):
     assert not [path for path in weights if "menu" in path or "tex-chtml" in path]
 
 
+def test_a_page_without_a_formula_loads_no_mathjax(small_book):
+    def loads(name):
+        return "mathjax/startup.js" in (small_book[0] / f"{name}.html").read_text(encoding="utf-8")
+
+    assert [loads(name) for name in ("intro", "search", "chapters/02_two")] == [False] * 3
+    assert loads("chapters/01_one")
+
+
 def test_what_an_earlier_build_left_is_completed(tmp_path):
     fonts = tmp_path / "_static" / "mathjax" / "output" / "chtml" / "fonts"
     (fonts / "woff-v2").mkdir(parents=True)

@@ -7,7 +7,7 @@ from examples import EXAMPLES
 IDLE = "!document.querySelector('.d2lmini-load, [aria-busy=true]')"  # a live model is there, and has answered
 SETTLED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"  # observers had their turn
 COLUMN = (
-    "box-sizing: border-box; width: 100%; max-width: 768px; margin: auto; padding: 0 16px"  # 736 px, and 358 of 390
+    "box-sizing: border-box; width: 100%; max-width: clamp(600px, 100vw - 512px, 768px); margin: auto; padding: 0 16px"
 )
 PAGE = f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <body style="margin: 0; font: 16px/1.65 system-ui, sans-serif"><main style="{COLUMN}">"""

@@ -6,14 +6,41 @@ import re
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from browser_actions import SPOKEN, faults_of
 from examples import EXAMPLES
 from framed import IDLE, SETTLED, frame_of
+from painted import stroke_of_a_finger
 
 import d2lmini.figures as figures
 
 GROUPS = "svg, .d2lmini-maps, tbody"  # of things among which the focus moves by keys
 LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-(hatch|token|axes)-\\w+/g, ''),
   ...[...frame.querySelectorAll('input, select')].map((node) => [node.value, node.checked])]"""
+
+# what listens to a pointer that goes down, and what of it takes hold of the pointer
+PRESSED = """
+window.pressed = new Set();
+window.heard = [];
+const listen = EventTarget.prototype.addEventListener, hold = Element.prototype.setPointerCapture;
+EventTarget.prototype.addEventListener = function (kind, ...more) {
+  if (kind === "pointerdown" && this instanceof SVGElement) pressed.add(this);
+  return listen.call(this, kind, ...more);
+};
+Element.prototype.setPointerCapture = function (id) {
+  heard.push("held");
+  return hold.call(this, id);
+};
+for (const kind of ["pointermove", "pointercancel"])
+  document.addEventListener(kind, () => heard.push(kind), { capture: true });
+"""
+WHERE = """(node) => { // the point next to its middle at which a finger hits it
+  node.scrollIntoView({ block: "center" });
+  window.heard = [];
+  const { left, top, width, height } = node.getBoundingClientRect();
+  const tenths = [5, 4, 6, 3, 7, 2, 8, 1, 9].map((i) => i / 10);
+  const points = tenths.flatMap((x) => tenths.map((y) => [left + x * width, top + y * height]));
+  return points.find((at) => node.contains(document.elementFromPoint(...at)));
+}"""
 
 
 def test_there_is_an_example_of_every_figure():
@@ -31,6 +58,31 @@ def test_what_to_do_is_said_for_a_mouse_and_for_a_finger(open_page, tmp_path, na
     assert said[:9] == hint[:9] or re.search("(?i)point at|click", hint)
     assert said.endswith((".", "?"))
     assert not re.search(r"(?i)\b(click|pointed? at)\b", finger.inner_text())
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_a_finger_holds_follows_it_up_and_down(open_page, tmp_path, name):
+    page, frame = frame_of(open_page, tmp_path, name, width=390, has_touch=True, is_mobile=True, script=PRESSED)
+    page.evaluate("document.body.style.padding = '3000px 0'")
+    nodes = page.evaluate_handle("[...pressed].filter((node) => node.isConnected && node.checkVisibility())")
+    held = 0
+    for node in nodes.get_properties().values():
+        say = node.evaluate("node => node.outerHTML.slice(0, 90)")
+        x, y = node.evaluate(WHERE)
+        page.evaluate(SETTLED)
+        at = page.evaluate("scrollY")
+        stroke_of_a_finger(page, [(x, y + 10 * move) for move in range(7)])
+        heard = page.evaluate("heard")
+        if "held" in heard:  # else it is pointed at, and the page scrolls
+            held += 1
+            assert heard == ["held", *["pointermove"] * 6] and page.evaluate("scrollY") == at, say
+    assert held >= frame.locator(".d2lmini-handle:visible, [role=application]:visible").count()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_seen_on_a_button_is_in_its_name_and_no_header_is_empty(open_page, tmp_path, name):
+    page, _ = frame_of(open_page, tmp_path, name)
+    assert faults_of(page, *SPOKEN[:2]) == []
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -132,6 +184,21 @@ def test_tab_stops_once_in_a_group_and_keys_move_inside(open_page, tmp_path, nam
             reached.add(stops.evaluate_all("all => all.indexOf(document.activeElement)"))
         assert reached - {start} and -1 not in reached
         assert stops.evaluate_all(focusable) == 1
+
+
+SHADED = """(frame) => [...frame.querySelectorAll("*")].map((node) => {
+  const { backgroundColor, boxShadow, borderTopColor } = getComputedStyle(node);
+  return [node.outerHTML.slice(0, 90), backgroundColor, boxShadow, borderTopColor === "rgba(0, 0, 0, 0)"];
+}).filter(([_, background, shadow]) => background !== "rgba(0, 0, 0, 0)" || shadow !== "none")"""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_shades_and_states_are_seen_where_the_system_chooses_the_colours(open_page, tmp_path, name):
+    page, frame = frame_of(open_page, tmp_path, name)
+    before = {tuple(one) for one in frame.evaluate(SHADED)}
+    page.emulate_media(forced_colors="active")
+    page.evaluate(SETTLED)
+    assert before <= {tuple(one) for one in frame.evaluate(SHADED)}
 
 
 @pytest.mark.parametrize("theme", ["html data-theme=dark", "body data-jp-theme-light=false", "html theme=dark"])

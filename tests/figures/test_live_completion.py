@@ -125,6 +125,7 @@ def test_by_mouse_and_by_keyboard(figure, open_figure):
     assert not torch.equal(drawn(page), before)
     agrees(page, FIRST + 31 + WIDTH + 1)
     page.get_by_label("temperature", exact=True).press("Home")
+    assert said(page) == ""  # what is drawn now has no number yet
     settled(page)
     want = MODEL.complete(picture(figure, 0)[None, :GIVEN], temperature=0)[0]
     assert torch.equal(drawn(page), want)

@@ -170,7 +170,7 @@ def test_pause_one_more_and_on(loaded):
     page.get_by_role("button", name="back to the prompt").click()
     assert text_of(page) == "ROMEO:\n"
     for n in range(1, 4):
-        page.get_by_role("button", name="one character more").click()
+        page.get_by_role("button", name="One more character").click()
         page.wait_for_function(PAUSED, arg=7 + n)
         assert text_of(page) == whole[: 7 + n]
     write_until(page, 30)
@@ -246,7 +246,7 @@ def test_any_prompt(loaded, model, typed, text, said):
     page.wait_for_function("(n) => document.querySelectorAll('[role=option]').length === n", arg=len(text))
     assert text_of(page) == text
     assert re.search(said, page.locator("[role=status]").first.inner_text())
-    page.get_by_role("button", name="one character more").click()
+    page.get_by_role("button", name="One more character").click()
     page.wait_for_function(PAUSED, arg=len(text) + 1)
     assert page.log["errors"] == [] and page.locator("d2lmini-live-writer b").count() == 0
 

@@ -27,6 +27,13 @@ LISTEN = """() => {
     });
   };
 }"""
+# at most so many steps in an answer of the worker
+SLICED = """(most) => {
+  const ask = d2lminiLive.ask;
+  d2lminiLive.ask = function (name, task, options, step) {
+    return ask.call(this, name, task, { ...options, most }, step);
+  };
+}"""
 RUNNING = "[...document.querySelectorAll('button')].some((node) => node.textContent === 'Pause')"
 FOCUSED = """(({ activeElement: one }) => one.getAttribute('aria-label') ?? one.labels?.[0]?.textContent
   ?? one.textContent)(document)"""
@@ -157,7 +164,8 @@ def test_what_it_shows_is_what_the_worker_says(opened):
     numbers = part(page, "numbers")
     assert step(page) == last["step"] == sum(len(one["losses"]) for one in told)
     assert f"{seconds:.1f} s of training" in numbers and f"{last['parameters']:,} parameters" in numbers
-    assert f"loss {last['loss']:.3f}" in numbers
+    recent = [loss for one in told for loss in one["losses"]][-20:]
+    assert f"loss {sum(recent) / len(recent):.3f}" in numbers
     for one in (held[-1], *held[-1]["longer"]):
         assert f"{100 * one['tokens']:.1f} % of tokens right, {100 * one['sequences']:.1f} % of whole" in numbers
     assert "at 8: " in numbers
@@ -452,6 +460,21 @@ def test_copies(opened):
     page.evaluate("() => { navigator.clipboard.writeText = async () => { throw new Error('not allowed'); }; }")
     press(page, "Copy link")
     assert page.get_by_role("textbox", name="to be copied").input_value() == link
+
+
+@pytest.mark.parametrize("address", ["task=text", "task=reverse", "optimiser=sgd&rate=10&norm=none"])
+def test_the_numbers_of_a_step_are_the_same_whatever_slices_it_came_in(opened, address):
+    shown = []
+    for most in (1, 1000):
+        page = opened()
+        page.evaluate(SLICED, most)
+        go(page, address)
+        for _ in range(3):
+            press(page, "Ten steps")
+            rest(page)
+        shown.append([re.search("Step [0-9]+|$", part(page, "numbers"))[0], part(page, "numbers").partition("loss")[2]])
+        shown[-1] += [part(page, "remark"), page.locator("[data-part=lines]").inner_html()]
+    assert shown[0] == shown[1] and (shown[0][1] or "exploded" in shown[0][2])
 
 
 # ---- bad input

@@ -6,7 +6,8 @@ from framed import frame_of
 
 import d2lmini.figures as figures
 
-COLUMNS = {1280: 736, 390: 358}  # of a screen: how wide the book's column is there
+# of a screen: how wide the book's column is there; 1265: a bar of 15 px that scrolls the page, as on Windows
+COLUMNS = {1280: 736, 1265: 721, 390: 358}
 HIGHEST = 900  # px on a phone: what one touches and what it does are on one screen
 FOUND = """(frame) => {
   const seen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.getBoundingClientRect().width;
@@ -57,3 +58,26 @@ def test_nothing_is_small_or_cut_or_hard_to_touch_or_too_high(open_page, tmp_pat
     assert found == {"small": [], "cut": [], "narrow": [], "hidden": [], "wide": 0, "bold": 0, "width": COLUMNS[screen]}
     assert height <= HIGHEST if screen == 390 else scrolled == []
     assert frame.locator(".d2lmini-title").inner_text() == getattr(figures, name).title
+
+
+# steps back to the first, then on to the last; where on the way a table was wider than its box
+STEPS = """(frame) => {
+  const press = (sign) => {
+    const node = [...frame.querySelectorAll('button')].find(({ textContent }) => textContent.includes(sign));
+    if (!node || node.ariaDisabled === 'true') return false;
+    node.click();
+    return true;
+  };
+  const wide = [];
+  for (let n = 0; n < 60 && press('←'); n++);
+  for (let n = 0; n < 60 && (!n || press('next →')); n++)
+    for (const box of frame.querySelectorAll('.d2lmini-scroll:has(> table)'))
+      if (box.scrollWidth - box.clientWidth > 1) wide.push([n, box.outerHTML.slice(0, 90)]);
+  return wide;
+}"""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_step_makes_a_table_wider_than_its_column(open_page, tmp_path, name):
+    _, frame = frame_of(open_page, tmp_path, name, width=1265)
+    assert frame.evaluate(STEPS) == []

@@ -15,6 +15,8 @@ from built_pages import when_built
 
 ICONS = re.compile(r"\s*<!-- So that users can add custom icons -->\s*<script [^>]*/fontawesome\.js[^>]*></script>")
 PARTS = ("input/tex", "output/chtml", "a11y/assistive-mml")  # the last one: formulas for screen readers
+FORMULA = re.compile(r'class="(?:[^"]* )?math[ "]|\\\(|\\\[')
+INLINE = re.compile(r"<script.*?</script>", re.S)
 MATHJAX = ("startup.js", "core.js", *(f"{part}.js" for part in PARTS), "output/chtml/fonts", "input/tex/extensions")
 
 
@@ -39,11 +41,14 @@ def _copy_mathjax(app):
 
 
 def _drop_scripts(app, pagename, templatename, context, doctree):
-    """Keep each inline script once and none of Thebe's: Sphinx 7 and the theme's extensions add them repeatedly."""
+    """Keep each inline script once, none of Thebe's, and MathJax where there is a formula: Sphinx 7, Jupyter Book and
+    the theme's extensions add them to all pages, and repeatedly."""
     seen, kept = set(), []
+    formulas = FORMULA.search(INLINE.sub("", context.get("body") or ""))
     for script in context.get("script_files", []):
         name, body = str(getattr(script, "filename", script) or ""), getattr(script, "attributes", {}).get("body")
-        if "thebe" in name.lower() or "thebe" in (body or "").lower():
+        words = f"{name} {body or ''}".lower()
+        if "thebe" in words or (("mathjax" in words or "formulas.js" in words) and not formulas):
             continue
         if body is None or body not in seen:
             kept.append(script)

@@ -7,6 +7,7 @@ import { tidy } from "./tensor.js";
 
 const learners = new Map(); // name to {key, learner, task, random, heldOut, first}
 const SLICE_TIME = 40; // milliseconds between two answers
+const SAVE_EVERY = 10; // steps: it copies all weights. Nothing but times depends on how long a slice is
 
 const now = () => performance.now();
 
@@ -71,7 +72,7 @@ function scored(one) {
 //   steps: how many; null: until it is stopped. most: steps between two answers at most.
 //   every: steps between two scores of the held-out examples. look: {tokens}, shown with each answer, as `lookTask`'s.
 //   sample: {tokens, length, every, temperature}: a text that is written every so many steps.
-// Yields {step, losses, loss, norm, rate, gradients, heldOut, look, sample, parameters, milliseconds}; heldOut and sample
+// Yields {step, losses, norm, rate, gradients, heldOut, look, sample, parameters, milliseconds}; heldOut and sample
 // are null where they were not asked for in this slice. Returns {step}, or where the loss is no number any more
 // {step, exploded: {step, loss, norm, rate, why}}: the learner is then where the loss was last below that of the start.
 export function* trainTask(_, options) {
@@ -87,17 +88,16 @@ export function* trainTask(_, options) {
     const start = now(),
       losses = [];
     let text = null,
-      rate = null;
+      rate = null,
+      exploded = null;
     while (learner.steps < end && losses.length < most) {
-      // once a slice: it copies all weights
-      const saveBelow = losses.length ? undefined : (one.first ?? undefined);
+      const saveBelow = learner.steps % SAVE_EVERY ? undefined : (one.first ?? undefined);
       const told = learner.step(batchOf(one, options.data, causal), { saveBelow });
       one.first ??= told.loss;
       if (!Number.isFinite(told.loss) || !Number.isFinite(told.norm)) {
         const why = explained(learner.steps, told, norm);
-        const exploded = { step: learner.steps, ...told, why };
-        learner.goBack();
-        return { step: learner.steps, exploded };
+        exploded = { step: learner.steps, ...told, why };
+        break;
       }
       ({ norm, rate } = told);
       one.norm = norm;
@@ -110,12 +110,10 @@ export function* trainTask(_, options) {
       // one step more, if it fits
       if ((now() - start) * (1 + 1 / losses.length) > SLICE_TIME) break;
     }
-    const loss = losses.length ? losses.reduce((a, b) => a + b) / losses.length : null;
-    const gradients = losses.length ? learner.gradientNorms() : null;
+    const gradients = losses.length && !exploded ? learner.gradientNorms() : null;
     yield {
       step: learner.steps,
       losses: Float32Array.from(losses),
-      loss,
       norm,
       rate,
       gradients,
@@ -126,6 +124,10 @@ export function* trainTask(_, options) {
       milliseconds: now() - start,
     };
     heldOut = null;
+    if (exploded) {
+      learner.goBack();
+      return { step: learner.steps, exploded };
+    }
   }
   return { step: learner.steps };
 }

@@ -41,9 +41,11 @@ function tokenBars(parent, rows, wide = 38) {
       act?.(i)?.();
     });
     draw(line, "rect", { y, width: 340, height: LINE, fill: "transparent" });
+    const name = draw(line, "text", { x: wide, y: y + 15, "text-anchor": "end" });
+    line.append(" ");
     return {
       line,
-      name: draw(line, "text", { x: wide, y: y + 15, "text-anchor": "end" }),
+      name,
       full: draw(line, "rect", { ...bar, "fill-opacity": 0.75 }),
       hollow: draw(line, "rect", { ...bar, fill: "none", stroke: "currentColor" }),
       number: draw(line, "text", { x: 336, y: y + 15, "text-anchor": "end" }),
@@ -66,7 +68,7 @@ function tokenBars(parent, rows, wide = 38) {
       place(hollow, { width: (BAR * own) / top });
       number.textContent = `${own.toFixed(3)} → ${after ? after.toFixed(3) : "dropped"}`;
       Object.assign(line.dataset, { id, own: own.toFixed(6), after: after.toFixed(6) });
-      place(line, { "aria-label": `${called}, ${number.textContent}: go on with it` });
+      place(line, { "aria-label": `${name.textContent} ${number.textContent}: go on with it` });
     });
   };
 }
