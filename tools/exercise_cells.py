@@ -145,6 +145,7 @@ def _statement(exercise, root):
     """The heading, a small line with the key, and what is asked. ``root`` as of `_unsolved`."""
     place = exercise_places.places()[exercise.key]
     origin = "our own" if exercise.source == "own" else f"after {exercise.source}"
+    origin += " (of its draft)" if exercise.source.startswith("UDL") else ""  # the published book counts otherwise
     kinds = "; ".join(part.label for part in exercise.parts)
     section = site.section(place.path, place.title) if root is None else f"{root}{place.path}#{place.slug}"
     return f"""\

@@ -155,21 +155,28 @@ class LayerWalk(Figure):
 
 
 def _formulas(block):
-    """The block in formulas, line by line: each part with the number of its stage, which is lit there; no biases."""
-    activation = type(block.ffn.activation).__name__
+    """The block in formulas, line by line: each part with the number of its stage, which is lit there."""
+    attention, ffn = block.attention, block.ffn
+
+    def times(letter, linear):
+        return f" W_{letter}" + (f" + b_{letter}" if linear.bias is not None else "")
+
+    by_q, by_k, by_v, by_o = (times(letter, getattr(attention, f"W_{letter}")) for letter in "qkvo")
+    by_1, by_2 = times(1, ffn.dense1), times(2, ffn.dense2)
+    activation = type(ffn.activation).__name__
     if block.norm_first:
         return [
-            [[2, "N = LN(", [1, "X"], ")"]],
-            [[3, "Q = N W_q"], ", ", [4, "K = N W_k"], ", ", [5, "V = N W_v"]],
+            [[2, "Z = LN(", [1, "X"], ")"]],
+            [[3, f"Q = Z{by_q}"], ", ", [4, f"K = Z{by_k}"], ", ", [5, f"V = Z{by_v}"]],
             [[8, "O = ", [7, "softmax(", [6, "Q Kᵀ / √d"], ")"], " V"]],
-            [[10, "Y = X + ", [9, "[O_1 … O_H] W_o"]]],
-            [[14, "Z = Y + ", [13, [12, f"{activation}(", [11, "LN(Y)"], " W_1)"], " W_2"]]],
+            [[10, "X′ = X + ", [9, f"[O_1 … O_H]{by_o}"]]],
+            [[14, "Y = X′ + ", [13, [12, f"{activation}(", [11, "LN(X′)"], f"{by_1})"], by_2]]],
         ]
     return [
-        [[2, "Q = ", [1, "X"], " W_q"], ", ", [3, "K = X W_k"], ", ", [4, "V = X W_v"]],
+        [[2, "Q = ", [1, "X"], by_q], ", ", [3, f"K = X{by_k}"], ", ", [4, f"V = X{by_v}"]],
         [[7, "O = ", [6, "softmax(", [5, "Q Kᵀ / √d"], ")"], " V"]],
-        [[10, "Y = LN(", [9, "X + ", [8, "[O_1 … O_H] W_o"]], ")"]],
-        [[14, "Z = LN(", [13, "Y + ", [12, [11, f"{activation}(Y W_1)"], " W_2"]], ")"]],
+        [[10, "X′ = LN(", [9, "X + ", [8, f"[O_1 … O_H]{by_o}"]], ")"]],
+        [[14, "Y = LN(", [13, "X′ + ", [12, [11, f"{activation}(X′{by_1})"], by_2]], ")"]],
     ]
 
 
@@ -197,15 +204,21 @@ def _stages(block, X):
     whole, head = f"(T, h) = ({N}, {h})", f"(T, h / H) = ({N}, {d})"
     square, wide = f"(T, T) = ({N}, {N})", f"(T, f) = ({N}, {f})"
     activation = type(ffn.activation).__name__
+    bias = ", plus a bias" if attention.W_o.bias is not None else ""
     scaled = "Each row gets mean zero and variance one, then learned factors and shifts."
     attending = [
-        ("queries", "Each row times the head's part of W_q: what the token looks for.", queries, head, False),
-        ("keys", "Each row times the head's part of W_k: what the token is found by.", keys, head, False),
-        ("values", "Each row times the head's part of W_v: what the token gives when found.", values, head, False),
+        *(
+            (name, f"Each row times the head's part of W_{name[0]}{bias}: what the token {what}.", made, head, False)
+            for name, what, made in (
+                ("queries", "looks for", queries),
+                ("keys", "is found by", keys),
+                ("values", "gives when found", values),
+            )
+        ),
         ("scores", f"Each query with each key, divided by the root of {d}: a row for a query.", scores, square, True),
         ("weights", "A softmax over each row of scores: positive numbers that sum to one.", weights, square, True),
         ("what the head brings", "Each row of weights averages the rows of the values.", brought, head, False),
-        ("after W_o", "The heads side by side again, h numbers a row, mixed by W_o.", mixed, whole, False),
+        ("after W_o", f"The heads side by side again, h numbers a row, times W_o{bias}.", mixed, whole, False),
         ("first residual", "What was fetched is added to the input.", first, whole, False),
     ]
     thinking = [

@@ -36,7 +36,9 @@ function render({ model, el }) {
   const left = hold("keys and query: drag them"),
     right = hold("values and the output, which stays among them");
 
-  const links = keys.map(() => draw(left.svg, "line", { stroke: "var(--blue)" }));
+  // A distance lies between two points; a dot product is of two arrows from the origin.
+  const links = keys.map(() => draw(left.svg, "line", { stroke: "var(--blue)", "stroke-linecap": "round" })),
+    asking = draw(left.svg, "line", { stroke: "var(--orange)", "stroke-width": 2 });
   const hull = draw(right.svg, "polygon", { fill: "#8882", stroke: "#8888" });
   const pulls = keys.map(() => draw(right.svg, "line", { stroke: "var(--blue)" }));
   const dots = keys.map((_, i) => {
@@ -105,7 +107,10 @@ function render({ model, el }) {
     );
     const weights = softmax(scores, temperature);
     const output = [0, 1].map((axis) => weights.reduce((sum, w, i) => sum + w * values[i][axis], 0));
-    place(star, { transform: `translate(${left.x(query[0])} ${left.y(query[1])})` });
+    const [qx, qy] = [left.x(query[0]), left.y(query[1])],
+      [x1, y1] = score === "dot" ? [left.x(0), left.y(0)] : [qx, qy];
+    place(star, { transform: `translate(${qx} ${qy})` });
+    place(asking, { x1, y1, x2: qx, y2: qy });
     beside(
       [sign, ...dots.map(({ name }) => name)],
       [query, ...keys].map(([x, y]) => [left.x(x), left.y(y)]),
@@ -118,7 +123,7 @@ function render({ model, el }) {
       place(dots[i].group, { transform: `translate(${x} ${y})` });
       place(dots[i].disc, { r: radius });
       place(ends[i], { r: radius });
-      place(links[i], { x1: left.x(query[0]), y1: left.y(query[1]), x2: x, y2: y, "stroke-width": 4 * w });
+      place(links[i], { x1, y1, x2: x, y2: y, "stroke-width": 0.5 + 4 * w });
       place(pulls[i], {
         x1: right.x(output[0]),
         y1: right.y(output[1]),

@@ -43,7 +43,7 @@ class QueryPlane(Figure):
         self.weights = torch.softmax(scores / temperature, dim=0)  # (S,)
         self.output = self.weights @ values  # (2,)
         super().__init__(
-            f"A query among {len(keys)} keys in the plane, their softmax weights and the attention output.",
+            f"A query among {len(keys)} keys in the plane, how much weight each gets, and the output among the values.",
             query=query,
             key_points=keys,
             values=values,

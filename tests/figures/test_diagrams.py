@@ -232,6 +232,42 @@ def test_the_transformer_has_a_norm_after_each_stack_and_fits_on_a_phone():
     assert 0.92 * float(svg(diagram).attrib["width"]) <= 390 - 3 * 16  # margins
 
 
+def test_in_the_transformer_a_residual_connection_leads_around_every_attention_and_network():
+    around = {(arrow.start, arrow.end) for arrow in diagrams.transformer().arrows if arrow.around}
+    assert around == {
+        ("encoder positions", "encoder attention +"),
+        ("encoder attention +", "encoder ffn +"),
+        ("decoder positions", "decoder attention +"),
+        ("decoder attention +", "cross +"),
+        ("cross +", "decoder ffn +"),
+    }
+
+
+@pytest.mark.parametrize(
+    "diagram",
+    [
+        diagrams.compare_normalise_mix(),
+        diagrams.masked_scoring(),
+        diagrams.sequence_to_sequence(),
+        diagrams.multi_head(),
+        diagrams.encoder_block(),
+        diagrams.decoder_block(norm_first=True),
+        diagrams.transformer(),
+    ],
+    ids=lambda diagram: diagram.title,
+)
+def test_a_colour_has_a_meaning_that_the_caption_tells(diagram):
+    drawn = diagram.picture().svg
+    assert [f"{colour}:" in diagram.caption for colour in ("Blue", "Orange")] == [
+        f"var(--{colour})" in drawn for colour in ("blue", "orange")
+    ]
+
+
+def test_kernels_are_not_called_scores():
+    diagram = diagrams.compare_normalise_mix("kernel of the distance", "divide by the sum", ("new", "stored", "values"))
+    assert "score" not in diagram.description and "softmax" not in diagram.description
+
+
 class SmallGPT(nn.Module):
     """A decoder-only model whose parts have the names that the diagram has."""
 

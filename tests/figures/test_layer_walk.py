@@ -1,6 +1,7 @@
 """The walk through an encoder block: what Python computes and refuses, and that the page shows it."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -216,6 +217,28 @@ def test_every_stage_is_a_part_of_the_formulas(norm_first):
 
     lines = figure(norm_first)[0].state["equations"]
     assert sorted(n for line in lines for n in stages(line)) == list(range(1, 15))
+
+
+def written(parts):
+    return "".join(part if isinstance(part, str) else written(part[1:]) for part in parts)
+
+
+@pytest.mark.parametrize("use_bias", [False, True])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_formulas_have_the_biases_of_the_block(norm_first, use_bias):
+    block = d2l.TransformerEncoderBlock(8, 12, 2, use_bias=use_bias, norm_first=norm_first)
+    shown = LayerWalk(block, TOKENS, torch.randn(4, 8))
+    lines = " ".join(written(line) for line in shown.state["equations"])
+    assert [f"b_{x}" in lines for x in "qkvo12"] == [use_bias] * 4 + [True] * 2
+    assert ["plus a bias" in shown.state["stages"][i + norm_first]["text"] for i in (1, 2, 3, 7)] == [use_bias] * 4
+
+
+def test_the_letters_are_those_of_the_chapter():
+    text = (Path(__file__).parents[2] / "chapters/07_transformer.ipynb").read_text(encoding="utf-8")
+    (equation,) = [line for line in text.split("$$") if "MHA}(" in line and "FFN}" in line]
+    chapter = re.findall(r"mathbf{(\w)}('?) =", equation)
+    figure_s = [written(line).split(" =")[0] for line in figure(norm_first=True)[0].state["equations"]]
+    assert [letter + prime.replace("'", "′") for letter, prime in chapter] == [x for x in figure_s if x[0] not in "QO"]
 
 
 def test_the_page_walks_by_mouse_and_by_keyboard(open_figure):

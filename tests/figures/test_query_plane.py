@@ -53,3 +53,20 @@ def test_names_stay_apart_where_keys_meet(open_figure, width):
             sides = (("x", "width"), ("y", "height"))
             apart = [abs(a[k] + a[s] / 2 - b[k] - b[s] / 2) - 0.4 * (a[s] + b[s]) for k, s in sides]
             assert max(apart) > 0
+
+
+def test_a_dot_product_joins_the_points_to_the_origin_and_a_distance_joins_them_to_the_query(open_figure):
+    shown = query_plane()
+    page = open_figure(shown)
+    plane = page.locator("figure svg").first
+
+    def starts():
+        lines = plane.locator("line[stroke='var(--blue)']").evaluate_all(
+            "all => all.map(line => [line.x1.baseVal.value, line.y1.baseVal.value])"
+        )
+        assert len(lines) == 2 and lines[0] == lines[1]
+        return [value / 340 * 4.4 - 2.2 for value in lines[0]]  # a plane of 340 units shows -2.2 to 2.2, y downwards
+
+    assert starts() == pytest.approx([0, 0], abs=1e-6)
+    page.get_by_role("combobox", name="score").select_option("distance")
+    assert starts() == pytest.approx([0.9, -0.6], abs=1e-6)

@@ -199,7 +199,7 @@ finite even for a query that sits exactly on a key.
         "First write it as it stands. Then ask what float32 makes of a sigmoid of -200.",
         r"$g_i / \sum_j g_j$ is a softmax of $\log g_i$.",
         "`F.logsigmoid` computes the logarithm of a sigmoid without computing the sigmoid; "
-        "`torch.cdist` has a finite gradient at distance zero.",
+        "`(queries[:, :, None] - keys[:, None]).norm(dim=-1)` has a finite gradient at distance zero.",
     ],
     answer=soft_within,
     verify=verify_soft,
@@ -211,7 +211,7 @@ finite even for a query that sits exactly on a key.
         "nonfinite": "A sigmoid of -200 is zero in float32, and zero divided by a sum of zeros "
         "is NaN: what is the softmax of log g?",
         "grad": "A comparison has no gradient, and .detach() or .item() cut it off",
-        "cusp": "torch.cdist and torch.linalg.vector_norm take zero there",
+        "cusp": "`norm` and torch.linalg.vector_norm take zero there",
     },
     mutants=MUTANTS,
     explanation=r"""

@@ -220,7 +220,7 @@ $\square$
 
 **What to take from it.** A covariance is symmetric and positive semidefinite, so a query that moves in the
 direction $\mathbf u$ moves the output by $\operatorname{Cov}\,\mathbf u$, never against $\mathbf u$. Where
-one key has all the weight there is no covariance and no slope: a saturated softmax cannot learn. With
+one key has all the weight there is no covariance and no slope, so that the query gets no gradient. With
 scores divided by $\tau$ the slope is $\operatorname{Cov}/\tau$. And $f = \nabla \log Z$, so the slope is
 the second derivative of $\log Z$: the first two moments come from one function. With values that are not
 the keys the same proof gives $\operatorname{Cov}_p[\mathbf v, \mathbf k]$.

@@ -6,8 +6,9 @@ D), values (B, S, E) and a matrix $\mathbf M$ of shape (P, D), with the score
 
 $$a(\mathbf q, \mathbf k) = \frac{\mathbf q^\top \mathbf M\, \mathbf k}{\sqrt D}$$
 
-and a softmax over the keys. The result has shape (B, T, E), and a gradient must reach the matrix, which is to
-be learned.
+and a softmax over the keys. The chapter's table has this score without the root, because a learned matrix can take
+the factor in; here the root belongs to the score, as in the dot product. The result has shape (B, T, E), and a
+gradient must reach the matrix, which is to be learned.
 """
 
 import math

@@ -157,11 +157,11 @@ With $\mathbf M \mathbf p_s = \mathbf p_{s+k}$ the score is $\mathbf p_i^\top \m
 \cos\bigl(\omega_j (s + k - i)\bigr)$. All cosines are one where $s = i - k$, and nowhere else, so there it is
 greatest. It depends on $s - i$ alone.
 
-So one matrix of a head is enough for "look three tokens back", at every position, seen in training or not. Why then
-do models with sinusoidal positions fail beyond the trained length, as the chapter's experiment finds? Because nothing
-in training asks for *this* matrix. Words stand beside the positions in every score, and of all matrices that work up
-to the trained length most work no farther. Rotary encoding builds the turning into the layer, and leaves only the
-angle to be learned.
+So one matrix of a head is enough for "look three tokens back", at every position, seen in training or not. Yet the
+models of the chapter's experiment that were trained on this task with sines have 100 % right at 16 tokens, the longest
+in training, and 31 % at 64 (means of three seeds). Nothing in training asks for *this* matrix. We suspect that of all
+matrices that work up to the trained length most work no farther. Rotary encoding builds the turning into the layer,
+and leaves only the angle to be learned. It keeps 44 %, so that this alone is not enough.
 """,
         )
     ],

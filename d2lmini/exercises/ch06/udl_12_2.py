@@ -35,7 +35,7 @@ EXERCISE = Exercise(
                     "The sum of the layer's input and its output, which a residual connection takes, is not defined.",
                     "One is (N, D), the other (N, 2 D). A deep stack passes one stream of N vectors of length D from "
                     "layer to layer, and each layer adds to it. Were the sizes different, every residual connection "
-                    "would need a matrix of its own, and no two layers would be alike.",
+                    "would need a matrix that brings one to the size of the other.",
                     right=True,
                 ),
                 Option(

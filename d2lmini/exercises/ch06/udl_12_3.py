@@ -245,8 +245,9 @@ G_\bullet$ and the bias the sum of the rows of $\mathbf G_\bullet$.
 
 **The surprise:** the gradient in $\mathbf b_k$ is zero. A bias of the keys adds $\mathbf q_t^\top \mathbf b_k$ to all
 scores of query $t$, the same to each, and the softmax does not notice. In formulas: $\sum_s \mathbf G_{K,s} = \mathbf
-Q^\top \mathbf G_S \mathbf 1$, and each row of $\mathbf G_S$ sums to zero. So the biases of the keys do nothing at
-all, and some models leave them out.
+Q^\top \mathbf G_S \mathbf 1$, and each row of $\mathbf G_S$ sums to zero. So in this
+layer the biases of the keys change no output, and some models leave them out. With rotary encoding, which turns the
+keys by their positions, they would.
 
 And $\mathbf b_v$: each row of $\mathbf A$ sums to one, so the bias of the values is simply added to every output, and
 its gradient is the sum of the rows of $\mathbf G$.

@@ -359,8 +359,8 @@ two jumps *before* it looks. The second block finds at each position what the fi
 once. A third block makes the same time dearer and has nothing left to compose. Quality rises with depth until the task
 is met, or until the data are too few, or until the optimiser no longer manages; the price rises on.
 
-On translation the picture is the same, only slower and noisier: repeat it with the chapter's corpus and `num_blks` of
-1, 2 and 4, several seeds each, and put the spread over seeds beside the differences before you say that one is better.
+Is it the same on translation? Repeat the measurement with the chapter's corpus and `num_blks` of 1, 2 and 4, several
+seeds each, and put the spread over seeds beside the differences before you say that one is better.
 With the norm after the residual connections, deep stacks may also train *worse*, for reasons that have nothing to do
 with what they could express.
 """,

@@ -239,8 +239,9 @@ EXERCISE = Exercise(
                 Option(
                     "Yes: a network with a hidden layer can express more than a dot product, so quality must rise.",
                     "Per head it can express other scores, but W_q and W_k in front of the dot product already learn "
-                    "what should match what, and many heads and layers do the rest. On translation the two were about "
-                    "equal in quality, given the scaling; the price is not.",
+                    "what should match what, and many heads and layers do the rest. Vaswani et al. (2017) call the two "
+                    "similar for small heads; in the recurrent translators of Britz et al. (2017) additive scores "
+                    "were slightly ahead. Their prices are far from similar.",
                 ),
                 Option(
                     "No: it takes h hyperbolic tangents for each pair of positions, and not one entry of a product.",

@@ -10,11 +10,12 @@ Small Transformers of one design differ in their position encoding alone. Three 
 Training sees the lengths from ``shortest`` to ``longest``; scores are the share of right answers, at lengths up to
 that ("within") and above it ("beyond"), on fresh sequences.
 
-An encoding with parameters of its own (the learned table, Shaw's vectors, T5's numbers) gets a learning rate of its own
-for them, ``lr`` times one of ``multipliers``. For each task it is the one with the lowest loss at lengths *within*, of
-a model of ``validation_seed``, on sequences that no other score uses; the tested models have other seeds. Without this,
-Adam, which moves a parameter by about the rate in a step, would decide how far a score made of one bare number can go.
-Nothing beyond the trained lengths has a say in the choice; what each of the rates does there is recorded.
+The learning rate is tuned for each encoding and task: it is the one of ``rates`` with the lowest loss at lengths
+*within*, of a model of ``validation_seed``, on sequences that no other score uses; the tested models have other seeds.
+An encoding with parameters of its own (the learned table, Shaw's vectors, T5's numbers) then gets a rate of its own for
+them, the best of ``multipliers`` times the common one. Without this, Adam, which moves a parameter by about the rate in
+a step, would decide how far a score made of one bare number can go. Nothing beyond the trained lengths has a say in the
+choice; what each of the rates does there is recorded.
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ NO_ANSWER = -100  # a place that is not scored
 class Config:
     """Settings; lengths and offsets count tokens, ``max_offset`` is Shaw's k, ``max_distance`` that of T5's buckets.
 
-    ``multipliers`` of the rate of an encoding's own parameters are tried where there are several.
+    ``rates``, and ``multipliers`` of the rate of an encoding's own parameters, are tried where there are several.
     """
 
     tasks: tuple = TASKS
@@ -59,7 +60,7 @@ class Config:
     max_distance: int = 16
     batch_size: int = 32
     steps: int = 500
-    lr: float = 3e-3
+    rates: tuple = (1e-3, 3e-3, 1e-2, 3e-2)
     multipliers: tuple = (1, 3, 10, 30)
     test_size: int = 200
     validation_seed: int = 100
@@ -67,8 +68,11 @@ class Config:
 
 
 PRESETS = {
-    "smoke": replace(Config(), steps=8, multipliers=(1, 10), seeds=(0,), test_size=20, within=(8,), beyond=(20,)),
-    "cpu": replace(Config(), tasks=("back",), steps=300, multipliers=(10,), seeds=(0,)),  # the task learned soonest
+    "smoke": replace(
+        Config(), steps=8, rates=(3e-3, 1e-2), multipliers=(1, 10), seeds=(0,), test_size=20, within=(8,), beyond=(20,)
+    ),
+    # the task learned soonest
+    "cpu": replace(Config(), tasks=("back",), steps=300, rates=(3e-3,), multipliers=(10,), seeds=(0,)),
     "laptop": Config(),
 }
 
@@ -140,15 +144,15 @@ class Tagger(nn.Module):
         return self.dense(self.norm(X))
 
 
-def train(model, task, config, seed, device, times=1.0):
+def train(model, task, config, seed, device, rate=3e-3, times=1.0):
     """Train on lengths drawn evenly; returns the losses of all steps.
 
-    The parameters of the encoding have ``times`` the learning rate of the others.
+    The parameters of the encoding have ``times`` the learning rate of the others, which is ``rate``.
     """
     model.to(device).train()
     own = model.of_encoding()
     others = [p for p in model.parameters() if all(p is not q for q in own)]
-    groups = [{"params": others, "lr": config.lr}, {"params": own, "lr": times * config.lr}]
+    groups = [{"params": others, "lr": rate}, {"params": own, "lr": times * rate}]
     groups = [group for group in groups if group["params"]]
     rates = [group["lr"] for group in groups]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
@@ -197,21 +201,21 @@ def make(encoding, config, seed):
     return Tagger(config, encoding)
 
 
-def attempt(task, encoding, times, config, device):
-    """Train the model of the validation seed at one rate of the encoding's parameters.
+def attempt(task, encoding, rate, times, config, device):
+    """Train the model of the validation seed at one rate, and at ``times`` it for the encoding's parameters.
 
     Returns:
         dict of ``loss``, the validation loss, and ``accuracy``, by length.
     """
     model = make(encoding, config, config.validation_seed)
-    train(model, task, config, config.validation_seed, device, times)
+    train(model, task, config, config.validation_seed, device, rate, times)
     return {"loss": validation_loss(model, task, config, device), "accuracy": accuracies(model, task, config, device)}
 
 
-def learn(task, encoding, times, config, seed, device):
+def learn(task, encoding, rate, times, config, seed, device):
     """Train one model and score it at every length. Returns: dict for JSON."""
     model = make(encoding, config, seed)
-    losses = train(model, task, config, seed, device, times)
+    losses = train(model, task, config, seed, device, rate, times)
     return {
         "losses": means(losses, max(1, config.steps // 50)),
         "accuracy": accuracies(model, task, config, device),
@@ -219,22 +223,28 @@ def learn(task, encoding, times, config, seed, device):
 
 
 def choose(task, encoding, config, device, parts):
-    """How many times the common rate the encoding's own parameters get.
+    """The learning rate, then how many times that the encoding's own parameters get.
 
     Returns:
-        the multiplier, and what `attempt` returned for each of ``config.multipliers``, a list that is empty where
-        nothing was tried. The multiplier is None for an encoding without parameters.
+        the rate; the multiplier, None for an encoding without parameters; and a list of what `attempt` returned for
+        each pair that was tried, with its ``rate`` and ``times``. A list of one rate or multiplier is not tried.
     """
-    if not make(encoding, config, config.validation_seed).of_encoding():
-        return None, []
-    if len(config.multipliers) == 1:
-        return config.multipliers[0], []
-    tried = [
-        parts(f"{task}-{encoding}-times-{times}", attempt, task, encoding, times, config, device)
-        for times in config.multipliers
-    ]
-    losses = [attempted["loss"] for attempted in tried]
-    return config.multipliers[losses.index(min(losses))], tried
+    tried = {}
+
+    def best(pairs):
+        if len(pairs) == 1:
+            return pairs[0]
+        for pair in pairs:
+            if pair not in tried:
+                name = "-".join(map(str, (task, encoding, *pair)))
+                tried[pair] = parts(name, attempt, task, encoding, *pair, config, device)
+        return min(pairs, key=lambda pair: tried[pair]["loss"])
+
+    rate, _ = best([(rate, 1) for rate in config.rates])
+    times = None
+    if make(encoding, config, config.validation_seed).of_encoding():
+        _, times = best([(rate, times) for times in config.multipliers])
+    return rate, times, [{"rate": rate, "times": times, **made} for (rate, times), made in tried.items()]
 
 
 def run(config, device, parts=None):
@@ -242,26 +252,24 @@ def run(config, device, parts=None):
 
     Returns:
         dict with ``metrics``: ``accuracy[task][encoding][length]`` as a list over seeds, and their means over seeds and
-        lengths, ``within[task][encoding]`` and ``beyond[task][encoding]``; ``times[task][encoding]``, the multiplier of
-        the rate of the encoding's own parameters (None: it has none), and ``tried[task][encoding]``, what `attempt`
-        returned for each of ``config.multipliers``; and ``curves``, training losses of the first seed, each the mean
-        of ``steps // 50`` steps.
+        lengths, ``within[task][encoding]`` and ``beyond[task][encoding]``; ``rates``, ``times`` and ``tried``, what
+        `choose` returned, likewise by task and encoding; and ``curves``, training losses of the first seed, each the
+        mean of ``steps // 50`` steps.
     """
     parts = parts or Parts()
-    scores, curves, chosen, tried = {}, {}, {}, {}
+    scores, curves, rates, multipliers, tried = {}, {}, {}, {}, {}
     for task in config.tasks:
         for name in config.encodings:
             by_length = scores.setdefault(task, {}).setdefault(name, {})
-            times, attempts = choose(task, name, config, device, parts)
-            chosen.setdefault(task, {})[name] = times
-            if attempts:
-                tried.setdefault(task, {})[name] = attempts
+            rate, times, attempts = choose(task, name, config, device, parts)
+            for found, what in ((rates, rate), (multipliers, times), (tried, attempts)):
+                found.setdefault(task, {})[name] = what
             for seed in config.seeds:
-                record = parts(f"{task}-{name}-{seed}", learn, task, name, times or 1, config, seed, device)
+                record = parts(f"{task}-{name}-{seed}", learn, task, name, rate, times or 1, config, seed, device)
                 curves.setdefault(f"{task}_{name}", record["losses"])
                 for length, score in record["accuracy"].items():
                     by_length.setdefault(length, []).append(score)
-    metrics = {"accuracy": scores, "times": chosen, "tried": tried}
+    metrics = {"accuracy": scores, "rates": rates, "times": multipliers, "tried": tried}
     for side in ("within", "beyond"):
         metrics[side] = {
             task: {

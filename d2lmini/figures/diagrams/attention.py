@@ -23,15 +23,15 @@ def compare_normalise_mix(
     diagram = Diagram(
         "Attention in three steps: compare, normalise, mix",
         f"The {queries}, Q, enter at the left, the {keys}, K, from below, the {values}, V, at the right. First step, "
-        f"compare: {compare}, of every query with every key, gives T by S scores. Second step, normalise: {normalise} "
+        f"compare: {compare}, of every query with every key, gives T by S numbers. Second step, normalise: {normalise} "
         "makes T by S weights of them, which sum to one for each query. Third step, mix: the values are added up by "
         "these weights, which gives an output of E numbers for each of the T queries.",
         "T queries and S keys of D numbers each; S values of E numbers, one for each key.",
     )
     diagram.text("Q", (-2.3, 0), f"{queries} Q").text("K", (0, 0), f"{keys} K").text("V", (2.3, 0), f"{values} V")
-    diagram.box("compare", (0, 1.5), f"compare: {compare}", width=2.8, accent="blue")
+    diagram.box("compare", (0, 1.5), f"compare: {compare}", width=2.8)
     diagram.box("normalise", (0, 3), f"normalise: {normalise}", width=2.8)
-    diagram.box("mix", (0, 4.5), "mix: weighted sum", width=2.8, accent="orange")
+    diagram.box("mix", (0, 4.5), "mix: weighted sum", width=2.8)
     diagram.text("output", (0, 5.8), "output Y")
     diagram.arrow("Q", "compare", "(T, D)", of="input 0", enter="left", at=0.35)
     diagram.arrow("K", "compare", "(S, D)", of="input 1")

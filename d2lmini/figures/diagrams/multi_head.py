@@ -23,11 +23,9 @@ def multi_head(num_heads="H", head_size="d"):
         "outputs of the heads are laid side by side, h features again, and a last matrix, W_o, mixes them.",
         "What stands in the frame happens H times at once, in each head with features of its own.",
     )
-    for i, (x, what, letter, accent) in enumerate(
-        ((-2.2, "queries", "q", "blue"), (0, "keys", "k", "orange"), (2.2, "values", "v", None))
-    ):
+    for i, (x, what, letter) in enumerate(((-2.2, "queries", "q"), (0, "keys", "k"), (2.2, "values", "v"))):
         length = "T" if letter == "q" else "S"
-        diagram.text(what, (x, 0)).box(f"W_{letter}", (x, 1.6), accent=accent, width=1.2)
+        diagram.text(what, (x, 0)).box(f"W_{letter}", (x, 1.6), width=1.2)
         diagram.arrow(what, f"W_{letter}", f"(B, {length}, h)", of=f"input {i}")
         diagram.box(f"cut {letter}", (x, 3.2), "cut into heads", width=1.7)
         diagram.arrow(f"W_{letter}", f"cut {letter}", f"(B, {length}, h)", of=f"W_{letter}")

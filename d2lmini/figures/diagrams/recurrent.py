@@ -20,8 +20,8 @@ def sequence_to_sequence():
         "gives logits of all V words for each of T places. Right, all outputs of the encoder, one for each source "
         "word, go to the attention as keys and values. Its query is the state that the decoder had after the step "
         "before; what it gives back, the context, is made anew for each target word.",
-        "On both sides the decoder also starts from the encoder's final state (right, not drawn). Shapes are those "
-        "of the package, time first.",
+        "Blue: what reads the source. Orange: what writes the target. On both sides the decoder also starts from the "
+        "encoder's final state (right, not drawn). Shapes are those of the package, time first.",
     )
     diagram.text("source", (0, 0)).box("encoder", (0, 1.4), "encoder: GRU", accent="blue")
     diagram.arrow("source", "encoder", "(B, S)", of="input 0")

@@ -5,6 +5,8 @@ Source: Vaswani et al. 2017, section 3; Xiong et al. 2020 for the norm before ea
 
 from .drawing import ROW, Diagram
 
+COLOURS = "Blue: attention, where tokens meet. Orange: the network, which reads each token alone."
+
 
 def stack(diagram, below, row, sublayers, norm_first, *, of=None, length="T"):
     """Draws sublayers, one over the other, each with its residual connection and its norm.
@@ -65,7 +67,7 @@ def _block(name, description, caption, sublayers, norm_first, length):
     diagram = Diagram(
         f"Transformer {name} block, {'pre' if norm_first else 'post'}-norm",
         f"From the bottom up: {description} A layer norm comes {where}.",
-        f"{norms} {caption}".strip(),
+        " ".join(filter(None, (norms, caption, COLOURS))),
     )
     diagram.text("X", (0, 0))
     row, last = stack(diagram, "X", 0.0, sublayers, norm_first, of="input 0", length=length)
@@ -134,35 +136,45 @@ def transformer():
         "Left, the encoder: source tokens are embedded, positions are added, L encoder blocks and a layer norm follow. "
         "Their output, the memory, goes into the cross-attention of every one of the L decoder blocks on the right. "
         "These take the target so far, embedded, with positions; a layer norm, a linear layer and a softmax at the end "
-        "give, for every position, probabilities of the next token.",
+        "give, for every position, probabilities of the next token. In both kinds of blocks a residual connection "
+        "leads around each attention and each network to a sum.",
         "B sentences of a batch, S source and T target tokens, h numbers a token, L blocks, V different tokens. "
-        "Left out: residual connections, and the norms in the blocks.",
+        f"{COLOURS} Left out: the norms in the blocks.",
     )
-    columns, width = {"encoder": -0.89, "decoder": 0.89}, 1.52
+    columns, width = {"encoder": -0.92, "decoder": 0.92}, 1.52
     for side, x in columns.items():
         tokens, length = ("source tokens", "S") if side == "encoder" else ("target so far", "T")
         diagram.text(f"{side} tokens", (x, 0), tokens)
         diagram.box(f"{side} embedding", (x, 1.15), "embedding × √h", width=width)
         given = "input 0" if side == "encoder" else "input 1"
         diagram.arrow(f"{side} tokens", f"{side} embedding", f"(B, {length})", of=given, side="left")
-        diagram.box(f"{side} +", (x, 2.3), "+ positions", width=width)
-        diagram.arrow(f"{side} embedding", f"{side} +", f"(B, {length}, h)", side="left")
+        diagram.box(f"{side} positions", (x, 2.3), "+ positions", width=width)
+        diagram.arrow(f"{side} embedding", f"{side} positions", f"(B, {length}, h)", side="left")
+    sublayers = [
+        ("encoder attention", 3.9, "self-attention", "blue"),
+        ("encoder ffn", 6.05, "feed-forward", "orange"),
+        ("decoder attention", 3.9, "causal self-attention", "blue"),
+        ("cross", 9.2, "cross-attention", "blue"),
+        ("decoder ffn", 11.35, "feed-forward", "orange"),
+    ]
+    last = {side: f"{side} positions" for side in columns}
+    for name, row, text, accent in sublayers:
+        side = "encoder" if name.startswith("encoder") else "decoder"
+        below, last[side] = last[side], f"{name} +"
+        diagram.box(name, (columns[side], row), text, width=width, accent=accent)
+        diagram.plus(last[side], (columns[side], row + 0.85))
+        diagram.arrow(below, name).arrow(name, last[side])
+        diagram.arrow(below, last[side], around=-0.78 if side == "encoder" else 0.78)
     x = columns["encoder"]
-    diagram.box("encoder attention", (x, 3.7), "self-attention", width=width, accent="blue")
-    diagram.box("encoder ffn", (x, 4.6), "feed-forward", width=width, accent="orange")
-    diagram.box("encoder.norm", (x, 5.95), "layer norm", width=width)
-    diagram.arrow("encoder +", "encoder attention").arrow("encoder attention", "encoder ffn")
-    diagram.arrow("encoder ffn", "encoder.norm")
-    x = columns["decoder"]
-    diagram.box("decoder attention", (x, 3.7), "causal self-attention", width=width, accent="blue")
-    diagram.box("cross", (x, 6.65), "cross-attention", width=width, accent="blue")
-    diagram.box("decoder ffn", (x, 7.55), "feed-forward", width=width, accent="orange")
-    diagram.arrow("decoder +", "decoder attention").arrow("decoder attention", "cross").arrow("cross", "decoder ffn")
+    diagram.box("encoder.norm", (x, 8.25), "layer norm", width=width).arrow(last["encoder"], "encoder.norm")
     diagram.arrow("encoder.norm", "cross", "memory (B, S, h)", enter="left", at=0.27)
-    diagram.box("decoder.norm", (x, 8.9), "layer norm", width=width).arrow("decoder ffn", "decoder.norm")
-    diagram.box("dense", (x, 10.05), "linear, softmax", width=width).arrow(
+    x = columns["decoder"]
+    diagram.box("decoder.norm", (x, 13.55), "layer norm", width=width).arrow(last["decoder"], "decoder.norm")
+    diagram.box("dense", (x, 14.7), "linear, softmax", width=width).arrow(
         "decoder.norm", "dense", "(B, T, h)", of="decoder.norm", side="left"
     )
-    diagram.text("output", (x, 11.2), "probabilities").arrow("dense", "output", "(B, T, V)", of="", side="left")
-    diagram.frame("L times", ["encoder attention", "encoder ffn"], pad=(10, 24))
-    return diagram.frame("L times", ["decoder attention", "decoder ffn"], pad=(10, 24))
+    diagram.text("output", (x, 15.85), "probabilities").arrow("dense", "output", "(B, T, V)", of="", side="left")
+    for side in columns:
+        inside = [name for name, *_ in sublayers if (name.startswith("encoder")) == (side == "encoder")]
+        diagram.frame("L times", [*inside, last[side]], pad=(16, 24))
+    return diagram

@@ -73,25 +73,40 @@ def test_only_the_encoding_s_own_parameters_get_another_rate():
     start, ends = experiment.make("t5", config, 0), {}
     for times in (1, 10):
         model = experiment.make("t5", config, 0)
-        experiment.train(model, "back", config, 0, "cpu", times)
+        experiment.train(model, "back", config, 0, "cpu", times=times)
         ends[times] = model
     moved = {times: (model.relative[0].weight - start.relative[0].weight).abs().mean() for times, model in ends.items()}
     assert 9 < moved[10] / moved[1] < 11
     assert torch.equal(ends[1].dense.weight, ends[10].dense.weight)
 
 
-def test_the_rate_with_the_lowest_validation_loss_is_chosen(monkeypatch):
-    # beyond the trained lengths another rate is better: it has no say
-    made = {
-        times: {"loss": loss, "accuracy": {"64": loss}} for times, loss in ((1, 0.5), (3, 0.2), (10, 0.3), (30, 0.9))
-    }
-    monkeypatch.setattr(experiment, "attempt", lambda task, encoding, times, config, device: made[times])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_encoding_is_tuned_alike_and_by_the_validation_loss_alone(monkeypatch, name):
+    def attempt(task, encoding, rate, times, config, device):  # lowest at 0.01, and there at 3 times the rate
+        loss = abs(rate - 0.01) + (times != 3)
+        return {
+            "loss": loss,
+            "accuracy": {"64": loss},
+        }  # beyond the trained lengths another pair is best: it has no say
 
     def parts(name, work, *args):
         return work(*args)
 
-    assert experiment.choose("back", "t5", CONFIG, "cpu", parts) == (3, list(made.values()))
-    assert experiment.choose("back", "rotary", CONFIG, "cpu", parts) == (None, [])  # it has no parameters
+    monkeypatch.setattr(experiment, "attempt", attempt)
+    rate, times, tried = experiment.choose("back", name, CONFIG, "cpu", parts)
+    has_parameters = name in ("learned", "shaw", "t5")
+    assert (rate, times) == (0.01, 3 if has_parameters else None)
+    pairs = [(made["rate"], made["times"]) for made in tried]
+    assert pairs[: len(CONFIG.rates)] == [(rate, 1) for rate in CONFIG.rates]
+    assert pairs[len(CONFIG.rates) :] == [(0.01, times) for times in CONFIG.multipliers[1:] if has_parameters]
+
+
+def test_the_rate_that_was_chosen_trains_the_scored_models(monkeypatch):
+    asked = []
+    monkeypatch.setattr(experiment, "attempt", lambda task, encoding, rate, times, *_: {"loss": 1 / rate / times})
+    monkeypatch.setattr(experiment, "train", lambda *args: asked.append(args[-2:]) or [0.0] * 8)
+    experiment.run(dataclasses.replace(experiment.PRESETS["smoke"], tasks=("back",), encodings=("rotary", "t5")), "cpu")
+    assert asked == [(1e-2, 1), (1e-2, 10)]
 
 
 def test_rates_are_chosen_on_sequences_that_no_score_uses():
