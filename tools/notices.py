@@ -1,7 +1,7 @@
 """What is shipped that others made: THIRD-PARTY-NOTICES.txt with the licences in full, and the tables of *Licences*.
 
-`tools/notices.yml` says which files are whose. Licence texts come out of the installed packages that bring the files. Whose
-weights are follows from what they were made of: the data sets in the record of their run.
+`tools/notices.yml` says which files are whose. Licence texts come out of the installed packages that bring the files.
+Whose weights are follows from what they were made of: the data sets in the record of their run.
 """
 
 import textwrap
@@ -91,7 +91,7 @@ def notices():
 
 
 def entries():
-    """All entries, each with its ``part``, and with its weights among ``files`` and ``served``. Returns: list of dict."""
+    """All entries as dicts, each with its ``part``, and with its weights among ``files`` and ``served``."""
     made = []
     for part, of in table()["parts"].items():
         for entry in of["entries"]:
@@ -104,7 +104,7 @@ def entries():
 
 
 def expression():
-    """The licences of all that is in the package, as `pyproject.toml` has to name them. Returns: str, of SPDX's form."""
+    """The licences of all that is in the package, as `pyproject.toml` has to name them: str, as SPDX writes it."""
     found = {entry["licence"] for entry in entries() if entry["part"] == "package"}
     found |= {SETS[name].spdx for name in table()["quoted"]}
     return " AND ".join(["MIT", *sorted({"CC-BY-SA-4.0", *found} - {*FREE, "public domain"})])

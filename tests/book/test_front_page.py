@@ -11,6 +11,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from d2lmini import results
+from d2lmini.figures.live_translator import translate
+from d2lmini.models.weights.trained import trained
 from tools import course, findings, pages, site
 from tools.core import minutes
 
@@ -23,6 +25,16 @@ pictograms = sphinx_extension("pictograms")
 
 def coloured(code):
     return highlight(code, PythonLexer(), HtmlFormatter())
+
+
+# ---- the translator
+
+
+def test_translations_that_are_shown_are_those_of_the_model_and_good_ones():
+    model = trained("translator_tatoeba")
+    assert {text: translate(model, text) for text in front_page.SHOWN} == front_page.SHOWN
+    page = html.unescape(front_page.PARTS["translator"]())
+    assert all(said in page for said in front_page.SHOWN.values())
 
 
 # ---- routes and times

@@ -20,6 +20,14 @@ if str(ROOT) not in sys.path:
 FLOAT = re.compile(r'(?:<span class="o">-</span>)?<span class="mf">([\d.]+)</span>')
 PICTURE = "tools/sphinx_ext/static/first_look.png"
 ABOUT = "Attention and Transformers, typed by you: executable chapters, live figures, exercises that check themselves."
+# Sentences of our own, and translations of them that a speaker of French has no quarrel with: a test asks the model.
+SHOWN = {
+    "My sister reads a book in the garden.": "Ma sœur lit un livre dans le jardin.",
+    "She sings better than her brother.": "Elle chante mieux que son frère.",
+    "If it rains tomorrow, we will stay at home.": "S'il pleut demain, nous resterons à la maison.",
+    "I forgot to close the window before the storm.": "J'ai oublié de fermer la fenêtre avant la tempête.",
+    "Our teacher told us a funny story.": "Notre professeur nous a raconté une histoire drôle.",
+}
 # The numbers of the code follow the figure's.
 FOLLOW = """
 (() => {
