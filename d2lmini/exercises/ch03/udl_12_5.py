@@ -74,6 +74,7 @@ def verify(t, answer):
     t.same(got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with a score of 900", tolerance=(0, 1e-6))
     pairs = {
         "the Jacobian with two huge scores": [-2, 0.5, 90, 89, -1],
+        "the Jacobian with one large score, whose weight is not quite 1": [0, 8, -1],
         "the Jacobian with scores near -900": [-901, -900, -903],
         "the Jacobian of a single score": [7],
     }

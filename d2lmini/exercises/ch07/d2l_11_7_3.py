@@ -86,6 +86,27 @@ class WithTorch(nn.Module):
         return self.dense(self.body(self.positions(self.embedding(tokens)), mask=hidden))
 
 
+class WithWeakMask(WithTorch):
+    def forward(self, tokens):
+        forbidden = -20.0 * torch.ones(tokens.shape[1], tokens.shape[1], device=tokens.device).triu(1)
+        return self.dense(self.body(self.positions(self.embedding(tokens)), mask=forbidden))
+
+
+class FewPositions(LanguageModel):
+    """All places from 32 on look alike."""
+
+    def __init__(self, vocab_size, num_hiddens, *sizes):
+        super().__init__(vocab_size, num_hiddens, *sizes)
+        self.positions = nn.Embedding(33, num_hiddens)
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device).clamp(max=32)
+        X, mask = self.embedding(tokens) + self.positions(places), d2l.causal_mask(len(places), device=tokens.device)
+        for blk in self.blks:
+            X = blk(X, mask=mask)
+        return self.dense(X)
+
+
 class WithSmallWeights(LanguageModel):
     def __init__(self, *sizes):
         super().__init__(*sizes)
@@ -144,6 +165,11 @@ class _Names(TorchDispatchMode):
 
 
 LONGEST = 64
+TURNED = (
+    "the mask is turned around: each position sees the words that come after it, and not those that were before. Does "
+    "True mean what may be seen, or what may not? (In `d2l` it is what may be seen, in `nn.MultiheadAttention` what "
+    "may not.) And are its rows the queries, its columns the keys?"
+)
 
 
 def verify(t, answer):
@@ -162,13 +188,17 @@ def verify(t, answer):
             f"the logits have shape {tuple(logits.shape)}, expected {(B, T, V)}: for every position one for each word",
         )
         t.that(logits.is_floating_point(), "dtype", f"the logits have dtype {logits.dtype}, expected floating point")
-        t.that(bool(torch.isfinite(logits).all()), "nonfinite", "the logits are not finite")
+        message = "the logits are not finite: does each word see itself at least? A mask that is turned around, with "
+        message += "True for False, leaves the last word nothing to see"
+        t.that(bool(torch.isfinite(logits).all()), "nonfinite", message)
         message = f"in {mode} mode the same words get other logits the second time: is there dropout?"
         t.that(not bool(_moved(t.call(model, tokens), logits).any()), "dropout", message)
         for place in range(1, T):
             changed = tokens.clone()
             changed[:, place:] = (changed[:, place:] + t.integers(1, V, B, T - place)) % V
             moved = _moved(t.call(model, changed), logits)
+            if bool(moved[:, :place].any()):
+                t.that(not _turned(t, answer, (V, h, ffn, H, 1), mode), "turned-mask", TURNED)
             t.that(
                 not bool(moved[:, :place].any()),
                 f"leak-{mode}",
@@ -240,16 +270,27 @@ def verify(t, answer):
         "no softmax is computed on the way: where are the attention weights?",
     )
     text = t.random.randrange(V) + torch.arange(16, device=t.device)[:, None]
-    text = (text + torch.arange(34, device=t.device)) % V  # (16, 34): one of them may move little
-    for place in (1, 32):  # 32 words on, other words stand in all texts, as V is from 17 to 23
+    text = (text + torch.arange(LONGEST, device=t.device)) % V  # (16, 64): one of them may move little
+    for first, place in ((0, 1), (0, 32), (40, 45), (61, 62)):  # where other words stand, as V is from 17 to 23
         swapped = text.clone()
-        swapped[:, [0, place]] = text[:, [place, 0]]
+        swapped[:, [first, place]] = text[:, [place, first]]
         t.that(
             bool(_moved(t.call(single, swapped), t.call(single, text))[:, -1].any()),
             "no-positions",
-            f"with one block, the last logits stay as they are when the words 0 and {place} change places: add to the "
-            "embeddings positions that are all different",
+            f"with one block, the last logits stay as they are when the words {first} and {place} change places: add "
+            "to the embeddings positions that are all different",
         )
+    t.look(partial(_enlarge, factor=20), single)  # so that scores are far from each other
+    before = t.call(single, text)
+    for place in (7, 40, LONGEST - 1):
+        changed = torch.cat([text[:, :place], (text[:, place:] + 1) % V], 1)
+        t.that(
+            not bool(_moved(t.call(single, changed), before)[:, :place].any()),
+            "weak-mask",
+            f"with parameters 20 times as large, other words from position {place} on change the logits before it: "
+            "what is taken from the scores of later words is too little. It takes minus infinity to forbid",
+        )
+    t.look(partial(_enlarge, factor=1 / 20), single)
     heads, wide = _make(t, answer, V, h, ffn, 6 - H, 1), _make(t, answer, V, h, 2 * ffn, H, 1)
     message = "with the same weights, 2 heads and 4 give the same logits: is `num_heads` used?"
     fits = t.look(_share, heads, single)
@@ -266,6 +307,15 @@ def verify(t, answer):
     t.call(deep, tokens)
     idle = t.look(_idle, deep)
     t.that(not idle, "grad", f"no gradient reaches {', '.join(idle[:3])}: is it used, and is nothing detached?")
+
+
+def _turned(t, answer, sizes, mode):
+    """Whether a word, in one block, is moved by those after it and not by the first one."""
+    single, text = _make(t, answer, *sizes), t.integers(0, sizes[0], 8, 8)
+    t.look(partial(_switch, training=mode == "training"), single)
+    before, late = t.call(single, text), -2  # the last may see nothing at all, or everything
+    first, last = (_moved(t.call(single, _other(text, sizes[0], i)), before)[:, late] for i in (0, 7))
+    return bool(last.any()) and not bool(first.any())
 
 
 def _make(t, answer, *sizes):
@@ -286,6 +336,11 @@ def _prepare(given, model, seed, device):
         if p.dim() > 1:
             p.data = torch.randn(p.shape, generator=generator) * p.shape[-1] ** -0.5
     return sum(p.numel() for p in model.to(device).parameters())
+
+
+def _enlarge(given, model, factor):
+    for p in model.parameters():
+        p.data = p.data * factor
 
 
 def _size(given, model):
@@ -329,8 +384,10 @@ MUTANTS = [
     Mutant("leak-evaluation", ("blk(X, mask=mask)", "blk(X, mask=mask if self.training else None)")),
     # mask in evaluation only
     Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=None if self.training else mask)")),
-    Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=~mask)")),  # polarity
-    Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=mask.T)")),  # transposed
+    Mutant("turned-mask", ("blk(X, mask=mask)", "blk(X, mask=~mask)")),  # polarity
+    Mutant("turned-mask", ("blk(X, mask=mask)", "blk(X, mask=mask.T)")),  # transposed
+    Mutant("no-positions", FewPositions),
+    Mutant("weak-mask", WithWeakMask),
     Mutant("leak-training", ("blk(X, mask=mask)", "blk(X, mask=torch.ones_like(mask).tril(1))")),  # one ahead
     # a mask for few words
     Mutant("leak-late", ("blk(X, mask=mask)", "blk(X, mask=mask | (torch.arange(len(mask)) >= 48))")),
@@ -405,8 +462,9 @@ Build it: a class `LanguageModel(vocab_size, num_hiddens, ffn_num_hiddens, num_h
 `forward(tokens)` takes integers (B, T) to logits (B, T, V). `d2l.TransformerEncoderBlock` takes a `mask`; blocks of
 your own will do as well. No dropout. Texts have at most 64 words. The check looks at no names and no weights. It
 changes words and looks which logits move: no word may move the logits before it, in training *and* in evaluation; every
-word must move those at its place and at all later ones, however far; and the order of words must matter. Self-attention
-is to do it: a recurrence or a convolution is a language model, too, but not the one that is asked for.
+word must move those at its place and at all later ones, however far; and exchanging any two different earlier words
+must move the last logits, as all 64 places are different. Self-attention is to do it: a recurrence or a convolution is
+a language model, too, but not the one that is asked for.
 """,
             hints=[
                 "Embedding, positions, blocks, and a linear layer to V numbers at the end.",

@@ -107,8 +107,9 @@ def balance_loss(scores, real):
         real: booleans (n,), True at tokens, False at padding, which counts nowhere; at least one is True.
 
     Returns:
-        A scalar: N times the sum over the experts of q times P. q is the share of the tokens that go to an expert, a
-        number without a gradient, and P is the mean of the probabilities that they give to it.
+        A scalar: N times the sum over the experts of q times P. Each token goes to one expert, that with the largest
+        score, of equals to the first. q is the share of the tokens that go to an expert, a number without a gradient,
+        and P is the mean of the probabilities that they give to it.
     """
     ### BEGIN SOLUTION
     scores = scores[real]
@@ -225,12 +226,19 @@ def padding_in_the_probabilities(scores, real):
 
 def verify_balance(t, answer):
     n, N = t.random.randrange(17, 24), t.random.randrange(4, 8)
-    for name in ("of tokens that differ", "of a batch with padding", "of tokens that want one expert"):
+    for name in (
+        "of tokens that differ",
+        "of a batch with padding",
+        "of tokens that want one expert",
+        "of equal scores",
+    ):
         scores = t.randn(n, N, scale=1.5)
         real = torch.ones(n, dtype=torch.bool, device=t.device)
         if "padding" in name:
             real[torch.tensor(t.random.sample(range(n), n // 3), device=t.device)] = False
             scores[~real, t.random.randrange(N)] += 4  # padding is alike, and all of it goes to one expert
+        if "equal" in name:
+            scores = scores.round().clamp(-1, 1)
         if "one expert" in name:
             scores[:, t.random.randrange(N - 1)] += 200  # the last one gets none
             scores[::2] += 500  # which changes no probability

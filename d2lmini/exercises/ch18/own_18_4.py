@@ -392,8 +392,9 @@ compared with is the direction of that mean.
             alternatives=[class_by_class, by_index_add],
             min_checks=4,
             advice={
-                "values": "Three tests: a picture times 3 changes nothing, a wording times 3 changes nothing, and a "
-                "class whose wording is given twice keeps its scores. Which of them fails?",
+                "values": "A picture times 3 changes nothing, a wording times 3 changes nothing, and a class whose "
+                "wording is given twice keeps its scores. If all that holds, take a class with two wordings, and "
+                "compute its scores by hand: the mean of two directions, itself brought to length 1.",
             },
             mutants=MUTANTS_B,
             explanation=r"""

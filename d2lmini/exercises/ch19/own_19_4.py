@@ -247,7 +247,7 @@ EXERCISE = Exercise(
         Code(
             key="own-19.4a",
             prompt="Write `quantised(row)`: the step d of a group is a 15th of the distance from its least to its "
-            "largest weight, and codes are rounded to the nearest whole number.",
+            "largest weight, and codes are rounded to the nearest whole number, halves either way.",
             hints=[
                 "`reshape(-1, 32)` makes a row of each group. What remains has no more to do with groups.",
                 "The least weight must get the code 0 and the largest the code 15: (w - m) / d does so.",

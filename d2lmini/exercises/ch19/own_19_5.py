@@ -149,6 +149,9 @@ def verify_merged(t, answer):
         want = w + (alpha / r) * (b[:, :, None] * a).sum(1)
         got = t.call(answer, W, A, B, alpha)
         t.same(got, want, f"the matrix for r = {r}")
+        if r == 1:  # nothing has been learned yet
+            got = t.call(answer, W, A, torch.zeros_like(B), alpha)
+            t.same(got, w, "the matrix where B is 0")
         shared = t.look(lambda given, matrix: matrix.data_ptr() == given[0].data_ptr(), got)
         t.that(not shared, "shared", "the matrix shares its memory with W: make a new one")
 
@@ -169,6 +172,7 @@ MUTANTS_B = [
     Mutant("entries", ("(B @ A)", "(B.sum(1, keepdim=True) * A.sum(0))"), "rows and columns are added up before they "
         "are multiplied: it is the matrix product of B and A"),
     Mutant("W-itself", ("W + alpha / len(A) * (B @ A)", "W + 0 * (B @ A)"), "this is W: the change is missing"),
+    Mutant("shared", ("return W", "if not B.any():\n        return W\n    return W")),
     Mutant("mutates", ("W + alpha", "W.add_(0) + alpha * 0 + W.mul_(2) / 2 - W + alpha")),
     Mutant("shape", ("return W + alpha / len(A) * (B @ A)", "return (W + alpha / len(A) * (B @ A)).T")),
 ]  # fmt: skip
@@ -215,7 +219,7 @@ matrices have 16,896 numbers instead of 884,736: that many gradients, and twice 
             verify=verify_merged,
             alternatives=[with_addmm, row_of_A_after_row, from_its_outputs],
             mutants=MUTANTS_B,
-            min_checks=9,
+            min_checks=11,
             advice={"mutates": "W is still needed, to take the change out again: `W + ...`, not `W += ...`."},
             explanation="""
 Merged, the change costs nothing more: no time and no memory. Unmerged, many changes can share one W, each for a task or
