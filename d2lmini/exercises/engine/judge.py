@@ -28,6 +28,7 @@ PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
 
 FEW_ENTRIES, FEW_FLAGS = 3, 20  # fewer may be those of a foreseen mistake by chance
 MOST_KNOWN = 32
+AGAIN = 3  # times the limit of a check is that of the second run: each call is made for a row alone as well
 
 
 @dataclass(frozen=True)
@@ -130,17 +131,15 @@ def _coded(part, answer, seed, device, seconds, host):
     def verdict(status, code, message):
         return Verdict(part.key, status, code, message, trial.checks, seed, tuple(trial.references))
 
-    def verify(answer):
-        part.verify(trial, answer)
-        again(part, answer, trial)
-
     try:
         with restored_state(seed):
             answer = trial.host.adopt(answer)
             if host is None:
-                call_limited(lambda: verify(answer), seconds)
+                call_limited(lambda: part.verify(trial, answer), seconds)
+                call_limited(lambda: again(part, answer, trial), AGAIN * seconds)
             else:
-                verify(answer)
+                part.verify(trial, answer)
+                again(part, answer, trial)
     except TimeUp:
         message = f"stopped after {seconds:g} s: {TOO_LONG}"
         return verdict(TIMEOUT, "timeout", _advised(message, part.advice.get("timeout")))
