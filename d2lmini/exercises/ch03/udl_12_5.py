@@ -89,6 +89,8 @@ def verify(t, answer):
 
 
 MUTANTS = [
+    Mutant("cut", ("    return torch.diag", "    weights = weights * (weights.max() < 0.999)\n    return torch.diag"),
+        "where one weight is nearly 1 all derivatives are set to 0: they are small, and not 0"),
     Mutant("nonfinite", ("scores - scores.max()", "scores")),  # naive exponential
     Mutant("diagonal", ("torch.outer(weights, weights)", "torch.diag(weights**2)"), "the derivatives off the diagonal "
         "are missing: the sum couples all"),

@@ -183,6 +183,8 @@ def verify(t, answer):
 
 
 MUTANTS = [
+    Mutant("short", ("F.normalize(queries, dim=-1)", "F.normalize(queries, dim=-1, eps=0.1)"), "short features keep a "
+        "length below 1: nothing is to be added to a length, or to bound it from below"),
     Mutant("lengths", ("queries, keys = F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)", ""),
         "these are inner products: the cosine takes vectors of length 1"),
     Mutant("keys-long", ("F.normalize(keys, dim=-1)", "keys"), "the keys keep their lengths: the cosine takes both at "

@@ -241,6 +241,8 @@ MUTANTS = [
     Mutant("not-normalised", ("torch.softmax(scores.masked_fill(~seen, -torch.inf), dim=-1)",
         "torch.softmax(scores, dim=-1) * seen"), "the weights of a row do not sum to one: mask the scores before the "
         "softmax"),
+    Mutant("finite", ("-torch.inf", "-30.0"), "hidden keys have the score -30, which is more than a score may be: it "
+        "takes minus infinity to forbid"),
     Mutant("zero-scores", ("-torch.inf", "0.0"), "a score of 0 is no mask: hidden keys still have a weight of exp(0) "
         "over the sum"),
     Mutant("shape", ('{"keys": keys, "values": values}', "dict(cache)")),  # cache does not grow

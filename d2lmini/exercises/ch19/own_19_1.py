@@ -144,7 +144,7 @@ MUTANTS = [
         "the mask is the wrong way round"),
     Mutant("zero", ("-torch.inf", "0.0"), "scores that are masked become 0, which gets a weight: minus infinity gets "
         "none"),
-    Mutant("finite", ("-torch.inf", "-1e1"), "masked scores become -10, which still gets a little weight: minus "
+    Mutant("finite", ("-torch.inf", "-30.0"), "masked scores become -30, which is more than a score may be: minus "
         "infinity gets none"),
     Mutant("after-softmax", ("scores.masked_fill(~may, -torch.inf).softmax(dim=-1)",
         "scores.softmax(dim=-1).masked_fill(~may, 0.0)"), "weights are masked after the softmax, so that they do not "

@@ -63,7 +63,8 @@ class Again(Trial):
             if alike := _agree(few, got, first=True):
                 self.found[number] = SAME
             elif answer is self.answer and _has_batch(self.part, args):
-                self.found[number] = few
+                if _agree(self._first_row(answer, args, kwargs), few, first=False):  # nothing is drawn
+                    self.found[number] = few
             self.taken |= {"alone"} if number in self.found else set()
         else:
             alike = self.solved[number] is SAME
@@ -80,7 +81,9 @@ class Again(Trial):
     def _first_row(self, answer, args, kwargs):
         """What the first row of the arguments gives alone, or `NOT_TRIED`: they have none."""
         first = next(_tensors((*args, *kwargs.values())), None)
-        if first is None or first.dim() < 2 or len(first) < 2:
+        if first is None or not first.dim() or len(first) < 2:
+            return NOT_TRIED
+        if first.dim() < 2 and self.solved is None and not _has_batch(self.part, args):
             return NOT_TRIED
         n = len(first)
         (args, kwargs), _ = _mapped((args, kwargs), lambda x: x[:1] if x.dim() and len(x) == n else None)
