@@ -62,9 +62,12 @@ class Again(Trial):
         if self.solved is None:
             if alike := _agree(few, got, first=True):
                 self.found[number] = SAME
-            elif answer is self.answer and _has_batch(self.part, args):
-                if _agree(self._first_row(answer, args, kwargs), few, first=False):  # nothing is drawn
-                    self.found[number] = few
+            elif (
+                answer is self.answer
+                and _has_batch(self.part, args)
+                and _agree(self._first_row(answer, args, kwargs), few, first=False)  # nothing is drawn
+            ):
+                self.found[number] = few
             self.taken |= {"alone"} if number in self.found else set()
         else:
             alike = self.solved[number] is SAME
