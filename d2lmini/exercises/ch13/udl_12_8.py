@@ -343,6 +343,7 @@ low temperature, where $\exp s$ is beyond what float32 can hold.
             answer=contrastive_loss,
             verify=verify,
             alternatives=[by_logsumexp, with_the_margin],
+            without={"alone": "a pair alone has nothing to be told from"},
             min_checks=9,
             advice={
                 "nonfinite": "A sum of exponentials overflows where scores are large, and the logarithm of a "

@@ -353,6 +353,7 @@ learned: its gradient is checked as are those of the features.
             answer=clip_loss,
             verify=verify_loss,
             alternatives=[by_the_package, by_logsumexp],
+            without={"alone": "a pair alone has nothing to be told from"},
             min_checks=14,
             advice={
                 "grad": "Argument 3 is the scale, which is learned: `.item()`, `.detach()` and `float()` take its "
