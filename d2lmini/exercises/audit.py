@@ -26,7 +26,7 @@ from .grading.remote import Loopback
 SEEDS = (0, 1, 2)
 LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}
 LOOP_LIMIT = 0.5  # seconds that the endless loop gets
-NEW = re.compile(r"\bshares? (?:no|its own) memory\b|\b(?:a )?new (?:tensor|matrix|matrices)\b")  # a promise of a text
+NEW = re.compile(r"\bshares? (?:no|its own) memory\b|\b(?:a )?new (?:tensors?|matrix|matrices)\b")  # a promise of a text
 UNTELLING = ("ok", "stub", "values", "timeout", "broken", "vacuous")  # no diagnosis of its own
 
 
@@ -134,7 +134,7 @@ def _promises(part, text, seeds):
         passed = [seed for seed in seeds if judge(part, fault, seed=seed).passed]
         if passed or not fault.applied:
             yield "promise", f"the text says {promise[0]!r}, and an answer that returns an argument itself passes"
-    for seed in seeds:
+    for seed in seeds if again.asked(part) else ():
         try:
             again.solved(part, seed)
         except Exception as error:
