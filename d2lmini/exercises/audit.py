@@ -26,7 +26,7 @@ from .grading.remote import Loopback
 SEEDS = (0, 1, 2)
 LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}
 LOOP_LIMIT = 0.5  # seconds that the endless loop gets
-NEW = re.compile(r"\bshares? (?:no|its own) memory\b|\b(?:a )?new (?:tensors?|matrix|matrices)\b")  # a promise of a text
+NEW = re.compile(r"\bshares? (?:no|its own) memory\b|\b(?:a )?new (?:tensors?|matrix)\b")  # a promise
 UNTELLING = ("ok", "stub", "values", "timeout", "broken", "vacuous")  # no diagnosis of its own
 
 
