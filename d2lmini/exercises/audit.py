@@ -17,15 +17,16 @@ from dataclasses import dataclass
 
 import torch
 
-from .engine import registry, source
+from .engine import again, registry, source
 from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, RECORDED, TIMEOUT, judge
 from .engine.model import Choice, Coded, Experiment, Identity
-from .faults import faults
+from .faults import Aliased, faults
 from .grading.remote import Loopback
 
 SEEDS = (0, 1, 2)
 LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}
 LOOP_LIMIT = 0.5  # seconds that the endless loop gets
+NEW = re.compile(r"\bshares? (?:no|its own) memory\b|\b(?:a )?new (?:tensors?|matrix)\b")  # a promise
 UNTELLING = ("ok", "stub", "values", "timeout", "broken", "vacuous")  # no diagnosis of its own
 
 
@@ -53,6 +54,9 @@ def audit(exercise, seconds=1.0, tally=None, seeds=SEEDS) -> list[Problem]:
     tally = {} if tally is None else tally
     broken = list(_form(exercise))
     for part in exercise.parts:
+        if isinstance(part, Coded) and source.solution(part) != source.marked(part):
+            text = f"{exercise.statement if len(exercise.parts) == 1 else ''} {part.prompt} {part.answer.__doc__}"
+            broken += (Problem(part.key, *problem) for problem in _promises(part, " ".join(text.split()), seeds))
         if isinstance(part, Coded):
             problems = _coded(part, seconds, tally, seeds[:1] if isinstance(part, Experiment) else seeds)
         else:
@@ -121,6 +125,21 @@ def _right_answers(part, solution, seconds, tally):
             yield "count", f"the number of checks depends on the seed: {sorted(checks)}"
         if answer is solution or not isinstance(part, Experiment):
             yield from _elsewhere(part, answer, verdicts[0], name)
+
+
+def _promises(part, text, seeds):
+    """Some check must look at what a text promises, and the solution must pass a second time."""
+    if promise := NEW.search(text):
+        fault = Aliased(source.build(source.solution(part), part.name), "an argument itself", "shared")
+        passed = [seed for seed in seeds if judge(part, fault, seed=seed).passed]
+        if passed or not fault.applied:
+            yield "promise", f"the text says {promise[0]!r}, and an answer that returns an argument itself passes"
+    for seed in seeds if again.asked(part) else ():
+        try:
+            again.solved(part, seed)
+        except Exception as error:
+            yield "again", f"with seed {seed} the solution does not pass a second time: {error}"
+            break
 
 
 def _over_seeds(part, answer, least, seconds):

@@ -78,6 +78,33 @@ class Detached(Fault):
         return self.solution(*args, **kwargs)
 
 
+class Aliased(Fault):
+    """Gives an argument itself, or a tensor in one, where a tensor of the result equals it."""
+
+    def __call__(self, *args, **kwargs):
+        given = list(_tensors(args))
+        return self._swapped(self.solution(*args, **kwargs), given)
+
+    def _swapped(self, value, given):
+        if type(value) in (tuple, list):
+            return type(value)(self._swapped(item, given) for item in value)
+        if type(value) is dict:
+            return {key: self._swapped(item, given) for key, item in value.items()}
+        same = [
+            x for x in given if isinstance(value, torch.Tensor) and x.dtype == value.dtype and torch.equal(x, value)
+        ]
+        self.applied += bool(same)
+        return same[0] if same else value
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
+
+
 def _double(x):
     return x.double() if x.is_floating_point() and x.dtype != torch.float64 else None
 

@@ -160,9 +160,12 @@ def test_seed_repeats_the_inputs_and_fresh_ones_differ():
         seen.append(x.sum().item())
         return 2 * x
 
+    firsts = []
     for seed in (5, 5, None, None):
         judge(PART, answer, seed=seed)
-    assert seen[0] == seen[1] and len(set(seen[1:])) == 3
+        firsts.append(seen[0])
+        seen.clear()
+    assert firsts[0] == firsts[1] and len(set(firsts[1:])) == 3
 
 
 # trial

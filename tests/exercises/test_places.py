@@ -27,8 +27,8 @@ def at(axis, *places):
 @pytest.mark.parametrize(
     ("code", "got", "want", "words"),
     [
-        ("first-alone", mixed(at(0, 0)), WANT, "along axis 0 the first entry alone is right"),
-        ("last-alone", mixed(at(1, 4)), WANT, "along axis 1 the last entry alone is right"),
+        ("first-alone", WANT[:1] * at(0, 0) - 7.3 * ~at(0, 0), WANT, "the first entry alone is right, and all others"),
+        ("last-alone", torch.where(at(1, 4), WANT, -WANT[:, :1] / 3), WANT, "axis 1 the last entry alone is right"),
         ("first-place", mixed(~at(2, 0)), WANT, "only the first entry along axis 2 is wrong"),
         ("last-place", mixed(~at(1, 4)), WANT, "only the last entry along axis 1 is wrong"),
         ("above-diagonal", mixed(LOWER[:5]), WANT, "wrong only above the diagonal"),
@@ -56,6 +56,20 @@ def test_a_mask_may_lack_axes(shape):
     rows = torch.tensor([[True, False, True, False, True]]).expand(4, 5).clone()
     got = mixed(rows[..., None]).float()
     assert "number 2 is False" in explain(Compared("the result", got, None, WANT), (3, rows))[1]
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_under_a_causal_fault_no_loop_is_named(place):
+    """The last of all tokens may see all: without a mask it alone is right, and the others differ."""
+    for axis in (0, 1):
+        got = mixed(at(1, place)).movedim(1, axis)
+        assert explain(Compared("the result", got.float(), None, WANT.movedim(1, axis))) is None
+
+
+def test_a_single_row_of_flags_tells_nothing():
+    for row in (LOTS[:1], LOTS[0, 0]):
+        assert explain(Compared("the result", ~row, None, row)) is None
+    assert explain(Compared("the result", ~LOTS[:2], None, LOTS[:2]))[0] == "not"
 
 
 def test_a_single_wrong_entry_is_no_place():

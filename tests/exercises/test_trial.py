@@ -1,10 +1,13 @@
 """What a check has to work with."""
 
+import numpy as np
 import pytest
 import torch
 
 from d2lmini.exercises.engine import Trial
 from d2lmini.exercises.engine.compare import Rejected
+from d2lmini.exercises.engine.host import Host
+from d2lmini.exercises.grading.remote import Loopback
 
 
 def test_sizes_differ():
@@ -58,6 +61,16 @@ def test_a_key_that_nobody_asked_for_is_told_where_one_is_lacking():
     with pytest.raises(Rejected, match=r"lacks \['loss'\] and has \['lost'\], which nobody asked for") as caught:
         Trial(0).fields({"lost": 1, "seed": 2, 3: 4}, "loss", "seed")
     assert caught.value.code == "type"
+
+
+@pytest.mark.parametrize("host", [Host, Loopback])
+def test_numbers_of_numpy_are_numbers(host):
+    t = Trial(0, host=host())
+    answer = t.host.adopt(lambda x: {"n": [np.int64(3), (np.float32(0.5), np.bool_(True))], "x": np.float64(0.5)})
+    got = t.call(answer, 1)
+    assert got == {"n": [3, (0.5, True)], "x": 0.5}
+    n, (half, flag) = got["n"]
+    assert [type(value) for value in (n, half, flag, got["x"])] == [int, float, bool, float]
 
 
 def test_lists_and_modules_are_given_as_copies():

@@ -4,9 +4,9 @@ A database can do more than find the one record whose key equals yours. "The thr
 "every shop within a mile" are approximate matches. Both are attention: only the rule that gives the weights
 is unusual, and the answer is the mean of the values that match.
 
-Queries have shape (B, T, D), keys (B, S, D). Near means the Euclidean distance $\lVert \mathbf q - \mathbf
-k_i\rVert$. Each of the three functions below returns the weights, (B, T, S), of the dtype of the keys, so
-that `weights @ values` is the database's answer.
+Queries have shape (B, T, D), keys (B, S, D), both of one dtype. Near means the Euclidean distance
+$\lVert \mathbf q - \mathbf k_i\rVert$. Each of the three functions below returns the weights, (B, T, S), of that
+dtype, so that `weights @ values` is the database's answer.
 """
 
 from d2lmini.exercises.ch01 import d2l_11_1_1a, d2l_11_1_1b, d2l_11_1_1c

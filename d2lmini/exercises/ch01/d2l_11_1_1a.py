@@ -100,6 +100,9 @@ def verify_nearest(t, answer):
     # so far from the origin that squares of 1e18 hide distances of one, and enough of them for cdist to take a product
     records = t.randn(1, 40, keys.shape[2], dtype=torch.float64) + 1e9
     t.that(finds_itself(t.call(answer, records, records, 1), 40), "inexact", f"with keys around 1e9, {INEXACT}")
+    records[:, ::2] -= 2e9  # no shift brings all of them near the origin
+    got = t.call(answer, records, records, 1)
+    t.that(finds_itself(got, 40), "inexact", f"with half of the keys around 1e9 and half around -1e9, {INEXACT}")
 
 
 MUTANTS = [

@@ -111,6 +111,12 @@ def verify_soft(t, answer):
     got = t.call(answer, same_key, twins, 0.0, 5e-4)
     t.same(got, want, "the weight matrix of a query on a key, with another close by", tolerance=(1e-2, 1e-3))
 
+    # all distances a millionth, and the radius and the temperature as well: the same weights
+    tiny = [1e-6 * x.detach() for x in (queries, keys)]
+    want = torch.softmax(F.logsigmoid((1.3e-6 - away(*tiny)) / 0.7e-6), -1)
+    name = "the weight matrix where all is a millionth of the size, radius and temperature, too"
+    t.same(t.call(answer, *tiny, 1.3e-6, 0.7e-6), want, name, tolerance=(1e-3, 1e-4))
+
     on_key = keys[:, :2].clone().requires_grad_()
     others = torch.ones(len(keys), 2, keys.shape[1], device=t.device)
     others[:, :, 0] = 0

@@ -74,6 +74,7 @@ def verify(t, answer):
     t.same(got, torch.zeros(5, 5, dtype=torch.float64), "the Jacobian with a score of 900", tolerance=(0, 1e-6))
     pairs = {
         "the Jacobian with two huge scores": [-2, 0.5, 90, 89, -1],
+        "the Jacobian with one large score, whose weight is not quite 1": [0, 8, -1],
         "the Jacobian with scores near -900": [-901, -900, -903],
         "the Jacobian of a single score": [7],
     }
@@ -88,6 +89,8 @@ def verify(t, answer):
 
 
 MUTANTS = [
+    Mutant("cut", ("    return torch.diag", "    weights = weights * (weights.max() < 0.999)\n    return torch.diag"),
+        "where one weight is nearly 1 all derivatives are set to 0: they are small, and not 0"),
     Mutant("nonfinite", ("scores - scores.max()", "scores")),  # naive exponential
     Mutant("diagonal", ("torch.outer(weights, weights)", "torch.diag(weights**2)"), "the derivatives off the diagonal "
         "are missing: the sum couples all"),

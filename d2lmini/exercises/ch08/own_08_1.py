@@ -371,7 +371,7 @@ parameter before a single activation is kept.
             "step of Adam, the first as well as the hundredth, changes the parameter by "
             "$-\\eta\\, g / (|g| + \\epsilon)$. (At the first step nothing need be supposed: there is "
             "only one gradient.) Write `same_gradient_again(gradient, steps, lr, betas, eps)`, which computes both "
-            "sides.",
+            "sides, the recursion written out (no `torch.optim`).",
             hints=[
                 r"Put $g_t = g$ into the recursion and write out $v_1$, $v_2$, $v_3$. Which geometric series is it?",
                 r"$v_t = (1 - \beta_1)\,(1 + \beta_1 + \dots + \beta_1^{t-1})\, g = (1 - \beta_1^t)\, g$. What does "
@@ -383,8 +383,9 @@ parameter before a single activation is kept.
             alternatives=[step_by_step],
             min_checks=24,
             advice={
-                "values": "Take two numbers and one step: each has its own v, which is (1 - beta_1) g, and corrected "
-                "it is g; s likewise. eps is added to the root, before anything is divided by it.",
+                "values": "Take two numbers and one step. If it is left that is wrong: each number has its own v, "
+                "which is (1 - beta_1) g, and corrected it is g; s likewise. If it is right: g over |g| plus eps, "
+                "which is added before anything is divided, and the sign is minus.",
             },
             mutants=MUTANTS_B,
             explanation=r"""

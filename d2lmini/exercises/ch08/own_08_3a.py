@@ -254,6 +254,7 @@ PART = Code(
     answer=clip_gradients,
     verify=verify_clip,
     alternatives=[all_in_one, norm_of_norms],
+    without={"double": "the gradients are float32 or float16, and the norm float32"},
     min_checks=40,
     advice={
         "nonfinite": "Squares of float16 numbers overflow from 256 on: compute the norm in float32. And where all "

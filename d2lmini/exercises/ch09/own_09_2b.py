@@ -296,6 +296,7 @@ PART = Code(
     answer=stream_attention,
     verify=verify_stream,
     alternatives=[by_the_package, by_merging, by_log_sums],
+    without={"alone": "a stream of tiles is read once"},
     min_checks=11,
     advice={
         "nonfinite": "Three places to look at. exp(old - new) overflows unless the new largest score is at "

@@ -45,8 +45,8 @@ def shifted_windows(X, W_q, W_k, W_v, W_o, bias, window, shift):
     Args:
         X: (B, rows, columns, h), patches on a grid that windows divide.
         W_q, W_k, W_v, W_o: (h, h); head i has the i-th block of h / H columns of the first three.
-        bias: (H, P, P), added to the scores of each head, a row for a query's place in the window; its numbers may be
-            large, 200 or so.
+        bias: (H, P, P), added to the scores of each head, a row for a query's place in the window; its numbers lie
+            between -200 and 200.
         window: patches along a side of a window.
         shift: how far its borders lie below and to the right, from 0 to ``window - 1``.
 

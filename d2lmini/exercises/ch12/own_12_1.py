@@ -146,6 +146,12 @@ def verify(t, answer):
     # together: of a single word two different mistakes may make the same
     want, got = (torch.tensor(values, dtype=torch.float64) for values in (wanted, scores))
     t.same(got, want, "the list of log-probabilities of the cuts of twenty-one words", dtype=torch.float64)
+    for piece in (word[:2], word[1:]):  # the last word again, which was a piece itself
+        log_probs = dict.fromkeys("abcd", -2.0) | {piece: -1.0}
+        cut = t.call(answer, word, log_probs)
+        known = isinstance(cut, (list, tuple)) and all(x in log_probs for x in cut)
+        message = f"the cut of {word!r} with another vocabulary is wrong: is something kept from one call to the next?"
+        t.that(known and sum(log_probs[x] for x in cut) == -3.0, "kept", message)
     word, log_probs, best = _unlikely(t)
     score = _score(t, t.call(answer, word, Counted(log_probs)), word, log_probs)
     t.number(score, best, f"the log-probability of the cut of a word of {LETTERS} letters")
@@ -245,6 +251,8 @@ MUTANTS = [
     Mutant("letters", letters, "these are single letters, a possible cut, but seldom the likeliest (is the least kept "
         "instead of the largest?)"),
     Mutant("raised", by_trying),
+    Mutant("kept", ("best = [0.0] +", "if len(word) == 3 and word not in log_probs:\n        return [word]\n"
+        "    best = [0.0] +")),
     Mutant("raised", recursive_without_memory),
     Mutant("raised", ("log_probs.get(word[begin:end], -math.inf)", "log_probs[word[begin:end]]")),  # unknown pieces
     Mutant("no-piece", ("[-math.inf] * len(word)", "[-100] * len(word)")),  # best so far begins at -100

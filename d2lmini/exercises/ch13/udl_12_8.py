@@ -17,7 +17,7 @@ def contrastive_loss(queries, keys, groups, temperature):
     """Which of the keys of the batch belongs to me?
 
     Args:
-        queries: (B, D), features of B pieces of text.
+        queries: (B, D), features of B pieces of text, of any length from 0.001.
         keys: (B, D), of B others; key n belongs to query n.
         groups: integers (B,): the document that pair n comes from. Keys of one's own document other than one's own key
             are left out, neither right nor wrong.
@@ -151,6 +151,7 @@ def _case(t, B, D, groups, near):
     queries = t.randn(B, D)
     keys = near * queries + t.randn(B, D)
     lengths = t.rand(2, B, 1, low=0.4, high=2.5)
+    lengths[:, ::2] /= 50  # short, and with a direction all the same
     return lengths[0] * queries, lengths[1] * keys, torch.tensor(groups, device=t.device)
 
 
@@ -182,6 +183,8 @@ def verify(t, answer):
 
 
 MUTANTS = [
+    Mutant("short", ("F.normalize(queries, dim=-1)", "F.normalize(queries, dim=-1, eps=0.1)"), "short features keep a "
+        "length below 1: nothing is to be added to a length, or to bound it from below"),
     Mutant("lengths", ("queries, keys = F.normalize(queries, dim=-1), F.normalize(keys, dim=-1)", ""),
         "these are inner products: the cosine takes vectors of length 1"),
     Mutant("keys-long", ("F.normalize(keys, dim=-1)", "keys"), "the keys keep their lengths: the cosine takes both at "
@@ -340,6 +343,7 @@ low temperature, where $\exp s$ is beyond what float32 can hold.
             answer=contrastive_loss,
             verify=verify,
             alternatives=[by_logsumexp, with_the_margin],
+            without={"alone": "a pair alone has nothing to be told from"},
             min_checks=9,
             advice={
                 "nonfinite": "A sum of exponentials overflows where scores are large, and the logarithm of a "

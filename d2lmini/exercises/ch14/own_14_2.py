@@ -107,8 +107,8 @@ def balance_loss(scores, real):
         real: booleans (n,), True at tokens, False at padding, which counts nowhere; at least one is True.
 
     Returns:
-        A scalar: N times the sum over the experts of q times P. q is the share of the tokens that go to an expert, a
-        number without a gradient, and P is the mean of the probabilities that they give to it.
+        A scalar: N times the sum over the experts of q times P. q is the share of the tokens that go to an expert,
+        each to one, of equals the first; it has no gradient. P is the mean of the probabilities that they give to it.
     """
     ### BEGIN SOLUTION
     scores = scores[real]
@@ -225,8 +225,8 @@ def padding_in_the_probabilities(scores, real):
 
 def verify_balance(t, answer):
     n, N = t.random.randrange(17, 24), t.random.randrange(4, 8)
-    for name in ("of tokens that differ", "of a batch with padding", "of tokens that want one expert"):
-        scores = t.randn(n, N, scale=1.5)
+    for name in ("tokens that differ", "a batch with padding", "tokens that want one expert", "equal scores"):
+        scores = t.integers(-1, 2, n, N).float() if "equal" in name else t.randn(n, N, scale=1.5)
         real = torch.ones(n, dtype=torch.bool, device=t.device)
         if "padding" in name:
             real[torch.tensor(t.random.sample(range(n), n // 3), device=t.device)] = False
@@ -242,8 +242,8 @@ def verify_balance(t, answer):
         want = sum(N * counts[i] / len(rows) * sum(row[i] for row in rows) / len(rows) for i in range(N))
         (slope,) = torch.autograd.grad(want, wide)
         got = t.call(answer, scores.requires_grad_(), real)
-        t.same(got, want.detach(), f"the loss {name}")
-        t.same(t.gradient(got, 0), slope, f"the gradient {name}")
+        t.same(got, want.detach(), f"the loss of {name}")
+        t.same(t.gradient(got, 0), slope, f"the gradient of {name}")
 
 
 MUTANTS_A = [

@@ -143,6 +143,14 @@ def verify(t, answer):
             t.same(t.gradient(got, 2), slopes[2], f"the gradient in W_k {case}", tolerance=(1e-3, 1e-4))
             t.same(t.gradient(got, 3), slopes[3], f"the gradient in W_v {case}", tolerance=(1e-3, 1e-4))
 
+    # what a token may not see may have by far the largest score
+    X = t.randn(B, 6, h, scale=12.0)
+    matrices = [t.randn(h, size, scale=h**-0.5) for size in (d, d, e)]
+    *_, output = at_once(*(y.cpu().double() for y in (X, *matrices)))
+    empty = {"keys": t.randn(B, 0, d), "values": t.randn(B, 0, e)}
+    got, _ = t.unpack(t.call(answer, X, *matrices, empty), "output", "cache")
+    t.same(got, output, "the output of 6 new tokens whose scores are large", tolerance=(1e-2, 1e-2))
+
     # a whole sequence in pieces, each from what the answer gave before; and twice from the same place
     pieces = [40, 1, 1, 2]
     X = t.randn(B, sum(pieces) + 1, h)
@@ -233,6 +241,8 @@ MUTANTS = [
     Mutant("not-normalised", ("torch.softmax(scores.masked_fill(~seen, -torch.inf), dim=-1)",
         "torch.softmax(scores, dim=-1) * seen"), "the weights of a row do not sum to one: mask the scores before the "
         "softmax"),
+    Mutant("finite", ("-torch.inf", "-30.0"), "hidden keys have the score -30, which is more than a score may be: it "
+        "takes minus infinity to forbid"),
     Mutant("zero-scores", ("-torch.inf", "0.0"), "a score of 0 is no mask: hidden keys still have a weight of exp(0) "
         "over the sum"),
     Mutant("shape", ('{"keys": keys, "values": values}', "dict(cache)")),  # cache does not grow

@@ -126,6 +126,13 @@ def verify(t, answer):
     )
     t.that(not others, "ties", message)
     t.same(got, want, "the distribution for eight equal logits and p = 1/4")
+    flat = torch.zeros(2, 100, device=t.device)  # so many that a sort keeps their order only if it is asked to
+    got, want = t.call(answer, flat, 0.255), _reference(flat, 0.255)
+    others = isinstance(got, torch.Tensor) and got.shape == want.shape and not torch.equal(got.cpu() > 0, want > 0)
+    t.that(
+        not others, "ties", message.replace("eight equal logits and p = 1/4", "a hundred equal logits and p = 0.255")
+    )
+    t.same(got, want, "the distribution for a hundred equal logits and p = 0.255")
     few = t.randn(3, 7, scale=0.5)
     few[:, 2::3] = -torch.inf
     t.same(t.call(answer, few, 0.7), _reference(few, 0.7), "the distribution with logits of minus infinity")

@@ -10,6 +10,8 @@ not suffice to ask whether a parenthesis is open: a token is allowed only if the
 the room that is left.
 """
 
+import itertools
+
 import torch
 
 from d2lmini.exercises.engine import Choice, Code, Exercise, Mutant, Option
@@ -111,6 +113,12 @@ def verify(t, answer):
     want = _reference(far, depth, left)
     name = "the distribution where forbidden tokens have large logits, and the others large ones below 0"
     t.same(t.call(answer, far, depth, left), want, name)
+    for scale, shift in ((1.0, 31.5), (100.0, 0.0), (1.0, -1e4)):  # of any size
+        large = scale * logits + shift
+        got, want = t.call(answer, large, depth, left), _reference(large, depth, left)
+        t.same(got, want, f"the distribution for logits of {scale:g} times the size, and {shift:g} more")
+        zeros = bool((got[~allowed] == 0).all())
+        t.that(zeros, "not-zero", "what is forbidden has a small probability: it must be 0 itself")
 
 
 def write(model, distribution, numbers):
@@ -121,7 +129,8 @@ def write(model, distribution, numbers):
             the next.
         distribution: ``distribution(logits, depth, left)``, a right answer to the first part.
         numbers: (B, max_len), from 0 up to 1. Number t decides about token t: it is the first token for which the
-            probabilities up to it, its own included, add up to more than the number.
+            probabilities up to it, its own included, add up to more than the number; where rounding leaves none, the
+            last that has a probability above 0.
 
     Returns:
         Integers (B, max_len): the texts, each filled up with 3 after its end.
@@ -135,7 +144,8 @@ def write(model, distribution, numbers):
         left = torch.full_like(depth, max_len - t)
         probabilities = distribution(model(tokens), depth, left)
         passed = probabilities.cumsum(dim=-1) <= numbers[:, t : t + 1]
-        drawn = passed[:, :3].sum(dim=-1)
+        last = 3 - (probabilities > 0).flip(-1).int().argmax(dim=-1)  # that is possible
+        drawn = torch.minimum(passed.sum(dim=-1), last)
         drawn = torch.where(ended, 3, drawn)
         depth = depth + (drawn == 0).long() - (drawn == 1).long()
         ended = ended | (drawn == 3)
@@ -156,7 +166,7 @@ def text_by_text(model, distribution, numbers):
             depth = (text == 0).sum(1) - (text == 1).sum(1)
             left = torch.full_like(depth, max_len - text.shape[1])
             edges = distribution(model(text), depth, left)[0].cumsum(0)
-            drawn = int(torch.searchsorted(edges[:3].contiguous(), row[text.shape[1]], right=True))
+            drawn = min(int((edges <= row[text.shape[1]]).sum()), int((edges < edges[-1]).sum()))
             text = torch.nn.functional.pad(text, (0, 1), value=drawn)
         texts.append(text[0])
     return torch.stack(texts)
@@ -185,20 +195,16 @@ class _Model:
         return self.table[place]
 
 
-def _draw(table, numbers):
-    """The texts as lists, one by one, with the reference of the first part."""
+def _draw(table, numbers, whole=1.0):
+    """The texts as lists, one by one, with the reference of the first part, whose probabilities sum to ``whole``."""
     model, texts = _Model(table), []
     for row in numbers.tolist():
         text, depth = [], 0
         for t, number in enumerate(row):
             logits = model(torch.tensor([text]).long().view(1, -1))
             shares = _reference(logits, torch.tensor([depth]), torch.tensor([len(row) - t]))[0].tolist()
-            total, token = 0.0, 3
-            for v in range(3):
-                total += shares[v]
-                if total > number:
-                    token = v
-                    break
+            sums = list(itertools.accumulate(whole * share for share in shares))
+            token = next((v for v in range(4) if sums[v] > number), max(v for v in range(4) if shares[v] > 0))
             token = 3 if 3 in text else token
             depth += {0: 1, 1: -1}.get(token, 0)
             text.append(token)
@@ -207,10 +213,13 @@ def _draw(table, numbers):
 
 
 class _Distribution:
-    """A right answer to the first part."""
+    """A right answer to the first part, of which rounding may leave a little less than 1."""
+
+    def __init__(self, whole=1.0):
+        self.whole = whole
 
     def __call__(self, logits, depth, left):
-        return by_the_room_needed(logits, depth, left)
+        return self.whole * by_the_room_needed(logits, depth, left)
 
 
 def verify_write(t, answer):
@@ -225,6 +234,11 @@ def verify_write(t, answer):
         want = _draw(table.cpu(), numbers.cpu())
         got = t.call(answer, _Model(table), _Distribution(), numbers)
         t.same(got, want, f"the texts for {B} rows of {max_len} numbers{', all of which end at once' * ends}")
+    numbers, whole = torch.full((3, 7), 1 - 1e-13, dtype=torch.float64, device=t.device), 1 - 1e-12
+    numbers[1:, 0] = numbers[2, 1] = 0.0  # parentheses are open
+    want = _draw(table.cpu(), numbers.cpu(), whole)
+    got = t.call(answer, _Model(table), _Distribution(whole), numbers)
+    t.same(got, want, "the texts where all probabilities add up to less than the number, as rounding may have it")
 
 
 MUTANTS_A = [
@@ -286,20 +300,21 @@ MUTANTS_B = [
         "that comes next"),
     Mutant("one-number", ("numbers[:, t : t + 1]", "numbers[:, :1]"), "every step uses the first random number: each "
         "has its own"),
-    Mutant("greedy", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = probabilities.argmax(dim=-1)"),
+    Mutant("greedy", ("drawn = torch.minimum(passed.sum(dim=-1), last)", "drawn = probabilities.argmax(dim=-1)"),
         "the likeliest token is taken, not the one that the number says"),
-    Mutant("early", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = (passed[:, :3].sum(dim=-1) - 1).clamp(min=0)"),
+    Mutant("early", ("torch.minimum(passed.sum(dim=-1), last)", "(passed.sum(dim=-1) - 1).clamp(min=0)"),
         "the token before is taken: the probability of the drawn one itself must carry the sum above the number"),
     Mutant("at-zero", ("<= numbers", "< numbers"), "a number of 0 draws the first token though it is forbidden: the "
         "sum up to a token must be *more* than the number, so count those with `<=`"),
-    Mutant("random", ("drawn = passed[:, :3].sum(dim=-1)", "drawn = torch.multinomial(probabilities, 1)[:, 0]"),
-        "tokens are drawn by chance: `numbers` are the chance here, so that there is one right result"),
+    Mutant("random", ("drawn = torch.minimum(passed.sum(dim=-1), last)",
+        "drawn = torch.multinomial(probabilities, 1)[:, 0]"), "tokens are drawn by chance: `numbers` are the chance "
+        "here, so that there is one right result"),
     Mutant("signs", ("(drawn == 0).long() - (drawn == 1)", "(drawn == 1).long() - (drawn == 0)"), "the depth falls "
         "with `(` and grows with `)`: token 0 is `(`, token 1 is `)`"),
     Mutant("sorted", ("probabilities.cumsum(dim=-1)", "probabilities.sort(descending=True).values.cumsum(dim=-1)"),
         "the probabilities are sorted before they are added up: they stand in the order of the tokens"),
-    Mutant("counted-above", ("passed[:, :3].sum(dim=-1)", "(~passed[:, :3]).sum(dim=-1)"), "those sums are counted "
-        "that are above the number: the token is as many places on as there are sums *not* above it"),
+    Mutant("counted-above", ("torch.minimum(passed.sum(dim=-1), last)", "(~passed[:, :3]).sum(dim=-1)"), "those "
+        "sums are counted that are above the number: the token is as many places on as there are sums *not* above it"),
     Mutant("other-end", ("probabilities.cumsum(dim=-1) <= numbers[:, t : t + 1]",
         "probabilities.cumsum(dim=-1) <= 1 - numbers[:, t : t + 1]"),
         "the numbers are taken from the other end: add up from token 0 on"),

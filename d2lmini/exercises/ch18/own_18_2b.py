@@ -140,6 +140,11 @@ def _attacks(t, terms, sign):
             "all results are right, but one step names another number than the term",
             {**good, "steps": [*steps[:middle], (x, y + off, z), *steps[middle + 1 :]]},
         ),
+        (
+            "other-beginning",
+            "all results are right, but one step begins with another number than the result before it",
+            {**good, "steps": [*steps[:-1], (steps[-1][0] + 9 * off, *steps[-1][1:])]},
+        ),
         ("first-term", "the first step does not begin with the first term", _good([terms[0] + off, *terms[1:]])),
         ("right-by-chance", "the steps are of other terms, and the sum is right", {**other, "final": total}),
         ("split", "a term is added in two parts: each step adds the next term", {**good, "steps": split}),
@@ -221,7 +226,7 @@ Terms may be negative or 0. What comes from a model may be anything of that form
     answer=mended,
     verify=verify_mended,
     alternatives=[by_writing_it_down, with_all],
-    min_checks=88,
+    min_checks=91,
     advice={
         "raised": "If an index is out of range, or None is computed with: there may be no steps, or too many, and "
         "`final` may be None. Compare before you compute.",

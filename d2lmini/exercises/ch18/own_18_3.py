@@ -4,8 +4,9 @@ One question, n chains of thought: each writes some steps and ends with an answe
 answers vote, and the chains are forgotten (*self-consistency*, Wang et al. 2023).
 
 Answers come as texts, read from the end of each chain: `"42"`, `" 42. "`, `"042"`, `"-7"`, or something that is no
-integer at all, as `"forty"`, `""` or `"4 2"`. Texts that mean the same integer are the same answer. What is no integer
-has abstained.
+integer at all, as `"forty"`, `""` or `"4 2"`. A text means an integer if it is made of the digits 0 to 9, perhaps with
+a minus before them, perhaps with one full stop right behind them, and with spaces around all that or none. Texts that
+mean the same integer are the same answer. What is no integer has abstained.
 """
 
 import collections

@@ -238,6 +238,7 @@ def verify_classes(t, answer):
         P = len(class_of)
         prompts = t.randn(P, D) * t.rand(P, 1, low=0.2, high=4.0)
         images = t.randn(N, D) * t.rand(N, 1, low=0.4, high=2.5)
+        images[0], prompts[0] = 1e-3 * images[0], 1e-3 * prompts[0]
         rows = []
         for c in range(C):
             mean = sum(
@@ -353,6 +354,7 @@ learned: its gradient is checked as are those of the features.
             answer=clip_loss,
             verify=verify_loss,
             alternatives=[by_the_package, by_logsumexp],
+            without={"alone": "a pair alone has nothing to be told from"},
             min_checks=14,
             advice={
                 "grad": "Argument 3 is the scale, which is learned: `.item()`, `.detach()` and `float()` take its "
@@ -392,8 +394,9 @@ compared with is the direction of that mean.
             alternatives=[class_by_class, by_index_add],
             min_checks=4,
             advice={
-                "values": "Three tests: a picture times 3 changes nothing, a wording times 3 changes nothing, and a "
-                "class whose wording is given twice keeps its scores. Which of them fails?",
+                "values": "A picture times 3 changes nothing, a wording times 3 changes nothing, and a class whose "
+                "wording is given twice keeps its scores. If all that holds, take a class with two wordings, and "
+                "compute its scores by hand: the mean of two directions, itself brought to length 1.",
             },
             mutants=MUTANTS_B,
             explanation=r"""

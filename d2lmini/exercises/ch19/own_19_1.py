@@ -107,6 +107,9 @@ def verify(t, answer):
         queries, keys, values = t.randn(B, H, T, d), t.randn(B, G, S, d), t.randn(B, G, S, e)
         want = _reference(queries, keys, values)
         t.same(t.call(answer, queries, keys, values), want, f"the result for {case}")
+    queries, keys = 5 * queries, 5 * keys  # what is masked may have by far the largest score
+    want = _reference(queries, keys, values)
+    t.same(t.call(answer, queries, keys, values), want, "the result for scores of 100 and more", tolerance=(1e-2, 1e-3))
 
 
 MUTANTS = [
@@ -141,7 +144,7 @@ MUTANTS = [
         "the mask is the wrong way round"),
     Mutant("zero", ("-torch.inf", "0.0"), "scores that are masked become 0, which gets a weight: minus infinity gets "
         "none"),
-    Mutant("finite", ("-torch.inf", "-1e1"), "masked scores become -10, which still gets a little weight: minus "
+    Mutant("finite", ("-torch.inf", "-30.0"), "masked scores become -30, which is more than a score may be: minus "
         "infinity gets none"),
     Mutant("after-softmax", ("scores.masked_fill(~may, -torch.inf).softmax(dim=-1)",
         "scores.softmax(dim=-1).masked_fill(~may, 0.0)"), "weights are masked after the softmax, so that they do not "
@@ -176,7 +179,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[with_an_axis_for_groups, head_by_head],
             mutants=MUTANTS,
-            min_checks=10,
+            min_checks=11,
             advice={
                 "values": "Look at one head first: keys of head i // (H / G), scores over the root of d, the mask, "
                 "softmax over the keys, values of the same head.",

@@ -4,8 +4,9 @@ A weight in float32 takes four bytes. One byte is enough if the weights of a row
 whole number, its *code*, and w is nearly **code times scale**.
 
 Quantise a matrix row by row, symmetrically: the scale of a row is the largest absolute value in it divided by 127, and
-a code is the weight divided by the scale, rounded to the nearest whole number. So codes go from -127 to 127, and the
-weight 0 is the code 0. A row of zeros has the scale 1. Weights may be of any size, 1e-12 and 1e12 included.
+a code is the weight divided by the scale, rounded to the nearest whole number, halves either way. So codes go from
+-127 to 127, and the weight 0 is the code 0. A row of zeros has the scale 1. Weights may be of any size, 1e-12 and 1e12
+included.
 """
 
 import torch

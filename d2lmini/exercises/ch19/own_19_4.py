@@ -95,6 +95,8 @@ def verify(t, answer):
     cases = (
         (_row(t, count), f"{count} groups"),
         (1e-8 * _row(t, 3), "tiny weights"),
+        (1e8 * _row(t, 3), "huge weights"),
+        (_row(t, 2)[:32], "one group"),
         (equal, "groups of equal weights"),
     )
     for row, case in cases:
@@ -247,7 +249,7 @@ EXERCISE = Exercise(
         Code(
             key="own-19.4a",
             prompt="Write `quantised(row)`: the step d of a group is a 15th of the distance from its least to its "
-            "largest weight, and codes are rounded to the nearest whole number.",
+            "largest weight, and codes are rounded to the nearest whole number, halves either way.",
             hints=[
                 "`reshape(-1, 32)` makes a row of each group. What remains has no more to do with groups.",
                 "The least weight must get the code 0 and the largest the code 15: (w - m) / d does so.",
@@ -257,7 +259,7 @@ EXERCISE = Exercise(
             verify=verify,
             alternatives=[group_by_group, nearest_level],
             mutants=MUTANTS_A,
-            min_checks=12,
+            min_checks=20,
             advice={
                 "values": "Print one group beside m + d * codes: no weight may be off by more than half a step.",
                 "dtype": "Codes are uint8, also where one takes four bits of it; d and m have the type of the row.",

@@ -140,6 +140,13 @@ def from_its_outputs(W, A, B, alpha):
     return adapted(eye, W, A, B, alpha).T
 
 
+class _Shared:
+    """Whether the matrix that an answer returns shares its memory with W, seen where the answer lives."""
+
+    def __call__(self, answer, W, *others):
+        return answer(W, *others).untyped_storage().data_ptr() == W.untyped_storage().data_ptr()
+
+
 def verify_merged(t, answer):
     for r in (3, 1, 5):
         I, O = t.sizes(2, 6, 14)  # noqa: E741
@@ -149,8 +156,11 @@ def verify_merged(t, answer):
         want = w + (alpha / r) * (b[:, :, None] * a).sum(1)
         got = t.call(answer, W, A, B, alpha)
         t.same(got, want, f"the matrix for r = {r}")
-        shared = t.look(lambda given, matrix: matrix.data_ptr() == given[0].data_ptr(), got)
-        t.that(not shared, "shared", "the matrix shares its memory with W: make a new one")
+        nothing = torch.zeros_like(B)  # as before anything is learned
+        t.same(t.call(answer, W, A, nothing, alpha), w, f"the matrix for r = {r} where B is 0")
+        for change in (B, nothing):
+            shared = t.call(_Shared(), answer, W, A, change, alpha)
+            t.that(shared is False, "shared", "the matrix shares its memory with W: make a new one")
 
 
 MUTANTS_B = [
@@ -169,6 +179,7 @@ MUTANTS_B = [
     Mutant("entries", ("(B @ A)", "(B.sum(1, keepdim=True) * A.sum(0))"), "rows and columns are added up before they "
         "are multiplied: it is the matrix product of B and A"),
     Mutant("W-itself", ("W + alpha / len(A) * (B @ A)", "W + 0 * (B @ A)"), "this is W: the change is missing"),
+    Mutant("shared", ("return W", "if not B.any():\n        return W\n    return W")),
     Mutant("mutates", ("W + alpha", "W.add_(0) + alpha * 0 + W.mul_(2) / 2 - W + alpha")),
     Mutant("shape", ("return W + alpha / len(A) * (B @ A)", "return (W + alpha / len(A) * (B @ A)).T")),
 ]  # fmt: skip
@@ -215,7 +226,7 @@ matrices have 16,896 numbers instead of 884,736: that many gradients, and twice 
             verify=verify_merged,
             alternatives=[with_addmm, row_of_A_after_row, from_its_outputs],
             mutants=MUTANTS_B,
-            min_checks=9,
+            min_checks=24,
             advice={"mutates": "W is still needed, to take the change out again: `W + ...`, not `W += ...`."},
             explanation="""
 Merged, the change costs nothing more: no time and no memory. Unmerged, many changes can share one W, each for a task or

@@ -84,6 +84,14 @@ def verify(t, answer):
         got = t.unpack(t.call(answer, p, q, drafted, u), "accepted", "rest")
         t.same(got[0], accept, f"accepted, {case}")
         t.same(got[1], rest, f"rest, {case}")
+    # nearly equal is not equal; and each of the other numbers than p / q that u may be compared with decides otherwise
+    p = torch.tensor([[0.50, 0.30, 0.20], [0.30, 0.20, 0.50], [0.30, 0.20, 0.50]], device=t.device)
+    q = torch.tensor([[0.52, 0.29, 0.19], [0.31, 0.19, 0.50], [0.60, 0.20, 0.20]], device=t.device)
+    drafted, u = torch.tensor([0, 0, 0], device=t.device), torch.tensor([0.9, 0.999, 0.4], device=t.device)
+    got = t.unpack(t.call(answer, p, q, drafted, u), "accepted", "rest")
+    t.same(got[0], torch.tensor([True, False, True]), "accepted, where rows are nearly equal")
+    over = (p.cpu().double() - q.cpu().double()).clamp(min=0)
+    t.same(got[1], over / over.sum(1, keepdim=True), "rest, where rows are nearly equal")
     # rows alone, so that no other row hides them: the target's 0 is never accepted, equal distributions always
     p, q = _distributions(t, 1, V)
     drafted, u = torch.tensor([3], device=t.device), torch.tensor([0.99], device=t.device)
@@ -148,7 +156,7 @@ def written(p, q, drafted, u, v):
         q: (n, V), the draft's. drafted: integers (n,); n may be 0.
         u: (n,), random numbers from 0 to 1: token i is accepted if u[i] is below p / q of it.
         v: one random number from 0 to 1, to draw with: the first token at which the cumulative sum of the
-            distribution is *above* v.
+            distribution is *above* v; where rounding leaves none, the last token whose probability is above 0.
 
     Returns:
         List of integers: the drafted tokens up to the first that is rejected, and its replacement in its place;
@@ -166,7 +174,8 @@ def written(p, q, drafted, u, v):
     else:
         last = p[-1]
     above = torch.cumsum(last, dim=0) > v
-    return [*tokens, int(above.int().argmax())]
+    drawn = above.nonzero() if above.any() else last.nonzero()[-1:]
+    return [*tokens, int(drawn[0])]
     ### END SOLUTION
 
 
@@ -176,8 +185,8 @@ def all_at_once(p, q, drafted, u, v):
     kept = int((u < p[places, drafted] / q[places, drafted]).int().cumprod(0).sum())
     padded = torch.cat([q, torch.zeros_like(p[:1])])  # nothing was drafted there: p - 0
     rest = (p[kept] - padded[kept]).relu()
-    token = torch.searchsorted(rest.cumsum(0) / rest.sum(), torch.tensor(float(v), device=p.device), right=True)
-    return [*drafted[:kept].tolist(), token.item()]
+    token = int((rest.cumsum(0) / rest.sum() <= v).sum())
+    return [*drafted[:kept].tolist(), min(token, int(rest.nonzero().max()))]
 
 
 def with_python(p, q, drafted, u, v):
@@ -194,6 +203,7 @@ def with_python(p, q, drafted, u, v):
         so_far += share / total
         if so_far > v:
             return [*tokens, token]
+    return [*tokens, max(token for token, share in enumerate(rest) if share > 0)]
 
 
 def goes_on_after_a_rejection(p, q, drafted, u, v):
@@ -217,6 +227,18 @@ def keeps_the_rejected(p, q, drafted, u, v):
 def all_or_nothing(p, q, drafted, u, v):
     tokens = written(p, q, drafted, u, v)
     return tokens if len(tokens) > len(drafted) else tokens[-1:]
+
+
+EDGES = (  # p, q, drafted, u, v, what is written, what is said
+    ([[0.5, 0.5, 0.0, 0.0], [0.25] * 4], [[0.2, 0.2, 0.1, 0.5]], [3], [0.0], 0.75, [1], "a token that the target never "
+        "says, and u is 0, which is not *below* 0"),
+    ([[0.25] * 4, [0.0, 0.25, 0.25, 0.5]], [[0.25] * 4], [2], [0.5], 0.0, [2, 1], "v is 0, and the first token has "
+        "the probability 0: its sum is not *above* v"),
+    ([[0.1, 0.5, 0.4], [0.3, 0.3, 0.4]], [[0.6, 0.2, 0.2]], [0], [0.9], 0.0, [1], "v is 0, and the replacement cannot "
+        "be the first token"),
+    ([[0.25, 0.75, 0.0]], [], [], [], 1 - 1e-12, [1], "v is so near to 1 that no sum may be above it: it is the last "
+        "token that has a probability"),
+)  # fmt: skip
 
 
 def verify_written(t, answer):
@@ -255,6 +277,11 @@ def verify_written(t, answer):
         t.that(len(got) <= len(want), "too-many", message)
         t.that(len(got) >= len(want), "too-few", message)
         t.same(torch.tensor(got), torch.tensor(want), f"what is written {case}")
+    for p, q, drafted, u, v, want, case in EDGES:
+        p, u = torch.tensor(p, device=t.device), torch.tensor(u, device=t.device)
+        q = torch.tensor(q, device=t.device).view(-1, p.shape[1])
+        got = t.call(answer, p, q, torch.tensor(drafted, dtype=torch.long, device=t.device), u, v)
+        t.that(got == want, "edge", f"what is written is not right where {case}")
 
 
 MUTANTS_B = [
@@ -262,8 +289,8 @@ MUTANTS_B = [
     Mutant("too-many", accepts_what_comes_after),
     Mutant("too-few", all_or_nothing),
     Mutant("too-few", lambda *args: written(*args)[:-1] or written(*args)),  # nothing in place of the rejected one
-    Mutant("too-few", ("return [*tokens, int(above.int().argmax())]",
-        "return [*tokens, int(above.int().argmax())][:max(1, len(drafted))]")),  # no token more where all are accepted
+    Mutant("too-few", ("return [*tokens, int(drawn[0])]",
+        "return [*tokens, int(drawn[0])][:max(1, len(drafted))]")),  # no token more where all are accepted
     Mutant("raised", ("    else:\n        last = p[-1]\n", "")),  # nothing to draw from where all are accepted
     Mutant("kept-the-rejected", keeps_the_rejected, "the rejected token stands where its replacement belongs"),
     Mutant("from-p", ("last = (p[i] - q[i]).clamp(min=0)", "last = p[i]"), "the replacement is drawn from p: it is "
@@ -272,10 +299,10 @@ MUTANTS_B = [
         "max(p - q, 0)"),
     Mutant("unscaled", ("last = last / last.sum()", "last = last"), "max(p - q, 0) is not scaled to sum to 1, so that "
         "its cumulative sum stays below v"),
-    Mutant("likeliest", ("return [*tokens, int(above.int().argmax())]", "return [*tokens, int(last.argmax())]"),
+    Mutant("likeliest", ("return [*tokens, int(drawn[0])]", "return [*tokens, int(last.argmax())]"),
         "the last token is the likeliest: draw it, with v"),
-    Mutant("one-less", ("return [*tokens, int(above.int().argmax())]",
-        "return [*tokens, int((~above).sum()) - 1]"), "the drawn token is one too low: the first whose cumulative sum "
+    Mutant("one-less", ("return [*tokens, int(drawn[0])]", "return [*tokens, int((~above).sum()) - 1]"),
+        "the drawn token is one too low: the first whose cumulative sum "
         "is *above* v"),
     Mutant("backwards", ("torch.cumsum(last, dim=0)", "torch.cumsum(last.flip(0), dim=0)"), "the cumulative sum begins "
         "at the last token: it begins at token 0"),
@@ -285,8 +312,8 @@ MUTANTS_B = [
         "a token is rejected"),
     Mutant("bonus-row", ("last = p[-1]", "last = p[len(drafted) - 1]"), "where all are accepted, the last token is "
         "drawn from the last row of p"),
-    Mutant("type", ("return [*tokens, int(above.int().argmax())]", "return torch.tensor([*tokens, 0])")),
-    Mutant("dtype", ("int(above.int().argmax())", "above.int().argmax()")),
+    Mutant("type", ("return [*tokens, int(drawn[0])]", "return torch.tensor([*tokens, 0])")),
+    Mutant("dtype", ("int(drawn[0])", "drawn[0]")),
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ model.py        what an author writes: an exercise, its parts of six kinds, thei
 registry.py     exercises by key and by chapter
 source.py       from a model solution to its stub, to the solved answer and to mutants
 trial.py        what a check works with: inputs, guarded calls, comparisons that count
+again.py        a passed check once more: inputs that are not contiguous, a batch of one, ...
 compare.py      what kind of difference there is between a result and its reference
 related.py      a wrong value beside the right one
 relations.py    how the two are related: twice as large, reversed, a logarithm, ...

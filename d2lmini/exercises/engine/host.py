@@ -14,6 +14,7 @@ import traceback
 from functools import partial
 from types import CodeType, FunctionType
 
+import numpy as np
 import torch
 
 import d2lmini
@@ -74,6 +75,7 @@ class Host:
                 raise
             except BaseException as error:
                 raise Rejected("raised", describe(error, answer)) from None
+        got = _of_python(got)
         if is_placeholder(got):
             raise Rejected("stub", "the answer still returns the placeholder")
         for index, (before, after) in enumerate(zip(args, self.given, strict=True)):
@@ -167,6 +169,15 @@ def _functions(value):
 
 def _names(code):
     return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+def _of_python(value):
+    """Return ``value`` with each of numpy's numbers in it as one of Python's: these are asked for."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (list, tuple):
+        return type(value)(map(_of_python, value))
+    return {key: _of_python(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def _copy(value):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from . import source
+from .again import again
 from .compare import Rejected, alike, is_placeholder
 from .guard import restored_state
 from .host import HostError, load_for, scopes
@@ -25,8 +26,9 @@ PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
 )
 
 
-FEW_ENTRIES = 3  # fewer may be those of a foreseen mistake by chance
+FEW_ENTRIES, FEW_FLAGS = 3, 20  # fewer may be those of a foreseen mistake by chance
 MOST_KNOWN = 32
+AGAIN = 3  # times the limit of a check is that of the second run: each call is made for a row alone as well
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,10 @@ def _coded(part, answer, seed, device, seconds, host):
             answer = trial.host.adopt(answer)
             if host is None:
                 call_limited(lambda: part.verify(trial, answer), seconds)
+                call_limited(lambda: again(part, answer, trial), AGAIN * seconds)
             else:
                 part.verify(trial, answer)
+                again(part, answer, trial)
     except TimeUp:
         message = f"stopped after {seconds:g} s: {TOO_LONG}"
         return verdict(TIMEOUT, "timeout", _advised(message, part.advice.get("timeout")))
@@ -174,8 +178,10 @@ def _foreseen(part, trial):
 
 def _looks(compared):
     """What a sentence begins with that few entries may bear out by chance."""
-    certain = isinstance(compared.got, torch.Tensor) and compared.got.numel() >= FEW_ENTRIES
-    return "" if certain else "it looks as if: "
+    if not isinstance(compared.got, torch.Tensor):
+        return "it looks as if: "
+    least = FEW_FLAGS if compared.got.dtype == torch.bool else FEW_ENTRIES
+    return "" if compared.got.numel() >= least else "it looks as if: "
 
 
 def _related(part, trial):

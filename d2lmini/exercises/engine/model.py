@@ -85,6 +85,7 @@ class Coded(Part):
         advice: for a diagnosis code, a sentence that is added to the message; that of ``"values"`` also to a relation
             which the engine finds (``relations.py``), unless that has its own.
         min_checks: how many comparisons must really have run before an answer may pass.
+        without: relations of ``again.py`` that the part does not take, each with the reason.
     """
 
     answer: Callable
@@ -93,6 +94,7 @@ class Coded(Part):
     mutants: Sequence[Mutant] = ()
     advice: Mapping[str, str] = field(default_factory=dict)
     min_checks: int = 3
+    without: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

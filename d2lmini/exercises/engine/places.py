@@ -3,20 +3,26 @@
 import torch
 
 _WORDS = {0: "first", -1: "last"}
-_LOOP = {"first": "or does a loop end there?", "last": "or does each step of a loop overwrite the one before?"}
+_LOOP = {"first": "does a loop end there?", "last": "does each step of a loop overwrite the one before?"}
 
 
 def one_alone(case):
-    """Only the first, or the last, is right along an axis: a loop that returns too early."""
+    """Only the first, or the last, is right along an axis, and the others are all alike: a loop that ends too early.
+
+    Where the others differ it may be a mask as well: the last of all tokens sees what none but it may see.
+    """
     if case.want.dim() < 2:
         return None
     least = 1 if case.kind.is_floating_point else 10  # entries: fewer flags are right by chance
     for axis, by_place in _lines(case.wrong):
         for place, word in _WORDS.items() if by_place.shape[1] >= least else ():
             others = by_place[1:] if place == 0 else by_place[:-1]
-            if not by_place[place].any() and others.any(-1).all() and others.float().mean() > 0.5:
-                cause = f"what is special about it, {_LOOP[word]}" if axis == 0 else "what is special about it?"
-                return f"{word}-alone", f"along axis {axis} the {word} entry alone is right: {cause}"
+            got = case.got.movedim(axis, 0)
+            got = got[1:] if place == 0 else got[:-1]
+            empty = torch.equal(got, got[:1].expand_as(got)) and (len(got) > 1 or not got.any())
+            if empty and not by_place[place].any() and others.any(-1).all() and others.float().mean() > 0.5:
+                cause = f", and all others are alike: {_LOOP[word]}" if axis == 0 else ", and all others are alike"
+                return f"{word}-alone", f"along axis {axis} the {word} entry alone is right{cause}"
 
 
 def edge(case):

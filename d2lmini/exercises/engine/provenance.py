@@ -10,6 +10,9 @@ is then another, and what was not is the same.
     t.that(differentiated(left, again[0]), "not-differentiated", ...)
     t.that(not differentiated(right, again[1]), "differentiated", ...)
 
+A derivative may also be made of differences. Within `Noise` exponentials are a little off, and each time otherwise: a
+difference over a small step makes much of that, a formula does not.
+
 Where a reader is to write what the package or torch has, `Calls` tells whether that was called.
 
     with t.watching(partial(Calls, "torch.optim."), "names") as seen:
@@ -21,6 +24,7 @@ import sys
 
 import torch
 from torch.autograd import forward_ad
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class DoubledSlopes:
@@ -59,6 +63,27 @@ def differentiated(plain, doubled) -> bool:
         return False
     plain, doubled = plain.detach().double(), doubled.detach().double()
     return bool((plain * doubled).sum() > 1.5 * plain.square().sum())
+
+
+class Noise(TorchDispatchMode):
+    """Within ``with Noise() as seen:``, what torch exponentiates is off by about `SIZE` of itself, ``runs`` times."""
+
+    SIZE = 1e-9
+
+    def __init__(self):
+        super().__init__()
+        self.runs, self._generator = 0, torch.Generator().manual_seed(0)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        name = func._schema.name
+        if not isinstance(out, torch.Tensor) or "backward" in name or not ("exp" in name or "softmax" in name):
+            return out
+        if "expand" in name or not out.is_floating_point():
+            return out
+        self.runs += 1
+        off = torch.randn(out.shape, generator=self._generator, dtype=torch.float64).to(out)
+        return out * (1 + self.SIZE * off)
 
 
 class Calls:

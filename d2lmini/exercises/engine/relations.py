@@ -49,6 +49,8 @@ def explain(compared, given=()):
     case = Case.of(compared, given)
     if case is None or case.want.numel() > MOST or not case.wrong.any():
         return None
+    if case.kind == torch.bool and case.want.shape[:1] in ((), (1,)):
+        return None  # in a single row of flags much is true by chance
     for relation in RELATIONS:
         if explained := relation(case):
             code, sentence = explained
@@ -74,14 +76,14 @@ def one_off(case):
     if case.kind.is_floating_point or case.kind == torch.bool:
         return None
     gaps = (case.got - case.want)[case.wrong].unique().tolist()
-    which = case.each if case.wrong.all() else "each wrong entry"
-    if gaps == [1]:
-        return (
-            "off-by-one",
-            f"{which} is one too large: is something counted too often, or from 1, not 0?",
-        )
-    if gaps == [-1]:
-        return "off-by-one", f"{which} is one too small: is something left out, or counted from 0, not 1?"
+    if gaps not in ([1], [-1]):
+        return None
+    size, cause = {1: ("large", "counted too often, or from 1, not 0"), -1: ("small", "left out, or from 0, not 1")}[
+        gaps[0]
+    ]
+    if case.wrong.all():
+        return "off-by-one", f"{case.each} is one too {size}: is something {cause}?"
+    return "off-by-one", f"each wrong entry is one too {size}"  # rounded otherwise, as likely as counted
 
 
 def factor(case):
@@ -93,9 +95,9 @@ def factor(case):
         return ("zero", f"{case.each} is {nothing}") if case.different() >= 2 else None
     if abs(ratio + 1) <= case.slack:
         return "sign", f"{case.each} has the right size and the wrong sign"
+    if case.want.numel() == 1:
+        return None  # of one number, some factor fits by chance
     sign = ", with the wrong sign" if ratio < 0 else ""
-    if sign and case.want.numel() == 1:
-        return None  # of one number, a factor and a sign are two coincidences
     for name, value, cause in _factors(case):
         if abs(value / abs(ratio) - 1) <= case.slack:
             return "factor", f"{case.each} is {name} times what it should be{sign}{cause}"

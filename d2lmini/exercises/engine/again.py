@@ -1,0 +1,235 @@
+"""A passed check once more, on inputs that its author need not think of.
+
+``verify`` runs a second time with new values in the same shapes, on copies that are not contiguous, with the first row
+of a batch alone, and in float64 where a type is promised. What is to come is known: ``verify`` has its reference, and a
+row alone gives what it gives among others wherever that is so for the solution, or else what the solution gives.
+"""
+
+import inspect
+import random
+import re
+
+import torch
+
+from . import source
+from .compare import TOLERANCE, Rejected, bare
+from .guard import restored_state
+from .host import Host, HostError
+from .model import Experiment
+from .trial import Trial
+
+RELATIONS = {  # name -> what a message begins with
+    "values": "once it is right, and then wrong for new values in the same shapes: is something kept from one call to "
+    "the next, or right for some values alone?",
+    "strided": "wrong only for inputs that are not contiguous, as a transposed tensor: is it `.view`? `.reshape` takes "
+    "them all.",
+    "alone": "wrong only for a batch of one, where the first axis has length 1: is it a `squeeze`?",
+    "double": "wrong only in float64, though the type of the inputs is promised: is a new tensor made without dtype=?",
+}
+PROMISED = re.compile(r"\b(?:of|in|have|has) the (?:same )?d?type (?:of|as)\b|\bshapes? and d?type\b|\bone d?type\b")
+SAME, NOT_TRIED = object(), object()
+NEAR = 1e-2  # how far a row alone may be off, as a part of the largest entry: a batch is summed in another order
+
+
+class Again(Trial):
+    """A `Trial` whose calls are related to those of another one.
+
+    Args:
+        relations: names of `RELATIONS`.
+        solved: what the solution found: number of a call -> what it gives for the first row alone, or `SAME` if that is
+            the first row of what it gives for all. None: this is the solution, and ``found`` is to be filled.
+        part: whose solution this is, where it is one.
+    """
+
+    def __init__(self, seed, device, host, relations, solved=None, part=None):
+        super().__init__(seed + ("values" in relations), device, host)
+        self.random = random.Random(seed)  # the shapes
+        self.relations, self.solved, self.part = relations, solved, part
+        self.calls, self.found, self.taken = 0, {}, {"values"} & set(relations)
+
+    def call(self, answer, /, *args, **kwargs):
+        for name, change in (("double", _double), ("strided", _strided)):
+            if name in self.relations:
+                (args, kwargs), changed = _mapped((args, kwargs), change)
+                self.taken |= {name} if changed else set()
+        number, few = self.calls, NOT_TRIED
+        self.calls += 1
+        if "alone" in self.relations and (self.solved is None or number in self.solved):
+            few = self._first_row(answer, args, kwargs)
+        got = super().call(answer, *args, **kwargs)
+        if few is NOT_TRIED:
+            return got
+        if self.solved is None:
+            if alike := _agree(few, got, first=True):
+                self.found[number] = SAME
+            elif (
+                answer is self.answer
+                and _has_batch(self.part, args)
+                and _agree(self._first_row(answer, args, kwargs), few, first=False)  # nothing is drawn
+            ):
+                self.found[number] = few
+            self.taken |= {"alone"} if number in self.found else set()
+        else:
+            alike = self.solved[number] is SAME
+            want = got if alike else self.solved[number]
+            if not _agree(few, want, first=alike):
+                raise Rejected("values", _difference(few, want, alike))
+        return got
+
+    def same(self, got, want, name="the result", **options):
+        if "double" in self.relations and options.get("tolerance") is None:
+            options["tolerance"] = TOLERANCE[torch.float32]  # the values are those of float32, and so may the want be
+        super().same(got, want, name, **options)
+
+    def _first_row(self, answer, args, kwargs):
+        """What the first row of the arguments gives alone, or `NOT_TRIED`: they have none."""
+        first = next(_tensors((*args, *kwargs.values())), None)
+        if first is None or not first.dim() or len(first) < 2:
+            return NOT_TRIED
+        if first.dim() < 2 and self.solved is None and not _has_batch(self.part, args):
+            return NOT_TRIED
+        n = len(first)
+        (args, kwargs), _ = _mapped((args, kwargs), lambda x: x[:1] if x.dim() and len(x) == n else None)
+        try:
+            return self.host.call(answer, args, kwargs)[0]
+        except Rejected:
+            if self.solved is None:
+                return NOT_TRIED
+            raise
+
+
+def _double(x):
+    return x.detach().double().requires_grad_(x.requires_grad) if x.dtype == torch.float32 else None
+
+
+def _strided(x):
+    """The same values, with the last axis the outermost in memory, so that no two axes are one for `.view`."""
+    if x.dim() < 2 or sum(n > 1 for n in x.shape) < 2:
+        return None
+    axes = tuple(reversed(range(x.dim())))
+    return x.detach().permute(axes).contiguous().permute(axes).requires_grad_(x.requires_grad)
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif type(value) in (list, tuple):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _has_batch(part, args):
+    """Whether the docstring of an answer gives its first argument with a tensor a batch axis: ``images: (B, D)``."""
+    for name, value in zip(inspect.signature(part.answer).parameters, args, strict=False):
+        if next(_tensors(value), None) is not None:
+            return bool(re.search(rf"\b{name}\b[^:\n]*:[^(\n]*\(B[,)]", part.answer.__doc__))
+    return False
+
+
+def _mapped(value, change):
+    """Return ``value`` with ``change`` made of each tensor in it (None: it stays), and whether there was any."""
+    if isinstance(value, torch.Tensor):
+        new = change(value)
+        return (value, False) if new is None else (new, True)
+    if type(value) in (list, tuple):
+        pairs = [_mapped(item, change) for item in value]
+        return type(value)(item for item, _ in pairs), any(changed for _, changed in pairs)
+    if type(value) is dict:
+        pairs = {key: _mapped(item, change) for key, item in value.items()}
+        return {key: item for key, (item, _) in pairs.items()}, any(changed for _, changed in pairs.values())
+    return value, False
+
+
+def _agree(few, want, first):
+    """Whether ``few``, of a row alone, is ``want``, or with ``first`` the first row of that; nothing but tensors."""
+    if type(few) in (list, tuple) and type(want) is type(few):
+        return 0 < len(few) == len(want) and all(_agree(a, b, first) for a, b in zip(few, want, strict=True))
+    if type(few) is dict and type(want) is dict:
+        return bool(few) and few.keys() == want.keys() and all(_agree(few[key], want[key], first) for key in few)
+    if not isinstance(few, torch.Tensor) or not isinstance(want, torch.Tensor) or (first and not want.dim()):
+        return False
+    few, want = bare(few), bare(want)[:1] if first else bare(want)
+    if few.shape != want.shape or few.dtype != want.dtype:
+        return False
+    few, want = few.cpu().double(), want.cpu().double()
+    finite = want[want.isfinite()]
+    near = (few - want).abs() <= NEAR * finite.abs().amax() if finite.numel() else few == want
+    return bool((near | (few == want) | (few.isnan() & want.isnan())).all())
+
+
+def _difference(few, want, first):
+    if not isinstance(few, torch.Tensor) or not isinstance(want, torch.Tensor):
+        return "the first row alone gives another result than in a larger batch"
+    shape = (1, *want.shape[1:]) if first else tuple(want.shape)
+    if tuple(few.shape) != shape:
+        return f"for the first row alone the result has shape {tuple(few.shape)}, expected {shape}"
+    return "for the first row alone the result has other values than it should"
+
+
+def promises_dtype(part):
+    """Whether the texts of a part say which type its result has."""
+    return bool(PROMISED.search(" ".join(f"{part.prompt} {part.answer.__doc__}".split())))
+
+
+def asked(part):
+    """Return the relations that a part is to take, if its inputs allow it."""
+    if isinstance(part, Experiment):  # it trains, and returns numbers
+        return set()
+    return {name for name in RELATIONS if name not in part.without and (name != "double" or promises_dtype(part))}
+
+
+def solved(part, seed, device="cpu"):
+    """Return the `Again` of the solution: which relations the inputs of a part allow is its ``taken``.
+
+    Raises:
+        Rejected: the solution does not pass.
+    """
+    trial = Again(seed, device, Host(), asked(part), part=part)
+    return _tried(part, source.build(source.solution(part), part.name), trial)
+
+
+def _tried(part, answer, trial):
+    trial.answer = answer
+    with restored_state(trial.seed, quiet=True):
+        part.verify(trial, answer)
+    return trial
+
+
+_last = {}  # of the part and seed that were judged last: an audit judges several answers with each
+
+
+def again(part, answer, trial):
+    """Try an answer that has passed once more.
+
+    Raises:
+        Rejected: with the name of a relation as its code.
+    """
+    key = id(part), trial.seed, str(trial.device)
+    if not asked(part):
+        return
+    if key not in _last:
+        _last.clear()
+        try:
+            _last[key] = part, solved(part, trial.seed, trial.device)
+        except Exception:  # a check that its solution does not pass so refuses none; an audit tells
+            _last[key] = part, None
+    right = _last[key][1]
+    if right is None or right.taken <= {"values"}:
+        return
+
+    def fault(relations):
+        try:
+            _tried(part, answer, Again(trial.seed, trial.device, trial.host, relations, right.found))
+        except Rejected as rejected:
+            return rejected
+        except HostError as error:
+            if error.status == "timeout":  # the limit there is that of the first run
+                return None
+            raise
+        except Exception:
+            return None
+
+    if fault(right.taken):
+        for name, words in RELATIONS.items():
+            if name in right.taken and (found := fault({name} | right.taken & {"values"})):
+                raise Rejected(name, f"{words}\n  {found.message}")
