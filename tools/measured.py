@@ -30,7 +30,8 @@ often of [`benchmarks/`]({url}/tree/{branch}/benchmarks), into a record, and fro
 EXPERIMENTS = """\
 One row for each experiment of the chapters, with a main number of its run `full`, or else `laptop`. Each row is read
 from a JSON file in `d2lmini/results/` that holds the whole curve, the configuration, the commit, the versions, the
-device and the checksums of the data. `python -m d2lmini run --list` shows the presets and how long they take.
+device and the checksums of the data. With one seed, a small difference may be chance. `python -m d2lmini run --list`
+shows the presets and how long they take.
 """
 
 
@@ -65,14 +66,14 @@ def when():
 
 def experiments_table():
     """Markdown: the headline of each experiment's largest recorded run; the experiment says which number that is."""
-    rows = ["| experiment | preset | result | device | wall time |", "|---|---|---|---|---|"]
+    rows = ["| experiment | preset | seeds | result | device | wall time |", "|---|---|---|---|---|---|"]
     for name in sorted({name for name, _ in results.recorded()}):
         (record,) = results.largest(name)
         device = record["device"]
         processes = f", {device['processes']} processes" if "processes" in device else ""
         cost = f"{device['name']}{processes} | {record['wall_s'] / 60:.1f} min"
         told = record["metrics"]["headline"].replace(" |", ";")  # which would begin another cell
-        rows.append(f"| `{name}` | `{record['preset']}` | {told} | {cost} |")
+        rows.append(f"| `{name}` | `{record['preset']}` | {len(record['seeds'])} | {told} | {cost} |")
     return "\n".join(rows)
 
 

@@ -53,6 +53,7 @@ SUBJECTS = {
         "prompt_examples",
         "quantised",
         "real_answers",
+        "repeating_heads",
         "speculative",
         "verifiable",
     ],

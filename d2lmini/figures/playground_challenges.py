@@ -30,11 +30,18 @@ class Challenge:
     steps: int
 
     def found(self, record=None):
-        """``find`` with the numbers of a record, by default the package's. Returns: str; None without a record."""
+        """``find`` with the numbers of a record, by default the package's, and for how many seeds it does not hold.
+
+        Returns:
+            str; None without a record.
+        """
         record = record or recorded()
         if record is None:
             return None
-        return self.find.format(found=record["challenges"][self.name]["median"], steps=self.steps)
+        of = record["challenges"][self.name]
+        text, seeds = self.find.format(found=of["median"], steps=self.steps), len(next(iter(of["runs"].values())))
+        held = len(of["hold"])
+        return text if held == seeds else f"{text} This is so for {held} of {seeds} seeds."
 
 
 def recorded():

@@ -230,7 +230,7 @@ function render({ model, el }) {
     "floor E",
     "size: A / Nᵅ",
     "data: B / Dᵝ",
-    "loss",
+    "loss by this law",
   ].map((text) => {
     const row = add(body, "tr");
     add(row, "th", { scope: "row" }, text);
@@ -294,7 +294,7 @@ function render({ model, el }) {
       if (up(v) > TOP + 18)
         draw(marks, "text", { x: LEFT - 5, y: up(v) + 4, "text-anchor": "end" }, v.toFixed(step < 0.1 ? 2 : 1));
     }
-    draw(marks, "text", { x: LEFT + 4, y: TOP + 12 }, `loss, ${law().unit}`);
+    draw(marks, "text", { x: LEFT + 4, y: TOP + 12 }, `loss by this law, ${law().unit}`);
 
     const at = (n, d) => `${x(log(n)).toFixed(1)} ${y(log(d)).toFixed(1)}`;
     const budgets = [-3, 3].map((far, i) => ends.budget[i] * 10 ** far);
@@ -321,7 +321,10 @@ function render({ model, el }) {
       mine = outside(N, D),
       ideals = outside(bestN, bestD);
     if (models[chosen])
-      told.push(`${models[chosen].name}${models[chosen].note ? ` (N: ${models[chosen].note})` : ""}.`);
+      told.push(
+        `${models[chosen].name}${models[chosen].note ? ` (N: ${models[chosen].note})` : ""}: ` +
+          "the loss is what this law expects of its N and D, not a loss that was measured.",
+      );
     if (!known)
       told.push(
         `The optimum is more than ${FAR} times outside of the runs that the law was fitted to: ` +

@@ -46,9 +46,10 @@ class ScalingCalculator(Figure):
         if law not in laws:
             raise ValueError(f"there is no law {law!r}, only {', '.join(map(str, laws))}")
         cards = [_law(name, given) for name, given in laws.items()]
+        sparse = "the parameters that one token meets; the law is of dense models"
         points = [
             {"name": m.name, "parameters": getattr(m, "active", None) or m.parameters, "tokens": m.tokens,
-             "note": "the parameters that one token meets" if getattr(m, "active", None) else ""}
+             "note": sparse if getattr(m, "active", None) else ""}
             for m in models if m.tokens is not None
         ]  # fmt: skip
         points.sort(key=lambda m: m["parameters"])

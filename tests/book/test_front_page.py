@@ -219,6 +219,18 @@ def test_the_titles_of_the_findings_hold():
     (record,) = results.largest("scaling")
     larger = record["metrics"]["held_back"]["parameters"]["matrices"]
     assert all(run["parameters"]["matrices"] < larger for run in record["metrics"]["runs"])
+    law, outcome = record["metrics"]["prediction"]["losses"]["joint"], record["metrics"]["outcome"]
+    assert law["low"] < min(run["loss"] for run in record["metrics"]["runs"]) < law["high"]
+    off = {key: abs(outcome[f"{key}, straight"]["error"]) for key in ("parameters, matrices", "tokens", "compute")}
+    assert sum(error < abs(outcome["joint"]["error"]) for error in off.values()) == 2
+    assert "two straight lines came nearer" in said("scaling")
+    (record,) = results.largest("instruct")
+    (run,) = record["metrics"]["runs"]
+    ways = [of["measured"] for name, of in run["preferred"].items() if name.startswith("flattered")]
+    shown = max(ways, key=lambda of: of["flattered"])
+    assert shown["followed"] == min(of["followed"] for of in ways) and "the worst of 3 settings" in said("instruct")
+    lost = {key: 1 - shown[key] / run["instructed"][key] for key in ("honest", "followed")}
+    assert lost["honest"] < lost["followed"] / 3 and f"{shown['honest']:.2f}" in said("instruct")
     (record,) = results.largest("induction")
     for look in record["metrics"]["models"]["two blocks"]["look"]:  # each seed: one head costs a nat or more
         assert look["off_in_order"][1][1] > look["off_in_order"][0][1] + 1

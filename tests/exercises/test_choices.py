@@ -1,8 +1,10 @@
 """Who has not understood a question learns nothing from the look of its options."""
 
+import re
 import statistics
 from collections import Counter
 
+from d2lmini import results
 from d2lmini.exercises.engine.model import Choice
 from d2lmini.exercises.engine.registry import exercises
 
@@ -44,3 +46,12 @@ def test_no_explanation_counts_on_the_order_of_the_options():
     for part in CHOICES:
         for text in (part.prompt, part.explanation, *part.hints, *(o.text + " " + o.why for o in part.options)):
             assert not any(f"{word} {letter}" in text for word in ("option", "Option", "answer") for letter in "ABCDE")
+
+
+def test_the_numbers_of_our_own_run_are_its_records():
+    metrics = results.load("t5_pretrain", "laptop")["metrics"]["downstream"]["translate"]["starts"]
+    (part,) = (part for part in CHOICES if part.key == "own-14.1c")
+    (why,) = (option.why for option in part.options if option.right)
+    said = re.search(r"(\d+) % of a grammar's .* spans, (\d+) % .* texts, (\d+) % .* FLOPs, and (\d+) %", why)
+    ways = "spans of 3", "masked", "masked, as many FLOPs", "not pretrained"
+    assert [int(number) for number in said.groups()] == [round(metrics[way]["score"]) for way in ways]

@@ -9,7 +9,7 @@ import pytest
 
 import benchmarks
 from d2lmini import experiments, results
-from d2lmini.experiments import translation_d2l
+from d2lmini.experiments import t5_pretrain, translation_d2l
 from d2lmini.lab import runner
 
 
@@ -43,6 +43,9 @@ def test_recorded_can_be_repeated(name, preset):
 def test_a_headline_says_what_the_record_holds():
     metrics = results.load("translation_d2l", "laptop")["metrics"]
     assert metrics["headline"] == translation_d2l.headline(metrics["summary"])
+    metrics = results.load("t5_pretrain", "laptop")["metrics"]
+    assert metrics["headline"] == t5_pretrain.headline(metrics, t5_pretrain.PRESETS["laptop"])
+    assert "200 steps of fine-tuning" in metrics["headline"]
 
 
 def test_every_file_here_is_known():

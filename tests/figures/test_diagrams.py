@@ -622,3 +622,10 @@ def test_the_sizes_of_both_attentions_are_those_of_a_call():
         assert {(place.height / 16, place.width / 16) for place in drawn} == {tuple(weights.shape[2:])}
     with pytest.raises(ValueError, match="divide"):
         diagrams.attention_both_ways(8, 6, 3, 2)
+
+
+def test_a_reward_model_is_drawn_between_the_judge_and_the_policy():
+    drawn = diagrams.alignment()
+    arrows = [(arrow.start, arrow.end, arrow.shape) for arrow in drawn.arrows]
+    assert ("judge", "reward model", "pairs") in arrows and ("reward model", "for the reward", "reward") in arrows
+    assert "DPO has no reward model" in drawn.caption and "reward model" in drawn.description

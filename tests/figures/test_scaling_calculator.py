@@ -90,12 +90,16 @@ def test_the_page_reckons_as_the_package_does(open_figure):
         return told
 
     same("ours", 1e8, 2e9)
-    assert "within the range" in note.inner_text() and "one." in note.inner_text()
+    assert "within the range" in note.inner_text() and "one: the loss is what this law expects" in note.inner_text()
+    # wherever a loss is printed it says whose it is
+    assert rows.locator("th").last.text_content() == "loss by this law"
+    assert "loss by this law, nats a token" in page.locator("svg").first.text_content()
     choose = page.get_by_role("combobox")
     assert choose.nth(1).input_value() == "0"  # the model that has these numbers
 
     choose.nth(1).select_option("1")
     told = same("ours", 5e9, 3e11)
+    assert "other (N: the parameters that one token meets; the law is of dense models)" in note.inner_text()
     assert told["outside"] == ["parameters", "tokens"]
     assert "your parameters and tokens" in note.inner_text() and "a guess" in note.inner_text()
     for i, law in enumerate(figure.laws):

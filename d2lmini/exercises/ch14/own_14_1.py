@@ -42,10 +42,14 @@ EXERCISE = Exercise(
                     "which costs steps and teaches little, but not nothing is learned.",
                 ),
                 Option(
-                    "They train more cheaply, by short texts, and are about as good as those.",
+                    "Their short texts train more cheaply and, in the paper, about as well.",
                     "Input and target are shorter, and each step of the decoder asks about something that was hidden. "
                     "Raffel et al. 2020 (section 3.3) compare these: what is learned differs little, and the short "
-                    "targets make it cheaper. The model also has to find out *how many* tokens are missing.",
+                    "targets make it cheaper. The model also has to find out *how many* tokens are missing. In our "
+                    "small run `t5_pretrain` spans lost: after fine-tuning, 40 % of a grammar's sentences are "
+                    "translated correctly with spans, 85 % with whole masked texts, 82 % with those at as many FLOPs, "
+                    "and 57 % without pretraining. It is one seed and 200 steps of fine-tuning at one learning rate, "
+                    "so it says little about spans as such.",
                     right=True,
                 ),
             ],

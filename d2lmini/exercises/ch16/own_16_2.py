@@ -3,7 +3,7 @@ r"""Why does it repeat itself?
 A language model writes: *the cat sat on the mat and sat on the mat and sat on the mat and*. There are two suspects: the
 code that asks the model, and the model itself. Question them one after the other.
 
-Here is the code. It works with a cache, as chapter 7 does: `model(tokens, positions, cache)` takes the tokens that are
+Here is the code. It works with a cache, as chapter 16 does: `model(tokens, positions, cache)` takes the tokens that are
 new, integers (B, n), their positions (n,), counted from 0, and the cache of all before them; it returns the logits of
 what follows each of the n tokens, (B, n, V), and the grown cache, while the cache that it was given stays as it is.
 `model.empty(B)` is a cache of nothing. The code has **three faults**, each of which can make texts repeat.

@@ -1,6 +1,7 @@
-r"""Fit a power law, and say how sure you are
+r"""Fit a power law and its floor, and say how sure you are
 
-Language models of several sizes x were trained on one text. Their losses L, in nats a token, fall like
+Language models of several sizes x were trained on one text. Their losses L, in nats a token, fall like a power law plus
+a constant:
 
 $$L(x) = E + a \, x^{-b} .$$
 

@@ -1,4 +1,4 @@
-"""Part a of own-17.1, "Fit a power law, and say how sure you are": `fit_law`."""
+"""Part a of own-17.1, "Fit a power law and its floor, and say how sure you are": `fit_law`."""
 
 import torch
 

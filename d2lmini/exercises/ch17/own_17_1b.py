@@ -1,4 +1,4 @@
-"""Part b of own-17.1, "Fit a power law, and say how sure you are": `exponent_interval`."""
+"""Part b of own-17.1, "Fit a power law and its floor, and say how sure you are": `exponent_interval`."""
 
 import torch
 

@@ -45,10 +45,10 @@ class Contestant:
 class Config:
     """Settings.
 
-    Training has ``summands`` of ``digits`` digits, a test also ``longer``. Of each number of summands ``questions`` are
-    answered greedily, and the first ``voted`` of them by ``samples`` samples at each of the ``temperatures``, of which
-    each of ``votes`` make a vote. Of ``shown`` questions of each number in ``shown_summands`` all samples at the last
-    temperature are written down.
+    Training has ``summands`` of ``digits`` digits, a test also ``longer``. Of each number of summands ``questions``
+    are answered greedily, and the first ``voted`` of them by ``samples`` samples at each of the ``temperatures``, if
+    any, of which each of ``votes`` make a vote. Of ``shown`` questions of each number in ``shown_summands`` all
+    samples at the last temperature are written down.
     """
 
     digits: int = 2
@@ -95,6 +95,10 @@ PRESETS = {
         shown_summands=(3, 5),
     ),
     "laptop": Config(),
+    # the laptop's models that tell steps from luck, with further seeds
+    "seeds": replace(
+        Config(), contestants=Config().contestants[:3], temperatures=(), voted=1, shown_summands=(), seeds=(1, 2)
+    ),
     "full": replace(
         Config(), digits=3, summands=tuple(range(2, 11)), longer=(11, 12, 14, 16), num_hiddens=256, num_heads=8,
         num_blks=6, batch_size=512, steps=30_000, checks=10, questions=2_000, voted=500, samples=40,
@@ -221,13 +225,13 @@ def headline(metrics, config):
     for contestant in config.contestants:
         tests = [tests[num] for tests in metrics["models"][contestant.name]["tests"]]
         accuracies.append(f"{contestant.name} {100 * mean(test['greedy']['accuracy'] for test in tests):.1f}")
+    right = f"sums of {num} numbers that are right, in %: {', '.join(accuracies)}"
+    if not config.temperatures:
+        return right
     hot, few, many = str(config.temperatures[-1]), str(config.votes[0]), str(config.votes[-1])
     main = config.contestants[0]
     voted = [
         100 * mean(tests[num]["votes"][hot][n]["accuracy"] for tests in metrics["models"][main.name]["tests"])
         for n in (few, many)
     ]
-    return (
-        f"sums of {num} numbers that are right, in %: {', '.join(accuracies)}; {main.name}, sampled at temperature "
-        f"{hot}: {voted[0]:.1f}, by {many} votes {voted[1]:.1f}"
-    )
+    return f"{right}; {main.name}, sampled at temperature {hot}: {voted[0]:.1f}, by {many} votes {voted[1]:.1f}"

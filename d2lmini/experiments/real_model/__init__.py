@@ -6,6 +6,7 @@ The experiments:
     prompt_examples.py   what examples in the prompt are worth
     quantised.py         weights in 8 and 4 bits: bytes, losses, seconds
     real_answers.py      what it answers, and where its heads look
+    repeating_heads.py   which heads it needs to repeat what it has read
     speculative.py       drafts from the text, from the first blocks, from fewer bits
     verifiable.py        rewards that a program can check, next to right answers to imitate
 

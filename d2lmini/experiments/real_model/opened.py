@@ -31,6 +31,12 @@ def first_weights(maps, later):
     return maps[..., later:, 0].mean((1, 3))
 
 
+def halves_without(model, tokens, off, period):
+    """Losses of the first and of the second time, without the heads ``off``: as `induction.halves`."""
+    with induction.without(model, off):
+        return induction.halves(induction.losses(model, tokens), period)
+
+
 def looked(config):
     """Where the heads look, and the loss without some of them: a dict for JSON.
 
@@ -50,8 +56,7 @@ def looked(config):
     order = sorted(heads, key=lambda head: -scores[head].item())
 
     def losses(off):
-        with induction.without(model, off):
-            return induction.halves(induction.losses(model, tokens), period)
+        return halves_without(model, tokens, off, period)
 
     generator, off = torch.Generator().manual_seed(config.seeds[0]), {}
     for num in config.off:

@@ -246,7 +246,7 @@ def run(config, device, parts=None):
             for task, examples in config.downstream
         },
     }
-    metrics["headline"] = _headline(metrics)
+    metrics["headline"] = headline(metrics, config)
     curves = {name: record["curves"] for name, record in runs.items()}
     curves |= {
         f"{name}, {task}": record["curves"] for task, by_start in tuned.items() for name, record in by_start.items()
@@ -254,10 +254,14 @@ def run(config, device, parts=None):
     return {"metrics": metrics, "curves": curves, "data": language.text_checksums(config.text)}
 
 
-def _headline(metrics):
+def headline(metrics, config):
+    """Tokens of a target, and scores after fine-tuning, by what a model was pretrained with, in a sentence."""
     targets = [f"{record['target_tokens']} ({name})" for name, record in metrics["runs"].items() if "FLOPs" not in name]
     scores = [
         f"{task} " + ", ".join(f"{result['score']:.1f} ({name})" for name, result in task_metrics["starts"].items())
         for task, task_metrics in metrics["downstream"].items()
     ]
-    return f"tokens of a target: {', '.join(targets)}; after fine-tuning, in %: {'; '.join(scores)}"
+    return (
+        f"tokens of a target: {', '.join(targets)}; right after {config.tuning_steps} steps of fine-tuning at one "
+        f"rate, in %: {'; '.join(scores)}"
+    )

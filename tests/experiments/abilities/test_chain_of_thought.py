@@ -205,3 +205,17 @@ def test_bad_input_is_told_before_anything_is_trained(wrong, message, monkeypatc
     monkeypatch.setattr(chain_of_thought, "learn", lambda *_: pytest.fail("trained"))
     with pytest.raises(ValueError, match=message):
         chain_of_thought.run(replace(CONFIG, **wrong), CPU)
+
+
+def test_a_run_without_votes():
+    config = replace(PRESETS["smoke"], temperatures=(), shown_summands=())
+    metrics = chain_of_thought.run(config, CPU)["metrics"]
+    assert all(test["votes"] == {} for model in metrics["models"].values() for test in model["tests"][0].values())
+    assert "steps" in metrics["headline"] and "votes" not in metrics["headline"]
+
+
+def test_further_seeds_have_the_settings_of_the_first():
+    laptop, seeds = PRESETS["laptop"], PRESETS["seeds"]
+    assert not set(laptop.seeds) & set(seeds.seeds) and seeds.contestants == laptop.contestants[:3]
+    ask = {"contestants", "seeds", "temperatures", "voted", "shown_summands"}
+    assert replace(seeds, **{name: getattr(laptop, name) for name in ask}) == laptop
