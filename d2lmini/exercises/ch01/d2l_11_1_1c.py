@@ -114,7 +114,7 @@ def verify_soft(t, answer):
     # all distances a millionth, and the radius and the temperature as well: the same weights
     tiny = [1e-6 * x.detach() for x in (queries, keys)]
     want = torch.softmax(F.logsigmoid((1.3e-6 - away(*tiny)) / 0.7e-6), -1)
-    name = "the weight matrix where all is a millionth of the size, radius and temperature, too"
+    name = "the weight matrix with distances, radius and temperature all a million times smaller"
     t.same(t.call(answer, *tiny, 1.3e-6, 0.7e-6), want, name, tolerance=(1e-3, 1e-4))
 
     on_key = keys[:, :2].clone().requires_grad_()
