@@ -409,8 +409,8 @@ as is needed to tell 15 % from what a mistake would give.
         Choice(
             key="own-13.1b",
             prompt="Suppose that all chosen tokens were masked, none replaced and none kept. The model would lack more "
-            "than one thing when it is fine-tuned on texts without masks. Which of them do Devlin et al. (2019) give as "
-            "the reason for not masking all chosen tokens?",
+            "than one thing when it is fine-tuned on texts without masks. Which of them do Devlin et al. (2019) give "
+            "as the reason for not masking all chosen tokens?",
             hints=[
                 "Which tokens does the model see when it is fine-tuned? At which places does the loss ask for a guess?"
             ],
