@@ -383,9 +383,9 @@ parameter before a single activation is kept.
             alternatives=[step_by_step],
             min_checks=24,
             advice={
-                "values": "Take two numbers and one step. If it is left that is wrong: each number has its own v, "
-                "which is (1 - beta_1) g, and corrected it is g; s likewise. If it is right: g over |g| plus eps, "
-                "which is added before anything is divided, and the sign is minus.",
+                "values": "Take two numbers and one step. If the left side is wrong: each number has its own v, "
+                "which is (1 - beta_1) g, and corrected it is g; s likewise. If the right side is: g over |g| plus "
+                "eps, which is added before anything is divided, and the sign is minus.",
             },
             mutants=MUTANTS_B,
             explanation=r"""

@@ -243,7 +243,7 @@ PART = Code(
     key="own-08.3a",
     prompt="Write `clip_gradients(gradients, max_norm)`: what `torch.nn.utils.clip_grad_norm_` does, without "
     "changing what it is given, and with the norm in float32 whatever the gradients are. If the norm is not finite, "
-    "it returns None instead of gradients.",
+    "the function returns None instead of gradients.",
     hints=[
         "The norm of all tensors together: add up all squares first, take one root at the end.",
         "In float16 the square of 300 is infinite already: `g.float()` first.",

@@ -1,11 +1,11 @@
-r"""Larger pictures: what do they cost?
+r"""Larger images: what do they cost?
 
-A vision Transformer reads square pictures of `img_size` times `img_size` pixels with c channels, in patches of
+A vision Transformer reads square images of `img_size` times `img_size` pixels with c channels, in patches of
 `patch_size` times `patch_size` pixels. It has a class token, learned positions, `num_blks` blocks of h = `num_hiddens`
 features with a hidden layer of m = `mlp_num_hiddens`, and a linear layer to C classes on top of the class token:
 `d2l.ViT`, with its projections of attention without bias.
 
-Twice the side is four times the pixels. Is it four times the work? **Predict** first, for small pictures and for very
+Twice the side is four times the pixels. Is it four times the work? **Predict** first, for small images and for very
 large ones; then count, then measure.
 """
 

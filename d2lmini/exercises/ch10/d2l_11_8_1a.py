@@ -1,4 +1,4 @@
-"""Part a of d2l-11.8.1, "Larger pictures: what do they cost?": `vit_cost`."""
+"""Part a of d2l-11.8.1, "Larger images: what do they cost?": `vit_cost`."""
 
 import math
 from functools import cache
@@ -12,7 +12,7 @@ from d2lmini.models.vit import ViT
 
 
 def vit_cost(img_size, patch_size, num_channels, num_hiddens, mlp_num_hiddens, num_blks, num_classes):
-    """Count what one picture costs a vision Transformer.
+    """Count what one image costs a vision Transformer.
 
     Args:
         img_size, patch_size: sides in pixels; the second divides the first.
@@ -143,9 +143,9 @@ MUTANTS = [
         "mixtures alone"),
     Mutant("half-attention", ('"attention_flops": attention', '"attention_flops": attention / 2'),
         "this is half: there are two products, and a multiplication and an addition are two operations"),
-    Mutant("two-pictures", two_pictures, "this is twice as much: asked for is one picture"),
+    Mutant("two-pictures", two_pictures, "this is twice as much: asked for is one image"),
     Mutant("classes", ("2 * h * num_classes", "2 * h * 10"), "the last layer goes to C classes, which need not be ten"),
-    Mutant("channels", (" * num_channels", " * 3"), "a picture has c channels, which need not be three"),
+    Mutant("channels", (" * num_channels", " * 3"), "an image has c channels, which need not be three"),
     Mutant("hidden", ("h, m = num_hiddens, mlp_num_hiddens", "h, m = num_hiddens, 4 * num_hiddens"),
         "the hidden layer has m features, which need not be 4 h"),
     Mutant("features-squared", ("2 * 2 * tokens**2 * h", "2 * 2 * tokens * h**2"), "scores are products of (T, h) "
@@ -161,7 +161,7 @@ PART = Count(
     key="d2l-11.8.1a",
     prompt="""
 Write `vit_cost(img_size, patch_size, num_channels, num_hiddens, mlp_num_hiddens, num_blks, num_classes)` that returns a
-dict of four numbers for **one** picture:
+dict of four numbers for **one** image:
 
 - `tokens`: the length of the sequence that the blocks read;
 - `position_parameters`: numbers in the learned positions;
@@ -191,6 +191,6 @@ With N patches, a block costs $8Th^2 + 4Thm + 4T^2h$ operations, T = N + 1. The 
 pixels, the last with its square. They are equal at $T = 2h + m$. Far below that length, where most vision Transformers
 are, doubling the side costs hardly more than four times; far above it, sixteen times.
 
-Only one part of the *parameters* depends on the size of the picture: the positions. All other weights fit any size.
+Only one part of the *parameters* depends on the size of the image: the positions. All other weights fit any size.
 """,
 )

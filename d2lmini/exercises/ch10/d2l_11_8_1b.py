@@ -1,4 +1,4 @@
-"""Part b of d2l-11.8.1, "Larger pictures: what do they cost?": `cost_growth`."""
+"""Part b of d2l-11.8.1, "Larger images: what do they cost?": `cost_growth`."""
 
 import math
 from itertools import pairwise
@@ -11,10 +11,10 @@ from d2lmini.models.vit import ViT
 
 
 def cost_growth(make_model, img_sizes, measure):
-    """Measure how the cost of a training step grows with the side of the picture.
+    """Measure how the cost of a training step grows with the side of the image.
 
     Args:
-        make_model: function of ``img_size`` that gives a new model; it takes pictures (B, 1, img_size, img_size) to
+        make_model: function of ``img_size`` that gives a new model; it takes images (B, 1, img_size, img_size) to
             scores (B, C).
         img_sizes: increasing list of sides in pixels.
         measure: function that calls a function without arguments and returns what that call has cost, a number.
@@ -67,7 +67,7 @@ def in_steps_of_one(make_model, img_sizes, measure):
 
 
 def all_made_first(make_model, img_sizes, measure):
-    """Wrong: when the steps are measured, all of them find the last model and the last pictures."""
+    """Wrong: when the steps are measured, all of them find the last model and the last images."""
     steps = []
     for img_size in img_sizes:
         model, pictures = make_model(img_size), torch.rand(2, 1, img_size, img_size)
@@ -128,7 +128,7 @@ def verify_growth(t, answer):
         made, (made_inside, drawn_inside, passes), calls, read, learning, differing, needless = t.look(_seen)
         t.that(not made_inside, "made-inside", "a model is made inside of what is measured: measure the step alone")
         t.that(
-            not drawn_inside, "drawn-inside", "pictures are drawn inside of what is measured: measure the step alone"
+            not drawn_inside, "drawn-inside", "images are drawn inside of what is measured: measure the step alone"
         )
         t.that(made == list(SIDES), "models", f"make_model must be called once for each size, it was for {made}")
         t.that(
@@ -140,13 +140,13 @@ def verify_growth(t, answer):
         t.that(
             {shape[0] for shape in shapes} == {2},
             "batch",
-            f"the models get pictures of the shapes {sorted(set(shapes))}; a batch has two, (2, 1, size, size)",
+            f"the models get images of the shapes {sorted(set(shapes))}; a batch has two, (2, 1, size, size)",
         )
-        t.that(differing, "no-batch", "the two pictures are one and the same: take random ones")
+        t.that(differing, "no-batch", "the two images are one and the same: take random ones")
         t.that(
             not needless,
             "of-pictures",
-            "the gradient in the pictures is computed, too: a step needs that in the parameters alone",
+            "the gradient in the images is computed, too: a step needs that in the parameters alone",
         )
         t.that(
             learning,
@@ -191,7 +191,7 @@ MUTANTS = [
         "this is three times the forward pass, which is near but not it: measure the step"),
     Mutant("steps", ("m(x).logsumexp", "(m(x), m(x))[1].logsumexp")),  # two forward passes
     Mutant("of-pictures", ("torch.rand(2, 1, img_size, img_size)",
-        "torch.rand(2, 1, img_size, img_size, requires_grad=True)")),  # gradients of the pictures
+        "torch.rand(2, 1, img_size, img_size, requires_grad=True)")),  # gradients of the images
     Mutant("not-neighbours", ("math.log(cost[i + 1] / cost[i]) / math.log(img_sizes[i + 1] / img_sizes[i])",
         "math.log(cost[i + 1] / cost[0]) / math.log(img_sizes[i + 1] / img_sizes[0])"), "these are not slopes between "
         "neighbouring sizes: number i is that from size i to size i + 1"),
@@ -199,10 +199,10 @@ MUTANTS = [
         "math.log(cost[-1] / cost[0]) / math.log(img_sizes[-1] / img_sizes[0])"), "these are not slopes between "
         "neighbouring sizes: number i is that from size i to size i + 1"),
     Mutant("no-batch", ("torch.rand(2, 1, img_size, img_size)",
-        "torch.rand(1, 1, img_size, img_size).expand(2, -1, -1, -1)")),  # one picture twice
+        "torch.rand(1, 1, img_size, img_size).expand(2, -1, -1, -1)")),  # one image twice
     Mutant("not-training", ("m(x).logsumexp", "m.patch_embedding.requires_grad_(False) and m(x).logsumexp")),  # frozen
     Mutant("not-training", ("make_model(img_size), torch", "make_model(img_size).eval(), torch")),  # in evaluation mode
-    Mutant("batch", ("torch.rand(2, 1,", "torch.rand(1, 1,")),  # one picture
+    Mutant("batch", ("torch.rand(2, 1,", "torch.rand(1, 1,")),  # one image
     Mutant("pixels", ("/ math.log(img_sizes[i + 1] / img_sizes[i])",
         "/ math.log(img_sizes[i + 1] ** 2 / img_sizes[i] ** 2)"), "this is the exponent of the number of *pixels*, not "
         "of the side"),
@@ -234,7 +234,7 @@ PART = Experiment(
     key="d2l-11.8.1b",
     prompt="""
 Now by experiment. Write `cost_growth(make_model, img_sizes, measure)`. For each size it makes a model and measures one
-training step, forward and backward, on a batch of **two** different random pictures, with the model in training mode,
+training step, forward and backward, on a batch of **two** different random images, with the model in training mode,
 as `make_model` gives it; `measure(f)` calls `f()` and returns what it has cost. Only one step belongs into `f`, and
 `measure` is called once for each size. Return a dict: `cost`, the list of costs, and `exponent`: for two neighbouring
 sizes s and s' with costs k and k', the slope in a plot with two logarithmic axes,
@@ -272,10 +272,10 @@ print(cost_growth(make_model, [16, 32, 64, 128, 256], seconds))
     mutants=MUTANTS,
     explanation="""
 The exponent starts near two, where projections and networks dominate and each pixel costs the same, and climbs towards
-four, where the scores of all pairs of patches dominate. (For the very smallest pictures it is below two: the class
+four, where the scores of all pairs of patches dominate. (For the very smallest images it is below two: the class
 token costs the same whatever the size.)
 
-A clock shows the same with more noise. For small pictures it shows an exponent far below two: then the machine is busy
-with other things than arithmetic, and larger pictures only make better use of it.
+A clock shows the same with more noise. For small images it shows an exponent far below two: then the machine is busy
+with other things than arithmetic, and larger images only make better use of it.
 """,
 )

@@ -4,7 +4,7 @@ A vision Transformer adds a token that is no patch, lets it look at all patches 
 has become. Is it needed? One could as well take the mean of the patches, which is what convolutional networks do at
 their end.
 
-The model is a `d2l.ViT` with learned positions and a class token. You need its parts: `patch_embedding` takes pictures
+The model is a `d2l.ViT` with learned positions and a class token. You need its parts: `patch_embedding` takes images
 (B, c, height, width) to (B, N, h); `pos_embedding`, (1, 1 + N, h), has the class token's position first; then come
 `dropout`, the blocks in `blks`, and `head`, which normalises (B, h) and gives scores (B, C).
 """

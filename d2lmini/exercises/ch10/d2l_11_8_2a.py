@@ -171,7 +171,7 @@ def verify_forward(t, answer):
         if first and first[0].shape == read.shape:
             _dropout_is_right(t, first[0], read.detach(), exact.pos_embedding[:, 1:].detach())
 
-        # where everything is dropped from the embeddings, all pictures look alike: no random number matters
+        # where everything is dropped from the embeddings, all images look alike: no random number matters
         forgetful = ViT(*sizes, 1.0, 0.0, num_classes=C, num_channels=c).to(t.device)
         forgetful.load_state_dict(model.state_dict())
         t.same(t.call(answer, forgetful, images), dropped, "the output in training mode with a dropout of 1")
@@ -225,7 +225,7 @@ MUTANTS = [
     Mutant("whole", ("model.dropout(X + model.pos_embedding[:, 1:])",
         "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[..., :1]))")),  # whole patches
     Mutant("whole", ("model.dropout(X + model.pos_embedding[:, 1:])",
-        "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[:1]))")),  # all pictures alike
+        "(X + model.pos_embedding[:, 1:]) * model.dropout(torch.ones_like(X[:1]))")),  # all images alike
     Mutant("shape", ("model.head(X.mean(dim=1))", "model.head(X.mean(dim=1)).squeeze()")),  # a batch of one
     Mutant("random", always_dropping),
 ]  # fmt: skip

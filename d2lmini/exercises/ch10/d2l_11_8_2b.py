@@ -17,7 +17,7 @@ def compare_poolings(make_model, images, labels, test_images, test_labels, seeds
     """Train models that differ in the pooling alone.
 
     Args:
-        make_model: function of a pooling, "class" or "mean", and a seed; gives a new model from pictures to scores.
+        make_model: function of a pooling, "class" or "mean", and a seed; gives a new model from images to scores.
         images, labels: (N, 1, 28, 28) and (N,), to train on.
         test_images, test_labels: to score on.
         seeds: list of integers.
@@ -68,7 +68,7 @@ def one_pooling_after_the_other(make_model, images, labels, test_images, test_la
 
 
 def with_the_best_step(make_model, images, labels, test_images, test_labels, seeds, num_steps):
-    """Wrong: of all steps it keeps the one that is best on the test pictures."""
+    """Wrong: of all steps it keeps the one that is best on the test images."""
     result = {"class": [], "mean": []}
     for seed, pooling in [(seed, pooling) for seed in seeds for pooling in result]:
         model, best, kept = make_model(pooling, seed), -1.0, None
@@ -91,11 +91,11 @@ def with_the_best_step(make_model, images, labels, test_images, test_labels, see
 SEEDS, STEPS, BATCH, LEARNED = (0, 1, 2), 25, 64, 0.3  # untrained models are right in one of ten
 
 
-DIFFERENT = 960  # drawn with replacement from 2,000 pictures, 25 batches hold about 1,100 different ones
+DIFFERENT = 960  # drawn with replacement from 2,000 images, 25 batches hold about 1,100 different ones
 
 
 class _Maker:
-    """Makes models, and writes down which pictures each of them reads, and of which it is run backward."""
+    """Makes models, and writes down which images each of them reads, and of which it is run backward."""
 
     def __init__(self):
         self.models, self.read, self.modes, self.backward, self.added_up = {}, {}, {}, {}, False
@@ -180,7 +180,7 @@ def verify_comparison(t, answer):
         "models",
         "make_model must be called once for each pooling and each seed: both poolings get the same seeds",
     )
-    t.that(not saw["learned_from"], "test-data", "a model is trained on test pictures: those are for scoring alone")
+    t.that(not saw["learned_from"], "test-data", "a model is trained on test images: those are for scoring alone")
     counts = set(saw["steps"].values())
     t.that(
         len(counts) == 1,
@@ -188,13 +188,13 @@ def verify_comparison(t, answer):
         "the models were not trained for the same number of steps: then the comparison says nothing about pooling",
     )
     t.that(counts == {STEPS}, "steps", f"each model must be trained for {STEPS} steps, one backward pass each")
-    t.that(set(saw["sizes"]) == {BATCH}, "batch", f"each step must read a batch of {BATCH} pictures")
-    t.that(not saw["foreign"], "other-pictures", "a model is trained on pictures that are none of `images`")
+    t.that(set(saw["sizes"]) == {BATCH}, "batch", f"each step must read a batch of {BATCH} images")
+    t.that(not saw["foreign"], "other-pictures", "a model is trained on images that are not in `images`")
     fresh = min(saw["different"]) > DIFFERENT
     t.that(
         fresh,
         "one-batch",
-        "the steps read the same few pictures again and again: take another batch each time, from all of `images`",
+        "the steps read the same few images again and again: take another batch each time, from all of `images`",
     )
     t.that(
         optimizers.alike,
@@ -205,7 +205,7 @@ def verify_comparison(t, answer):
     t.that(
         not saw["peeked"],
         "peeked",
-        "a model reads test pictures before its last step, or more than once: a model or a step that is chosen by "
+        "a model reads test images before its last step, or more than once: a model or a step that is chosen by "
         "them scores too well on them. Score once, at the end",
     )
     t.that(saw["train"] == [True], "mode", "the models must be in training mode while they are trained")
@@ -237,7 +237,7 @@ def verify_comparison(t, answer):
         t.that(
             fits,
             "accuracy",
-            f"`{pooling}` does not hold the accuracies on the test pictures after the last step, in the order of the "
+            f"`{pooling}` does not hold the accuracies on the test images after the last step, in the order of the "
             "seeds",
         )
         t.below(
@@ -325,7 +325,7 @@ MUTANTS = [
     # the same batch
     Mutant("one-batch", ("(64,), generator=generator)", "(64,), generator=torch.Generator().manual_seed(seed))")),
     Mutant("untrained", ("lr=5e-3", "lr=1e-8")),  # no training
-    # trained on the test pictures
+    # trained on the test images
     Mutant("test-data", ("len(images), (64,), generator=generator)\n                loss = "
         "F.cross_entropy(model(images[batch]), labels[batch])", "len(test_images), (64,), generator=generator)\n"
         "                loss = F.cross_entropy(model(test_images[batch]), test_labels[batch])")),
@@ -359,7 +359,7 @@ PART = Experiment(
 Does it matter? Write `compare_poolings(make_model, images, labels, test_images, test_labels, seeds, num_steps)`. For
 each seed and each pooling, `"class"` and `"mean"`, it makes a model and trains it, in training mode, as `make_model`
 gives it, for `num_steps` steps on batches of 64 of `images` as they are, with an optimiser of your choice (AdamW at
-0.005 does well). It is the same for all models, with the same learning rate. Each model reads the test pictures once,
+0.005 does well). It is the same for all models, with the same learning rate. Each model reads the test images once,
 after its last step and in evaluation mode. Return the accuracies on them, and what they say: the mean and the standard
 deviation of the *differences*, seed by seed.
 

@@ -1,7 +1,7 @@
 r"""Better settings for a vision Transformer
 
 The published example trains a vision Transformer with plain stochastic gradient descent, learning rate 0.1, positions
-that start at size one, and dropout of 0.1. Scaled down to pictures of 28 x 28 pixels it is this recipe:
+that start at size one, and dropout of 0.1. Scaled down to images of 28 x 28 pixels it is this recipe:
 
 ```python
 baseline = {
@@ -12,7 +12,7 @@ baseline = {
 ```
 
 Find a better one **for the same price**. The price is arithmetic: each recipe is trained until it has used a fixed
-number of operations, so a larger model gets fewer steps, and finer patches very few. The data are the pictures that
+number of operations, so a larger model gets fewer steps, and finer patches very few. The data are the images that
 ship with the package.
 
 What the settings mean: `position_std` is the standard deviation that the learned positions start with; `optimizer`
@@ -20,7 +20,7 @@ is "sgd" or "adamw"; `schedule` is "constant" or "cosine", which falls to zero a
 steps in which the learning rate rises from zero, from 0 up to 0.9; `pooling` is "class" or "mean".
 
 Write `better(baseline)` that returns a new dict with the same keys and leaves the one that it is given as it is. Budget
-and data are no settings. To try recipes on pictures that are held out from the training part, which is how settings
+and data are no settings. To try recipes on images that are held out from the training part, which is how settings
 should be chosen:
 
 ```python
@@ -30,7 +30,7 @@ for seed in range(3):
     print(lab.accuracy(lab.BASELINE, seed), lab.accuracy({**lab.BASELINE, "lr": 0.03}, seed))
 ```
 
-The check scores your recipe on the test pictures, with three seeds, and wants its share of right answers to be higher
+The check scores your recipe on the test images, with three seeds, and wants its share of right answers to be higher
 by 0.3 than that of the baseline, in the median. A recipe may have 400 steps at most.
 """
 
@@ -92,7 +92,7 @@ def better(baseline):
         "schedule": "cosine",
         "warmup": 0.1,
         "position_std": 0.02,  # next to positions of size 1 the patches are faint
-        "dropout": 0.0,  # in so few steps it costs accuracy
+        "dropout": 0.0,
         "batch_size": 32,  # four times the steps
     }
     ### END SOLUTION
@@ -124,7 +124,7 @@ def accuracy(recipe, seed, split="val", budget=BUDGET):
     Args:
         recipe: dict, as `BASELINE`.
         seed: of the initial values and the batches.
-        split: "val", the pictures held out from the training part, or "test".
+        split: "val", the images held out from the training part, or "test".
         budget: operations of the whole training.
 
     Returns:
@@ -165,7 +165,7 @@ def _pictures():
 
 @cache
 def test_score(settings, seed):
-    """Accuracy on the test pictures of the recipe with these items. All is seeded: a second training ends the same."""
+    """Accuracy on the test images of the recipe with these items. All is seeded: a second training ends the same."""
     return accuracy(dict(settings), seed, "test")
 
 
@@ -201,7 +201,7 @@ def verify(t, answer):
         t.that(fits, "range", f"`{name}` must be a whole number from 1 on")
     for name, (low, high) in RANGES.items():
         t.that(low <= values[name] <= high, "range", f"`{name}` must lie from {low} to {high}")
-    t.that(28 % values["patch_size"] == 0, "patches", "patches of this size do not divide pictures of 28 x 28 pixels")
+    t.that(28 % values["patch_size"] == 0, "patches", "patches of this size do not divide images of 28 x 28 pixels")
     t.that(values["num_hiddens"] % values["num_heads"] == 0, "heads", "`num_heads` must divide `num_hiddens`")
     steps = num_steps(values)
     t.that(
@@ -219,7 +219,7 @@ def verify(t, answer):
         *zip(*pairs, strict=True),
         MARGIN,
         "not-better",
-        "your recipe is not better than the baseline by the margin that is asked for, on test pictures and in the "
+        "your recipe is not better than the baseline by the margin that is asked for, on test images and in the "
         "median of three seeds",
     )
 
@@ -272,8 +272,8 @@ less than the check asks for.
 
 - **Positions of size one.** Next to them the patches are faint.
 - **Few steps.** At the same price, batches of a quarter give four times the steps.
-- **A constant rate, and dropout.** With small positions and small batches, a rate that rises and falls did better in
-  our runs, and dropout cost accuracy. Try it with `lab.accuracy`.
+- **A constant rate, and dropout.** With small positions and small batches, to keep both cost accuracy in our runs. Try
+  each by itself with `lab.accuracy`.
 
 Plain gradient descent is no fault. With small positions, batches of 16, no dropout, a cosine with warm-up and the mean
 of the patches it passes this check as well, at its rate of 0.1. What the complete data and more time do is in the

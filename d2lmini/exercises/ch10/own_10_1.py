@@ -1,13 +1,13 @@
 r"""A jigsaw puzzle
 
-Cut all pictures of a data set into patches, and lay the patches down in another order: one order, the same for all
-pictures, in training and in test. A person sees only a jumble. What does a vision Transformer see?
+Cut all images of a data set into patches, and lay the patches down in another order: one order, the same for all
+images, in training and in test. A person sees only a jumble. What does a vision Transformer see?
 
-The *order* is a permutation of the N patches, a tensor (N,): where the i-th patch of a picture was, row by row from the
+The *order* is a permutation of the N patches, a tensor (N,): where the i-th patch of an image was, row by row from the
 top left, there is now its patch number `order[i]`.
 
-First you make such pictures. Then you show that for every vision Transformer there is another that does with the
-jumbled pictures *exactly* what the first does with the originals. Last you say what that means.
+First you make such images. Then you show that for every vision Transformer there is another that does with the
+jumbled images *exactly* what the first does with the originals. Last you say what that means.
 """
 
 import copy
@@ -20,7 +20,7 @@ from d2lmini.models.vit import ViT
 
 
 def shuffle_patches(images, patch_size, order):
-    """Lay the patches of all pictures down in another order.
+    """Lay the patches of all images down in another order.
 
     Args:
         images: (B, c, height, width).
@@ -54,7 +54,7 @@ def patch_by_patch(images, patch_size, order):
 
 
 def _cases(t):
-    """Pictures whose grids are not square, and an order that is not its own inverse."""
+    """Images whose grids are not square, and an order that is not its own inverse."""
     for rows, columns, p, channels in ((3, 5, 2, 3), (2, 3, 4, 2), (4, 2, 3, 1)):
         N = rows * columns
         order = torch.randperm(N, generator=t.generator)
@@ -72,7 +72,7 @@ def verify_shuffle(t, answer):
         source = at[(y // p) * columns + x // p]
         want = exact[:, :, source // columns * p + y % p, source % columns * p + x % p]
         got = t.call(answer, images, p, order)
-        t.same(got, want, f"the pictures of {rows} x {columns} patches of {p} x {p} pixels")
+        t.same(got, want, f"the images of {rows} x {columns} patches of {p} x {p} pixels")
 
 
 def in_runs(images, p, order):
@@ -90,11 +90,11 @@ def _patch_by_patch_in_place(images, p, order):
 
 
 def positions_for_shuffled(positions, order):
-    """Learned positions with which a vision Transformer does with jumbled pictures what it did with the originals.
+    """Learned positions with which a vision Transformer does with jumbled images what it did with the originals.
 
     Args:
         positions: (1, 1 + N, h), of a `d2l.ViT` with a class token; not changed.
-        order: (N,), in which the patches of all pictures are laid down.
+        order: (N,), in which the patches of all images are laid down.
 
     Returns:
         (1, 1 + N, h).
@@ -125,7 +125,7 @@ def verify_positions(t, answer):
         other.pos_embedding.data = got.detach().cpu().double()
         with torch.no_grad():
             same = torch.allclose(other(by_unfold(images, p, at)), model(images))
-        t.that(same, "scores", "with these positions, the jumbled pictures get other scores than the originals had")
+        t.that(same, "scores", "with these positions, the jumbled images get other scores than the originals had")
 
 
 MUTANTS_A = [
@@ -133,19 +133,19 @@ MUTANTS_A = [
         "to place i, not patch i to place order[i]"),
     Mutant("twice", ("[:, order]", "[:, order[order]]"), "the order is applied twice"),
     Mutant("first-picture", lambda images, p, order: torch.cat([by_unfold(images[:1], p, order), images[1:]]),
-        "only the first picture is jumbled"),
+        "only the first image is jumbled"),
     Mutant("overwritten", _patch_by_patch_in_place, "the loop reads patches that it has overwritten: read from the "
-        "pictures as they were"),
+        "images as they were"),
     # a batch of one
     Mutant("shape", ("return X.flatten(4).flatten(2, 3)", "return X.flatten(4).flatten(2, 3).squeeze(0)")),
-    Mutant("unchanged", ("[:, order]", ""), "the pictures are as they were"),
+    Mutant("unchanged", ("[:, order]", ""), "the images are as they were"),
     Mutant("reversed", ("[:, order]", "[:, order.flip(0)]"), "the order is read from its end"),
     Mutant("turned", ("X = X.permute(0, 2, 4, 1, 3, 5)", "X = X.permute(0, 2, 4, 1, 5, 3)"), "the patches themselves "
         "are transposed"),
     Mutant("columns-first", lambda images, p, order: by_unfold(images.mT, p, order).mT, "patches are counted row by "
         "row, not column by column"),
     Mutant("runs", in_runs, "a reshape alone cuts runs of pixels out of the rows, not squares: cut both axes of the "
-        "pictures, then bring rows and columns together"),
+        "images, then bring rows and columns together"),
     Mutant("laid-in-runs", ("return X.flatten(4).flatten(2, 3)",
         "return X.permute(0, 2, 4, 1, 3, 5).reshape(images.shape)"), "the patches are moved and then not laid down as "
         "squares: before the last reshape the axes have to come back to (B, c, rows, p, columns, p)"),
@@ -185,7 +185,7 @@ EXERCISE = Exercise(
         Code(
             key="own-10.1a",
             prompt="""
-**The puzzle.** Write `shuffle_patches(images, patch_size, order)` that returns the jumbled pictures, of the same shape.
+**The puzzle.** Write `shuffle_patches(images, patch_size, order)` that returns the jumbled images, of the same shape.
 """,
             hints=[
                 "Cut both image axes in two, (rows, p) and (columns, p); bring rows and columns together; index with "
@@ -199,8 +199,8 @@ EXERCISE = Exercise(
             alternatives=[by_unfold, patch_by_patch],
             min_checks=6,
             advice={
-                "values": "Try a picture of 2 x 3 patches of which all pixels are the number of their patch, in all "
-                "channels: patch `order[i]` must come to place i, in every picture.",
+                "values": "Try an image of 2 x 3 patches of which all pixels are the number of their patch, in all "
+                "channels: patch `order[i]` must come to place i, in every image.",
             },
             mutants=MUTANTS_A,
             explanation="""
@@ -212,7 +212,7 @@ beside what. All patch bookkeeping is made of these three.
             key="own-10.1b",
             prompt="""
 **Its solution.** A trained `d2l.ViT` has learned positions (1, 1 + N, h), the class token's first. Write
-`positions_for_shuffled(positions, order)`: the positions with which the same model gives to every *jumbled* picture the
+`positions_for_shuffled(positions, order)`: the positions with which the same model gives to every *jumbled* image the
 scores that it gave to the original. Nothing else of the model may change.
 """,
             hints=[
@@ -231,7 +231,7 @@ scores that it gave to the original. Nothing else of the model may change.
             mutants=MUTANTS_B,
             explanation="""
 Each patch carries its position with it, and everything that comes after treats tokens as a set. So there is a
-one-to-one correspondence between the models of the original pictures and the models of the jumbled ones, with the same
+one-to-one correspondence between the models of the original images and the models of the jumbled ones, with the same
 scores, and, as positions start from the same distribution wherever they stand, with the same chance of being where
 training begins.
 """,
@@ -239,16 +239,16 @@ training begins.
         Choice(
             key="own-10.1c",
             prompt="""
-**What it means.** All pictures, of training and of test, are jumbled by one and the same order of their patches. A
-vision Transformer and a convolutional network are trained from the beginning on the jumbled pictures. How do they do,
-compared with the original pictures?
+**What it means.** All images, of training and of test, are jumbled by one and the same order of their patches. A
+vision Transformer and a convolutional network are trained from the beginning on the jumbled images. How do they do,
+compared with the original images?
 """,
             hints=["Part b says something about one of them. What does the other take for granted about neighbours?"],
             options=[
                 Option(
-                    "Both fail: with the patches jumbled, the pictures hold nothing that could be recognised.",
-                    "People cannot, since they bring their knowledge of pictures along. The order is always the same, "
-                    "so every jumbled picture still has all that the original has: it can be learned.",
+                    "Both fail: with the patches jumbled, the images hold nothing that could be recognised.",
+                    "People cannot, since they bring their knowledge of images along. The order is always the same, "
+                    "so every jumbled image still has all that the original has: it can be learned.",
                 ),
                 Option(
                     "Both do as well as before: networks that learn do not care about the order of what they read.",
@@ -259,7 +259,7 @@ compared with the original pictures?
                     "The Transformer does as well as before, up to chance; the convolutional network does worse.",
                     "To the Transformer the two tasks are one and the same under another numbering. The convolutional "
                     "network relied on what is near belonging together, and that has become wrong at every border. "
-                    "What helps it on real pictures is just what the Transformer does without.",
+                    "What helps it on real images is just what the Transformer does without.",
                     right=True,
                 ),
                 Option(

@@ -1,7 +1,7 @@
 r"""Two ways out of the quadratic cost
 
-In a Vision Transformer every patch attends to every other: with N patches that is $N^2$ pairs in each layer, and a
-picture of twice the side has sixteen times as many. Yet not every pair has to meet in *every* layer. A patch can hear
+In a Vision Transformer every patch attends to every other: with N patches that is $N^2$ pairs in each layer, and an
+image of twice the side has sixteen times as many. Yet not every pair has to meet in *every* layer. A patch can hear
 of another one through a third.
 
 Let there be a grid of `rows` x `columns` patches, numbered row by row. A boolean mask (N, N) says for one layer who may
@@ -371,7 +371,7 @@ heard by all, needs only about $3N$ pairs; but all that anybody hears of anybody
 class token of ViT would be one, if the patches did not attend to each other besides.
 
 Windows that shift, as Swin has them, cost little, but small ones do not pass within three layers: news travel about one
-window a layer. Swin merges patches from stage to stage, so that windows come to cover the picture.
+window a layer. Swin merges patches from stage to stage, so that windows come to cover the image.
 """,
         ),
         Count(
@@ -394,7 +394,7 @@ window a layer. Swin merges patches from stage to stage, so that windows come to
             },
             mutants=MUTANTS_B,
             explanation=r"""
-All is $2hN$ times the patches that each one attends to. For a picture of twice the side, N is four times as large: the
+All is $2hN$ times the patches that each one attends to. For an image of twice the side, N is four times as large: the
 full layer costs 16 times as much, the cross about 8 times, windows of a fixed size 4 times.
 """,
         ),

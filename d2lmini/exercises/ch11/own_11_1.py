@@ -1,8 +1,8 @@
 r"""Find the bugs in a shifted window
 
 Attention inside of windows that are shifted: the borders run `shift` patches below and to the right of where they would
-run without. Windows at the edge of the picture are smaller then, and to compute them with the others one *rolls* the
-picture. This is somebody's code for it. Shapes are right, gradients flow, a model with it trains, and it has **four
+run without. Windows at the edge of the image are smaller then, and to compute them with the others one *rolls* the
+image. This is somebody's code for it. Shapes are right, gradients flow, a model with it trains, and it has **four
 faults**.
 
 ```python
@@ -63,7 +63,7 @@ def shifted_windows(X, W_q, W_k, W_v, W_o, bias, window, shift):
 
     down = torch.arange(rows, device=X.device) < shift
     right = torch.arange(columns, device=X.device) < shift
-    area = (2 * down[:, None].long() + right)[None, :, :, None]  # cut off by an edge of the picture, or not
+    area = (2 * down[:, None].long() + right)[None, :, :, None]  # cut off by an edge of the image, or not
     X, area = (torch.roll(x, (-shift, -shift), dims=(1, 2)) for x in (X, area))
     area = cut(area).squeeze(-1)  # (windows, P)
     may = (area[:, :, None] == area[:, None]).repeat(B, 1, 1)[:, None]  # (B * windows, 1, P, P)
@@ -105,7 +105,7 @@ def all_at_once(X, W_q, W_k, W_v, W_o, bias, window, shift):
 
 FAULTS = {  # in the order of the experiments that show them
     "cut": "these windows are strips: reshape takes P patches of a row in their order; cut rows and columns both",
-    "mask": "patches from opposite edges of the picture attend to each other: the roll brought them together",
+    "mask": "patches from opposite edges of the image attend to each other: the roll brought them together",
     "heads": "all heads get the same bias: add to each head its own table",
     "undo": "the roll is repeated, not undone: outputs stand at other patches",
 }
@@ -165,7 +165,7 @@ def interleaved(X, W_q, W_k, W_v, W_o, *others):
 
 
 def first_example_masked(X, *others):
-    """Wrong: the mask has the windows of one picture, and is laid on those of the first alone."""
+    """Wrong: the mask has the windows of one image, and is laid on those of the first alone."""
     unmasked = faulty("mask")(X, *others)
     return torch.cat([shifted_windows(X[:1], *others), unmasked[1:]])
 
@@ -176,7 +176,7 @@ def first_example_shifted(X, *others):
 
 
 def _reference(X, W_q, W_k, W_v, W_o, bias, window, shift):
-    """Patch by patch, from where the borders lie in the picture: nothing is rolled."""
+    """Patch by patch, from where the borders lie in the image: nothing is rolled."""
     rows, columns, h = X.shape[1:]
     H, want = len(bias), torch.zeros_like(X)
     d = h // H
@@ -202,7 +202,7 @@ CASES = (
     ((6, 9), 3, 0, ""),
     ((5, 10), 5, 3, "gradients"),
     ((6, 3), 3, 2, "large bias"),
-    ((4, 6), 2, 1, "one picture and one head"),
+    ((4, 6), 2, 1, "one image and one head"),
 )
 ARGUMENTS = ("X", "W_q", "W_k", "W_v", "W_o", "bias")
 
@@ -245,10 +245,10 @@ _PUT_BACK = """Y = Y.unflatten(1, (window, window)).unflatten(0, (B, rows // win
 _BACK = "return torch.roll(Y, (shift, shift), dims=(1, 2))"
 
 _WRONG_ROWS = (
-    "the mask separates at the wrong rows: those that come round are the first `shift` of the picture as it was. "
+    "the mask separates at the wrong rows: those that come round are the first `shift` of the image as it was. "
     "Number them before the roll, and roll the numbers along"
 )
-_OTHER_WAY = "the picture is rolled down and to the right: the borders lie `shift` above and to the left then"
+_OTHER_WAY = "the image is rolled down and to the right: the borders lie `shift` above and to the left then"
 _WEAK = (
     "what is taken from the scores of forbidden pairs is too little, so that they get some weight, if not always much: "
     "it takes minus infinity to forbid"
@@ -280,20 +280,20 @@ MUTANTS = [
         "numbers"),
     Mutant("numbers-not-rolled", ("X, area = (torch.roll(x, (-shift, -shift), dims=(1, 2)) for x in (X, area))",
         "X = torch.roll(X, (-shift, -shift), dims=(1, 2))"), "the numbers of the areas are not rolled along with the "
-        "picture"),
+        "image"),
     Mutant("wrong-rows", (_AREAS, _AREAS_AT_THE_END), _WRONG_ROWS),
     Mutant("wrong-rows", (_AREAS, _AREAS.replace("< shift", "<= shift")), _WRONG_ROWS),
     Mutant("wrong-rows", (_AREAS, _AREAS.replace("< shift", "< window - shift")), _WRONG_ROWS),
     Mutant("wrong-rows", (_AREAS, _AREAS.replace("< shift", "< (shift > 0) * (window // 2)")), _WRONG_ROWS),
     Mutant("half-a-window", lambda *args: shifted_windows(*args[:-1], args[-2] // 2 if args[-1] else 0),
-        "the picture is rolled by half a window: by `shift`, whatever it is"),
+        "the image is rolled by half a window: by `shift`, whatever it is"),
     *(Mutant("other-way", (_AREAS, f"{areas}\n    shift = -shift"), _OTHER_WAY)
         for areas in (_AREAS, _AREAS_AT_THE_END)),
     Mutant("mask-order", (".repeat(B, 1, 1)[:, None]", ".repeat_interleave(B, 0)[:, None]"), "a window gets the mask "
-        "of another one: the windows of a picture follow each other, so all masks must be repeated in turn (`repeat`), "
+        "of another one: the windows of an image follow each other, so all masks must be repeated in turn (`repeat`), "
         "not one mask B times"),
-    Mutant("first-masked", first_example_masked, "only the first picture of the batch is masked"),
-    Mutant("first-shifted", first_example_shifted, "only the first picture of the batch has shifted windows"),
+    Mutant("first-masked", first_example_masked, "only the first image of the batch is masked"),
+    Mutant("first-shifted", first_example_shifted, "only the first image of the batch has shifted windows"),
     Mutant("mask-zero", ("-torch.inf", "0.0"), "a score of zero is an ordinary score: it takes minus infinity to "
         "forbid"),
     *(Mutant("weak-mask", (_MASK, f"scores = {mask.replace('n', str(n))}"), _WEAK)
@@ -314,12 +314,12 @@ MUTANTS = [
     Mutant("interleaved", interleaved, "a head has every H-th column: head i has the i-th *block* of h / H columns"),
     Mutant("put-back", (_PUT_BACK, "Y = Y.reshape(B, rows, columns, h)"), "the windows are cut rightly, and then put "
         "back as if they were strips: undo step by step what the cut did"),
-    Mutant("shape", (_BACK, f"{_BACK}.squeeze(0)")),  # one picture lost
+    Mutant("shape", (_BACK, f"{_BACK}.squeeze(0)")),  # one image lost
     Mutant("not-back", ("return torch.roll(Y, (shift, shift), dims=(1, 2))", "return Y"), "the roll is not undone: "
         "outputs stand at other patches"),
     Mutant("other-axes", ("(shift, shift), dims=(1, 2)", "(shift, shift), dims=(0, 1)"), "the roll back goes along the "
         "batch: rows and columns are axes 1 and 2"),
-    Mutant("never-rolled", never_rolled, "the mask is for a rolled picture, and this one was not rolled"),
+    Mutant("never-rolled", never_rolled, "the mask is for a rolled image, and this one was not rolled"),
     Mutant("no-shift", lambda *args: shifted_windows(*args[:-1], 0), "the windows are not shifted"),
 ]  # fmt: skip
 
@@ -345,7 +345,7 @@ EXERCISE = Exercise(
                 "`transpose(2, 3)` give (B, rows / window, columns / window, window, window, h). If it is `bias`: it "
                 "is (H, P, P), so the heads of the scores must be the axis before the last two.",
                 "values": "Make the experiments, first without a shift, then with one, which may be any; also where a "
-                "window is as long as the picture: its parts, too, attend to themselves alone then.",
+                "window is as long as the image: its parts, too, attend to themselves alone then.",
             },
             answer=shifted_windows,
             verify=verify,
@@ -355,18 +355,18 @@ EXERCISE = Exercise(
             mutants=MUTANTS,
             explanation=r"""
 None of the four changes a shape, and all let the gradient through: a model learns with windows that are strips, with
-opposite edges of the picture side by side, and with heads that share one table of places; it only learns less well, and
+opposite edges of the image side by side, and with heads that share one table of places; it only learns less well, and
 nothing says so. So test what a layer *does*: who depends on whom, with and without a shift, is a table of booleans that
 takes no reference (chapter 05 has it as an exercise).
 """,
         ),
         Choice(
             key="own-11.1b",
-            prompt="Why roll the picture and mask, and not simply cut it at the shifted borders?",
+            prompt="Why roll the image and mask, and not simply cut it at the shifted borders?",
             hints=["Count the windows of a 6 x 6 grid for windows of 3, with a shift of 1 and without."],
             options=[
                 Option(
-                    "Rolling lets patches at opposite edges of the picture attend to each other, as if on a globe.",
+                    "Rolling lets patches at opposite edges of the image attend to each other, as if on a globe.",
                     "The roll does bring them together, and the mask forbids exactly that: without a mask it would be "
                     "a fault.",
                 ),
@@ -383,7 +383,7 @@ takes no reference (chapter 05 has it as an exercise).
                     "shifted borders gives the same result.",
                 ),
                 Option(
-                    "The position bias is a table for rolled pictures alone, and cut windows would have no entries.",
+                    "The position bias is a table for rolled images alone, and cut windows would have no entries.",
                     "It depends on the places of two patches relative to each other. A narrow window has some of the "
                     "places of a whole one, so its entries are in the same table.",
                 ),

@@ -1,6 +1,6 @@
 r"""Attention among patches, or among channels
 
-A picture is cut into a grid of `rows` x `columns` patches, N in all, each with C channels: a table of N rows and C
+An image is cut into a grid of `rows` x `columns` patches, N in all, each with C channels: a table of N rows and C
 columns. DaViT attends to it in turns in two ways.
 
 - **Patches**: each patch is a token of C features. There are N x N weights (DaViT has windows, part c).
@@ -85,15 +85,15 @@ def verify_cost(t, answer):
 
 
 def first_cheaper_side(patch_size, num_channels, num_groups):
-    """Find from which size of picture on attention among channels costs less than attention among all patches.
+    """Find from which size of image on attention among channels costs less than attention among all patches.
 
     Args:
         patch_size: pixels along a side of a patch.
         num_channels: C. num_groups: G, a divisor of C.
 
     Returns:
-        The side, in pixels, of the smallest square picture whose patches cost more to attend to than its channels.
-        Patches divide the picture.
+        The side, in pixels, of the smallest square image whose patches cost more to attend to than its channels.
+        Patches divide the image.
     """
     ### BEGIN SOLUTION
     turn = num_channels // num_groups  # with so many patches both cost the same
@@ -110,7 +110,7 @@ def by_trying(patch_size, num_channels, num_groups):
 
 
 def verify_turn(t, answer):
-    # with 576 / 4, 256 / 4 and 288 / 2 channels a group, some square picture costs exactly the same either way
+    # with 576 / 4, 256 / 4 and 288 / 2 channels a group, some square image costs exactly the same either way
     for patch_size, C, G in ((4, 512, 1), (2, 96, 3), (7, 576, 4), (16, 256, 4), (3, 288, 2)):
         side = 1
         while not side**2 * side**2 * C > C * (C // G) * side**2:
@@ -168,15 +168,15 @@ MUTANTS_B = [
         "turn depends on G"),
     Mutant("times-groups", ("num_channels // num_groups", "num_channels * num_groups"), "more groups make the channels "
         "cheaper: the turn comes earlier, not later"),
-    Mutant("no-root", ("math.isqrt(turn) + 1", "turn + 1"), "this is a side with so many patches; the picture is a "
+    Mutant("no-root", ("math.isqrt(turn) + 1", "turn + 1"), "this is a side with so many patches; the image is a "
         "square and has that many in all"),
     Mutant("floats", ("math.isqrt(turn) + 1", "int(math.sqrt(num_channels) / math.sqrt(num_groups)) + 1"),
         "a quotient of two roots is not exact: what should be a whole number may lie below it and be rounded down. "
         "Take one root, of C / G"),
     Mutant("no-patches", ("return patch_size * side", "return patch_size * math.sqrt(turn)"), "this is the side to the "
-        "pixel: patches divide the picture, so round up to a whole patch"),
+        "pixel: patches divide the image, so round up to a whole patch"),
     Mutant("no-patches", ("return patch_size * side", "return math.floor(patch_size * math.sqrt(turn)) + 1"),
-        "this is the side to the pixel: patches divide the picture, so round up to a whole patch"),
+        "this is the side to the pixel: patches divide the image, so round up to a whole patch"),
     Mutant("area", ("patch_size * side", "(patch_size * side) ** 2"), "this is the number of pixels; asked for is the "
         "side"),
     Mutant("patches-in-all", ("patch_size * side", "side**2"), "this is the number of patches in all; asked for is the "
@@ -217,11 +217,11 @@ are the larger part of attention among patches as long as $N < 2C$.
         ),
         Count(
             key="udl-12.10b",
-            prompt="For a given layer, channels become the cheaper ones when pictures grow. Write "
+            prompt="For a given layer, channels become the cheaper ones when images grow. Write "
             "`first_cheaper_side(patch_size, num_channels, num_groups)`.",
             hints=[
                 "Set the two formulas of part a equal. N and C cancel to what?",
-                "They are equal at N = C / G. Square pictures have N = 1, 4, 9, ...: which is the first above C / G? "
+                "They are equal at N = C / G. Square images have N = 1, 4, 9, ...: which is the first above C / G? "
                 "Not the first that reaches it.",
                 "`math.isqrt` rounds a root down.",
             ],
@@ -236,7 +236,7 @@ are the larger part of attention among patches as long as $N < 2C$.
             mutants=MUTANTS_B,
             explanation=r"""
 It turns at $N = C/G$: where there are as many patches as channels in a group. That is early. DaViT takes 32 channels a
-group in every stage, so its attention among channels is the cheaper one on every grid above 5 x 5, and a picture of
+group in every stage, so its attention among channels is the cheaper one on every grid above 5 x 5, and an image of
 twice the side costs it four times as much where attention among all patches costs sixteen times as much.
 """,
         ),
@@ -245,7 +245,7 @@ twice the side costs it four times as much where attention among all patches cos
             prompt="Attention among channels is global and its cost is linear in N. Why does DaViT not use it alone?",
             hints=[
                 "One weight says how much of channel b goes into channel a. In which patches?",
-                "Move the patches of the picture about, all channels in the same way. What happens to the weights?",
+                "Move the patches of the image about, all channels in the same way. What happens to the weights?",
             ],
             options=[
                 Option(
@@ -255,12 +255,12 @@ twice the side costs it four times as much where attention among all patches cos
                 Option(
                     "One weight mixes two channels alike in every patch: which patch is where is never compared.",
                     "The dot product of two channels sums over patches and does not ask for their order. That tells "
-                    "what the picture holds as a whole. Which patch should hear of which is what attention in windows "
+                    "what the image holds as a whole. Which patch should hear of which is what attention in windows "
                     "adds.",
                     right=True,
                 ),
                 Option(
-                    "It needs as many patches as channels, and most pictures have far fewer patches than that.",
+                    "It needs as many patches as channels, and most images have far fewer patches than that.",
                     "The products have sizes (C, N) and (N, C), which fit together for any N.",
                 ),
                 Option(

@@ -409,8 +409,8 @@ as is needed to tell 15 % from what a mistake would give.
         Choice(
             key="own-13.1b",
             prompt="Suppose that all chosen tokens were masked, none replaced and none kept. The model would lack more "
-            "than one thing when it is fine-tuned on texts without masks. Which lack is the reason for which Devlin et "
-            "al. (2019) do not mask them all?",
+            "than one thing when it is fine-tuned on texts without masks. Which of them do Devlin et al. (2019) give "
+            "as the reason for not masking all chosen tokens?",
             hints=[
                 "Which tokens does the model see when it is fine-tuned? At which places does the loss ask for a guess?"
             ],
@@ -423,8 +423,8 @@ as is needed to tell 15 % from what a mistake would give.
                 Option(
                     "The skill of copying: no token that it guesses would stand in its input.",
                     "It would lack that as well, as the chapter measures (*When every chosen token becomes a mask*). "
-                    "But copying needs no understanding, and the tenth that is kept would alone teach it. It is there "
-                    "together with the tokens by chance, so that no token can be trusted.",
+                    "But copying needs no understanding, and the tenth that is kept would alone teach it: this "
+                    "does not explain why another tenth is replaced.",
                 ),
                 Option(
                     "Features of tokens that are no masks: the loss would ask for none there.",
