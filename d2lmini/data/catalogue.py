@@ -124,7 +124,7 @@ _ALL = (
     ),
     DataSet(
         name="gutenberg",
-        title="21 novels, 14.5 million characters of English",
+        title="21 books, most of them novels, 14.5 million characters of English",
         licence="public domain in the United States; the Project Gutenberg licence as long as its header is kept",
         spdx="LicenseRef-Public-Domain",
         citation="Project Gutenberg, www.gutenberg.org, in the revisions of GITenberg",
