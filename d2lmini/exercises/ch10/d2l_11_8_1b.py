@@ -127,9 +127,7 @@ def verify_growth(t, answer):
         cost, exponent = t.fields(got, "cost", "exponent")
         made, (made_inside, drawn_inside, passes), calls, read, learning, differing, needless = t.look(_seen)
         t.that(not made_inside, "made-inside", "a model is made inside of what is measured: measure the step alone")
-        t.that(
-            not drawn_inside, "drawn-inside", "images are drawn inside of what is measured: measure the step alone"
-        )
+        t.that(not drawn_inside, "drawn-inside", "images are drawn inside of what is measured: measure the step alone")
         t.that(made == list(SIDES), "models", f"make_model must be called once for each size, it was for {made}")
         t.that(
             len(calls) == len(SIDES), "calls", f"measure must be called once for each size, it was {len(calls)} times"
