@@ -25,7 +25,7 @@ _CPU = torch.device("cpu")
 
 
 def translator(config, folder, record):
-    """A translator, the mean of its last epochs, by BLEU of the first test split as the run decoded it."""
+    """A translator, the mean of the epochs before its last, by BLEU of the first test split as the run decoded it."""
     data, split, metrics = translators.load_data(config), config.splits[0], record["metrics"]
     _finished(folder, split)
     model = translation_transformer.build(config, data)

@@ -93,7 +93,9 @@ def _best(table):
 def _by_beam(table, K):
     """The probability of what a beam of K finds."""
     logs = table.clamp(min=1e-300).log()
-    search = beam_search(lambda tokens, state: (logs[tokens], state), None, torch.zeros(1, dtype=torch.long), 1, MAX_LEN, K)
+    search = beam_search(
+        lambda tokens, state: (logs[tokens], state), None, torch.zeros(1, dtype=torch.long), 1, MAX_LEN, K
+    )
     return search.scores.exp().item()
 
 

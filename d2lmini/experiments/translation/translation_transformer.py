@@ -4,8 +4,8 @@ The set-up is the published Transformer-Tiny of Wu et al. 2021 (text only): four
 heads, feed-forward networks of 256, joint byte-pair encoding, tied embeddings, label smoothing. ``full`` and ``laptop``
 train on all 29,000 pairs of Multi30k, less six of which a side is in a held-out set, and ``tatoeba`` on all of the
 short sentences of Tatoeba that share none with its test set; ``page`` is the larger model, with fewer tokens, that the
-book's pages run. The model scored is the mean of its last epochs, none of
-them chosen by a score. But ``full`` came after two shorter runs that had been scored on the test sets, too.
+book's pages run. The model scored is the mean of the epochs before the last, none of them chosen by a score. But
+``full`` came after two shorter runs that had been scored on the test sets, too.
 """
 
 import math
@@ -21,7 +21,8 @@ from d2lmini.training import WarmupCosine
 
 @dataclass(frozen=True)
 class Config:
-    """Settings; ``max_tokens`` counts positions in a batch, ``averaged`` epochs, ``val_sentences`` those scored.
+    """Settings; ``max_tokens`` counts positions in a batch, ``val_sentences`` those scored. The weights after the
+    ``averaged`` epochs before the last are averaged; 1: those after the last are taken.
 
     Of the ``length_penalties`` of beam search the one with the best BLEU on the validation split is used. ``betas`` and
     ``weight_decay`` are AdamW's; ``final_lr`` is the share of ``lr`` at which the cosine ends.

@@ -1,4 +1,4 @@
-"""What the experiments on translation share: data by name, training with the last epochs averaged, scores, samples."""
+"""What the experiments on translation share: data by name, training with some epochs averaged, scores, samples."""
 
 import os
 
@@ -70,7 +70,7 @@ def score(model, data, split, beam_size=1, length_penalty=0.6, limit=None):
 
 
 class LastEpochs:
-    """The weights of a model after each of its last epochs, and their mean.
+    """The weights of a model after each of some epochs, and their mean.
 
     Args:
         model: ``nn.Module``.
@@ -105,7 +105,7 @@ class LastEpochs:
 
 
 def train(model, data, config, device, schedule, batches_per_step=1, parts=None, name="training"):
-    """Trains, scoring the validation split after every epoch; in the end the model is the mean of its last epochs.
+    """Trains, and scores the validation split after every epoch; the model is then the mean of the averaged epochs.
 
     Args:
         model, data: a `Seq2Seq` and its `TranslationData`.
