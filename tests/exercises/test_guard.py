@@ -126,5 +126,7 @@ def test_a_check_computes_in_one_thread_and_seeds_what_the_answer_draws():
         seen.append((torch.get_num_threads(), torch.rand(1).item(), random.random(), np.random.rand()))
         return 2 * x
 
-    assert verdict_of(answer).passed and verdict_of(answer).passed
-    assert seen[0] == seen[1] and seen[0][0] == 1 and torch.get_num_threads() == threads
+    assert verdict_of(answer).passed
+    first = seen.copy()  # a check that passes runs once more
+    assert verdict_of(answer).passed
+    assert seen[len(first) :] == first and first[0][0] == 1 and torch.get_num_threads() == threads
