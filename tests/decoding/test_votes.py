@@ -101,5 +101,5 @@ def test_bad_input():
     for n in (0, 3):
         with pytest.raises(ValueError, match=f"num_votes is {n}, expected an integer from 1 to 2, the samples"):
             vote_accuracy([[1, 2, 3], [1, 2]], [1, 1], n)
-    with pytest.raises(ValueError, match="expected 1 to 0"):
+    with pytest.raises(ValueError, match="expected an integer from 1 to 0"):
         vote_accuracy([[]], [1])
