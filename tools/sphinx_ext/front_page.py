@@ -26,7 +26,7 @@ SHOWN = {
     "She sings better than her brother.": "Elle chante mieux que son frère.",
     "If it rains tomorrow, we will stay at home.": "S'il pleut demain, nous resterons à la maison.",
     "I forgot to close the window before the storm.": "J'ai oublié de fermer la fenêtre avant la tempête.",
-    "Our teacher told us a funny story.": "Notre professeur nous a raconté une histoire drôle.",
+    "The children are playing in the snow.": "Les enfants jouent dans la neige.",
 }
 # The numbers of the code follow the figure's.
 FOLLOW = """
