@@ -67,10 +67,10 @@ class DataSet:
     citation: str
     files: tuple
     pitfalls: str = ""
-    spdx: str | None = None
     system_folders: tuple = ()
     other_names: tuple = ()  # further names of its sub-folder
     packages: tuple = ()  # folders inside of Python packages, as "package/folder"
+    spdx: str | None = None
 
     def file(self, name):
         """The `DataFile` called `name`.

@@ -274,8 +274,8 @@ function rowName(row, token, label, choose) {
   return node;
 }
 
-// Let `node` be moved by pointer and by arrow keys; `get` and `set` speak the panel's units. What is written on it begins
-// its name, as on every button: who commands by voice says what there is to see.
+// Let `node` be moved by pointer and by arrow keys; `get` and `set` speak the panel's units. What is written on it
+// begins its name, as on every button: who commands by voice says what there is to see.
 function draggable(node, space, label, get, set) {
   const seen = node.textContent && `${node.textContent}, `;
   place(node, { role: "button", "aria-label": `${seen}${label}: drag, or use the arrow keys` });

@@ -47,7 +47,11 @@ def _told(name):
     """
     path = files.path_of(name)
     run = files.read(path).metadata["run"]
-    data = [f"{one.title.partition(':')[0]} ({one.licence})" for one in made_of(name) if one.spdx not in FREE]
+    try:
+        made = made_of(name)
+    except FileNotFoundError:  # a run of the reader's own, whose record is elsewhere
+        made = []
+    data = [f"{one.title.partition(':')[0]} ({one.licence})" for one in made if one.spdx not in FREE]
     said = {"name": name, "megabytes": path.stat().st_size / 1e6, "run": f"{run['experiment']} {run['preset']}"}
     return said | {"data": "; ".join(data)}
 
