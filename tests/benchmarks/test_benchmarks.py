@@ -307,7 +307,7 @@ def test_the_page_lists_every_experiment():
     for name, _ in results.recorded():
         (record,) = results.largest(name)
         told = record["metrics"]["headline"].split(" | ")  # a bar would begin another cell
-        assert f"| `{name}` | `{record['preset']}` | {'; '.join(told)} |" in page
+        assert f"| `{name}` | `{record['preset']}` | {len(record['seeds'])} | {'; '.join(told)} |" in page
 
 
 def test_bars_are_judged_by_the_worst_contest(tmp_path, monkeypatch):
