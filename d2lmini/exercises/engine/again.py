@@ -56,17 +56,20 @@ class Again(Trial):
         self.calls += 1
         if "alone" in self.relations and (self.solved is None or number in self.solved):
             few = self._first_row(answer, args, kwargs)
-        got = super().call(answer, *args, **kwargs)
+        by_itself = (
+            self.solved is None
+            and few is not NOT_TRIED
+            and answer is self.answer
+            and _has_batch(self.part, args)
+            and _agree(self._first_row(answer, args, kwargs), few, first=False)  # nothing is drawn
+        )
+        got = super().call(answer, *args, **kwargs)  # the last one, whose arguments a gradient is asked of
         if few is NOT_TRIED:
             return got
         if self.solved is None:
-            if alike := _agree(few, got, first=True):
+            if _agree(few, got, first=True):
                 self.found[number] = SAME
-            elif (
-                answer is self.answer
-                and _has_batch(self.part, args)
-                and _agree(self._first_row(answer, args, kwargs), few, first=False)  # nothing is drawn
-            ):
+            elif by_itself:
                 self.found[number] = few
             self.taken |= {"alone"} if number in self.found else set()
         else:
