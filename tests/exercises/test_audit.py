@@ -143,7 +143,7 @@ FAULTS = {
     "stub": replace(PART, answer=region_too_small),
     "generic: never called": replace(PART, verify=never_calls),
     "generic: zeros": replace(PART, verify=checks_shape_only),
-    "generic: None": replace(PART, verify=takes_none, min_checks=2),
+    "generic: None": replace(PART, verify=takes_none, min_checks=2, without={"strided": "none", "alone": "none"}),
     "generic: raise and loop": replace(PART, verify=swallows),
     "mutants: few": replace(PART, mutants=MUTANTS[:5]),
     "mutants: experiment": Experiment(**(vars(PART) | {"mutants": MUTANTS[:1]})),
