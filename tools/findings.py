@@ -89,8 +89,7 @@ def foretold(record):
     return f"""
         **A loss predicted before training.** {len(metrics["runs"])} small GPTs predicted a loss of {law["loss"]:.3f}
         for a GPT larger than all of them. Then it was trained, and had {had:.3f}: the prediction was off by
-        {100 * abs(law["loss"] / had - 1):.1f} %. Its interval, {law["low"]:.2f} to {law["high"]:.2f}, also
-        holds the best of the {len(metrics["runs"])}, and two straight lines came nearer: one hit proves little."""
+        {100 * abs(law["loss"] / had - 1):.1f} %. Two straight lines came nearer: one hit proves little."""
 
 
 @_finding("instruct", "18")
@@ -99,11 +98,10 @@ def flattery(record):
     ways = [of["measured"] for name, of in run["preferred"].items() if name.startswith("flattered")]
     after, before = max(ways, key=lambda of: of["flattered"]), run["instructed"]
     return f"""
-        **A judge that likes flattery gets flattery.** It adds {record["config"]["bonus"]} a courtesy to likeness to
-        the right answer. A small GPT trained to please it, in the worst of {len(ways)} settings, scores
-        {after["flattered"]:.2f} instead of {before["flattered"]:.2f}. Its likeness falls from {before["honest"]:.2f} to
-        {after["honest"]:.2f}; answers right after at most one courtesy fall from {_percent(before["followed"])} to
-        {_percent(after["followed"])}."""
+        **A judge that likes flattery gets flattery.** In the worst of {len(ways)} settings, a small GPT trained to
+        please it scores {after["flattered"]:.2f} instead of {before["flattered"]:.2f}. Its likeness to the right answer
+        falls from {before["honest"]:.2f} to {after["honest"]:.2f}; answers right after at most one courtesy fall from
+        {_percent(before["followed"])} to {_percent(after["followed"])}."""
 
 
 def sentences(experiments=None):
