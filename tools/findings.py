@@ -88,8 +88,8 @@ def foretold(record):
     law, had = metrics["prediction"]["losses"]["joint"], metrics["held_back"]["loss"]
     return f"""
         **A loss predicted before training.** {len(metrics["runs"])} small GPTs predicted a loss of {law["loss"]:.3f}
-        for a GPT larger than all of them. Then it was trained, and had {had:.3f}: the prediction was off by
-        {100 * abs(law["loss"] / had - 1):.1f} %. Two straight lines came nearer: one hit proves little."""
+        for a GPT larger than all of them. Trained, it had {had:.3f}: off by
+        {100 * abs(law["loss"] / had - 1):.1f} %, while two straight lines came nearer."""
 
 
 @_finding("instruct", "18")
