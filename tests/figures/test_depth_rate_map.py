@@ -176,7 +176,7 @@ def read(page, figure, cards, d, n, chosen):
             loss, kind, best = card["loss"][d2][n2], VERDICTS[row[n2]], card["best"][d2] == n2
             said = cell.get_attribute("aria-label")
             assert cell.get_attribute("data-verdict") == kind and f": {kind}" in said
-            assert said.startswith(f"{state['depths'][d2]} block") and f"rate {state['rates'][n2]}:" in said
+            assert f", {state['depths'][d2]} block" in said and f"rate {state['rates'][n2]}:" in said
             text = cell.inner_text().split()
             sign = "★" if best else state["signs"][row[n2]]
             word = kind if kind != "trains" else "best" if best else ""
