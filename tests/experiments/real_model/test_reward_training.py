@@ -174,7 +174,7 @@ def test_measuring_draws_no_global_random_numbers(start):
 def test_rewards_teach_sums():
     """What is likeliest is right more often after some steps of rewards, and less often after as many coins."""
     config = verifiable.PRESETS["cpu"]
-    start = Start(config, config.starts[0], 1)  # with seed 0 it may begin where rewards bring little more
+    start = Start(config, config.starts[0], 1)  # seed 0 gained 0.01 on an Intel CPU, this one 0.18
     before = start.measure(start.model)["greedy"]
     after = {way.reward: start.learn(way)[1]["tests"]["greedy"][-1] for way in (RIGHT, COIN)}
     assert after["right"] > before + 0.1 and after["coin"] < before
