@@ -43,7 +43,10 @@ def test_what_has_another_kernel_or_is_no_notebook_stays(tmp_path):
 
 def test_make_lab_starts_it_with_the_flags_that_it_is_given():
     done = subprocess.run(
-        ["make", "-n", "-o", ".venv/.ready", "lab", "FLAGS=--port 9000"], cwd=ROOT, capture_output=True, text=True
+        ["make", "--no-print-directory", "-n", "-o", ".venv/.ready", "lab", "FLAGS=--port 9000"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.endswith("-m tools.lab --port 9000\n"), done.stderr
 
