@@ -33,7 +33,7 @@ Element.prototype.setPointerCapture = function (id) {
 for (const kind of ["pointermove", "pointercancel"])
   document.addEventListener(kind, () => heard.push(kind), { capture: true });
 """
-WHERE = """(node) => { // a point near its middle at which a finger hits it; a picture may be painted in its upper half alone
+WHERE = """(node) => { // a point near its middle where a finger hits it; some are painted in their upper half alone
   node.scrollIntoView({ block: "center" });
   window.heard = [];
   const { left, top, width, height } = node.getBoundingClientRect();
