@@ -213,7 +213,7 @@ def test_the_score_matrix_shows_the_weights_of_the_package(open_page, book_url):
 
 def test_a_query_moves_by_keyboard_and_by_pointer(open_page, book_url):
     page = open_page(f"{book_url}/{PLANE}")
-    query = page.get_by_role("button", name=re.compile("^query"))
+    query = page.locator("d2lmini-query-plane").get_by_role("button", name=re.compile("query"))
     query.scroll_into_view_if_needed()
     before = weights(page)
     query.press("ArrowLeft")
