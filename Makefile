@@ -37,9 +37,10 @@ slides: book  ## slides of each chapter: _build/html/slides/index.html
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab; FLAGS are its own: FLAGS="--port 9000"
 	$(BIN)/python -m tools.lab $(FLAGS)
 
-check: $(READY)  ## format and lint of Python and JavaScript, and whether the generated files are in step
+check: $(READY)  ## format and lint of Python, of exercises and JavaScript, and whether the generated files are in step
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tools.exercise_code
 	$(BIN)/python -m tools.sync --check
 	@if command -v npm >/dev/null; then $(NPM_INSTALL) && npx biome ci --error-on-warnings; \
 	else echo "the JavaScript is not checked: there is no npm (Node) on this machine"; fi

@@ -113,6 +113,22 @@ def _grade(args):
     return 0
 
 
+def _exercise_new(args):
+    from .exercises.authoring import begin
+
+    path = begin(args.key, args.folder)
+    print(f"written: {path}; what it lacks: python -m d2lmini exercise audit {path}")
+    return 0
+
+
+def _exercise_audit(args):
+    from .exercises.authoring import lacks
+
+    problems = [problem for file in args.files for problem in lacks(file, args.seconds)]
+    print("\n".join(problems) or f"{', '.join(args.files)}: in order")
+    return int(bool(problems))
+
+
 def _kept(args):
     """Return what is kept of a command that was interrupted, the rest of a sentence."""
     goes_on = "and the same command goes on from there"
@@ -179,6 +195,17 @@ def main(argv=None):
     grade.add_argument("--jobs", type=int, help="notebooks judged at once; default: as many as there are processors")
     grade.add_argument("--unsafe", action="store_true", help="without a sandbox: answers can do whatever you can")
     grade.set_defaults(run=_grade)
+
+    exercise = commands.add_parser("exercise", help="an exercise of your own: begin one, or see what one lacks")
+    what = exercise.add_subparsers(metavar="WHAT", required=True)
+    new = what.add_parser("new", help="write a first document, which works as it is")
+    new.add_argument("key", metavar="KEY", help="own-08.9: a chapter, and a number that is free there")
+    new.add_argument("--folder", help="where to; default: the one in D2LMINI_EXERCISES, or the current one")
+    new.set_defaults(run=_exercise_new)
+    audit = what.add_parser("audit", help="do right answers pass, do wrong ones fail, is anything missing?")
+    audit.add_argument("files", nargs="+", metavar="FILE", help="documents")
+    audit.add_argument("--seconds", type=float, default=1.0, help="for right answers of a part (default: %(default)s)")
+    audit.set_defaults(run=_exercise_audit)
 
     given = sys.argv[1:] if argv is None else list(argv)
     if not given:

@@ -59,7 +59,7 @@ def mirror(module):
         if place in ELSEWHERE:
             return ELSEWHERE[place][0]
     flat = f"{re.sub('^exercises/(engine|reader|grading)$', 'exercises', folder)}/test_{name}.py".lstrip("/")
-    return flat if (TESTS / flat).exists() else EACH.get(re.sub(r"^exercises/ch\d\d$", "exercises", folder), flat)
+    return flat if (TESTS / flat).exists() else EACH.get(folder, flat)
 
 
 def test_every_module_has_its_test_file():
@@ -76,9 +76,8 @@ def test_no_exception_is_stated_without_need():
 
 
 FOLDERS = [path.parent for path in sorted(PACKAGE.rglob("*/__init__.py"))]
-EXERCISES = re.compile(r"ch\d\d")  # such a folder has a file for each key
 # `results` holds records, no modules
-MAPPED = [path for path in FOLDERS if not EXERCISES.fullmatch(path.name) and path.name != "results"]
+MAPPED = [path for path in FOLDERS if path.name != "results"]
 
 
 @pytest.mark.parametrize("folder", MAPPED, ids=lambda folder: str(folder.relative_to(PACKAGE)))
@@ -87,7 +86,7 @@ def test_the_map_of_a_folder_names_each_of_its_modules(folder):
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     named = re.findall(r"^ *(\w+)(?:\.py|/) {2,}\S", text, re.M)
     inside = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
-    inside += [path.name for path in FOLDERS if path.parent == folder and not EXERCISES.fullmatch(path.name)]
+    inside += [path.name for path in FOLDERS if path.parent == folder]
     assert sorted(named) == sorted(inside)
 
 

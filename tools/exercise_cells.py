@@ -1,4 +1,4 @@
-"""The cells of a chapter's exercises in three forms, all from `d2lmini/exercises/ch*/*.py`.
+"""The cells of a chapter's exercises in three forms, all from `d2lmini/exercises/ch*/*.md`.
 
 unsolved  the notebook that a reader works in; a problem set is such a one, of exercises that a lecturer chose
 solved    the same with solutions: kept with its outputs, which the tests compare
@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.model import Choice, Coded, Discussion, Identity
+from d2lmini.exercises.reader.check import LATER
 from tools import exercise_places, folds, setup_cell, site
 from tools.chapters import METADATA
 
@@ -45,7 +46,10 @@ They belong to [the chapter](../chapters/{name}.ipynb); worked solutions are in
 def problem_set(exercises):
     """Exercises of any chapters as one notebook to hand out, whose links lead to the book. Returns: notebook."""
     intro = _markdown("intro", f"# Problem set\n\n{HOW}")
-    return _notebook([intro, _setup(SET_IMPORTS), *_unsolved(exercises)])
+    imports = SET_IMPORTS
+    if yours := [part.key for one in exercises if one.key not in registry.ours() for part in one.parts]:
+        imports += f'\nos.environ["{LATER}"] = "{" ".join(yours)}"  # your lecturer checks these'
+    return _notebook([intro, _setup(imports), *_unsolved(exercises)])
 
 
 def _unsolved(exercises, root=None):
@@ -143,15 +147,18 @@ def _first_choice(chapter):
 
 def _statement(exercise, root):
     """The heading, a small line with the key, and what is asked. ``root`` as of `_unsolved`."""
-    place = exercise_places.places()[exercise.key]
+    place = exercise_places.places().get(exercise.key)  # a lecturer's own has none
     origin = "our own" if exercise.source == "own" else f"after {exercise.source}"
     origin += " (of its draft)" if exercise.source.startswith("UDL") else ""  # the published book counts otherwise
     kinds = "; ".join(part.label for part in exercise.parts)
-    section = site.section(place.path, place.title) if root is None else f"{root}{place.path}#{place.slug}"
+    where = ""
+    if place:
+        section = site.section(place.path, place.title) if root is None else f"{root}{place.path}#{place.slug}"
+        where = f" Section: [{place.title}]({section})"
     return f"""\
 ## {exercise.title}
 
-*`{exercise.key}`, {origin}. Kind: {kinds}. Section: [{place.title}]({section})*
+*`{exercise.key}`, {origin}. Kind: {kinds}.{where}*
 
 {exercise.statement}"""
 

@@ -19,6 +19,8 @@ import nbformat
 from nbclient import NotebookClient
 
 from d2lmini.exercises.engine import registry
+from d2lmini.exercises.engine.document import ROLES, take_apart
+from d2lmini.exercises.engine.model import Choice
 from tools._generated import ROOT, put
 from tools.chapters import METADATA
 from tools.exercise_cells import CHAPTERS, solved, unsolved
@@ -47,11 +49,12 @@ def execute(notebook):
 
 
 def _origin(chapter):
-    """Returns: the hash of the exercise files of a chapter."""
+    """Returns: the hash of what decides on outputs: code, and choices, whose verdicts have their reasons."""
     total = hashlib.sha256()
-    for exercise in registry.exercises(chapter):
-        for file in registry.files(exercise.key):
-            total.update(file.read_bytes())
+    for key in registry.keys(chapter):
+        for part in take_apart(registry.path(key)).parts:
+            code = [block.text for block in part.blocks if block.role in ROLES]
+            total.update("\0".join([part.prompt.text] if part.kind == Choice.kind else code).encode())
     return total.hexdigest()
 
 

@@ -13,14 +13,14 @@ TABLE = ROOT / "tools" / "exercise_places.yml"
 
 @cache
 def places():
-    """Where each exercise belongs. Returns: dict from keys to `coverage.Section`.
+    """Where each exercise of the book belongs. Returns: dict from keys to `coverage.Section`.
 
     Raises:
         ValueError: an exercise has no line in the table, or its chapter no such heading.
     """
     table, found = yaml.safe_load(TABLE.read_text(encoding="utf-8")), {}
-    if table.keys() != set(registry.keys()):
-        raise ValueError(f"{TABLE.name}: {', '.join(sorted(table.keys() ^ set(registry.keys())))}: here or there alone")
+    if lone := table.keys() ^ set(registry.ours()):
+        raise ValueError(f"{TABLE.name}: {', '.join(sorted(lone))}: here or there alone")
     for key, title in table.items():
         path = f"chapters/{registry.NOTEBOOKS[registry.chapter_of(key)]}.ipynb"
         there = {section.title: section for section in coverage.sections(path).values()}

@@ -19,6 +19,7 @@ from pathlib import Path
 import nbformat
 
 from d2lmini.exercises.engine import registry
+from d2lmini.exercises.engine.document import take_apart
 from d2lmini.exercises.engine.model import Choice, Code, Coded, Count, Discussion, Experiment, Identity
 from tools import course, exercise_cells, exercise_places
 from tools._generated import ROOT
@@ -85,14 +86,15 @@ def entries():
 def entry(exercise):
     """Returns: `Entry`."""
     also = course.table()["chapters"][exercise.chapter].get("also", {"section": None})
-    more = also["needs"] if exercise_places.places()[exercise.key].title == also["section"] else []
+    place = exercise_places.places().get(exercise.key)
+    more = also["needs"] if place and place.title == also["section"] else []
     before = {exercise.chapter, *builds_on(exercise.chapter), *chain(more, *map(builds_on, more))}
     return Entry(
         exercise,
         SOURCES[exercise.key.partition("-")[0]],
         tuple(number for number in course.NAMES if number in before),
         tuple(part.kind for part in exercise.parts),
-        packages(*registry.files(exercise.key)),
+        packages(take_apart(registry.path(exercise.key)).code),
     )
 
 
@@ -104,11 +106,11 @@ def builds_on(chapter):
     return [number for number in course.NAMES if number in found]
 
 
-def packages(*files):
-    """What Python files import that is neither Python's own, nor ours, nor installed with it. Returns: tuple of str."""
+def packages(source):
+    """What a source imports that is neither Python's own, nor ours, nor installed with it. Returns: tuple of str."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     with_ours = re.findall(r'"([\w-]+)', re.search(r"^dependencies = \[(.*?)^\]", text, re.M | re.S)[1])
-    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    nodes = list(ast.walk(ast.parse(source)))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return tuple(sorted({n.partition(".")[0] for n in names} - sys.stdlib_module_names - {"d2lmini", *with_ours}))

@@ -8,13 +8,14 @@
     progress("03")                            # which exercises of a chapter are solved
     reset("d2l-11.3.1")                       # once more, from an empty cell
 
-An exercise is one file in the folder of its chapter, ``ch03``; "I want to add an exercise" in CONTRIBUTING.md
-explains its form.
+An exercise is one Markdown document in the folder of its chapter, ``ch03``, or in a folder of the reader's own that
+the variable ``D2LMINI_EXERCISES`` names; ``engine/document.py`` explains its form.
 
 engine/    judges answers
 reader/    shows what came of them
 grading/   has those of strangers in another process
 audit.py   tries whether an exercise keeps its promises
+authoring.py  an exercise of one's own: begin it, and see what it lacks
 faults.py  wrong answers made of any right one, for the audit
 """
 

@@ -25,6 +25,7 @@ from .grading.remote import Loopback
 
 SEEDS = (0, 1, 2)
 LEAST_MUTANTS = {"code": 6, "identity": 1, "count": 3, "experiment": 2}
+MOST_MUTANTS = 12
 LOOP_LIMIT = 0.5  # seconds that the endless loop gets
 NEW = re.compile(r"\bshares? (?:no|its own) memory\b|\b(?:a )?new (?:tensors?|matrix)\b")  # a promise
 UNTELLING = ("ok", "stub", "values", "timeout", "broken", "vacuous")  # no diagnosis of its own
@@ -78,7 +79,7 @@ def _form(exercise):
     if not exercise.source.startswith(expected):
         yield problem("source", f"it is {exercise.source!r}, expected {expected!r}")
     if not exercise.title or len(exercise.statement) < 80:
-        yield problem("statement", "the docstring needs a title and, below it, the statement")
+        yield problem("statement", "below the title the statement is missing, or very short")
     letters = [""] if len(exercise.parts) == 1 else list("abcdefgh"[: len(exercise.parts)])
     keys = [part.key for part in exercise.parts]
     if keys != [exercise.key + letter for letter in letters]:
@@ -228,6 +229,8 @@ def _mutants(part, seeds):
     least = LEAST_MUTANTS[part.kind]
     if len(part.mutants) < least:
         yield "mutants", f"there are {len(part.mutants)}, a part of this kind needs {least}"
+    if len(part.mutants) > MOST_MUTANTS:
+        yield "mutants", f"there are {len(part.mutants)}, expected {MOST_MUTANTS} at most: those that students make"
     for mutant in part.mutants:
         if mutant.diagnosis in UNTELLING:
             yield "diagnosis", f"{mutant}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message"

@@ -146,6 +146,7 @@ FAULTS = {
     "generic: None": replace(PART, verify=takes_none, min_checks=2, without={"strided": "none", "alone": "none"}),
     "generic: raise and loop": replace(PART, verify=swallows),
     "mutants: few": replace(PART, mutants=MUTANTS[:5]),
+    "mutants: many": replace(PART, mutants=[*MUTANTS, *MUTANTS, *MUTANTS]),
     "mutants: experiment": Experiment(**(vars(PART) | {"mutants": MUTANTS[:1]})),
     "mutants: not found": replace(PART, mutants=[Mutant("same", ("absent", "")), *MUTANTS]),
     "mutants: found twice": replace(PART, mutants=[Mutant("same", ("r", "")), *MUTANTS]),

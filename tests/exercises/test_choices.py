@@ -52,6 +52,6 @@ def test_the_numbers_of_our_own_run_are_its_records():
     metrics = results.load("t5_pretrain", "laptop")["metrics"]["downstream"]["translate"]["starts"]
     (part,) = (part for part in CHOICES if part.key == "own-14.1c")
     (why,) = (option.why for option in part.options if option.right)
-    said = re.search(r"(\d+) % of a grammar's .* spans, (\d+) % .* texts, (\d+) % .* FLOPs, and (\d+) %", why)
+    said = re.search(r"(\d+) ?% of a grammar's .* spans, (\d+) ?% .* texts, (\d+) ?% .* FLOPs,? and (\d+) ?%", why)
     ways = "spans of 3", "masked", "masked, as many FLOPs", "not pretrained"
     assert [int(number) for number in said.groups()] == [round(metrics[way]["score"]) for way in ways]

@@ -42,6 +42,19 @@ def test_gradients_may_be_weighted_and_may_not_arrive():
     assert host.gradient(got.detach(), 0) is None and host.gradient(3, 0) is None
 
 
+def test_what_torch_does_not_implement_is_no_missing_answer():
+    with pytest.raises(Rejected, match=r"raises NotImplementedError: .* not implemented for 'Float'") as caught:
+        Host().call(lambda x: x | 2, (torch.ones(2),), {})
+    assert caught.value.code == "raised"
+
+    def stub(x):
+        raise NotImplementedError  # your code here
+
+    with pytest.raises(Rejected) as caught:
+        Host().call(stub, (torch.ones(2),), {})
+    assert caught.value.code == "stub"
+
+
 def test_gradient_wants_weights_of_the_shape_of_the_result():
     host, x = Host(), torch.ones(3, requires_grad=True)
     got, _ = host.call(lambda x: x[:1] * 2, (x,), {})

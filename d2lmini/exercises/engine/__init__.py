@@ -2,8 +2,12 @@
 
 model.py        what an author writes: an exercise, its parts of six kinds, their mutants
 registry.py     exercises by key and by chapter
+document.py     the form of an exercise, Markdown, and its pieces
+written.py      from the pieces to an exercise
+mistakes.py     the table of foreseen mistakes
 source.py       from a model solution to its stub, to the solved answer and to mutants
 trial.py        what a check works with: inputs, guarded calls, comparisons that count
+against.py      an answer beside a reference, with gradients
 again.py        a passed check once more: inputs that are not contiguous, a batch of one, ...
 compare.py      what kind of difference there is between a result and its reference
 related.py      a wrong value beside the right one

@@ -86,6 +86,7 @@ class Coded(Part):
             which the engine finds (``relations.py``), unless that has its own.
         min_checks: how many comparisons must really have run before an answer may pass.
         without: relations of ``again.py`` that the part does not take, each with the reason.
+        text: the source of ``answer`` with its markers, where that comes from a document.
     """
 
     answer: Callable
@@ -95,6 +96,7 @@ class Coded(Part):
     advice: Mapping[str, str] = field(default_factory=dict)
     min_checks: int = 3
     without: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
 
     @property
     def name(self) -> str:
@@ -114,7 +116,7 @@ class Identity(Coded):
 
 class Count(Coded):
     kind = "count"
-    label = "count: your formula is compared with real modules"
+    label = "count: your formula is compared with a reference"
 
 
 class Experiment(Coded):

@@ -1,11 +1,13 @@
 """Find exercises and their parts by key."""
 
 import difflib
-import importlib
+import os
 import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from . import written
 
 FOLDER = Path(__file__).resolve().parent.parent
 NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked out in exercises/solutions/NAME.ipynb
@@ -38,23 +40,40 @@ def natural(key):
     return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", key)]
 
 
-_NAME = re.compile(r"(?:d2l|udl|own)(?:_\d+)+", re.ASCII)  # with a letter behind it: a part, which its exercise names
+_NAME = re.compile(r"(?:d2l|udl|own)(?:_\d+)+", re.ASCII)
+YOURS = "D2LMINI_EXERCISES"  # in the environment: a folder with more exercises, which the package does not have
+
+
+def _files() -> dict[str, Path]:
+    """Return the document of each exercise, by key, in order: names say where exercises are, none has to be read.
+
+    Raises:
+        written.DocumentError: a document of the reader's own has a key that is taken.
+    """
+    files, folder = dict(_of_the_package()), os.environ.get(YOURS)
+    for path in sorted(Path(folder).expanduser().rglob("*.md")) if folder else ():
+        if not _NAME.fullmatch(path.stem):
+            continue
+        if taken := files.get(key := written.key_of(path)):
+            raise written.DocumentError(path, 1, f"the key {key} is taken, by {taken}: give the file another number")
+        files[key] = path.resolve()
+    return dict(sorted(files.items(), key=lambda pair: natural(pair[0]))) if folder else files
 
 
 @cache
-def _files() -> dict[str, Path]:
-    """Return the file of each exercise, by key, in order: names say where exercises are, none has to be imported."""
-    paths = (p for p in FOLDER.glob("ch[0-9][0-9]/*.py") if _NAME.fullmatch(p.stem))
-    return {key: p for key, p in sorted(((_key(p), p) for p in paths), key=lambda pair: natural(pair[0]))}
-
-
-def _key(file):
-    return file.stem.replace("_", "-", 1).replace("_", ".")
+def _of_the_package():
+    files = {written.key_of(path): path for path in FOLDER.glob("ch[0-9][0-9]/*.md")}
+    return dict(sorted(files.items(), key=lambda pair: natural(pair[0])))
 
 
 def keys(chapter=None) -> tuple[str, ...]:
     """Return the keys of all exercises, or of those of one chapter (``"03"``), in order."""
     return tuple(key for key in _files() if chapter in (None, chapter_of(key)))
+
+
+def ours() -> tuple[str, ...]:
+    """Return the keys of the exercises that come with the package, in order."""
+    return tuple(key for key in keys() if path(key).is_relative_to(FOLDER))
 
 
 def chapters() -> list[str]:
@@ -63,12 +82,13 @@ def chapters() -> list[str]:
 
 
 def chapter_of(key) -> str:
-    """Return the chapter of an exercise, ``"03"``: the folder that its file lies in."""
-    return path(key).parent.name.removeprefix("ch")
+    """Return the chapter of an exercise, ``"03"``: its folder, ``ch03``, or the first number of its key."""
+    folder = path(key).parent.name
+    return folder[2:] if re.fullmatch(r"ch\d\d", folder) else f"{_numbers(key)[0]:02}"
 
 
 def path(key) -> Path:
-    """Return the file of the exercise with this key, without a part's letter."""
+    """Return the document of the exercise with this key, without a part's letter."""
     return _files()[key]
 
 
@@ -77,18 +97,15 @@ def anchor(key) -> str:
     return key.replace(".", "-")
 
 
-def files(key) -> list[Path]:
-    """Return the file of an exercise and those of its parts."""
-    file = path(key)
-    return [file, *sorted(file.parent.glob(f"{file.stem}[a-h].py"))]
-
-
-@cache
 def load(key):
     """Return the exercise with this key, without a part's letter."""
     file = path(key)
-    module = importlib.import_module(f"d2lmini.exercises.{file.parent.name}.{file.stem}")
-    return replace(module.EXERCISE, chapter=chapter_of(key))
+    return _read(file, chapter_of(key), file.stat().st_mtime_ns)  # an author changes it while a notebook is open
+
+
+@cache
+def _read(file, chapter, written_at):
+    return replace(written.read(file), chapter=chapter)
 
 
 def exercises(chapter=None):

@@ -26,12 +26,17 @@ _serial = itertools.count(1)
 
 def marked(part) -> str:
     """Return the source of the model solution, markers included."""
-    return textwrap.dedent(inspect.getsource(part.answer))
+    return part.text or textwrap.dedent(inspect.getsource(part.answer))
 
 
 def solution(part) -> str:
     """Return the source of the model solution without the markers."""
-    return _MARKER.sub("", marked(part))
+    return without_markers(marked(part))
+
+
+def without_markers(text) -> str:
+    """Return a source without the lines that mark what the reader writes."""
+    return _MARKER.sub("", text)
 
 
 def stub(part) -> str:

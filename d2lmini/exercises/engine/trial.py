@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import torch
 
+from . import against
 from .compare import Compared, Rejected, compare_number, compare_tensor
 from .host import Host
 
@@ -48,10 +49,10 @@ class Trial:
         return self.random.sample(range(low, high), count)
 
     def randn(self, *shape, scale=1.0, dtype=torch.float32):
-        return (scale * torch.randn(*shape, generator=self.generator, dtype=dtype)).to(self.device)
+        return (scale * torch.randn(shape, generator=self.generator, dtype=dtype)).to(self.device)
 
     def rand(self, *shape, low=0.0, high=1.0, dtype=torch.float32):
-        return (low + (high - low) * torch.rand(*shape, generator=self.generator, dtype=dtype)).to(self.device)
+        return (low + (high - low) * torch.rand(shape, generator=self.generator, dtype=dtype)).to(self.device)
 
     def integers(self, low, high, *shape):
         return torch.randint(low, high, shape, generator=self.generator).to(self.device)
@@ -98,6 +99,20 @@ class Trial:
         return self.host.look(function, results)
 
     # comparing; each counts as one check
+
+    def against(self, reference, answer, *args, results=(), gradients=None, case="", order=(), **options):
+        """Reject ``answer`` unless it gives what ``reference`` gives for the same arguments, gradients too.
+
+        The reference gets them on the CPU, floating-point tensors in float64, and runs first. It returns a tensor or a
+        number, or several of them: in a tuple, whose ``results`` are named, or in a dict.
+
+        Args:
+            gradients: name -> tensor among ``args`` in which the gradients of all results are compared, too.
+            case: goes behind the name of a result in a message: ``"for one head"``.
+            order: of the names of results in which they are compared, where it is not theirs.
+            options: as of `same` (or of `number`, where the results are numbers).
+        """
+        against.against(self, reference, answer, args, results, gradients or {}, case, order, options)
 
     def same(self, got, want, name="the result", *, dtype=None, mistakes=None, tolerance=None):
         """Reject ``got`` unless it equals the tensor ``want`` in type, device, dtype, shape and values.

@@ -1,0 +1,51 @@
+"""An answer against a reference: the comparison that most checks consist of."""
+
+import torch
+
+SLOPES = (1e-3, 1e-3)  # the tolerance of gradients: sums of many products in float32
+
+
+def against(t, reference, answer, args, results, gradients, case, order, options):
+    """`Trial.against`, which says what the arguments are."""
+    places = {name: next(i for i, x in enumerate(args) if x is given) for name, given in gradients.items()}
+    for given in gradients.values():
+        given.requires_grad_()
+    exact = [_exact(x) for x in args]
+    leaves = [exact[place].requires_grad_() for place in places.values()]
+    wanted = reference(*exact)
+    got = t.call(answer, *args)
+    if isinstance(wanted, dict):
+        names = {name: f'"{name}"' for name in wanted}
+        pairs = dict(zip(names, zip(t.fields(got, *wanted), wanted.values(), strict=True), strict=True))
+    elif results:
+        names = {name: f"the {name}" for name in results}
+        pairs = dict(zip(names, zip(t.unpack(got, *results), wanted, strict=True), strict=True))
+    else:
+        names, pairs = {"result": "the result"}, {"result": (got, wanted)}
+    for name in order or pairs:
+        value, want = pairs[name]
+        called = f"{names[name]} {case}".rstrip()
+        if isinstance(want, torch.Tensor):
+            t.same(value, want.detach(), called, **options)
+        else:
+            t.number(value, want, called, **options)
+    for name, (value, want) in pairs.items() if gradients else ():
+        _compare_slopes(t, leaves, places, names[name], case, value, want)
+
+
+def _compare_slopes(t, leaves, places, name, case, value, want):
+    """The gradients of one result, weighted by chance, in each argument that has one."""
+    weights = t.randn(*want.shape)
+    slopes = torch.autograd.grad(want, leaves, weights.cpu().double(), retain_graph=True, allow_unused=True)
+    for (argument, place), slope in zip(places.items(), slopes, strict=True):
+        if slope is None:  # this result does not depend on it
+            continue
+        called = f"the gradient of {name} in {argument}{case and f' {case}'}"
+        t.same(t.gradient(value, place, name, weights), slope, called, tolerance=SLOPES)
+
+
+def _exact(x):
+    """An argument as a reference takes it: floats in float64, on the CPU."""
+    if not isinstance(x, torch.Tensor):
+        return x
+    return x.detach().cpu().double() if x.is_floating_point() else x.cpu()

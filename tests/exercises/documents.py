@@ -1,0 +1,94 @@
+"""A small exercise as a document, for the tests to damage."""
+
+DOCUMENT = '''\
+# Twice as much
+
+The double of a tensor is asked for: write it, and say what it costs. It takes one multiplication an entry.
+
+## a: code, seconds=20, min_checks=1
+
+Write `twice(x)`.
+
+```python answer
+def twice(x):
+    """The double.
+
+    Args:
+        x: (B, T), numbers.
+
+    Returns:
+        (B, T).
+    """
+    doubled = 2 * x
+    return doubled
+```
+
+### Hints
+
+1. A tensor can be multiplied
+   by a number.
+2. `2 * x`.
+
+### Also right
+
+```python also
+def added(x):
+    return x + x
+```
+
+### Mistakes
+
+```mistakes
+doubled = 2 * x
+> doubled = x | same | this is x itself
+> doubled = 2 * x
+>>     doubled = doubled + 1 | one-more | there is a one too many: where does
+    it come from?
+2 * x
+> 3 * x | shape
+> x | 2 | or | nothing is doubled: for floats there is no or
+= partial(raised, 2) | squared | this is the square
+```
+
+```python wrong
+def raised(n, x):
+    return x**n
+```
+
+- **values**: Compute one entry
+  by hand.
+
+### Check
+
+```python check
+def reference(x):
+    return x * 2
+
+
+def verify(t, answer):
+    x = t.randn(3, 4)
+    want = reference(x.double())
+    t.same(t.call(answer, x), want)
+```
+
+- without **alone**: there is no batch here.
+
+### What to take from it
+
+A sum of equals is a product.
+
+## b: choice
+
+What does it cost?
+
+- [ ] nothing
+  Every entry is multiplied.
+- [x] a multiplication an entry
+  There are as many as entries.
+- [ ] two
+  One is enough.
+
+### Hints
+
+1. Count.
+'''
