@@ -24,7 +24,15 @@ PAGES = sorted(
         "api.html",
         "troubleshooting.html",
     ]
-    + ["glossary.html", "book_index.html", "lecturers.html", "bibliography.html", "accessibility.html", "licences.html"]
+    + [
+        "glossary.html",
+        "book_index.html",
+        "lecturers.html",
+        "write_exercise.html",
+        "bibliography.html",
+        "accessibility.html",
+        "licences.html",
+    ]
 )
 PLANE = "chapters/01_queries_keys_values.html"
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once

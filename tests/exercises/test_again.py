@@ -26,7 +26,7 @@ TAKE = {  # besides "values", which all do that take one of these
         d2l-11.1.1a d2l-11.1.1b d2l-11.1.1c d2l-11.1.3a d2l-11.1.4a d2l-11.2.1 d2l-11.2.3 d2l-11.3.1 d2l-11.3.2
         d2l-11.5.1 d2l-11.5.2a d2l-11.6.2 d2l-11.6.3 d2l-11.7.3b d2l-11.7.5 d2l-11.8.2a d2l-11.9.1c d2l-11.9.3b
         d2l-11.9.4b own-05.1a own-08.2a own-09.2a own-09.3a own-10.1a own-11.1a own-13.2a own-13.3b own-15.2 own-16.1a
-        own-16.2a own-16.3a own-16.3b own-18.1a own-18.4b own-19.1a own-19.3a own-19.5a own-19.5b own-19.7a udl-12.11a
+        own-16.2a own-16.3a own-16.3b own-18.1a own-18.4b own-19.1a own-19.3a own-19.5a own-19.7a udl-12.11a
         udl-12.11b udl-12.11c
     """,
     "double": """
