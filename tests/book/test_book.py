@@ -35,6 +35,7 @@ PAGES = sorted(
     ]
 )
 PLANE = "chapters/01_queries_keys_values.html"
+pytestmark = pytest.mark.timeout(600)  # the API has two megabytes: axe takes minutes there on a busy machine
 # thousands of words of code have a dozen colours: axe is shown each colour of a page once
 UNWRAP_REPEATED_COLOURS = """() => {
   const seen = new Set();
