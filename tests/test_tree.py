@@ -46,7 +46,6 @@ ELSEWHERE = {
 }
 # one test goes through all files of such a folder
 EACH = {
-    "exercises": "exercises/test_promises.py",
     **{f"experiments/{subject}": "experiments/test_experiments.py" for subject in SUBJECTS},
     "figures/diagrams": "figures/test_diagrams.py",
 }

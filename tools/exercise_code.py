@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from d2lmini.exercises.engine import registry
-from d2lmini.exercises.engine.document import ROLES, take_apart
+from d2lmini.exercises.engine.document import take_apart
 from d2lmini.exercises.engine.source import PRELUDE
 from tools._generated import ROOT
 
@@ -36,7 +36,7 @@ def lint(paths):
 def formatted(paths):
     """Returns: dict from each document to its text with the code in the project's format."""
     texts = {path: path.read_text(encoding="utf-8").splitlines() for path in paths}
-    blocks = [(p, b) for p in paths for part in take_apart(p).parts for b in part.blocks if b.role in ROLES]
+    blocks = [(path, block) for path in paths for part in take_apart(path).parts for block in part.code]
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{number}.py" for number in range(len(blocks))]
         for file, (_, block) in zip(files, blocks, strict=True):

@@ -19,7 +19,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from d2lmini.exercises.engine import registry
-from d2lmini.exercises.engine.document import ROLES, take_apart
+from d2lmini.exercises.engine.document import take_apart
 from d2lmini.exercises.engine.model import Choice
 from tools._generated import ROOT, put
 from tools.chapters import METADATA
@@ -53,8 +53,8 @@ def _origin(chapter):
     total = hashlib.sha256()
     for key in registry.keys(chapter):
         for part in take_apart(registry.path(key)).parts:
-            code = [block.text for block in part.blocks if block.role in ROLES]
-            total.update("\0".join([part.prompt.text] if part.kind == Choice.kind else code).encode())
+            pieces = [part.prompt.text] if part.kind == Choice.kind else [block.text for block in part.code]
+            total.update("\0".join(pieces).encode())
     return total.hexdigest()
 
 

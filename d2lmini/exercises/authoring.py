@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .audit import audit
 from .engine import registry, written
+from .engine.document import DocumentError
 
 FIRST = Path(__file__).with_name("first_document.md")
 
@@ -49,7 +50,7 @@ def lacks(path, seconds=1.0) -> list[str]:
     """
     try:
         found = [str(problem) for problem in audit(written.read(path), seconds)]
-    except written.DocumentError as error:
+    except DocumentError as error:
         return [str(error)]
     # each seed may have found the same, and how to try its inputs again is for students
     return list(dict.fromkeys(re.sub(r"\s*\(the same inputs again: .*", "", one, flags=re.S) for one in found))

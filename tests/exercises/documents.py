@@ -1,5 +1,20 @@
 """A small exercise as a document, for the tests to damage."""
 
+import pytest
+
+from d2lmini.exercises.engine.document import DocumentError
+
+
+def assert_is_refused(read, path, text, at, sentence):
+    """Reading a document must fail in one sentence with its file and the line that begins with ``at``."""
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DocumentError) as caught:
+        read(path)
+    file, line, said = str(caught.value).split(":", 2)
+    assert file == str(path) and sentence in said and len(said.splitlines()) == 1
+    assert text.splitlines()[int(line) - 1].startswith(at), line
+
+
 DOCUMENT = '''\
 # Twice as much
 

@@ -1,7 +1,7 @@
 """A document is taken apart, or refused in one sentence with file and line."""
 
 import pytest
-from documents import DOCUMENT
+from documents import DOCUMENT, assert_is_refused
 
 from d2lmini.exercises.engine.document import DocumentError, take_apart
 
@@ -41,13 +41,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path, text):
 )
 def test_what_is_not_of_the_form_is_told_with_its_line(tmp_path, old, new, at, sentence):
     assert DOCUMENT.count(old) >= 1
-    text = DOCUMENT.replace(old, new, 1)
-    path = document(tmp_path, text)
-    with pytest.raises(DocumentError) as caught:
-        take_apart(path)
-    file, line, said = str(caught.value).split(":", 2)
-    assert (file, text.splitlines()[int(line) - 1].startswith(at)) == (str(path), True), line
-    assert sentence in said and len(said.splitlines()) == 1
+    assert_is_refused(take_apart, tmp_path / "own_01_9.md", DOCUMENT.replace(old, new, 1), at, sentence)
 
 
 def test_a_file_that_is_no_text_or_has_no_part_is_refused(tmp_path):

@@ -5,10 +5,9 @@ import traceback
 
 import pytest
 import torch
-from documents import DOCUMENT
+from documents import DOCUMENT, assert_is_refused
 
 from d2lmini.exercises.engine import source
-from d2lmini.exercises.engine.document import DocumentError
 from d2lmini.exercises.engine.judge import BROKEN, judge
 from d2lmini.exercises.engine.written import key_of, read
 
@@ -116,12 +115,12 @@ def test_a_part_may_use_what_the_parts_above_it_define(tmp_path):
 )
 def test_what_is_wrong_is_told_with_file_and_line(tmp_path, old, new, at, sentence):
     assert DOCUMENT.count(old) == 1
-    text = DOCUMENT.replace(old, new)
-    with pytest.raises(DocumentError) as caught:
-        written(tmp_path, text)
-    file, line, said = str(caught.value).split(":", 2)
-    assert file == str(tmp_path / "own_01_9.md") and sentence in said and len(said.splitlines()) == 1
-    assert text.splitlines()[int(line) - 1].startswith(at), line
+    assert_is_refused(read, tmp_path / "own_01_9.md", DOCUMENT.replace(old, new), at, sentence)
+
+
+@pytest.mark.parametrize("name", ["exercise.md", "my_exercise.md", "own_08_9a.md", "own-08.9.md"])
+def test_a_name_that_is_no_key_is_refused(tmp_path, name):
+    assert_is_refused(read, tmp_path / name, DOCUMENT, "# Twice", "its name must be its key, as own_08_9.md")
 
 
 def test_the_code_of_two_documents_does_not_mix(tmp_path):

@@ -14,23 +14,24 @@ def against(t, reference, answer, args, results, gradients, case, order, options
     leaves = [exact[place].requires_grad_() for place in places.values()]
     wanted = reference(*exact)
     got = t.call(answer, *args)
+    called = "the {}"
     if isinstance(wanted, dict):
-        names = {name: f'"{name}"' for name in wanted}
-        pairs = dict(zip(names, zip(t.fields(got, *wanted), wanted.values(), strict=True), strict=True))
+        results, called = tuple(wanted), '"{}"'
+        got, wanted = t.fields(got, *results), wanted.values()
     elif results:
-        names = {name: f"the {name}" for name in results}
-        pairs = dict(zip(names, zip(t.unpack(got, *results), wanted, strict=True), strict=True))
+        got = t.unpack(got, *results)
     else:
-        names, pairs = {"result": "the result"}, {"result": (got, wanted)}
+        results, got, wanted = ("result",), (got,), (wanted,)
+    pairs = dict(zip(results, zip(got, wanted, strict=True), strict=True))
     for name in order or pairs:
         value, want = pairs[name]
-        called = f"{names[name]} {case}".rstrip()
+        said = f"{called.format(name)} {case}".rstrip()
         if isinstance(want, torch.Tensor):
-            t.same(value, want.detach(), called, **options)
+            t.same(value, want.detach(), said, **options)
         else:
-            t.number(value, want, called, **options)
+            t.number(value, want, said, **options)
     for name, (value, want) in pairs.items() if gradients else ():
-        _compare_slopes(t, leaves, places, names[name], case, value, want)
+        _compare_slopes(t, leaves, places, called.format(name), case, value, want)
 
 
 def _compare_slopes(t, leaves, places, name, case, value, want):

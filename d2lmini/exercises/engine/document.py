@@ -80,6 +80,11 @@ class PartText:
     def blocks(self):
         return [block for section in (self.prompt, *self.sections.values()) for block in section.blocks]
 
+    @property
+    def code(self):
+        """The blocks that are Python."""
+        return [block for block in self.blocks if block.role in ROLES]
+
 
 @dataclass
 class Document:
@@ -93,7 +98,7 @@ class Document:
     def code(self):
         """The source of all its blocks: each line has the number that it has in the document, others are empty."""
         lines = {}
-        for block in (block for part in self.parts for block in part.blocks if block.role in ROLES):
+        for block in (block for part in self.parts for block in part.code):
             lines |= dict(enumerate(block.text.splitlines(), start=block.line + 1))
         return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1)) + "\n"
 
@@ -190,9 +195,7 @@ def _complete(document):
     expected = [""] if len(document.parts) == 1 else list("abcdefgh"[: len(document.parts)])
     for part, letter in zip(document.parts, expected, strict=False):
         if part.letter != letter:
-            form = (
-                f"`## {letter}: {part.kind}`" if letter else f"`## {part.kind}`, without a letter: it is the only one"
-            )
-            raise document.error(part.prompt.line, f"this part must be {form}")
+            form = f"{letter}: {part.kind}" if letter else part.kind
+            raise document.error(part.prompt.line, f"this part must be `## {form}`")
     if len(document.parts) > len(expected):
         raise document.error(document.parts[8].prompt.line, "an exercise has eight parts at most")

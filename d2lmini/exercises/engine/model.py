@@ -1,10 +1,10 @@
-"""The form of an exercise file: what an author writes. Nothing here runs an answer.
+"""What an exercise consists of: ``written.py`` makes it of a document. Nothing here runs an answer.
 
 An exercise has one or more parts, each with its own key and verdict. A part is one of six kinds:
 
     Code        a function (or class), run on fresh random inputs
     Identity    both sides of an equation as code; the proof is self-assessed
-    Count       a formula as a function, compared with real modules
+    Count       a formula as a function, compared with a reference
     Experiment  a function of a seed that returns results; judged by direction and margin
     Choice      a letter; every option has an explanation
     Discussion  a text; compared with a rubric by its writer, reviewed and never passed
@@ -155,11 +155,11 @@ class Exercise:
     """One exercise.
 
     Args:
-        key: ``d2l-11.3.1``, ``udl-12.5`` or ``own-03.1``; the file is named after it (``d2l_11_3_1.py``).
-        doc: the docstring of the file: the title on its first line, the statement in Markdown below.
+        key: ``d2l-11.3.1``, ``udl-12.5`` or ``own-03.1``; the document is named after it (``d2l_11_3_1.md``).
+        doc: the title on its first line, the statement in Markdown below.
         source: where the question comes from: ``D2L 11.3, exercise 1`` or ``UDL problem 12.5``.
         parts: in the order in which they are asked.
-        chapter: two digits; whoever loads the file takes them from its folder.
+        chapter: two digits; the registry takes them from the document's folder.
     """
 
     key: str

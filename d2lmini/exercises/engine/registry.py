@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from . import written
+from .document import DocumentError
 
 FOLDER = Path(__file__).resolve().parent.parent
 NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked out in exercises/solutions/NAME.ipynb
@@ -40,7 +41,6 @@ def natural(key):
     return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", key)]
 
 
-_NAME = re.compile(r"(?:d2l|udl|own)(?:_\d+)+", re.ASCII)
 YOURS = "D2LMINI_EXERCISES"  # in the environment: a folder with more exercises, which the package does not have
 
 
@@ -48,42 +48,51 @@ def _files() -> dict[str, Path]:
     """Return the document of each exercise, by key, in order: names say where exercises are, none has to be read.
 
     Raises:
-        written.DocumentError: a document of the reader's own has a key that is taken.
+        DocumentError: a document of the reader's own has a key that is taken.
     """
-    files, folder = dict(_of_the_package()), os.environ.get(YOURS)
-    for path in sorted(Path(folder).expanduser().rglob("*.md")) if folder else ():
-        if not _NAME.fullmatch(path.stem):
+    if not (folder := os.environ.get(YOURS)):
+        return _of_the_package()
+    files = dict(_of_the_package())
+    for path in sorted(Path(folder).expanduser().rglob("*.md")):
+        if not written.NAME.fullmatch(path.stem):
             continue
         if taken := files.get(key := written.key_of(path)):
-            raise written.DocumentError(path, 1, f"the key {key} is taken, by {taken}: give the file another number")
+            raise DocumentError(path, 1, f"the key {key} is taken, by {taken}: give the file another number")
         files[key] = path.resolve()
-    return dict(sorted(files.items(), key=lambda pair: natural(pair[0]))) if folder else files
+    return _in_order(files)
 
 
 @cache
 def _of_the_package():
-    files = {written.key_of(path): path for path in FOLDER.glob("ch[0-9][0-9]/*.md")}
+    return _in_order({written.key_of(path): path for path in FOLDER.glob("ch[0-9][0-9]/*.md")})
+
+
+def _in_order(files):
     return dict(sorted(files.items(), key=lambda pair: natural(pair[0])))
 
 
 def keys(chapter=None) -> tuple[str, ...]:
     """Return the keys of all exercises, or of those of one chapter (``"03"``), in order."""
-    return tuple(key for key in _files() if chapter in (None, chapter_of(key)))
+    return tuple(key for key, file in _files().items() if chapter in (None, _chapter(key, file)))
 
 
 def ours() -> tuple[str, ...]:
     """Return the keys of the exercises that come with the package, in order."""
-    return tuple(key for key in keys() if path(key).is_relative_to(FOLDER))
+    return tuple(_of_the_package())
 
 
 def chapters() -> list[str]:
     """Return the chapters that have exercises, in order."""
-    return sorted({chapter_of(key) for key in keys()})
+    return sorted({_chapter(key, file) for key, file in _files().items()})
 
 
 def chapter_of(key) -> str:
     """Return the chapter of an exercise, ``"03"``: its folder, ``ch03``, or the first number of its key."""
-    folder = path(key).parent.name
+    return _chapter(key, path(key))
+
+
+def _chapter(key, file):
+    folder = file.parent.name
     return folder[2:] if re.fullmatch(r"ch\d\d", folder) else f"{_numbers(key)[0]:02}"
 
 
@@ -100,7 +109,7 @@ def anchor(key) -> str:
 def load(key):
     """Return the exercise with this key, without a part's letter."""
     file = path(key)
-    return _read(file, chapter_of(key), file.stat().st_mtime_ns)  # an author changes it while a notebook is open
+    return _read(file, _chapter(key, file), file.stat().st_mtime_ns)  # an author changes it while a notebook is open
 
 
 @cache

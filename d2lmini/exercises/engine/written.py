@@ -7,13 +7,13 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from .document import KINDS, ROLES, TOLD, DocumentError, take_apart
+from .document import KINDS, ROLES, TOLD, take_apart
 from .mistakes import mistakes
 from .model import Coded, Discussion, Exercise, Option
 from .source import PRELUDE, without_markers
 
 PACKAGE = "exercise_documents"  # the modules of all documents lie in it, so that what they define travels by value
-__all__ = ["DocumentError", "key_of", "read"]
+NAME = re.compile(r"(d2l|udl|own)(_\d+)+", re.ASCII)  # of a document, without .md
 SOURCES = {"d2l": "D2L {section}, exercise {question}", "udl": "UDL problem {number}", "own": "own"}
 
 
@@ -24,6 +24,8 @@ def read(path) -> Exercise:
         DocumentError: the document is not of the form, or its code does not run.
     """
     document = take_apart(path)
+    if not NAME.fullmatch(document.path.stem):
+        raise document.error(1, "its name must be its key, as own_08_9.md for own-08.9")
     key = key_of(document.path)
     origin, number = key.split("-", 1)
     section, _, question = number.rpartition(".")
