@@ -41,6 +41,7 @@ def test_the_first_document_works_as_it_is(tmp_path, capsys):
         ("### Hints\n\n1. A gentle", "### Hint\n\n1. A gentle", ":23: '### Hint' is no heading of a section"),
         ("powers / powers.sum", "2 * powers / powers.sum", "own-03.7a: solution: "),
         ("| sign |", "| values |", "'values' names no cause"),
+        (" | the softmax runs over the queries: the keys are the last axis", "", "expected 'over-queries', got "),
     ],
 )
 def test_what_a_document_lacks_is_told_in_words(tmp_path, old, new, said):
