@@ -15,7 +15,7 @@ NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-ti
 # package.json pins the one package exactly: it has no others to lock
 NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
 
-.PHONY: help book test quick pdf slides lab check sync bench system core package release-notes links clean
+.PHONY: help book test quick pdf slides lab check sync bench system core node package release-notes links clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
@@ -37,19 +37,23 @@ slides: book  ## slides of each chapter: _build/html/slides/index.html
 lab: $(READY)  ## open the chapters and the exercises in JupyterLab; FLAGS are its own: FLAGS="--port 9000"
 	$(BIN)/python -m tools.lab $(FLAGS)
 
-check: $(READY)  ## format and lint of Python, of exercises and JavaScript, and whether the generated files are in step
+check: $(READY) node  ## format and lint of Python, of exercises and JavaScript, and whether the generated files are in step
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tools.exercise_code
 	$(BIN)/python -m tools.sync --check
-	@if command -v npm >/dev/null; then $(NPM_INSTALL) && npx biome ci --error-on-warnings; \
+	@if command -v npm >/dev/null; then npm run --silent check; \
 	else echo "the JavaScript is not checked: there is no npm (Node) on this machine"; fi
 
-sync: $(READY)  ## bring the generated files in step
+sync: $(READY) node  ## bring the generated files in step
 	$(BIN)/python -m tools.sync
 
 bench: $(READY)  ## measure ours beside its peers again, on a quiet machine and a clean commit; then make sync
 	$(BIN)/python -m benchmarks all
+
+node: node_modules/.ready  ## what the JavaScript is made and checked with, where there is npm (Node)
+node_modules/.ready: package.json
+	@if command -v npm >/dev/null; then $(NPM_INSTALL) && touch $@; else echo "there is no npm (Node) on this machine"; fi
 
 system:  ## what the tests need of the system: Chromium, bubblewrap, Fashion-MNIST, npm (Debian, Ubuntu; as root)
 	.ci/system

@@ -7,16 +7,16 @@ import itertools
 import numpy as np
 import torch
 
-from d2lmini.figures.base import asset
-from d2lmini.figures.live import runtime
-from d2lmini.figures.live.page import runtime_script
 from d2lmini.models.tiny import TinyConfig, TinyTransformer
+from tools.bundles import bundled, host, runtime
 
 POSITIONS = [None, "learned", "sines", "rotary", "alibi"]
 NORMS = [("layer", "before"), ("layer", "after"), ("rms", "before"), ("rms", "after"), ("layer", None)]
 NETWORKS = ["relu", "gelu", "gelu_tanh", "squared_relu", None]
 SETTINGS = list(itertools.product(NORMS, [True, False], NETWORKS, [True, False]))
-EXPORTS = "prepare, memoryUsed, randomNumbers, Learner, PlaygroundTask"
+MODULES = "".join(
+    f'export * from "./live/{name}.js";\n' for name in ("tensor", "filters", "learner", "playground_tasks")
+)
 # worst of all weights, by case: how far each gradient is off, and the loss
 COMPARE = """async ({ cases, simd }) => {
   const numbers = (text) => new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
@@ -71,9 +71,8 @@ FIFTY = [
 
 def page_of_learning():
     """A page with the runtime's learning as `live`, and `LIVE`, which has it in a worker. Returns: str, HTML."""
-    code = f"globalThis.live = (() => {{\n{runtime('worker')}\nreturn {{ {EXPORTS} }};\n}})();\n"
-    code += f"(() => {{\n{asset('live/host.js')}\n}})();\n{runtime_script()}"
-    return f'<!doctype html><meta charset="utf-8"><script>{code}</script>'
+    scripts = bundled(MODULES, "live"), host(), runtime()
+    return f'<!doctype html><meta charset="utf-8">{"".join(f"<script>{text}</script>" for text in scripts)}'
 
 
 def made(generator, noise=0.15, **changes):

@@ -7,15 +7,13 @@ Every address goes the way of the page: `settingsOf`, `trainOptions`, the task `
 
 import tempfile
 from dataclasses import dataclass, replace
-from importlib.resources import files as package_files
 from pathlib import Path
 from statistics import median
 
 from benchmarks._common import main
 from d2lmini.data.text import playground_text
-from d2lmini.figures.live import runtime
-from d2lmini.figures.live.page import runtime_script
-from d2lmini.figures.playground_challenges import CHALLENGES
+from d2lmini.figures.playground.challenges import CHALLENGES
+from tools.bundles import bundled, host, runtime
 
 
 @dataclass(frozen=True)
@@ -104,12 +102,9 @@ TRAIN = """async ({ address, seed, steps, every, text }) => {
 
 def page_of(folder):
     """Writes a page that trains as the playground does. Returns: its address."""
-    host = package_files("d2lmini.figures.live").joinpath("host.js").read_text(encoding="utf-8")
-    settings = (
-        f"globalThis.live = (() => {{\n{runtime('playground_settings')}\nreturn {{ settingsOf, trainOptions }};\n}})();"
-    )
+    settings = bundled('export * from "./live/playground_settings.js";', "live")
     path = Path(folder) / "challenges.html"
-    scripts = "".join(f"<script>(() => {{\n{text}\n}})();</script>" for text in (host, runtime_script(), settings))
+    scripts = "".join(f"<script>{text}</script>" for text in (host(), runtime(), settings))
     path.write_text(f'<!doctype html><meta charset="utf-8">{scripts}', encoding="utf-8")
     return path.as_uri()
 

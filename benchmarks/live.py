@@ -10,17 +10,19 @@ add to, and those on the clock until a model that is loaded anew has answered on
 import json
 import tempfile
 from dataclasses import dataclass, replace
-from importlib.resources import files as package_files
 from pathlib import Path
 from statistics import median
 
 from benchmarks._common import main
 from d2lmini.figures.live import page as live_page
-from d2lmini.figures.live import runtime
 from d2lmini.models.weights import files
+from tools.bundles import host, runtime
 
 WORK = {"GPT": "characters", "Transformer": "tokens"}
 TASKS = """
+import { ranked } from "./live/filters.js";
+import { watch } from "./live/plain_tasks.js";
+import { TASKS } from "./live/tasks.js";
 TASKS.benchmark = function* ({ model }, { steps, source, look }) {
   const { seen, weights } = watch(), options = look ? { seen } : {};
   const state = source ? model.start(source, steps + 1, options) : model.empty_state();
@@ -58,10 +60,8 @@ QUICK = replace(Sizes(), models=("translator_grammar",), rounds=2, steps=3, sour
 
 def page_of(name, folder):
     """Writes a page that can load a model on request. Returns: its address."""
-    script = f"d2lminiLive.runtime(() => {{\n{runtime('worker', 'decoding')}\n{TASKS}\nreturn {{ serve }};\n}});\n"
-    host = package_files("d2lmini.figures.live").joinpath("host.js").read_text(encoding="utf-8")
     path = Path(folder) / f"{name}.html"
-    scripts = "".join(f"<script>{text}</script>" for text in (host, script, live_page.weights_script(name)))
+    scripts = "".join(f"<script>{text}</script>" for text in (host(), runtime(TASKS), live_page.weights_script(name)))
     path.write_text(f'<!doctype html><meta charset="utf-8">{scripts}', encoding="utf-8")
     return path.as_uri()
 

@@ -23,12 +23,11 @@ import torch
 
 from benchmarks import _onnx
 from benchmarks._common import main, quartiles, short
-from d2lmini.figures.base import asset
-from d2lmini.figures.live.page import runtime_script
 from d2lmini.models.gpt import GPT
 from d2lmini.models.gpt_config import GPTConfig
 from d2lmini.models.weights import files, rounding
 from d2lmini.models.weights.trained import trained
+from tools import bundles
 
 HERE = Path(__file__).parent
 FLOAT, EIGHT = "onnxruntime-web, float32", "onnxruntime-web, int8"
@@ -92,8 +91,7 @@ def lay_out(folder, sizes, peers=True):
     live = folder / "_static" / "live"
     live.mkdir(parents=True)
     task = (HERE / "live_peers_ours.js").read_text(encoding="utf-8")
-    before, after = runtime_script().rsplit("return { serve };", 1)
-    (live / "runtime.js").write_text(f"{before}{task}return {{ serve }};{after}", encoding="utf-8")
+    (live / "runtime.js").write_text(bundles.runtime(task), encoding="utf-8")
     text = base64.b64encode(files.path_of(sizes.weights, place).read_bytes()).decode()
     (live / f"{sizes.weights}.js").write_text(f'd2lminiLive.deliver("{sizes.weights}", "{text}");\n', encoding="utf-8")
     if peers:
@@ -104,8 +102,8 @@ def lay_out(folder, sizes, peers=True):
         _onnx.quantise(folder / PEERS[FLOAT], folder / PEERS[EIGHT])
     setup = {"weights": sizes.weights, "prompt": prompt, "count": sizes.count, "backend": _onnx.BACKEND[0]}
     setup |= {"past": _onnx.shapes(model.config), "peers": PEERS if peers else {}}
-    host, page = asset("live/host.js"), (HERE / "live_peers.js").read_text(encoding="utf-8")
-    script = f"{host}const SETUP = {json.dumps(setup)};\n{page}"
+    host, page = bundles.host(), (HERE / "live_peers.js").read_text(encoding="utf-8")
+    script = f"{host}globalThis.SETUP = {json.dumps(setup)};\n(() => {{\n{page}}})();"
     (folder / "index.html").write_text(
         f'<!DOCTYPE html><html lang="en" data-content_root="./"><meta charset="utf-8"><title>Side by side</title>'
         f'<link rel="icon" href="data:,"><body><script>{script}</script></body></html>',

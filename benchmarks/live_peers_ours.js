@@ -1,4 +1,6 @@
-// Writes greedily, token by token. It stands at the end of the runtime, as one of its tasks.
+// Writes greedily, token by token. A task of the runtime, from d2lmini/figures.
+import { TASKS } from "./live/tasks.js";
+
 TASKS.greedy = function* ({ model }, { tokens, count }) {
   const state = model.empty_state(tokens.length + count);
   try {

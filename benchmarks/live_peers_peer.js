@@ -1,10 +1,12 @@
 // Writes greedily with onnxruntime-web, on one thread; keys and values of what was read are outputs and inputs.
 let session = null,
-  past = null;
+  past = null,
+  ort = null; // which the backend makes global
 
 async function load({ model, backend, past: shapes }) {
   const coming = fetch(model).then((answer) => answer.arrayBuffer()); // while the backend comes
-  importScripts(backend);
+  self.importScripts(backend);
+  ort = self.ort;
   ort.env.wasm.numThreads = 1;
   ort.env.wasm.wasmPaths = new URL("./", self.location).href;
   const options = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };

@@ -10,19 +10,17 @@ the time between two turns of the page that asks for one all the time.
 import json
 import tempfile
 from dataclasses import dataclass, replace
-from importlib.resources import files as package_files
 from pathlib import Path
 
 from benchmarks._common import main, quartiles, short
 from benchmarks.live import processor_seconds
-from d2lmini.figures.live import runtime
 from d2lmini.models.weights import pieces
+from tools.bundles import host, runtime
 
-HOST = package_files("d2lmini.figures.live").joinpath("host.js")
+STOP = """import { ChatTokenizer } from "./live/chat_tokenizer.js";
+ChatTokenizer.prototype.isStop = () => false; // every round writes as much"""
 PAGE = """<!doctype html><meta charset="utf-8"><script>{host}</script><script>
-d2lminiLive.runtime(() => {{ {runtime}
-ChatTokenizer.prototype.isStop = () => false; // every round writes as much
-return {{ serve }}; }});
+{runtime}
 const pauses = {{ longest: 0, last: performance.now() }};
 (function turn() {{
   const now = performance.now();
@@ -129,7 +127,7 @@ def measure(sizes):
     manifest = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder, serving(folder) as url, sync_playwright() as playwright:
         Path(folder, "pieces").symlink_to(made)
-        text = PAGE.format(host=HOST.read_text(encoding="utf-8"), runtime=runtime())
+        text = PAGE.format(host=host(), runtime=runtime(STOP))
         Path(folder, "index.html").write_text(text, encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
         page, line = browser.new_page(), browser.new_browser_cdp_session()

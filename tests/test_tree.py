@@ -35,6 +35,7 @@ ELSEWHERE = {
     "exercises/grading/process": ("exercises/test_sandbox.py", "its limits are tried in a sandbox"),
     "exercises/grading/table": ("exercises/test_grade.py", "a folder is graded as a whole"),
     "lab/fit": ("experiments/test_cuts.py", "every experiment that trains is cut inside of it"),
+    "figures/playground/challenges": ("figures/test_playground_challenges.py", "the figure's test is beside it"),
     "figures/painting": ("figures/test_live_classifier.py", "what is painted is classified"),
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),

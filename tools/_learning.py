@@ -1,6 +1,6 @@
 """Learning in the page, as the page "Measured" tells of it: steps a second, distance from torch, and the challenges."""
 
-from d2lmini.figures.playground_challenges import CHALLENGES
+from d2lmini.figures.playground.challenges import CHALLENGES
 
 TITLE = "Learning in the page"
 CHALLENGES_WORDS = """\

@@ -1,4 +1,4 @@
-"""Records what the figure `RealModel` shows before a reader loads the model: d2lmini/figures/real_model.json.
+"""Records what the figure `RealModel` shows before a reader loads the model: d2lmini/figures/real_model/recorded.json.
 
 Greedy answers with the likeliest next tokens, where two heads look, the losses of a text; computed by the package in
 float32. Without the weights there is nothing to write or to compare, and a line says so.
@@ -19,7 +19,7 @@ from d2lmini.figures.packing import pack
 from d2lmini.hooks import capture_attention
 from tools._generated import ROOT, put
 
-PATH = ROOT / "d2lmini" / "figures" / "real_model.json"
+PATH = ROOT / "d2lmini" / "figures" / "real_model" / "recorded.json"
 LENGTH, TOP = 40, 5  # tokens of an answer, and next tokens that are told
 _REVIEWS = (
     "Review: a joy from start to finish\nSentiment: positive\n\nReview: dull and far too long\nSentiment: negative\n\n"

@@ -1,6 +1,7 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
 from tools import (
+    bundles,
     chapters,
     citations,
     core,
@@ -17,6 +18,8 @@ from tools._generated import main
 
 if __name__ == "__main__":
     main(
+        live_kernels.sync,
+        bundles.sync,  # kernels are in a bundle
         chapters.sync,
         core.sync,
         exercise_notebooks.sync,
@@ -26,7 +29,6 @@ if __name__ == "__main__":
         coverage.sync,
         course.sync,
         glossary.sync,
-        live_kernels.sync,
         notices.sync,
         command="make sync",
     )

@@ -44,18 +44,20 @@ Language models:
 
 Models of this book at work in the page, by the runtime in live/:
 
-    live_translator.py     a sentence becomes French, and what changes that
-    playground.py          a small Transformer that learns in the page
-    playground_challenges.py   what to try there, and what a reader should find
-    real_model.py          SmolLM2, which a reader loads, asks and looks into
+    translator/            a sentence becomes French, and what changes that
+    playground/            a small Transformer that learns in the page, and challenges
+    real_model/            SmolLM2, which a reader loads, asks and looks into
 
 For all of them:
 
-    base.py                one front-end module, shown as a custom element or a widget
-    live/                  the runtime of the models that live in the page
+    base/                  one front-end module, shown as a custom element or a widget; what their scripts share
+    live/                  the runtime of the models that live in the page: their modules, as a worker has them
     packing.py             numbers on their way into a page
     painting.py            a picture that a reader paints
     diagrams/              how things are put together, each a function
+
+`page/*.js` is the page's side of live models. What a page loads is in `built/`, which `tools/bundle.mjs` makes of all
+modules: `make sync`.
 """
 
 from .alignment_explorer import AlignmentExplorer
@@ -71,7 +73,6 @@ from .layer_walk import LayerWalk
 from .live_classifier import LiveClassifier
 from .live_completion import LiveCompletion
 from .live_guess import LiveGuess
-from .live_translator import LiveTranslator
 from .live_writer import LiveWriter
 from .mask_guess import MaskGuess
 from .next_token import NextToken
@@ -91,6 +92,7 @@ from .similarity_matrix import SimilarityMatrix
 from .span_stepper import SpanStepper
 from .swin_explorer import SwinExplorer
 from .tiling_stepper import TilingStepper
+from .translator import LiveTranslator
 from .vote_explorer import VoteExplorer
 
 __all__ = [

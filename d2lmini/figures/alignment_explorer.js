@@ -1,4 +1,19 @@
 // Source words above, target words below, lines whose opacity is the weight; dashed lines for the true alignment.
+import {
+  add,
+  choice,
+  draw,
+  keep,
+  panel,
+  place,
+  scroller,
+  strongest,
+  tick,
+  told,
+  unpack,
+  wordPicker,
+} from "./base/index.js";
+
 function render({ model, el }) {
   const titles = model.get("titles"),
     height = 230,

@@ -1,4 +1,6 @@
 // A beam search as a tree: a column for each step, ranked, from the start on the left.
+import { add, choice, draw, keep, panel, place, rove, scroller, stepper } from "./base/index.js";
+
 const WIDE = 92,
   PITCH = 104, // from column to column: the root and six of them fill the book's column next to a classic scrollbar
   ROOT = 48,

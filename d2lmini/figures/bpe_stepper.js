@@ -1,5 +1,7 @@
 // Byte-pair encoding of a text that the reader types: merges are learned and applied in the page.
 // White space is what Python's str.isspace says.
+import { add, draw, keep, panel, place, scroller, stepper, views } from "./base/index.js";
+
 const WHITE = /^(?!\ufeff)[\s\x1c-\x1f\x85]$/u,
   LONGEST = 2000,
   ROWS = 8,

@@ -1,4 +1,6 @@
 // The scores of a causal model, token by token: what is computed now, before, again, or never.
+import { add, draw, keep, panel, place, scroller, stepper, tick } from "./base/index.js";
+
 const LEFT = 74,
   TOP = 104,
   RIGHT = 86;

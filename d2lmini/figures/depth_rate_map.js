@@ -1,4 +1,6 @@
 // Depth against learning rate: which settings of a recipe train, and the losses of one over the steps.
+import { add, button, choice, draw, fold, keep, panel, place, rove, scroller, views } from "./base/index.js";
+
 const WIDE = 340,
   HIGH = 200,
   LEFT = 34,

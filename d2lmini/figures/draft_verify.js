@@ -1,4 +1,6 @@
 // Speculative decoding of characters: a draft proposes, a target accepts or replaces, one decision at a time.
+import { add, button, draw, keep, panel, place, slider, unpack, views } from "./base/index.js";
+
 const MOST = 8,
   LEFT = 8,
   TALL = 150,

@@ -1,4 +1,19 @@
 // Heads on real sentences: lines between words for one head, small maps for all heads of a layer.
+import {
+  add,
+  button,
+  choice,
+  draw,
+  keep,
+  panel,
+  place,
+  rove,
+  strongest,
+  told,
+  unpack,
+  wordPicker,
+} from "./base/index.js";
+
 function render({ model, el }) {
   const titles = model.get("titles"),
     names = model.get("names");

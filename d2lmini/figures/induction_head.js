@@ -1,4 +1,6 @@
 // A repeated sequence, its copies under each other: where a head looks, and the loss at each position.
+import { add, button, draw, keep, panel, place, rove, scroller, ticks, told, unpack } from "./base/index.js";
+
 const GAP = 84,
   BOX = 26,
   GRAPH = [340, 170];

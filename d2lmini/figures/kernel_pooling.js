@@ -1,4 +1,21 @@
 // Nadaraya-Watson regression over points that can be moved: weights, curve, and two errors that tell different stories.
+import {
+  add,
+  choice,
+  draggable,
+  draw,
+  keep,
+  PAGES,
+  panel,
+  place,
+  rove,
+  scroller,
+  slider,
+  softmax,
+  tick,
+  ticks,
+} from "./base/index.js";
+
 const KERNELS = { gaussian: "Gaussian", boxcar: "boxcar", epanechnikov: "Epanechnikov" };
 
 // Weights of the keys for a query, or null where none is in reach; `skip` leaves one key out.

@@ -1,5 +1,7 @@
 // One encoder block, stage by stage: a drawing of the block, and a small shaded table whose rows are the tokens.
 // Where the stages stand in the drawing, [left, width, row from below], by where the norm is.
+import { add, button, choice, draw, keep, panel, place, rove, rowName, scroller } from "./base/index.js";
+
 const whole = (row) => [8, 212, row];
 const attending = (row) => [
   [8, 68, row],

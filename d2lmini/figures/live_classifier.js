@@ -1,4 +1,19 @@
 // A vision Transformer in the page: a garment is picked or drawn, its patches are taken out and shuffled.
+import { add, button, choice, draw, keep, panel, place, rove, unpack } from "./base/index.js";
+import { randomNumbers, shuffled } from "./live/filters.js";
+import { announcer, newestQuestion, runLine, withModel } from "./page/host.js";
+import {
+  controlRow,
+  DRAWN,
+  greyOf,
+  narrowed,
+  paintingGrid,
+  paintingTools,
+  pixelRects,
+  stripes,
+  turnToDrawing,
+} from "./painting.js";
+
 const LINE = 21,
   NAME = 86,
   BAR = 190;

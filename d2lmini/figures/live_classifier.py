@@ -4,15 +4,15 @@ import torch
 
 from ..data.images import FASHION_MNIST_LABELS
 from ..models.weights.trained import trained
-from .live import runtime
+from .live.page import LiveFigure
 from .packing import pack
-from .painting import PaintedFigure, checked_pictures, garments
+from .painting import checked_pictures, garments
 
 KINDS = "ankle boot", "bag", "coat", "dress", "sandal", "trouser"
 ORDERS = "own", "with", "without"
 
 
-class LiveClassifier(PaintedFigure):
+class LiveClassifier(LiveFigure):
     """A trained `ViT` in the page: pick a garment or draw one, and take patches out of the sequence or shuffle them.
 
     The model is asked on every change. Bars show the probabilities of the classes, hollow ones those of the image with
@@ -73,7 +73,3 @@ class LiveClassifier(PaintedFigure):
             look="rollout",
             head="0",
         )
-
-    @classmethod
-    def _script(cls):
-        return runtime("filters") + super()._script()  # it shuffles on the page's side

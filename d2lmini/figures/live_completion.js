@@ -1,4 +1,18 @@
 // ImageGPT in the page: it finishes a picture whose upper half is chosen or painted, several times, pixel by pixel.
+import { add, button, choice, draw, keep, panel, place, rove, slider, unpack } from "./base/index.js";
+import { announcer, newestQuestion, runLine, withModel } from "./page/host.js";
+import {
+  controlRow,
+  DRAWN,
+  greyOf,
+  narrowed,
+  paintingGrid,
+  paintingTools,
+  pixelRects,
+  stripes,
+  turnToDrawing,
+} from "./painting.js";
+
 const EYES = 8; // circles: of the pixels that the model looks at the strongest
 
 function render({ model, el }) {

@@ -8,14 +8,14 @@ from torch.nn import functional as F
 
 from ..models.image_gpt import GreyQuantizer
 from ..models.weights.trained import trained
-from .live.page import check_sliders
+from .live.page import LiveFigure, check_sliders
 from .packing import pack
-from .painting import PaintedFigure, checked_pictures, garments
+from .painting import checked_pictures, garments
 
 KINDS = "ankle boot", "bag", "coat", "dress", "pullover", "trouser"
 
 
-class LiveCompletion(PaintedFigure):
+class LiveCompletion(LiveFigure):
     """A trained `ImageGPT` in the page: choose an upper half or paint one, and it completes it pixel by pixel.
 
     The reader sets temperature, seed and the number of completions, which are drawn at once. Bars show what the pixel

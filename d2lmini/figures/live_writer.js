@@ -1,4 +1,9 @@
 // Writing with a GPT in the page: the text, what may come next, where a head looks, and what a cache saves.
+import { add, button, choice, keep, place, scroller, slider, strongest, tick } from "./base/index.js";
+import { announcer, newestQuestion, runLine, withModel } from "./page/host.js";
+import { letterBox } from "./page/letters.js";
+import { nextBars } from "./page/next_bars.js";
+
 const WRITE = 400, // characters for a press
   MOST = 2000, // of a text
   LONGEST = 1000; // of a prompt

@@ -2,8 +2,6 @@
 
 from ..models.weights.trained import trained
 from ..tokenization.characters import CharacterTokenizer
-from .base import asset
-from .live import runtime
 from .live.page import LiveFigure, check_sliders
 
 PARTS = "attention", "cache"
@@ -90,11 +88,6 @@ class LiveWriter(LiveFigure):
             head=0,
             cache=True,
         )
-
-    @classmethod
-    def _script(cls):
-        helpers = ("live/letters.js", "live/next_bars.js")
-        return runtime("filters") + "".join(map(asset, helpers)) + super()._script()
 
 
 def _line(text):

@@ -1,4 +1,6 @@
 // A word is masked, bars show how sure a model is there; the reader guesses, and then sees which words these are.
+import { add, button, choice, draw, keep, panel, place, rove, unpack } from "./base/index.js";
+
 const LINE = 20,
   NAME = 112,
   BAR = 166,

@@ -1,4 +1,6 @@
 // Probabilities of the next token: the model's own, and what temperature, top-k and top-p leave to draw from.
+import { add, button, choice, draw, keep, panel, place, slider, softmax, unpack } from "./base/index.js";
+
 const SHOWN = 14,
   DRAWS = 20,
   LINE = 22,

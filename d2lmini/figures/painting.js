@@ -1,15 +1,17 @@
 // Pictures of a few pixels in the page: shown, pointed at, painted by pointer, finger and keyboard.
-const DRAWN = "drawn"; // the choice of a picture that is the reader's own
+import { ARROWS, add, button, choice, draw, panel, place, slider } from "./base/index.js";
+
+export const DRAWN = "drawn"; // the choice of a picture that is the reader's own
 
 // Who paints chooses the own drawing. `now.picture` is what was chosen, `set` changes it.
-function turnToDrawing(picking, now, set) {
+export function turnToDrawing(picking, now, set) {
   if (now.picture === DRAWN) return;
   set("picture", DRAWN);
   picking.value = DRAWN;
 }
 
 // Squares of a picture in an SVG, `unit` wide. Returns a function that colours one.
-function pixelRects(parent, [height, width], unit) {
+export function pixelRects(parent, [height, width], unit) {
   const rects = Array.from({ length: height * width }, (_, i) =>
     draw(parent, "rect", {
       x: unit * (i % width),
@@ -28,7 +30,7 @@ function pixelRects(parent, [height, width], unit) {
 }
 
 // What fills a place in an SVG where nothing is: stripes.
-function stripes(svg) {
+export function stripes(svg) {
   const id = `d2lmini-hatch-${Math.random().toString(36).slice(2)}`;
   const pattern = draw(draw(svg, "defs"), "pattern", {
     id,
@@ -41,7 +43,7 @@ function stripes(svg) {
   return `url(#${id})`;
 }
 
-const greyOf = (share) => {
+export const greyOf = (share) => {
   const byte = Math.round(255 * share);
   return `rgb(${byte},${byte},${byte})`;
 };
@@ -51,7 +53,7 @@ const greyOf = (share) => {
 // of a stroke; `pointed(index, stays)` when the reader points at a pixel, null when no longer; `stays`: clicked, or by
 // keyboard. Returns {svg, values, brush, set, show, cursor}: `values` of all pixels; `brush`: {value, size}, which
 // `paintingTools` changes; `set(values)` shows others; `show(i, fill)` colours a pixel as it likes.
-function paintingGrid(parent, { label, size, rows = size[0], unit, shade }, { painted, pointed = () => {} }) {
+export function paintingGrid(parent, { label, size, rows = size[0], unit, shade }, { painted, pointed = () => {} }) {
   const [height, width] = size;
   const { svg } = panel(parent, { width: unit * width, height: unit * height, x: [0, width], y: [0, height], label });
   place(svg, { role: "application", tabindex: 0, "aria-roledescription": "picture to paint" });
@@ -173,15 +175,15 @@ function paintingGrid(parent, { label, size, rows = size[0], unit, shade }, { pa
 }
 
 // A row of controls, close enough that it is one on a phone; and a control that leaves room there for others.
-const controlRow = (parent) => add(parent, "div", { class: "d2lmini-controls", style: "gap: 6px 12px" });
-const narrowed = (node, width = "4.8rem") => {
+export const controlRow = (parent) => add(parent, "div", { class: "d2lmini-controls", style: "gap: 6px 12px" });
+export const narrowed = (node, width = "4.8rem") => {
   node.style.minWidth = 0;
   node.style[node.localName === "select" ? "maxWidth" : "width"] = width;
   return node;
 };
 
 // Brush, eraser and Clear of a painting grid. `palette`: values from the darkest on.
-function paintingTools(parent, grid, { palette, shade, painted }) {
+export function paintingTools(parent, grid, { palette, shade, painted }) {
   let grey = palette.length - 1;
   const mark = () => {
     const erases = eraser.getAttribute("aria-pressed") === "true";

@@ -3,16 +3,6 @@
 import torch
 
 from ..data.images import FASHION_MNIST_LABELS, fashion_mnist
-from .base import asset
-from .live.page import LiveFigure
-
-
-class PaintedFigure(LiveFigure):
-    """A `LiveFigure` whose script has the painting grid of ``painting.js``, too."""
-
-    @classmethod
-    def _script(cls):
-        return asset("painting.js") + super()._script()
 
 
 def garments(kinds):

@@ -1,4 +1,6 @@
 // Attention over patches: a large picture with the weights of the chosen patch, small ones for all heads of the layer.
+import { add, button, choice, draw, keep, panel, place, rove, unpack } from "./base/index.js";
+
 function render({ model, el }) {
   const titles = model.get("titles"),
     names = model.get("names"),

@@ -1,4 +1,6 @@
 // A picture in patches: cut it finer or coarser, and see what the pieces cost.
+import { add, draw, keep, panel, slider } from "./base/index.js";
+
 function render({ model, el }) {
   const pixels = model.get("picture"),
     sizes = model.get("patch_sizes"),

@@ -1,4 +1,20 @@
 // A pattern joined from parts: its matrix, what has met after n layers, the way from an output to the inputs, its cost.
+import {
+  add,
+  button,
+  choice,
+  draw,
+  fold,
+  keep,
+  panel,
+  place,
+  scroller,
+  slider,
+  tick,
+  unpack,
+  views,
+} from "./base/index.js";
+
 const WIDE = 340,
   LEFT = 26,
   TOP = 20,

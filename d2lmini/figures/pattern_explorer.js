@@ -1,4 +1,6 @@
 // Who may attend to whom: a grid for each family, a row for each query, a column for each key.
+import { add, button, draw, keep, panel, place, rove, views } from "./base/index.js";
+
 const LEFT = 74,
   TOP = 58;
 

@@ -1,4 +1,6 @@
 // A picture is finished pixel by pixel: what each pixel was drawn from, and where a head of the last layer looked.
+import { add, button, choice, draw, fold, keep, panel, place, slider, unpack } from "./base/index.js";
+
 function render({ model, el }) {
   const levels = model.get("levels"),
     names = model.get("names"),

@@ -1,4 +1,6 @@
 // Position encodings as a heat map, and the scores they make: does a score depend on the offset alone?
+import { add, choice, draw, keep, panel, place, slider, tick, ticks } from "./base/index.js";
+
 function render({ model, el }) {
   const now = Object.fromEntries(["encoding", "position", "offset", "words"].map((name) => [name, model.get(name)]));
   const [query, key, bias, N, D, base, max_distance] = [

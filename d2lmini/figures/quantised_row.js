@@ -1,4 +1,6 @@
 // A row of weights as bars, the levels of its groups, and the error of each weight.
+import { add, choice, draw, keep, panel, place, scroller, slider, tick } from "./base/index.js";
+
 const LEFT = 44,
   WIDTH = 340,
   TALL = 190,

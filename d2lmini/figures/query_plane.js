@@ -1,4 +1,19 @@
 // A query among keys: weights as areas, the output among the values.
+import {
+  add,
+  choice,
+  draggable,
+  draw,
+  keep,
+  PAGES,
+  panel,
+  place,
+  rove,
+  scroller,
+  slider,
+  softmax,
+} from "./base/index.js";
+
 const SIDE = 340; // of a plane
 
 function render({ model, el }) {

@@ -1,4 +1,21 @@
 // A scaling law as a calculator: loss along a budget on one side, models and the best sizes on the other.
+import {
+  add,
+  button,
+  choice,
+  draggable,
+  draw,
+  fold,
+  keep,
+  onArrow,
+  panel,
+  place,
+  rove,
+  scroller,
+  slider,
+  views,
+} from "./base/index.js";
+
 const WIDE = 340,
   HIGH = 250,
   LEFT = 44,

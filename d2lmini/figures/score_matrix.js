@@ -1,4 +1,6 @@
 // A small score matrix: scale, mask and temperature, and one row in detail.
+import { add, draw, keep, panel, place, rove, rowName, scroller, slider, softmax, tick } from "./base/index.js";
+
 function render({ model, el }) {
   const tokens = model.get("tokens"),
     scores = model.get("scores"),

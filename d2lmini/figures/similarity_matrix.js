@@ -1,4 +1,6 @@
 // Cosines of pictures and texts: bets of one picture or one text, and the loss, by temperature.
+import { add, button, keep, place, rove, scroller, slider, softmax, unpack } from "./base/index.js";
+
 function render({ model, el }) {
   const texts = model.get("texts"),
     cosines = model.get("cosines"),

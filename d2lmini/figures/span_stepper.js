@@ -1,4 +1,6 @@
 // Span corruption: words, noise, input, target, and the words again. The rule is that of corrupt_spans.
+import { add, button, choice, keep, place, rove, stepper, unpack } from "./base/index.js";
+
 const STEPS = ["the words", "the noise", "the input", "the target", "restored"];
 
 // Each span of noise becomes a sentinel in the input; the target has the sentinel and what stood there, and a last

@@ -1,4 +1,6 @@
 // Windows on a picture: what a patch may attend to in a layer, and what has reached it through all layers so far.
+import { add, choice, draw, keep, panel, place, rove, slider, tick } from "./base/index.js";
+
 function render({ model, el }) {
   const titles = model.get("titles"),
     [rows, columns] = model.get("grid"),

@@ -1,4 +1,6 @@
 // Attention in tiles: a row for each query, with the scores of one tile and what is known of the query so far.
+import { add, choice, keep, place, rove, rowName, scroller, softmax, stepper, tick } from "./base/index.js";
+
 const ROOM = "0 clamp(1px, 1vw - 3px, 8px)"; // left and right of a number: on a phone just enough
 const SIZE = "min(1em, 2.9vw)"; // of the keys and scores
 

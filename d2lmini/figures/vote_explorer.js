@@ -1,4 +1,6 @@
 // Samples of one question vote: a square for each, in the row of its answer.
+import { add, button, choice, keep, place, scroller, stepper } from "./base/index.js";
+
 function render({ model, el }) {
   const questions = model.get("questions"),
     sizes = model.get("sizes"),

@@ -11,7 +11,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from d2lmini import results
-from d2lmini.figures.live_translator import translate
+from d2lmini.figures.translator import translate
 from d2lmini.models.weights.trained import trained
 from tools import course, findings, pages, site
 from tools.core import minutes

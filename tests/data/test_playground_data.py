@@ -8,8 +8,8 @@ import torch
 import d2lmini as d2l
 from d2lmini.data import playground_tasks
 from d2lmini.data.playground import kept_back
-from d2lmini.figures.live import runtime
 from tests.playground_answers import RIGHT
+from tools.bundles import bundled
 
 COUNTS = "size", "letters", "batch_size", "num_batches", "num_val", "num_train", "seed"
 
@@ -33,9 +33,8 @@ def page(chromium):
     """A page with the page's own tasks as `tasks`."""
     context = chromium.new_context()
     page = context.new_page()
-    names = "PLAYGROUND_TASKS, PlaygroundTask, keptBack, randomNumbers"
-    code = f"{runtime('playground_tasks')}\nreturn {{ {names} }};"
-    page.evaluate("code => { window.tasks = new Function(code)(); }", code)
+    code = bundled('export * from "./live/playground_tasks.js";\nexport * from "./live/filters.js";', "tasks")
+    page.evaluate("code => { window.tasks = new Function(code)(); }", f"{code}\nreturn tasks;")
     yield page
     context.close()
 

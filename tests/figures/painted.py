@@ -2,6 +2,8 @@
 
 import re
 
+from book_page import shown_in_book
+
 from d2lmini.figures.live.page import runtime_script
 
 SETTLED = "document.querySelector('.d2lmini-live')?.getAttribute('aria-busy') === 'false'"
@@ -56,7 +58,9 @@ def where_weights_are_missing(figure, open_page, folder):
     (folder / "_static/live").mkdir(parents=True)
     (folder / "_static/live/runtime.js").write_text(runtime_script(), encoding="utf-8")
     page = folder / "chapter.html"
-    page.write_text(f'<!doctype html><html data-content_root="./"><meta charset="utf-8">{figure._repr_html_()}')
+    page.write_text(
+        f'<!doctype html><html data-content_root="./"><meta charset="utf-8">{shown_in_book(folder, figure)}'
+    )
     page = open_page(page.as_uri())
     page.get_by_role("button", name="Load the model").click()
     page.wait_for_function("document.querySelector('.d2lmini-said').textContent.includes('cannot run')")

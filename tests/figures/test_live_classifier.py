@@ -254,15 +254,13 @@ def test_many_questions_end_with_the_last(figure, open_figure):
     assert_close(shown(page), says(picture(figure, figure.state["names"].index("bag")))[0], **NEAR)
 
 
-def test_without_javascript_and_without_weights(figure, open_page, tmp_path, monkeypatch):
+def test_without_javascript_and_without_weights(figure, open_page, tmp_path):
     path = tmp_path / "figure.html"
     path.write_text(f'<!doctype html><meta charset="utf-8">{figure._repr_html_()}', encoding="utf-8")
     text = open_page(path.as_uri(), java_script_enabled=False).locator("table").inner_text()
     for n, name in enumerate(figure.state["names"]):
         share, best = says(picture(figure, n))[0].max(-1)
         assert re.search(rf"{name}\s+{figure.state['labels'][best]}\s+{share:.2f}", text)
-    monkeypatch.setenv("D2LMINI_BOOK", "1")
-    assert len(figure._repr_html_()) < 54_000
     page = where_weights_are_missing(figure, open_page, tmp_path / "book")
     assert "vit_fashion.js could not be loaded" in said(page)
     assert page.locator("table").inner_text() == text and page.locator("svg").count() == 0

@@ -212,7 +212,7 @@ def test_no_motion_where_none_is_wanted(open_figure):
     agrees(page, HEIGHT * WIDTH - 1)
 
 
-def test_without_javascript_and_without_weights(figure, open_page, tmp_path, monkeypatch):
+def test_without_javascript_and_without_weights(figure, open_page, tmp_path):
     path = tmp_path / "figure.html"
     path.write_text(f'<!doctype html><meta charset="utf-8">{figure._repr_html_()}', encoding="utf-8")
     text = open_page(path.as_uri(), java_script_enabled=False).locator("table").inner_text()
@@ -222,7 +222,6 @@ def test_without_javascript_and_without_weights(figure, open_page, tmp_path, mon
         bits = -probabilities.gather(1, pixels[:, None]).log2().mean()
         right = (probabilities.argmax(1) == pixels).float().mean()
         assert re.search(rf"{name}\s+{bits:.2f}\s+{100 * right:.0f} %", text)
-    monkeypatch.setenv("D2LMINI_BOOK", "1")
     page = where_weights_are_missing(figure, open_page, tmp_path / "book")
     assert "image_gpt_fashion.js could not be loaded" in said(page)
     assert page.locator("table").inner_text() == text and page.locator("svg").count() == 0

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from book_page import shown_in_book
 from examples import live_weights
 from torch.testing import assert_close
 
@@ -338,11 +339,10 @@ def test_the_last_request_wins(figure, open_figure):
     assert said(page).startswith("“.” is hidden") and page.log["errors"] == []
 
 
-def test_a_missing_file_leaves_what_is_recorded(figure, open_page, tmp_path, monkeypatch):
-    monkeypatch.setenv("D2LMINI_BOOK", "1")
+def test_a_missing_file_leaves_what_is_recorded(figure, open_page, tmp_path):
     path = tmp_path / "page.html"
     page_of = '<!doctype html><html data-content_root="./"><meta charset="utf-8">{}'.format
-    path.write_text(page_of(figure._repr_html_()), encoding="utf-8")
+    path.write_text(page_of(shown_in_book(tmp_path, figure)), encoding="utf-8")
     page = open_page(path.as_uri())
     page.get_by_role("button", name="Load the model (").click()
     page.get_by_text("The model cannot run here: runtime.js could not be loaded").wait_for()

@@ -7,8 +7,8 @@ import torch
 from torch.testing import assert_close
 
 import d2lmini as d2l
-from d2lmini.figures import LiveTranslator, live_translator
-from d2lmini.figures.live_translator import KINDS, PARTS, places, translate
+from d2lmini.figures import LiveTranslator, translator
+from d2lmini.figures.translator import KINDS, PARTS, places, translate
 from d2lmini.models.weights import files
 from d2lmini.models.weights.trained import trained
 
@@ -62,7 +62,7 @@ def test_what_is_recorded_is_what_the_model_writes(model):
     assert [row[1] for row in moved["rows"]] == 2 * [*KINDS.values()]
     own = {"source": list(range(20)), "target": list(range(60))}
     assert translate(model, TEXTS[0], **own) == translate(model, TEXTS[0])  # the places that they have anyway
-    assert len(LiveTranslator(parts=["heads"]).state["tested"]["references"]) == live_translator.TESTED
+    assert len(LiveTranslator(parts=["heads"]).state["tested"]["references"]) == translator.TESTED
 
 
 @needs_weights
@@ -214,7 +214,7 @@ PAUSE_IN_TIME = """() => new Promise((done, failed) => {
 
 @needs_weights
 def test_the_score_is_counted_live_paused_and_right(page, model):
-    pairs = live_translator.test_sentences(NAME)
+    pairs = translator.test_sentences(NAME)
     page.get_by_role("button", name=re.compile("Load the model")).click()
     says(page, "French")
     page.evaluate(PAUSE_IN_TIME)

@@ -4,7 +4,7 @@ import numpy
 import pytest
 import torch
 
-from d2lmini.figures.base import asset
+from d2lmini.figures.base import built
 from d2lmini.figures.packing import pack, unpack
 
 
@@ -27,7 +27,7 @@ def test_what_is_no_share_is_refused(bad):
 def test_the_page_unpacks_what_was_packed(open_page, tmp_path):
     shares, places = torch.tensor([0.0, 0.25, 1.0]), numpy.array([7, 300], "<u2")
     page = tmp_path / "page.html"
-    page.write_text(f"<script>{asset('base.js')}</script>")
-    look = "([shares, places]) => [[...unpack(shares)], [...unpack(places, Uint16Array)]]"
+    page.write_text(f"<script>{built('base.js')}</script>")
+    look = "([shares, places]) => [[...d2lminiBase.unpack(shares)], [...d2lminiBase.unpack(places, Uint16Array)]]"
     found = open_page(page.as_uri()).evaluate(look, [pack(shares), pack(places)])
     assert found == [[0, 64, 255], [7, 300]]

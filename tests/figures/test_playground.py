@@ -5,13 +5,13 @@ import re
 from dataclasses import dataclass
 
 import pytest
+from book_page import shown_in_book
 from conftest import sphinx_extension
 
 from d2lmini.figures import Playground
-from d2lmini.figures.base import asset
-from d2lmini.figures.live import runtime
-from d2lmini.figures.live.page import IN_BOOK, runtime_script, text_script
+from d2lmini.figures.live.page import runtime_script, text_script
 from d2lmini.figures.playground import SETTINGS, TEXTS
+from tools.bundles import FIGURES, bundled
 
 # what the worker says, from when this runs
 LISTEN = """() => {
@@ -101,10 +101,10 @@ def heard(page):
 
 def test_the_settings_are_those_of_the_page(open_page, tmp_path):
     file = tmp_path / "page.html"
-    code = f"{runtime('playground_settings')}\nwindow.all = SETTINGS; window.firsts = firstSettings();"
-    file.write_text(f"<!doctype html><script>(() => {{{code}}})()</script>")
+    code = bundled('export { SETTINGS, firstSettings } from "./live/playground_settings.js";', "settings")
+    file.write_text(f"<!doctype html><script>{code}</script>")
     page = open_page(file.as_uri())
-    shown = page.evaluate("[all, firsts]")
+    shown = page.evaluate("[settings.SETTINGS, settings.firstSettings()]")
     assert shown[1] == {key: first for key, (first, _, _) in SETTINGS.items()} == Playground().state["settings"]
     for key, (_, kept, _) in SETTINGS.items():
         about = shown[0][key]
@@ -753,11 +753,9 @@ def test_enlarged_to_400_per_cent_all_controls_are_in_the_column(opened):
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-def test_nothing_is_loaded_before_train(open_page, tmp_path, monkeypatch):
+def test_nothing_is_loaded_before_train(open_page, tmp_path):
     """In the book: the runtime and a text are files that come when they are needed."""
-    monkeypatch.setenv(IN_BOOK, "1")
-    shown = Playground(address=True)._repr_html_()
-    assert len(shown) < 100_000
+    shown = shown_in_book(tmp_path, Playground(address=True))
     folder = tmp_path / "_static" / "live"
     folder.mkdir(parents=True)
     (folder / "runtime.js").write_text(runtime_script(), encoding="utf-8")
@@ -768,12 +766,14 @@ def test_nothing_is_loaded_before_train(open_page, tmp_path, monkeypatch):
     page = open_page(file.as_uri())
     page.wait_for_selector("d2lmini-playground[data-ready=yes]")
     go(page, "task=text&text=names&size=8")
-    assert len(page.log["requests"]) == 1
+    assert len(page.log["requests"]) == 3
     press(page, "Ten steps")
     rest(page)
     assert step(page) == 10
-    names = [url.rpartition("/")[2] for url in page.log["requests"] if url.startswith("file:")]
-    assert names == ["page.html", "runtime.js", "text_names.js"] and page.log["errors"] == []
+    names = [url.rpartition("/")[2].partition("?")[0] for url in page.log["requests"] if url.startswith("file:")]
+    assert (
+        names == ["page.html", "base.js", "playground.js", "runtime.js", "text_names.js"] and page.log["errors"] == []
+    )
 
 
 def test_without_javascript_a_table_says_what_can_be_set(open_page, tmp_path):
@@ -787,5 +787,5 @@ def test_without_javascript_a_table_says_what_can_be_set(open_page, tmp_path):
 
 
 def test_no_html_is_written_from_what_comes_in():
-    for name in ("", "_fit", "_run", "_address", "_controls", "_curve", "_heads", "_examples"):
-        assert "innerHTML" not in asset(f"playground{name}.js")
+    files = list(FIGURES.glob("playground/*.js"))
+    assert len(files) == 8 and not [file for file in files if "innerHTML" in file.read_text(encoding="utf-8")]

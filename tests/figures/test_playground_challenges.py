@@ -5,20 +5,20 @@ import re
 
 import pytest
 
-from d2lmini.figures.live import runtime
-from d2lmini.figures.playground_challenges import CHALLENGES, recorded
+from d2lmini.figures.playground.challenges import CHALLENGES, recorded
+from tools.bundles import bundled
 
 READ = """address => {
   const { settings, unknown } = live.settingsOf(address);
   return [unknown, live.addressOf(settings)];
 }"""
-SETTINGS = f"(() => {{\n{runtime('playground_settings')}\nreturn {{ settingsOf, addressOf, trainOptions }};\n}})()"
 
 
 @pytest.fixture(scope="module")
 def settings_page(chromium):
     page = chromium.new_page()
-    page.evaluate(f"() => {{ window.live = {SETTINGS}; }}")
+    code = bundled('export * from "./live/playground_settings.js";', "live")
+    page.evaluate("code => { window.live = new Function(code)(); }", f"{code}\nreturn live;")
     yield page
     page.close()
 

@@ -1,5 +1,6 @@
 // Starts the slides once formulas are set, and makes what is on each as large as its room allows.
 (() => {
+  const { Reveal, RevealNotes } = window;
   const MOST = { picture: 1.8, predict: 1, title: 1 }, // how many times larger than its own size
     OTHER = 1.3, // texts, tables, code
     LEAST = 0.3,
@@ -32,14 +33,27 @@
     fit(slide);
     // a figure that comes alive has another size than its picture
     for (const node of slide.querySelectorAll("[data-state]:not([data-ready])"))
-      new MutationObserver((_, self) => (self.disconnect(), fit(slide))).observe(node, { attributes: true });
+      new MutationObserver((_, self) => {
+        self.disconnect();
+        fit(slide);
+      }).observe(node, { attributes: true });
   }
   new Promise((done) => addEventListener("load", done))
     .then(() => window.MathJax?.startup?.promise)
-    .then(() => Reveal.initialize({
-      width: WIDTH, height: HEIGHT, margin: 0.02, center: false, hash: true, transition: "none", slideNumber: "c/t",
-      viewDistance: 3, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes],
-    }))
+    .then(() =>
+      Reveal.initialize({
+        width: WIDTH,
+        height: HEIGHT,
+        margin: 0.02,
+        center: false,
+        hash: true,
+        transition: "none",
+        slideNumber: "c/t",
+        viewDistance: 3,
+        pdfMaxPagesPerSlide: 1,
+        plugins: [RevealNotes],
+      }),
+    )
     .then(() => {
       for (const slide of Reveal.isPrintView() ? Reveal.getSlides() : [Reveal.getCurrentSlide()]) show(slide);
       Reveal.on("slidechanged", ({ currentSlide }) => show(currentSlide));

@@ -18,7 +18,7 @@ def figure():
 
 def challenges(given=None):
     """What there is to try: links that set the figure and, folded, what a reader should find. Returns: str."""
-    from d2lmini.figures.playground_challenges import CHALLENGES
+    from d2lmini.figures.playground.challenges import CHALLENGES
 
     return "".join(_challenge(one) for one in (CHALLENGES if given is None else given))
 

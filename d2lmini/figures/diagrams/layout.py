@@ -8,7 +8,7 @@ import re
 from copy import deepcopy
 from itertools import combinations
 
-from ..base import asset
+from ..base import built
 
 ROW, HEIGHT = 50, 32  # pixels: a row of the grid, a box
 PHONE = 388  # units: as many of them, shrunk to 0.92, are the column of a phone, and letters of 12 are 11 pixels there
@@ -77,7 +77,7 @@ def element(diagram):
     picture = diagram.picture()
     # the second class is the book's theme's: it takes the tab stop away where nothing scrolls
     return (
-        f"<style>{asset('theme.css')}{asset('diagram.css')}</style>"
+        f"<style>{built('diagram.css')}</style>"
         f'<figure class="d2lmini-diagram" style="--width: {picture.width:g}px">'
         f'<div class="d2lmini-scroll pst-scrollable-table-container" role="group" tabindex="0" aria-label="{title}">'
         f"{picture.svg}</div>{more}{caption}</figure>"

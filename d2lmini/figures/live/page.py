@@ -2,22 +2,20 @@
 
 import base64
 import json
-import os
 
 from ... import results
 from ...data.catalogue import SETS
 from ...data.text import playground_text
 from ...models.weights import files
-from ..base import Figure, asset, table
-from . import runtime
+from ..base import Figure, built, table
 
 FREE = ("MIT", "LicenseRef-Public-Domain")  # what was learned from such data stands under no terms of theirs
-IN_BOOK = "D2LMINI_BOOK"  # set while the book is built: its pages find the files under _static/live
 
 
-def runtime_script():
-    """The runtime as a script of the book. Returns: str, JavaScript."""
-    return f"d2lminiLive.runtime(() => {{\n{runtime()}\nreturn {{ serve }};\n}});\n"
+def runtime_script(bundle=None):
+    """The runtime as a script of the book; ``bundle``: another text than what ships. Returns: str, JavaScript."""
+    # a worker is made of the function's text
+    return f"d2lminiLive.runtime(() => {{ {bundle or built('runtime.js')} return d2lminiRuntime; }});\n"
 
 
 def weights_script(name):
@@ -91,19 +89,8 @@ class LiveFigure(Figure):
             **state,
         )
 
-    @classmethod
-    def _script(cls):
-        return asset("live/host.js") + super()._script()
-
-    def _repr_html_(self):
-        shown = super()._repr_html_()
-        if os.environ.get(IN_BOOK):
-            return shown
-        return f"{shown}<script>{runtime_script()}{''.join(map(weights_script, self._names()))}</script>"
-
-    def _module(self):
-        """As `_repr_html_` in a notebook: the widget's module brings the runtime and the weights with it."""
-        return super()._module() + runtime_script() + "".join(map(weights_script, self._names()))
+    def brought(self):
+        return runtime_script() + "".join(map(weights_script, self._names()))
 
     def _names(self):
         return [said["name"] for said in (self.state["weights"], *self.state["more"])]

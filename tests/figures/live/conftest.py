@@ -8,20 +8,19 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from d2lmini.figures.live import modules, names_of, runtime
 from d2lmini.models.weights import files
 from d2lmini.models.weights.rounding import rounded
 from d2lmini.models.weights.trained import MODELS, trained
+from tools.bundles import FIGURES, bundled
 
-OPEN = "worker", "tokenizers", "decoding", "vit"
 RUN = {"experiment": "none", "preset": "none", "headline": "random", "commit": "", "command": ""}
 
 
 @pytest.fixture(scope="session")
 def opened():
-    """The runtime as the body of a function that returns all its names."""
-    names = [name for source in modules(*OPEN).values() for name in names_of(source)]
-    return f"{runtime(*OPEN)}\nreturn {{ {', '.join(names)} }};"
+    """The runtime as the body of a function that returns what all its modules export."""
+    modules = "".join(f'export * from "./live/{path.name}";\n' for path in sorted(FIGURES.glob("live/*.js")))
+    return f"{bundled(modules, 'live')}\nreturn live;"
 
 
 @contextmanager

@@ -6,17 +6,14 @@ import json
 import pytest
 from small_gguf import write_small_gguf
 
-from d2lmini.figures import live as package
-from d2lmini.figures.live import runtime
 from d2lmini.models.weights import pieces
+from tools.bundles import bundled, runtime
 
 HOST = """<!doctype html><meta charset="utf-8"><script>
 {before}
 {host}
-d2lminiLive.runtime(() => {{ {runtime}; ChatTokenizer.prototype.isStop = () => false; TASKS.die = function* () {{
-  setTimeout(() => {{ throw new Error("out of luck"); }});
-  for (;;) yield 1;
-}}; return {{ serve }}; }});
+const {{ LIVE }} = page;
+{runtime}
 const buffer = (i) => Uint8Array.from(atob(texts[i]), (letter) => letter.charCodeAt(0)).buffer;
 const told = (promise) => promise.then((done) => done ?? null, (error) => error.message);
 const whole = async () => {{
@@ -27,6 +24,14 @@ const whole = async () => {{
 const greedy = {{ text: "the user", count: 3, filters: {{ temperature: 0 }} }};
 const write = () => LIVE.ask("smollm2", "real_write", greedy, () => {{}});
 </script>"""
+TASK = """
+import { ChatTokenizer } from "./live/chat_tokenizer.js";
+import { TASKS } from "./live/tasks.js";
+ChatTokenizer.prototype.isStop = () => false;
+TASKS.die = function* () {
+  setTimeout(() => { throw new Error("out of luck"); });
+  for (;;) yield 1;
+};"""
 NO_WORKER = "delete window.Worker;"
 FORBIDDEN = "window.Worker = class { constructor() { setTimeout(() => this.onerror(new Event('error'))); }"
 FORBIDDEN += " postMessage() {} terminate() {} };"
@@ -48,7 +53,8 @@ def host_page(open_page, tmp_path, small):
         manifest, texts = small
         given = f"{before} const manifest = {json.dumps(manifest)}, texts = {json.dumps(texts)};"
         path = tmp_path / "host.html"
-        path.write_text(HOST.format(before=given, host=package._read("host"), runtime=runtime()), encoding="utf-8")
+        host = bundled('export * from "./page/host.js";', "page")
+        path.write_text(HOST.format(before=given, host=host, runtime=runtime(TASK)), encoding="utf-8")
         page = open_page(path.as_uri())
         found = page.evaluate(f"(async () => {{ {body} }})()")
         return found, page.log["errors"]

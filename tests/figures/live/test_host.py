@@ -5,8 +5,9 @@ from functools import cache
 import pytest
 
 from d2lmini.figures import LiveTranslator, LiveWriter
-from d2lmini.figures.base import asset
+from d2lmini.figures.live.page import runtime_script
 from d2lmini.models.weights import files
+from tools.bundles import bundled, runtime
 
 NAME = "translator_grammar"
 ASKED = """
@@ -28,7 +29,9 @@ def host(chromium):
     """Runs the body of an async function in a page with base.js and host.js, whose models are `jobs`."""
     context = chromium.new_context()
     page = context.new_page()
-    helpers = f"""{ASKED}{asset("base.js")}{asset("live/host.js")}
+    modules = bundled('export * from "./base/index.js";\nexport * from "./page/host.js";', "page")
+    helpers = f"""{ASKED}{modules}
+    const {{ add, choice, newestQuestion, withModel, announcer }} = page;
     const node = add(document.body, "div"), question = newestQuestion(node), said = [];
     const put = (name) => question.asked((ask) => ask(name, "t", {{}}, (told) => said.push([name, told])));
     """
@@ -166,11 +169,11 @@ def test_without_room_for_the_model_the_recorded_form_stays(open_html, when, wor
 @pytest.mark.parametrize("worker", [True, False])
 def test_without_room_for_a_task_the_recorded_form_comes_back(open_html, worker):
     shown = LiveTranslator()._repr_html_()
-    end = "return { serve };\n});"
-    assert shown.count(end) == 1
-    full = f"{FULL} const own = TASKS.translate; TASKS.translate = (loaded, options) =>"
-    full += "options.text === 'full' ? full() : own(loaded, options);"
-    page = open_html(shown.replace(end, full + end), script="" if worker else "delete window.Worker;")
+    assert shown.count(runtime_script()) == 1
+    full = f"""import {{ TASKS }} from "./live/tasks.js";
+    {FULL} const own = TASKS.translate;
+    TASKS.translate = (loaded, options) => options.text === "full" ? full() : own(loaded, options);"""
+    page = open_html(shown.replace(runtime_script(), runtime(full)), script="" if worker else "delete window.Worker;")
     load = page.get_by_role("button", name="Load the model")
     load.click()
     page.get_by_text("French: “").wait_for()

@@ -9,6 +9,7 @@ import re
 import pytest
 
 from d2lmini.figures import LiveTranslator
+from d2lmini.figures.base import IN_BOOK
 from d2lmini.figures.live import page
 from d2lmini.models.weights import files
 
@@ -19,7 +20,7 @@ class Anything(page.LiveFigure):
     name, title, hint = "anything", "Anything", "Load it."
 
     @classmethod
-    def _script(cls):
+    def script(cls):
         return "const figure = () => {};"
 
 
@@ -29,17 +30,17 @@ def figure():
 
 
 def test_a_page_of_the_book_has_no_weights(figure, monkeypatch):
-    monkeypatch.setenv(page.IN_BOOK, "1")
+    monkeypatch.setenv(IN_BOOK, "1")
     shown = figure._repr_html_()
     assert len(shown) < 10_000 and "deliver" not in shown and "d2lminiLive.runtime" not in shown
 
 
 def test_a_notebook_has_all_in_the_output(figure, monkeypatch):
-    monkeypatch.delenv(page.IN_BOOK, raising=False)
+    monkeypatch.delenv(IN_BOOK, raising=False)
     shown = figure._repr_html_()
     sent = re.search(rf'd2lminiLive\.deliver\("{NAME}", "([^"]*)"\);', shown)
     assert base64.b64decode(sent[1]) == files.path_of(NAME).read_bytes()
-    assert "d2lminiLive.runtime(() =>" in shown and shown.count("</script>") == 2
+    assert "d2lminiLive.runtime(() =>" in shown and shown.count("</script>") == 3
 
 
 def test_the_button_tells_what_a_server_that_compresses_sends(figure):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from d2lmini.figures.base import asset
+from tools.bundles import bundled
 
 PIECES = [bytes([i]) * (1000 + i) for i in range(4)]
 MANIFEST = [
@@ -69,7 +69,7 @@ def pieces(chromium):
 
     def pieces(body, **wrong):
         Host.wrong, Host.asked = wrong, []
-        helpers = f"{asset('live/piece_sources.js')}{HELPERS}"
+        helpers = bundled('export * from "./page/piece_sources.js";', "page") + HELPERS
         return page.evaluate(f"async (manifest) => {{ {helpers} {body} }}", MANIFEST)
 
     yield pieces

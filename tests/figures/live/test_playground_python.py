@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from d2lmini.data.text import playground_text
-from d2lmini.figures.live import modules, names_of, runtime
+from tools.bundles import bundled
 
 torch.set_num_threads(1)  # the models are tiny
 TEXT = "The cat sat on the mat. " * 100
@@ -59,16 +59,18 @@ def pairwise(choices):
 
 
 ROWS = pairwise(CHOICES)
+MODULES = "".join(
+    f'export * from "./live/{name}.js";\n'
+    for name in ("tensor", "learner_tasks", "playground_settings", "playground_python", "playground_tasks")
+)
 
 
 @pytest.fixture(scope="module")
 def page(chromium):
     """A page with the runtime as `live`."""
-    names = [name for source in modules("worker", "playground_python").values() for name in names_of(source)]
     context = chromium.new_context()
     page = context.new_page()
-    code = f"{runtime('worker', 'playground_python')}\nreturn {{ {', '.join(names)} }};"
-    page.evaluate("code => { window.live = new Function(code)(); }", code)
+    page.evaluate("code => { window.live = new Function(code)(); }", f"{bundled(MODULES, 'live')}\nreturn live;")
     yield page
     context.close()
 

@@ -8,57 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from d2lmini.figures import live as package
-from d2lmini.figures.live import modules, names_of, runtime
 from tools import live_kernels
+from tools.bundles import bundled, runtime
 
 from .conftest import random_file
 
 GPT = dict(vocab_size=17, max_len=11, num_hiddens=12, num_heads=2, num_blks=2, dropout=0.0)
 TOKENS = torch.zeros(1, 2, dtype=torch.long)
-
-
-def _of(monkeypatch, **sources):
-    monkeypatch.setattr(package, "_read", sources.__getitem__)
-    runtime.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept():
-    yield
-    runtime.cache_clear()
-
-
-def test_one_script_has_all_modules_in_order(monkeypatch):
-    _of(
-        monkeypatch,
-        a='import { b } from "./b.js";\nexport const a = b;\n',
-        b='import { c, d } from "./c.js";\nexport function b() {}\n',
-        c="export const c = 1;\nexport class d {}\nexport async function e() {}\n",
-    )
-    assert list(modules("a")) == ["c", "b", "a"]
-    assert runtime("a") == "const c = 1;\nclass d {}\nasync function e() {}\nfunction b() {}\nconst a = b;\n"
-    assert names_of(package._read("c")) == ["c", "d", "e"]
-
-
-def test_a_circle_and_a_name_twice_are_refused(monkeypatch):
-    _of(monkeypatch, a='import { b } from "./b.js";\n', b='import { a } from "./a.js";\n')
-    with pytest.raises(ValueError, match="in a circle: a -> b -> a"):
-        runtime("a")
-    _of(monkeypatch, a='import { b } from "./b.js";\nfunction* same() {}\n', b="export let same = 2;\n")
-    with pytest.raises(ValueError, match="share the names same"):
-        runtime("a")
-
-
-def test_every_import_names_what_is_there_and_nothing_is_imported_otherwise():
-    for name, source in modules("worker", "tokenizers", "decoding").items():
-        for names, other in package._IMPORT.findall(source):
-            missing = set(filter(None, names.replace(" ", "").replace("\n", "").split(","))) - set(
-                names_of(package._read(other))
-            )
-            assert not missing, f"{name} imports {missing} from {other}"
-        left = package._IMPORT.sub("", source)
-        assert "\nimport " not in f"\n{left}" and "export default" not in left and "export {" not in left
 
 
 def test_the_kernels_are_what_their_generator_writes():
@@ -180,9 +136,10 @@ HOST = """<!doctype html><meta charset="utf-8"><script>
 window.said = [];
 {before}
 {host}
-d2lminiLive.runtime(() => {{ {runtime}; TASKS.count = {task}; return {{ serve }}; }});
-</script>"""
-TASK = """function* (_, { steps, milliseconds = 0, die = false }) {
+const {{ LIVE }} = page;
+{runtime}</script>"""
+TASK = """import { TASKS } from "./live/tasks.js";
+TASKS.count = function* (_, { steps, milliseconds = 0, die = false }) {
   for (let i = 0; i < steps; i++) {
     const end = performance.now() + milliseconds;
     while (performance.now() < end);
@@ -190,17 +147,17 @@ TASK = """function* (_, { steps, milliseconds = 0, die = false }) {
     yield i;
   }
   return "all";
-}"""
+};"""
 
 
 @pytest.fixture
 def host_page(open_page, tmp_path):
-    """A function that opens a page with host.js, the runtime and a task `count`; no model is delivered yet."""
+    """A function that opens a page with host.js as `page`, the runtime and a task `count`; no model is there yet."""
 
     def host_page(before=""):
-        host = package._read("host")
+        host = bundled('export * from "./page/host.js";', "page")
         path = tmp_path / "host.html"
-        text = HOST.format(before=before, host=host, runtime=runtime(), task=TASK)
+        text = HOST.format(before=before, host=host, runtime=runtime(TASK))
         path.write_text(text, encoding="utf-8")
         return open_page(path.as_uri())
 

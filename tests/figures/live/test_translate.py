@@ -2,7 +2,7 @@
 
 import pytest
 
-from d2lmini.figures import live_translator
+from d2lmini.figures import translator
 
 REFERENCES = [
     "Le chat noir dort dans la cuisine .",
@@ -37,11 +37,11 @@ def test_bleu_is_that_of_sacrebleu(live, translations):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 77])
-@pytest.mark.parametrize("kind", live_translator.KINDS)
+@pytest.mark.parametrize("kind", translator.KINDS)
 def test_positions_are_those_of_the_recorded_form(live, kind, seed):
     found = live("const x = live.placesOf(...given); return x === undefined ? 'in order' : x;",
                  [kind, 9, 30, {"seed": seed, "by": 4}])  # fmt: skip
-    wanted = live_translator._places(kind, 9, 30, seed, 4)
+    wanted = translator._places(kind, 9, 30, seed, 4)
     assert found == ("in order" if wanted == () else wanted)
     if kind == "shuffled":
         assert sorted(found) == list(range(30)) and found[9:] == list(range(9, 30)) and found[:9] != list(range(9))

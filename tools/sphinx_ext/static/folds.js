@@ -139,7 +139,7 @@
   // and marks no words; so mark them here, and open what they are in.
   addEventListener("load", () => {
     try {
-      if (!document.querySelector("#search-results")) SphinxHighlight.highlightSearchWords();
+      if (!document.querySelector("#search-results")) window.SphinxHighlight.highlightSearchWords();
     } catch {
       /* storage is blocked */
     }
