@@ -1,5 +1,6 @@
 """Bring every generated file in step: `make sync`; `make check` only tells."""
 
+from tests.javascript import values
 from tools import (
     bundles,
     chapters,
@@ -19,6 +20,7 @@ from tools._generated import main
 if __name__ == "__main__":
     main(
         live_kernels.sync,
+        values.sync,
         bundles.sync,  # kernels are in a bundle
         chapters.sync,
         core.sync,
