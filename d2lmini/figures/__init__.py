@@ -1,7 +1,7 @@
 """Interactive figures: computed by the package, moved in the browser, with no kernel behind them.
 
-Each figure is one Python file (what it shows, as data) and one JavaScript file of the same name (how it moves), with the
-numbers that it shows in `numbers/`.
+Each figure is one Python file (what it shows, as data) and one JavaScript file of the same name (how it moves), with
+the numbers that it shows in `numbers/`.
 
 Attention, positions and blocks:
 
