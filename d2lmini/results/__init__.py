@@ -9,7 +9,7 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent  # of the repository, where the package is not installed without one
 SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
 # Experiments and presets that are not recorded yet, and why: the time is that of one thread of an AMD EPYC.
-WAITING = {("chain_of_thought", "seeds"): "38 minutes"}
+WAITING = {}
 FIELDS = {
     "experiment": str,
     "preset": str,
