@@ -9,11 +9,14 @@ import hashlib
 from pathlib import Path
 
 
+APART = ".js", ".pyc"  # pages load scripts from files: no output holds any
+
+
 def package_digest(root):
-    """SHA-256 over the names and bytes of every file that the package ships."""
+    """SHA-256 over the names and bytes of every file of the package that a chapter's outputs may depend on."""
     digest = hashlib.sha256()
     for path in sorted(Path(root).rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and path.suffix not in APART:
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
