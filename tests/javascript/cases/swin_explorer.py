@@ -6,7 +6,7 @@ from d2lmini.figures import SwinExplorer
 
 
 def cases():
-    for height, width, M, layer in ((4, 4, 2, 5), (6, 6, 3, 3), (4, 6, 2, 4), (6, 3, 3, 2), (4, 4, 4, 2)):
+    for height, width, M, layer in ((4, 4, 2, 5), (6, 6, 3, 3), (4, 6, 2, 4), (6, 3, 3, 2), (3, 6, 3, 2), (4, 4, 4, 2)):
         figure = SwinExplorer({"night": torch.zeros(height, width)}, 1, (M,), num_hiddens=10)
         for shifted in (False, True):
             windows = {"rows": height, "columns": width, "window_size": M, "shifted": shifted}
