@@ -20,6 +20,6 @@ def cases():
                 assert torch.equal(taken > 0, figure.reached(M, layer, shifted)[t])
                 yield "layersTaken", [windows, layer, t], taken.tolist()
             for n in (1, 2):
-                want = M // 2 if shifted and n == 2 and M < min(height, width) else 0
+                want = M // 2 if shifted and n == 2 and min(height, width) > M else 0
                 yield "shift", [windows, n], want
         yield "costs", [windows, 10], figure.costs(M)
