@@ -7,8 +7,11 @@ from d2lmini.figures import SimilarityMatrix
 
 def cases():
     generator = torch.Generator().manual_seed(0)
-    for B, temperature in ((2, 1.0), (3, 0.07), (5, 0.3)):
-        cosines = (2 * torch.rand(B, B, generator=generator, dtype=torch.float64) - 1 + torch.eye(B)).clamp(-1, 1)
+    # picture 0 would rather have text 2; each text chooses its picture
+    given = [(torch.tensor([[0.5, 0.1, 0.7], [0.0, 0.7, 0.2], [-0.3, 0.4, 0.8]]), 0.07)]
+    given += [((2 * torch.rand(B, B, generator=generator) - 1 + torch.eye(B)).clamp(-1, 1), 1 / B) for B in (2, 5)]
+    for cosines, temperature in given:
+        B = len(cosines)
         figure = SimilarityMatrix(torch.rand(B, 4, 4), [f"text {n}" for n in range(B)], cosines, temperature)
         shown = torch.tensor(figure.state["cosines"], dtype=torch.float64)
         for side, lines in (("picture", shown), ("text", shown.T)):
