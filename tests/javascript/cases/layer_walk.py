@@ -13,6 +13,7 @@ def cases():
         torch.manual_seed(0)
         walk = LayerWalk(d2l.TransformerEncoderBlock(4, 6, 2, norm_first=norm_first), TOKENS, torch.randn(3, 4))
         stages = walk.state["stages"]
+        titles = [{"title": stage["title"], "uses": stage["uses"], "numbers": []} for stage in stages]
         for number in (1, 6 + norm_first, 12):
             head, uses = 2, dict(stages[number - 1]["uses"])
             rows = walk.numbers(number, head)
@@ -21,8 +22,7 @@ def cases():
             for other in (5, 11):
                 for t in range(3):
                     made = uses.get(other) == "all rows" or (other in uses and t == 1)
-                    yield "makes", [stages[number - 1], other, 1, t], made
-        titles = [{"title": stage["title"], "uses": stage["uses"], "numbers": []} for stage in stages]
+                    yield "makes", [titles[number - 1], other, 1, t], made
         yield "madeFrom", [titles, 1, "le"], "The row of “le” is what came in."
         meeting = "its own row of weights and all rows of values: here tokens meet."
         yield "madeFrom", [titles, 7 + norm_first, "chat"], f"The row of “chat” is made from {meeting}"

@@ -20,9 +20,7 @@ def cases():
     query, key = torch.randn(2, 12, generator=generator)
     bias = torch.randn(8, generator=generator)
     for settings in SETTINGS:
-        figure = PositionExplorer(
-            query, key, bias, **{"num_positions": 10, "position": 4, "num_hiddens": 8, **settings}
-        )
+        figure = PositionExplorer(query, key, bias, **{"num_positions": 7, "position": 4, "num_hiddens": 8, **settings})
         encoded, found = figure.encoded().double(), figure.scores()
         if figure.state["encoding"] == "t5":
             encoded = 2 * encoded / 7 - 1
