@@ -130,13 +130,9 @@ def drawn(page):
 @pytest.mark.parametrize(
     "changes",
     [
-        dict(encoding="sinusoidal", position=0),
         dict(encoding="sinusoidal", position=9, words=False, num_hiddens=12, base=100.0),
         dict(encoding="rotary", position=5, num_hiddens=6, base=10.0),
-        dict(encoding="rotary", position=2, words=False),
         dict(encoding="t5", position=3, max_distance=5),
-        dict(encoding="t5", position=7, words=False, num_hiddens=4),
-        dict(encoding="none", position=1, num_hiddens=2),
     ],
 )
 def test_the_page_computes_what_the_package_computes(open_figure, changes):
