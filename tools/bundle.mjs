@@ -39,7 +39,7 @@ const styleAsText = (text) => ({
 const sharedInThePage = {
   name: "shared in the page",
   setup(of) {
-    of.onResolve({ filter: /base\/index\.js$/ }, () => ({ path: SHARED, namespace: "page" }));
+    of.onResolve({ filter: /\/base\/\w+\.js$/ }, () => ({ path: SHARED, namespace: "page" }));
     of.onLoad({ filter: /./, namespace: "page" }, () => ({ contents: "module.exports = d2lminiBase;" }));
   },
 };
