@@ -12,9 +12,6 @@ const LEFT = 44,
   TALL = 190,
   LOW = 74;
 
-const partOf = (/** @type {Found} */ { parts }, i) =>
-  /** @type {Found["parts"][0]} */ (parts.find(({ start, size }) => i < start + size));
-
 // Weights as bars over their levels, and below them their errors; `point(i)` follows a pointer at weight i. Returns: a
 // function that shows a row.
 function plot(figure, /** @type {State} */ state, point) {
@@ -111,7 +108,8 @@ function groupTable(box, /** @type {State} */ state, /** @type {Map<number, stri
 }
 
 function say(/** @type {State} */ { rows, row, weight: i, bits, group, minimum }, /** @type {Found} */ found) {
-  const part = partOf(found, i),
+  const { parts } = found,
+    part = parts[Math.floor(i / parts[0].size)],
     code = part.codes[i - part.start],
     how = minimum ? `${part.low.toFixed(4)} + ${code}` : `${code}`;
   return (
