@@ -37,7 +37,7 @@ export const total = (/** @type {number[]} */ p) => p.reduce((a, b) => a + b, 0)
  * Entropy.
  * @param {number[]} p
  */
-export const bits = (p) => p.reduce((sum, x) => (x > 0 ? sum - x * Math.log2(x) : sum), 0) + 0; // no minus zero
+export const bits = (p) => p.reduce((sum, x) => (x > 0 ? sum - x * Math.log2(x) : sum), 0);
 
 /**
  * Which places are drawn, and how often each.
