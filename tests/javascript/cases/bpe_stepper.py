@@ -12,51 +12,54 @@ TEXTS = {  # with a word to split
     "ünïcödé 日本 日本語 🙂🙂 👩‍👩‍👧 \ue000🙂 \ue0001": "日本🙂",
     "\ufeffa \ufeffa\x1fb\x85c": "\ufeff",
     "abc abc ab bc abc": "",  # two merges may give one token
-    "so many words of a text " * 90: "text\n",
 }
 
 
 def cases():
     for given, word in TEXTS.items():
-        text = given.replace("\r\n", "\n")[:LONGEST]
-        trained = BytePairEncoding.train(text, LONGEST)
-        names, steps, learned = trained.vocabulary, trained.steps, [_merge(step, trained) for step in trained.steps[1:]]
-        symbols = BytePairEncoding.train(text, 0)
-        yield (
-            "learn",
-            [given],
-            {
-                "letters": len(symbols.vocabulary),
-                "names": names,
-                "start": symbols.encode(text),
-                "merges": learned,
-                "used": [step.num_symbols for step in steps],
-                "length": [step.num_tokens for step in steps],
-            },
-        )
-        for done in {0, min(5, len(learned)), len(learned)}:
-            ids = BytePairEncoding.train(text, done).encode(text)
+        text, trained = given.replace("\r\n", "\n"), _trained(given)
+        names, learned, symbols = trained.vocabulary, _merges(trained), _trained(given, 0).vocabulary
+        yield _learn(given)
+        for done in sorted({0, min(5, len(learned)), len(learned)}):
+            ids = _trained(given, done).encode(text)
             pairs = [pair for pair in pairwise(ids) if not names[pair[0]][-1].isspace()]
             ranked = sorted(set(pairs), key=lambda pair: (-pairs.count(pair), pair))
             yield "rankedPairs", [ids, names], [[*pair, pairs.count(pair)] for pair in ranked]
             if done < len(learned):
-                after = BytePairEncoding.train(text, done + 1)
-                yield "join", [ids, learned[done]], after.encode(text)
+                yield "join", [ids, learned[done]], _trained(given, done + 1).encode(text)
             closed = word + " " if word.strip() == word and word else word
             unknown = sorted(set(closed) - set(text))  # they are symbols too here, behind all others
-            split = BytePairEncoding(symbols.vocabulary + unknown, trained.merges[:done])
+            split = BytePairEncoding(symbols + unknown, trained.merges[:done])
             tokens = [split.vocabulary[i] for i in split.encode(closed)] if closed else []
-            yield (
-                "split",
-                [word, names, learned[:done]],
-                [token if token in unknown else names.index(token) for token in tokens],
-            )
+            pieces = [token if token in unknown else names.index(token) for token in tokens]
+            yield "split", [word, names, learned[:done]], pieces
+    yield _learn("so many words of a text " * 90)
     yield "learn", [""], {"letters": 0, "names": [], "start": [], "merges": [], "used": [0], "length": [0]}
     yield "join", [["x", 0, 0, 0, "x", 0], [0, 0, 5, 9]], ["x", 5, 0, "x", 0]
     for token in ("a ", "a", " a", "a\x85", "\x1c", "\ufeff", "🙂\u3000", "a\u200b"):
         yield "closes", [token], token[-1].isspace()
 
 
-def _merge(step, trained):
-    left, right = step.pair
-    return [*map(trained.vocabulary.index, (left, right, left + right)), step.count]
+def _trained(given, merges=LONGEST):
+    return BytePairEncoding.train(given.replace("\r\n", "\n")[:LONGEST], merges)
+
+
+def _merges(trained):
+    index = trained.vocabulary.index
+    return [[index(a), index(b), index(a + b), count] for (a, b), count, *_ in trained.steps[1:]]
+
+
+def _learn(given):
+    trained, symbols = _trained(given), _trained(given, 0)
+    return (
+        "learn",
+        [given],
+        {
+            "letters": len(symbols.vocabulary),
+            "names": trained.vocabulary,
+            "start": symbols.encode(given.replace("\r\n", "\n")[:LONGEST]),
+            "merges": _merges(trained),
+            "used": [step.num_symbols for step in trained.steps],
+            "length": [step.num_tokens for step in trained.steps],
+        },
+    )

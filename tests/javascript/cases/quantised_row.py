@@ -1,7 +1,5 @@
 """Rows of weights in few bits."""
 
-from itertools import product
-
 import torch
 
 from d2lmini.figures import QuantisedRow
@@ -9,12 +7,20 @@ from d2lmini.figures import QuantisedRow
 N = 32
 ROWS = torch.randn(2, N, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 ROWS[0, 5] = 8.0  # an outlier
+SETTINGS = [
+    (0, 4, 0, False),
+    (0, 4, 16, False),
+    (0, 3, 16, True),
+    (1, 2, 0, True),
+    (1, 8, 32, False),
+    (2, 4, 16, True),
+    (3, 3, 16, False),
+]
 
 
 def cases():
     figure = QuantisedRow({"one": ROWS[0], "other": ROWS[1], "zeros": torch.zeros(N), "halves": torch.arange(N) / 2})
-    settings = [*product((0, 1), (2, 4, 8), (0, 32, 16), (False, True)), (2, 4, 16, True), (3, 3, 16, False)]
-    for row, bits, group, minimum in settings:
+    for row, bits, group, minimum in SETTINGS:
         weights = torch.tensor(figure.state["rows"][row], dtype=torch.float64)
         found, size = figure.quantised(row, bits, group, minimum), group or N
         values = torch.tensor(found["values"], dtype=torch.float64)
