@@ -1,5 +1,13 @@
 // A beam search as a tree: a column for each step, ranked, from the start on the left.
 import { add, choice, draw, keep, panel, place, rove, scroller, stepper } from "./base/index.js";
+import { beginnings, find, gains, parting, path, spelled, tokensAt } from "./numbers/beam_tree.js";
+
+/**
+ * @typedef {import("./numbers/beam_tree.js").Place} Place
+ * @typedef {import("./numbers/beam_tree.js").Search} Search
+ * @typedef {{ searches: Record<string, Search>, start: string, over: string, beam_size: string, step: number,
+ *   pointed: Place | null }} State
+ */
 
 const WIDE = 92,
   PITCH = 104, // from column to column: the root and six of them fill the book's column next to a classic scrollbar
@@ -7,245 +15,198 @@ const WIDE = 92,
   HIGH = 32,
   TOP = 24;
 
-function render({ model, el }) {
-  const searches = model.get("searches"),
-    sizes = Object.keys(searches),
-    start = model.get("start");
-  const over = model.get("length_penalty") ? " over the length penalty" : "";
-  const now = { beam_size: model.get("beam_size"), step: model.get("step") };
-  let pointed = null,
-    nodes = new Map();
-  const search = () => searches[now.beam_size],
-    number = (x, digits = 2) => x.toFixed(digits).replace("-", "−"),
-    bare = (word) => word.replace(/^▁(?=.)/, "");
-  // Tokens as a text: some tokenizers mark the begin of a word.
-  const spelled = (tokens) =>
-    tokens.some((token) => token.includes("▁")) ? tokens.join("").replaceAll("▁", " ").trim() : tokens.join(" ");
+const x = (t) => (t ? 6 + ROOT + 16 + (t - 1) * PITCH : 6),
+  y = (i) => TOP + i * HIGH + 15,
+  wide = (t) => (t ? WIDE : ROOT);
+const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−"),
+  bare = (word) => word.replace(/^▁(?=.)/, ""),
+  key = ([t, i]) => `${t} ${i}`;
 
-  const controls = add(el, "div", { class: "d2lmini-controls" });
+const shown = (/** @type {State} */ { searches, beam_size }) => searches[beam_size];
+const over = (/** @type {State} */ state) => state.step === shown(state).columns.length;
+
+// What is orange: the sequence that is pointed at, else at the end the best one.
+function lit(/** @type {State} */ state) {
+  const { columns, best } = shown(state);
+  if (state.pointed) return path(columns, state.pointed);
+  return over(state) ? find(columns, best) : [];
+}
+
+// A place of the tree, and the edge to its parent.
+function drawNode(svg, edges, { t, i, parent = 0, word, total = 0, fate, root = "", dotted = false }) {
+  const kept = fate !== "pruned",
+    letters = [...bare(word)];
+  const short = letters.length > 6 ? letters.slice(0, 5).join("") + "…" : letters.join("");
+  const group = draw(svg, "g", {
+    role: "button",
+    style: "cursor: pointer",
+    "data-fate": fate,
+    "aria-label": t
+      ? `${short} ${number(total, 1)}, token ${t}, rank ${i + 1}: ${bare(word)}, ${number(total)}, ${fate}`
+      : `start, ${word}`,
+  });
+  const around = { x: x(t), y: y(i) - 13, width: wide(t), height: 26, rx: 5, "stroke-width": kept ? 2 : 1 },
+    frame = draw(group, "rect", around);
+  const within = { x: x(t) + 3, y: y(i) - 10, width: WIDE - 6, height: 20, rx: 3 };
+  if (fate === "ended") draw(group, "rect", { ...within, fill: "none", stroke: "currentColor" });
+  if (!kept) place(group, { "fill-opacity": 0.75, "stroke-opacity": 0.4 });
+  draw(group, "text", { x: x(t) + 5, y: y(i) + 4 }, t ? short : root);
+  group.append(" ");
+  if (t) draw(group, "text", { x: x(t) + WIDE - 5, y: y(i) + 4, "text-anchor": "end" }, number(total, 1));
+  if (dotted) draw(group, "circle", { cx: x(t) + wide(t) - 2, cy: y(i) - 11, r: 4, fill: "var(--blue)" });
+  if (!t) return { t, i, parent, group, frame, kept };
+  const [from, to] = [y(parent), y(i)];
+  const d = `M${x(t - 1) + wide(t - 1)} ${from}C${x(t) - 4} ${from} ${x(t) - 12} ${to} ${x(t)} ${to}`;
+  return { t, i, parent, group, frame, kept, edge: draw(edges, "path", { d }) };
+}
+
+// The tree up to the step of `state`; `pointed()` follows a change of what is pointed at. Returns: a function that
+// lights the given places.
+function tree(hold, /** @type {State} */ state, pointed) {
+  const { columns } = shown(state),
+    rows = Math.max(...columns.map((column) => column.length));
+  const [width, height] = [x(columns.length) + WIDE + 6, TOP + rows * HIGH + 8];
+  hold.replaceChildren();
+  const { svg } = panel(hold, {
+    width,
+    height,
+    x: [0, width],
+    y: [height, 0],
+    label: "the tree, a column for each step",
+  });
+  svg.style.minWidth = `${width}px`;
+  const greedy = state.searches["1"]?.best ?? [],
+    taken = new Set(beginnings(columns, greedy).map(key));
+  const last = state.start.split(" ").at(-1) ?? "",
+    root = last === state.start ? [...last].slice(0, 6).join("") : `…${[...last].slice(-5).join("")}`;
+  const edges = draw(svg, "g", { fill: "none" });
+  const nodes = [drawNode(svg, edges, { t: 0, i: 0, word: state.start, fate: "kept", root })];
+  for (let t = 1; t <= state.step; t++) {
+    draw(svg, "text", { x: x(t) + WIDE / 2, y: 14, "text-anchor": "middle", opacity: 0.8 }, `token ${t}`);
+    columns[t - 1].forEach(([parent, word, total, fate], i) => {
+      const one = { t, i, parent: Math.max(0, parent), word, total, fate, dotted: taken.has(key([t, i])) };
+      nodes.push(drawNode(svg, edges, one));
+    });
+  }
+
+  const point = (at) => {
+    state.pointed = at;
+    pointed();
+  };
+  for (const { t, i, group } of nodes) {
+    for (const kind of ["pointerenter", "focus"]) group.addEventListener(kind, () => point([t, i]));
+    group.addEventListener("click", () => group.focus());
+  }
+  svg.addEventListener("pointerleave", () => point(null));
+  const groups = nodes.map(({ group }) => group);
+  rove(groups, {
+    to(n, down, right) {
+      const { t, i, parent } = nodes[n],
+        at = (u, j) => nodes.findIndex((other) => other.t === u && other.i === j);
+      if (!right) return at(t, i + down);
+      if (right < 0) return at(t - 1, parent);
+      const child = nodes.findIndex((other) => other.t === t + 1 && other.parent === i);
+      return child < 0 ? at(t + 1, Math.min(i, rows)) : child;
+    },
+  });
+
+  return (places) => {
+    const lights = new Set(places.length ? [[0, 0], ...places].map(key) : []);
+    for (const { t, i, group, frame, edge, kept } of nodes) {
+      const on = lights.has(key([t, i])),
+        color = on ? "var(--orange)" : "currentColor";
+      place(group, { "aria-pressed": on });
+      place(frame, { stroke: color, fill: color, "fill-opacity": on ? 0.2 : kept ? 0.06 : 0 });
+      if (edge) place(edge, { stroke: color, "stroke-width": on ? 3 : kept ? 2 : 1, opacity: on || kept ? 1 : 0.3 });
+    }
+  };
+}
+
+function say(/** @type {State} */ state) {
+  const { columns, best, score } = shown(state),
+    { pointed, step, beam_size } = state;
+  if (pointed?.[0]) {
+    const [t, i] = pointed,
+      places = path(columns, pointed),
+      [, , total, fate] = columns[t - 1][i];
+    const sum = gains(columns, places)
+      .map((gain) => (gain < 0 ? number(gain) : "−" + number(gain)))
+      .join(" ")
+      .replaceAll(" −", " − ");
+    const text = spelled(tokensAt(columns, places));
+    return `“${text}”: ${sum} = ${number(total)}, rank ${i + 1} of step ${t}: ${fate}.`;
+  }
+  if (step === 0)
+    return (
+      `Nothing is chosen yet: press next. The beam keeps ` +
+      `${beam_size === "1" ? "one beginning" : `${beam_size} beginnings`}.`
+    );
+  const count = (what) => columns[step - 1].filter(([, , , fate]) => fate === what).length;
+  const text = `Step ${step}: ${count("kept")} kept, ${count("ended")} ended, the others are pruned.`;
+  if (!over(state)) return text;
+  return `${text} The search is over: “${spelled(best)}” is best, with ${number(score)}${state.over}.`;
+}
+
+// What greedy decoding finds, once a wider search is over.
+function sayParting(/** @type {State} */ state) {
+  const greedy = state.searches["1"];
+  if (!over(state) || !greedy || state.beam_size === "1") return "";
+  const at = parting(greedy.best, shown(state).best);
+  if (at === null) return "Greedy decoding finds the same.";
+  const found = `“${spelled(greedy.best)}”, with ${number(greedy.score)}${state.over}`;
+  return `Greedy decoding finds ${found}: they part at token ${at}.`;
+}
+
+function render({ model, el }) {
+  const [searches, start, penalty, beam_size, step] = ["searches", "start", "length_penalty", "beam_size", "step"].map(
+    (name) => model.get(name),
+  );
+  /** @type {State} */
+  const state = { searches, start, over: penalty ? " over the length penalty" : "", beam_size, step, pointed: null };
+
+  const controls = add(el, "div", { class: "d2lmini-controls" }),
+    sizes = Object.keys(searches);
   const options = Object.fromEntries(sizes.map((size) => [size, size === "1" ? "1, greedy" : size]));
   if (sizes.length > 1)
-    choice(controls, { label: "beam", options, value: now.beam_size }, (size) => {
-      const done = now.step === search().columns.length; // a search that is over is followed by one that is
-      now.beam_size = size;
+    choice(controls, { label: "beam", options, value: beam_size }, (size) => {
+      const done = over(state); // a search that is over is followed by one that is
+      state.beam_size = size;
       keep(model, "beam_size", size);
-      pointed = null;
-      const { length } = search().columns;
+      const { length } = shown(state).columns;
       walk.end(length);
-      walk.go(done ? length : Math.min(now.step, length));
+      walk.go(done ? length : Math.min(state.step, length));
     });
   const walk = stepper(
-    el.appendChild(controls.cloneNode()),
-    { label: "step", max: search().columns.length, value: now.step },
-    (step) => {
-      if (step !== now.step) {
-        now.step = step;
-        keep(model, "step", step);
+    add(el, "div", { class: "d2lmini-controls" }),
+    { label: "step", max: shown(state).columns.length, value: step },
+    (to) => {
+      if (to !== state.step) {
+        state.step = to;
+        keep(model, "step", to);
       }
-      pointed = null;
+      state.pointed = null;
       paint();
     },
   );
   const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 3em" });
   if (start.includes(" ")) add(el, "p", { class: "d2lmini-said" }, `Prompt: ${start} …`);
-  const box = scroller(el);
-  const hold = add(box, "div");
-  add(
-    el,
-    "div",
-    {},
+  const box = scroller(el),
+    hold = add(box, "div");
+  const legend =
     "Best first, with the log-probability so far. Bold frame: kept; double frame: ended; faint: pruned; dot: what " +
-      "greedy decoding takes.",
-  );
-  const parting = add(el, "div", { class: "d2lmini-parting" });
+    "greedy decoding takes.";
+  add(el, "div", {}, legend);
+  const others = add(el, "div", { class: "d2lmini-parting" });
 
-  // Tokens of the sequence that ends at a place, and its places.
-  function path(t, i) {
-    const places = [];
-    for (let [column, at] = [t, i]; column > 0; column--) {
-      places.unshift([column, at]);
-      at = search().columns[column - 1][at][0];
-    }
-    return places;
+  let light = (/** @type {Place[]} */ _places) => {};
+  function mark() {
+    light(lit(state));
+    note.textContent = say(state);
   }
-  const words = (places) => places.map(([t, i]) => search().columns[t - 1][i][1]);
-  const last = start.split(" ").at(-1),
-    root = last === start ? [...start].slice(0, 6).join("") : `…${[...last].slice(-5).join("")}`;
-  const key = ([t, i]) => `${t} ${i}`;
-
-  // The place of the sequence `tokens` in the tree, if it is there.
-  function find(tokens) {
-    const column = search().columns[tokens.length - 1] ?? [];
-    const at = column.findIndex((_, i) => words(path(tokens.length, i)).join("\n") === tokens.join("\n"));
-    return at < 0 ? [] : path(tokens.length, at);
-  }
-
-  const x = (t) => (t ? 6 + ROOT + 16 + (t - 1) * PITCH : 6),
-    wide = (t) => (t ? WIDE : ROOT);
   function paint() {
-    const { columns, best, score } = search(),
-      ended = now.step === columns.length;
-    const rows = Math.max(...columns.map((column) => column.length));
-    const width = x(columns.length) + WIDE + 6,
-      height = TOP + rows * HIGH + 8;
-    hold.replaceChildren();
-    const { svg } = panel(hold, {
-      width,
-      height,
-      x: [0, width],
-      y: [height, 0],
-      label: "the tree, a column for each step",
-    });
-    svg.style.minWidth = `${width}px`;
-    const y = (t, i) => (t ? TOP + i * HIGH + 15 : TOP + 15);
-    const greedy = searches["1"]?.best ?? [],
-      taken = new Set(
-        greedy.flatMap((_, i) =>
-          find(greedy.slice(0, i + 1))
-            .slice(-1)
-            .map(key),
-        ),
-      );
-    const edges = draw(svg, "g", { fill: "none" }),
-      found = [];
-    nodes = new Map();
-    node(0, 0, start, null, "kept");
-    for (let t = 1; t <= now.step; t++) {
-      draw(svg, "text", { x: x(t) + WIDE / 2, y: 14, "text-anchor": "middle", opacity: 0.8 }, `token ${t}`);
-      columns[t - 1].forEach(([parent, word, total, fate], i) => node(t, i, word, total, fate, Math.max(0, parent)));
-    }
-    rove(
-      found.map(({ group }) => group),
-      {
-        to: (n, down, right) => {
-          const { t, i, parent } = found[n],
-            at = ([u, j]) => found.findIndex((other) => other.t === u && other.i === j);
-          if (!right) return at([t, i + down]);
-          if (right < 0) return at([t - 1, parent]);
-          const child = found.findIndex((other) => other.t === t + 1 && other.parent === i);
-          return child < 0 ? at([t + 1, Math.min(i, rows)]) : child;
-        },
-      },
-    );
-    svg.addEventListener("pointerleave", () => {
-      pointed = null;
-      mark();
-    });
-    box.scrollLeft = x(now.step) + WIDE - box.clientWidth + 6;
-
-    function node(t, i, word, total, fate, parent) {
-      const kept = fate !== "pruned",
-        letters = [...bare(word)];
-      const short = letters.length > 6 ? letters.slice(0, 5).join("") + "…" : letters.join("");
-      const group = draw(svg, "g", {
-        role: "button",
-        style: "cursor: pointer",
-        "data-fate": fate,
-        "aria-label": t
-          ? `${short} ${number(total, 1)}, token ${t}, rank ${i + 1}: ${bare(word)}, ${number(total)}, ${fate}`
-          : `start, ${word}`,
-      });
-      const frame = draw(group, "rect", {
-        x: x(t),
-        y: y(t, i) - 13,
-        width: wide(t),
-        height: 26,
-        rx: 5,
-        "stroke-width": kept ? 2 : 1,
-      });
-      if (fate === "ended")
-        draw(group, "rect", {
-          x: x(t) + 3,
-          y: y(t, i) - 10,
-          width: WIDE - 6,
-          height: 20,
-          rx: 3,
-          fill: "none",
-          stroke: "currentColor",
-        });
-      if (!kept) place(group, { "fill-opacity": 0.75, "stroke-opacity": 0.4 });
-      draw(group, "text", { x: x(t) + 5, y: y(t, i) + 4 }, t ? short : root);
-      group.append(" ");
-      if (t) draw(group, "text", { x: x(t) + WIDE - 5, y: y(t, i) + 4, "text-anchor": "end" }, number(total, 1));
-      if (taken.has(key([t, i])))
-        draw(group, "circle", { cx: x(t) + wide(t) - 2, cy: y(t, i) - 11, r: 4, fill: "var(--blue)" });
-      const edge =
-        t &&
-        draw(edges, "path", {
-          d:
-            `M${x(t - 1) + wide(t - 1)} ${y(t - 1, parent)}C${x(t) - 4} ${y(t - 1, parent)} ${x(t) - 12} ${y(t, i)} ` +
-            `${x(t)} ${y(t, i)}`,
-        });
-      const point = () => {
-        pointed = [t, i];
-        mark();
-      };
-      group.addEventListener("pointerenter", point);
-      group.addEventListener("focus", point);
-      group.addEventListener("click", () => group.focus());
-      nodes.set(key([t, i]), { group, frame, edge, kept });
-      found.push({ t, i, parent, group });
-    }
-
-    const all = find(best),
-      text = spelled(best);
-    const said = Object.fromEntries(Object.entries(searches).map(([size, other]) => [size, other.best]));
-    function mark() {
-      const lit = pointed ? path(...pointed) : ended ? all : [],
-        lights = new Set(["0 0", ...lit].map((p) => (p === "0 0" ? p : key(p))));
-      for (const [at, { group, frame, edge, kept }] of nodes) {
-        const on = lit.length > 0 && lights.has(at);
-        place(group, { "aria-pressed": on });
-        place(frame, {
-          stroke: on ? "var(--orange)" : "currentColor",
-          fill: on ? "var(--orange)" : "currentColor",
-          "fill-opacity": on ? 0.2 : kept ? 0.06 : 0,
-        });
-        if (edge)
-          place(edge, {
-            stroke: on ? "var(--orange)" : "currentColor",
-            "stroke-width": on ? 3 : kept ? 2 : 1,
-            opacity: on || kept ? 1 : 0.3,
-          });
-      }
-      note.textContent = say(lit);
-    }
-
-    function say(lit) {
-      if (pointed?.[0]) {
-        const parts = lit.map(
-          ([t, i], n) => columns[t - 1][i][2] - (n ? columns[lit[n - 1][0] - 1][lit[n - 1][1]][2] : 0),
-        );
-        const [, , total, fate] = columns[pointed[0] - 1][pointed[1]];
-        const sum = parts
-          .map((p) => (p < 0 ? number(p) : "−" + number(p)))
-          .join(" ")
-          .replaceAll(" −", " − ");
-        return (
-          `“${spelled(words(lit))}”: ${sum} = ${number(total)}, rank ${pointed[1] + 1} of step ` +
-          `${pointed[0]}: ${fate}.`
-        );
-      }
-      if (now.step === 0)
-        return (
-          `Nothing is chosen yet: press next. The beam keeps ` +
-          `${now.beam_size === "1" ? "one beginning" : `${now.beam_size} beginnings`}.`
-        );
-      const count = (what) => columns[now.step - 1].filter(([, , , fate]) => fate === what).length;
-      const state = `Step ${now.step}: ${count("kept")} kept, ${count("ended")} ended, the others are pruned.`;
-      return ended ? `${state} The search is over: “${text}” is best, with ${number(score)}${over}.` : state;
-    }
-
-    const others = sizes.length > 1 && said["1"] && now.beam_size !== "1",
-      first = others && said["1"].findIndex((word, i) => word !== best[i]);
-    parting.textContent = !ended
-      ? ""
-      : !others
-        ? ""
-        : said["1"].join("\n") === best.join("\n")
-          ? "Greedy decoding finds the same."
-          : `Greedy decoding finds “${spelled(said["1"])}”, with ${number(searches["1"].score)}${over}: they ` +
-            `part at token ${first < 0 ? said["1"].length + 1 : first + 1}.`;
+    light = tree(hold, state, mark);
+    box.scrollLeft = x(state.step) + WIDE - box.clientWidth + 6;
+    others.textContent = sayParting(state);
     mark();
   }
   paint();

@@ -8,7 +8,7 @@ RHYME = (
     "a sailor went to sea sea sea to see what he could see see see but all that he could see see see was the bottom of "
     "the deep blue sea sea sea"
 )
-LONGEST = 2000  # of a text, in code points; bpe_stepper.js knows it, too
+LONGEST = 2000  # of a text, in code points; numbers/bpe_stepper.js knows it, too
 LONGEST_WORD = 40
 
 

@@ -1,41 +1,28 @@
 // A repeated sequence, its copies under each other: where a head looks, and the loss at each position.
 import { add, button, draw, keep, panel, place, rove, scroller, ticks, told, unpack } from "./base/index.js";
+import { look, meanLosses, strongest } from "./numbers/induction_head.js";
+
+/**
+ * `losses` of the next token, `without` a head ("layer.head"), too; `scores` of the heads, (layers, heads).
+ * @typedef {{ tokens: string[], period: number, scores: number[][], losses: number[], without: Record<string, number[]>,
+ *   attention: import("./numbers/induction_head.js").Attention, layer: number, head: number, position: number }} State
+ */
 
 const GAP = 84,
   BOX = 26,
-  GRAPH = [340, 170];
+  [WIDTH, HEIGHT] = [340, 170]; // of the graph
 
-function render({ model, el }) {
-  const [tokens, P, [, H], scores, losses, without] = ["tokens", "period", "size", "scores", "losses", "without"].map(
-    (key) => model.get(key),
-  );
-  const T = tokens.length,
-    bytes = unpack(model.get("weights"));
-  const now = Object.fromEntries(["layer", "head", "position"].map((key) => [key, model.get(key)]));
-  const weight = (t, s) => bytes[(((now.layer - 1) * H + now.head - 1) * T + t) * T + s] / 255;
-  const longest = Math.min(6, Math.max(...tokens.map((token) => [...token].length))),
-    cell = Math.max(32, 8 * longest + 14);
-  const short = (token) => ([...token].length > 6 ? [...token].slice(0, 5).join("") + "…" : token);
-
-  add(
-    el,
-    "div",
-    {},
-    "induction score of each head (layer.head): its mean weight on the token after the previous occurrence",
-  );
-  const chooser = add(el, "div", {
-    class: "d2lmini-maps",
-    role: "group",
-    "aria-label": "heads",
-    style: "margin: 4px 0 10px",
-  });
-  const heads = scores.flatMap((row, l) =>
+// Buttons of all heads, shaded by their induction scores. Returns: a function that marks the chosen one.
+function headChooser(el, /** @type {State} */ state, moved) {
+  const said = "induction score of each head (layer.head): its mean weight on the token after the previous occurrence";
+  add(el, "div", {}, said);
+  const named = { role: "group", "aria-label": "heads", style: "margin: 4px 0 10px" },
+    chooser = add(el, "div", { class: "d2lmini-maps", ...named });
+  const heads = state.scores.flatMap((row, l) =>
     row.map((score, h) => {
       const choose = () => {
-        Object.assign(now, { layer: l + 1, head: h + 1 });
-        keep(model, "layer", l + 1);
-        keep(model, "head", h + 1);
-        paint();
+        Object.assign(state, { layer: l + 1, head: h + 1 });
+        moved("layer", "head");
       };
       const seen = `${l + 1}.${h + 1}: ${score.toFixed(2)}`;
       const node = button(chooser, seen, choose, { "aria-label": `${seen}, layer ${l + 1}, head ${h + 1}` });
@@ -43,19 +30,20 @@ function render({ model, el }) {
       return node;
     }),
   );
-  rove(heads, { entry: (now.layer - 1) * H + now.head - 1 });
+  const chosen = () => (state.layer - 1) * state.attention.heads + state.head - 1;
+  rove(heads, { entry: chosen() });
+  return () => heads.forEach((node, i) => place(node, { "aria-pressed": i === chosen() }));
+}
 
-  const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 4.4em" });
-  const copies = Math.ceil(T / P),
-    width = P * cell + 12,
-    height = copies * GAP + 4;
-  const { svg } = panel(scroller(el), {
-    width,
-    height,
-    x: [0, 1],
-    y: [0, 1],
-    label: "the tokens, one copy of the sequence under the other",
-  });
+// The copies under each other, where a token is pointed at. Returns: a function that shows a row of weights.
+function copies(el, /** @type {State} */ state, moved) {
+  const { tokens, period: P } = state,
+    letters = Math.max(...tokens.map((token) => [...token].length)),
+    cell = Math.max(32, 8 * Math.min(6, letters) + 14);
+  const short = (token) => ([...token].length > 6 ? [...token].slice(0, 5).join("") + "…" : token);
+  const [width, height] = [P * cell + 12, Math.ceil(tokens.length / P) * GAP + 4],
+    label = "the tokens, one copy of the sequence under the other",
+    { svg } = panel(scroller(el), { width, height, x: [0, 1], y: [0, 1], label });
   svg.style.minWidth = `${width}px`;
   const x = (t) => 6 + (t % P) * cell + cell / 2,
     y = (t) => Math.floor(t / P) * GAP + 40; // the top of a box
@@ -64,18 +52,12 @@ function render({ model, el }) {
     const node = draw(svg, "g", { role: "button", style: "cursor: pointer", "aria-label": `${token} at ${t}` });
     const frame = draw(node, "rect", { x: x(t) - cell / 2 + 2, y: y(t), width: cell - 4, height: BOX, rx: 4 });
     draw(node, "text", { x: x(t), y: y(t) + 17, "text-anchor": "middle" }, short(token));
-    const number = draw(svg, "text", {
-      x: x(t),
-      y: y(t) + BOX + 14,
-      "text-anchor": "middle",
-      "pointer-events": "none",
-    });
+    const below = { x: x(t), y: y(t) + BOX + 14, "text-anchor": "middle", "pointer-events": "none" },
+      number = draw(svg, "text", below);
     const point = () => {
-      if (now.position !== t) {
-        now.position = t;
-        keep(model, "position", t);
-        paint();
-      }
+      if (state.position === t) return;
+      state.position = t;
+      moved("position");
     };
     for (const kind of ["pointerenter", "focus"]) node.addEventListener(kind, point);
     node.addEventListener("click", () => node.focus());
@@ -83,86 +65,27 @@ function render({ model, el }) {
   });
   rove(
     boxes.map(({ node }) => node),
-    { entry: now.position, to: (i, down, right) => i + down * P + right },
-  );
-  add(
-    el,
-    "div",
-    { style: "margin: 4px 0 10px" },
-    told("Orange frame: the token pointed at") +
-      "; dashed: its previous occurrence; thick blue: the token after that. " +
-      "Arcs, shades and numbers: where the head looks.",
+    { entry: state.position, to: (i, down, right) => i + down * P + right },
   );
 
-  const figure = add(add(el, "div", { class: "d2lmini-panels" }), "figure");
-  const top = Math.max(...losses, ...Object.values(without).flat(), 1e-9),
-    [wide, high] = GRAPH;
-  const graph = panel(figure, {
-      width: wide,
-      height: high,
-      x: [-0.5 - 0.08 * T, T - 0.5],
-      y: [-0.34 * top, 1.28 * top],
-      label: "the loss at each position",
-    }),
-    plot = graph.svg;
-  for (let t = P; t < T; t += P)
-    draw(plot, "line", {
-      x1: graph.x(t - 0.5),
-      x2: graph.x(t - 0.5),
-      y1: 0,
-      y2: high,
-      stroke: "currentColor",
-      "stroke-dasharray": "3 4",
-      opacity: 0.6,
-    });
-  const line = (values) => values.map((v, t) => `${graph.x(t)},${graph.y(v)}`).join(" ");
-  for (const v of ticks(0, top)) {
-    draw(plot, "line", { x1: graph.x(-0.5), x2: wide, y1: graph.y(v), y2: graph.y(v), stroke: "#8886" });
-    draw(plot, "text", { x: graph.x(-0.5) - 4, y: graph.y(v) + 4, "text-anchor": "end" }, String(v));
+  function arc(t, s, weight) {
+    const [x0, y0, x1] = [x(t), y(t), x(s)],
+      above = y(s) < y0,
+      y1 = y(s) + (above ? BOX + 18 : 0),
+      lift = above ? 22 : Math.min(36, 14 + 3 * Math.abs(t - s));
+    const d = `M${x0} ${y0}C${x0} ${y0 - lift} ${x1} ${above ? y1 + lift : y1 - lift} ${x1} ${y1}`;
+    draw(arcs, "path", { d, "stroke-width": 1 + 4 * weight, opacity: Math.max(weight, 0.15) });
   }
-  for (let t = 0; t < T; t += P) draw(plot, "text", { x: graph.x(t), y: graph.y(0) + 16 }, String(t));
-  draw(plot, "text", { x: wide - 4, y: high - 4, "text-anchor": "end" }, "position");
-  const off = draw(plot, "polyline", {
-    fill: "none",
-    stroke: "var(--orange)",
-    "stroke-width": 2,
-    "stroke-dasharray": "6 3",
-  });
-  draw(plot, "polyline", { fill: "none", stroke: "var(--blue)", "stroke-width": 2, points: line(losses) });
-  const dots = ["var(--orange)", "var(--blue)"].map((fill) => draw(plot, "circle", { r: 4.5, fill }));
-  const words = draw(plot, "text", { x: graph.x(-0.5), y: 14, class: "d2lmini-loss" });
-  const caption = add(figure, "figcaption");
-
-  const mean = (values) =>
-    [values.slice(0, P), values.slice(P)].map((part) => (part.reduce((a, b) => a + b, 0) / part.length).toFixed(2));
-  const means = (values) => {
-    const [first, again] = mean(values);
-    return `${first} at first, ${again} in the repetition`;
-  };
-
-  function paint() {
-    const t = now.position,
-      before = t - P,
-      after = before + 1,
-      row = tokens.map((_, s) => (s <= t ? weight(t, s) : 0));
-    heads.forEach((node, i) => place(node, { "aria-pressed": i === (now.layer - 1) * H + now.head - 1 }));
+  return (/** @type {number[]} */ row) => {
+    const t = state.position;
     arcs.replaceChildren();
-    row.forEach((w, s) => {
-      if (w < 0.02 || s === t) return;
-      const [x0, y0, x1] = [x(t), y(t), x(s)],
-        y1 = y(s) + (y(s) < y0 ? BOX + 18 : 0),
-        lift = y(s) < y0 ? 22 : Math.min(36, 14 + 3 * Math.abs(t - s));
-      const [up, down] = y(s) < y0 ? [y0 - lift, y1 + lift] : [y0 - lift, y1 - lift];
-      draw(arcs, "path", {
-        d: `M${x0} ${y0}C${x0} ${up} ${x1} ${down} ${x1} ${y1}`,
-        "stroke-width": 1 + 4 * w,
-        opacity: Math.max(w, 0.15),
-      });
+    row.forEach((weight, s) => {
+      if (weight >= 0.02 && s !== t) arc(t, s, weight);
     });
     boxes.forEach(({ node, frame, number }, s) => {
       const self = s === t,
-        twin = before >= 0 && s === before,
-        target = before >= 0 && s === after;
+        twin = s === t - P,
+        target = t >= P && s === t - P + 1;
       place(node, { "aria-pressed": self });
       place(frame, {
         fill: "var(--blue)",
@@ -174,33 +97,98 @@ function render({ model, el }) {
       });
       number.textContent = row[s] >= 0.05 ? row[s].toFixed(2) : "";
     });
+  };
+}
 
-    const ablated = without[`${now.layer}.${now.head}`],
-      shown = [ablated, losses];
+// The loss at each position, and that without a head. Returns: a function that shows them at a position.
+function lossGraph(el, /** @type {State} */ { tokens, period: P, losses, without }) {
+  const figure = add(add(el, "div", { class: "d2lmini-panels" }), "figure"),
+    T = tokens.length,
+    top = Math.max(...losses, ...Object.values(without).flat(), 1e-9);
+  const range = { x: [-0.5 - 0.08 * T, T - 0.5], y: [-0.34 * top, 1.28 * top] },
+    space = panel(figure, { width: WIDTH, height: HEIGHT, ...range, label: "the loss at each position" }),
+    { svg } = space;
+  const points = (values) => values.map((v, t) => `${space.x(t)},${space.y(v)}`).join(" ");
+  const dash = { stroke: "currentColor", "stroke-dasharray": "3 4", opacity: 0.6 };
+  for (let t = P; t < T; t += P) {
+    const at = space.x(t - 0.5);
+    draw(svg, "line", { x1: at, x2: at, y1: 0, y2: HEIGHT, ...dash });
+  }
+  for (const v of ticks(0, top)) {
+    draw(svg, "line", { x1: space.x(-0.5), x2: WIDTH, y1: space.y(v), y2: space.y(v), stroke: "#8886" });
+    draw(svg, "text", { x: space.x(-0.5) - 4, y: space.y(v) + 4, "text-anchor": "end" }, String(v));
+  }
+  for (let t = 0; t < T; t += P) draw(svg, "text", { x: space.x(t), y: space.y(0) + 16 }, String(t));
+  draw(svg, "text", { x: WIDTH - 4, y: HEIGHT - 4, "text-anchor": "end" }, "position");
+  const line = { fill: "none", "stroke-width": 2 };
+  const off = draw(svg, "polyline", { ...line, stroke: "var(--orange)", "stroke-dasharray": "6 3" });
+  draw(svg, "polyline", { ...line, stroke: "var(--blue)", points: points(losses) });
+  const dots = ["var(--orange)", "var(--blue)"].map((fill) => draw(svg, "circle", { r: 4.5, fill }));
+  const words = draw(svg, "text", { x: space.x(-0.5), y: 14, class: "d2lmini-loss" });
+  const caption = add(figure, "figcaption");
+  const means = (values) => {
+    const [first, again] = meanLosses(values, P).map((mean) => mean.toFixed(2));
+    return `${first} at first, ${again} in the repetition`;
+  };
+
+  return (/** @type {State} */ { layer, head, position: t }) => {
+    const ablated = without[`${layer}.${head}`];
     off.style.display = ablated ? "" : "none";
-    if (ablated) place(off, { points: line(ablated) });
-    dots.forEach((dot, i) => {
-      dot.style.display = shown[i] ? "" : "none";
-      if (shown[i]) place(dot, { cx: graph.x(t), cy: graph.y(shown[i][t]) });
+    if (ablated) place(off, { points: points(ablated) });
+    [ablated, losses].forEach((values, i) => {
+      dots[i].style.display = values ? "" : "none";
+      if (values) place(dots[i], { cx: space.x(t), cy: space.y(values[t]) });
     });
     words.textContent =
       `loss at ${t}: ${losses[t].toFixed(2)} nats` + (ablated ? `, head off: ${ablated[t].toFixed(2)}` : "");
     caption.textContent =
       `loss of the next token at each position, in nats; dashed line: the sequence starts again. ` +
       `Mean: ${means(losses)}` +
-      (ablated ? `; with head ${now.layer}.${now.head} off (orange, dashed): ${means(ablated)}.` : ".");
-    const best = [...row.entries()]
-      .filter(([, w]) => w >= 0.02)
-      .sort((a, b) => b[1] - a[1])
-      .slice(0, 3);
-    note.textContent =
-      `Head ${now.layer}.${now.head}, from “${tokens[t]}” at ${t}, looks at ` +
-      `${best.map(([s, w]) => `“${tokens[s]}” at ${s} (${w.toFixed(2)})`).join(", ") || "nothing much"}. ` +
-      (before < 0
-        ? "This token was not there before."
-        : `The last “${tokens[t]}” was at ${before}, and “${tokens[after]}” came after it: weight ` +
-          `${row[after].toFixed(2)}. ` +
-          (t + 1 < T ? `Next comes “${tokens[t + 1]}” again.` : ""));
+      (ablated ? `; with head ${layer}.${head} off (orange, dashed): ${means(ablated)}.` : ".");
+  };
+}
+
+function say(/** @type {State} */ { tokens, period, layer, head, position: t }, /** @type {number[]} */ row) {
+  const before = t - period,
+    after = before + 1;
+  const seen = strongest(row).map(([s, weight]) => `“${tokens[s]}” at ${s} (${weight.toFixed(2)})`);
+  return (
+    `Head ${layer}.${head}, from “${tokens[t]}” at ${t}, looks at ${seen.join(", ") || "nothing much"}. ` +
+    (before < 0
+      ? "This token was not there before."
+      : `The last “${tokens[t]}” was at ${before}, and “${tokens[after]}” came after it: weight ` +
+        `${row[after].toFixed(2)}. ` +
+        (t + 1 < tokens.length ? `Next comes “${tokens[t + 1]}” again.` : ""))
+  );
+}
+
+function render({ model, el }) {
+  const keys = ["tokens", "period", "scores", "losses", "without", "layer", "head", "position"],
+    [tokens, period, scores, losses, without, layer, head, position] = keys.map((key) => model.get(key));
+  const attention = { weights: unpack(model.get("weights")), heads: model.get("size")[1], T: tokens.length };
+  /** @type {State} */
+  const state = { tokens, period, scores, losses, without, attention, layer, head, position };
+  const moved = (...changed) => {
+    for (const key of changed) keep(model, key, state[key]);
+    paint();
+  };
+
+  const paintHeads = headChooser(el, state, moved);
+  const note = add(el, "div", { class: "d2lmini-note", "aria-live": "polite", style: "min-height: 4.4em" });
+  const paintCopies = copies(el, state, moved);
+  const legend =
+    told("Orange frame: the token pointed at") +
+    "; dashed: its previous occurrence; thick blue: the token after that. " +
+    "Arcs, shades and numbers: where the head looks.";
+  add(el, "div", { style: "margin: 4px 0 10px" }, legend);
+  const paintLosses = lossGraph(el, state);
+
+  function paint() {
+    const row = look(attention, state);
+    paintHeads();
+    paintCopies(row);
+    paintLosses(state);
+    note.textContent = say(state, row);
   }
   paint();
 }

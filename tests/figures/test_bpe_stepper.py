@@ -96,7 +96,7 @@ def tokens_of(page, where="the text as tokens"):
 
 def test_the_page_merges_as_the_reference(open_figure):
     page = open_figure(BPEStepper())
-    for text in TEXTS:
+    for text in (RHYME, TEXTS[3], TEXTS[-1]):  # of the others, tests/javascript compares the merges
         page.get_by_role("textbox", name="text").fill(text)
         merges, tokens = reference(text)
         page.get_by_role("button", name="to the end").press("Enter")

@@ -152,14 +152,15 @@ def test_the_page_shows_the_distribution_and_draws_from_it(open_figure):
         assert [bar > 0 for bar in bars] == [bool(after[i] > 0) for i in order[:14]]
 
     sees(0, 0.37, 33, 1.0, 1)
-    for seed, (temperature, top_k, top_p) in enumerate(SETTINGS, start=2):
+    walked = SETTINGS[1], SETTINGS[-1]  # of all, tests/javascript compares the numbers
+    for seed, (temperature, top_k, top_p) in enumerate(walked, start=2):
         put("temperature", f"{temperature:.2f}")
         put("top-k", "all" if top_k == V else str(top_k))
         put("top-p", f"{top_p:.2f}")
         page.get_by_role("button", name="draw again").click()
         sees(0, temperature, top_k, top_p, seed)
     page.get_by_role("combobox", name="text").select_option("1")
-    sees(1, *SETTINGS[-1], 8)
+    sees(1, *SETTINGS[-1], 3)
     assert page.locator(".d2lmini-context").inner_text() == f"{TEXTS[1]} …"
     page.get_by_role("button", name="Reset").click()
     sees(0, 0.37, 33, 1.0, 1)

@@ -141,7 +141,7 @@ def test_what_a_reader_chooses_is_corrupted_as_by_the_package(open_figure):
     assert "1 word of 5 is noise, in 1 span (chosen word by word)" in seen.note.inner_text()
     wanted = {2}
     assert seen.agrees(shown) == [i in wanted for i in range(5)]
-    for i in (0, 1, 4, 3, 2, 0, 1, 3, 4, 0):  # by mouse and by key; all words are noise once, and none
+    for i in (0, 1, 2, 1):  # by mouse and by key
         if i % 2:
             seen.words.nth(i).click()
         else:
@@ -157,19 +157,19 @@ def test_what_a_reader_chooses_is_corrupted_as_by_the_package(open_figure):
 
 
 def test_draws_and_settings_are_those_of_the_package(open_figure):
-    shown = SpanStepper.of(seeds=range(3))
+    shown = SpanStepper.of(seeds=range(2))
     seen = Page(open_figure(shown))
     for text in (0, 1):
         if text:
             seen.page.get_by_role("combobox", name="text").select_option("1")
-        for i, j in ((0, 0), (1, 2), (2, 1)):
+        for i, j in ((0, 0), (1, 2)):
             seen.page.get_by_role("combobox", name="share").select_option(index=i)
             seen.page.get_by_role("combobox", name="mean span").select_option(index=j)
-            for draw in (0, 1, 2, 0):
+            for draw in (0, 1):
                 assert seen.agrees(shown, text) == shown.draws(text)[3 * i + j, draw].tolist()
                 for _ in range(3):
                     seen.press("back")
-                assert f"(draw {draw + 1} of 3)" in seen.note.inner_text()
+                assert f"(draw {draw + 1} of 2)" in seen.note.inner_text()
                 assert seen.menus() == [f"about {(15, 30, 50)[i]} %", str((1, 3, 5)[j])]
                 seen.press("draw again")
     assert seen.page.log["errors"] == []

@@ -91,7 +91,7 @@ def test_the_page_counts_as_the_package_does(open_figure):
     page.get_by_role("button", name="hide the right answer").click()
     for n, card in enumerate((CHAINS, ANSWERS)):
         page.get_by_role("combobox", name="question").select_option(str(n))
-        for k in range(1, 11):
+        for k in (1, 4, 10):
             go(page, k)
             voters = answers(card)[:k]
             vote = majority_vote(voters)
