@@ -5,6 +5,7 @@ not finite, values. Where only the values are wrong, the known mistakes are trie
 is ever broadcast, and no message holds a value of the reference.
 """
 
+import math
 import numbers
 from dataclasses import dataclass
 
@@ -64,10 +65,7 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
         tolerance: (rtol, atol), by dtype when None.
     """
     dtype, device = dtype or want.dtype, torch.device(device)
-    if is_placeholder(got):
-        raise Rejected("stub", f"{name} is still the placeholder")
-    if got is None:
-        raise Rejected("type", f"{name} is None: is there a `return`?")
+    _attempted(got, name)
     if not isinstance(got, torch.Tensor):
         raise Rejected("type", f"{name} is a {type(got).__name__}, expected a torch.Tensor")
     got = _plain(got, name)
@@ -76,12 +74,9 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
     if got.dtype != dtype:
         raise Rejected("dtype", f"{name}: dtype {got.dtype}, expected {dtype}{whose}")
     if got.shape != want.shape:
-        swapped = got.dim() >= 2 and got.transpose(-1, -2).shape == want.shape
-        raise Rejected(
-            "shape",
-            f"{name}: shape {tuple(got.shape)}, expected {tuple(want.shape)}"
-            + (": the last two axes look swapped" if swapped else ""),
-        )
+        swapped = got.dim() >= 2 and got.mT.shape == want.shape
+        looks = ": the last two axes look swapped" if swapped else ""
+        raise Rejected("shape", f"{name}: shape {tuple(got.shape)}, expected {tuple(want.shape)}{looks}")
     got, want = got.cpu(), want.detach().cpu()
     if got.is_floating_point():
         got, want = got.double(), want.double()
@@ -97,6 +92,13 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
         if alternative.shape == got.shape and not differ(got, alternative, rtol, atol).any():
             raise Rejected(code, f"{name}: {message}")
     raise Rejected("values", f"{name}: the right shape, but {_count(wrong)} wrong{_first(wrong)}")
+
+
+def _attempted(got, name):
+    if is_placeholder(got):
+        raise Rejected("stub", f"{name} is still the placeholder")
+    if got is None:
+        raise Rejected("type", f"{name} is None: is there a `return`?")
 
 
 def bare(got):
@@ -131,17 +133,14 @@ def _plain(got, name):
 
 def compare_number(got, want, *, name="the result", mistakes=None, rtol=1e-9):
     """Raise ``Rejected`` unless the number ``got`` equals ``want``; arguments as ``compare_tensor``."""
-    if is_placeholder(got):
-        raise Rejected("stub", f"{name} is still the placeholder")
-    if got is None:
-        raise Rejected("type", f"{name} is None: is there a `return`?")
+    _attempted(got, name)
     if isinstance(got, torch.Tensor):
         got = _plain(got, name)
         got = got.item() if got.numel() == 1 and got.dim() == 0 else got
     if isinstance(got, bool) or not isinstance(got, numbers.Real):
         raise Rejected("type", f"{name} is a {type(got).__name__}, expected a number")
     got = float(got)
-    if got != got or got in (float("inf"), float("-inf")):
+    if not math.isfinite(got):
         raise Rejected("nonfinite", f"{name} is {got}")
 
     def near(x):

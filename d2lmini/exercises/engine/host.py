@@ -16,6 +16,7 @@ from types import CodeType, FunctionType
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_flatten, tree_map, tree_map_only
 
 import d2lmini
 
@@ -173,43 +174,30 @@ def _names(code):
 
 def _of_python(value):
     """Return ``value`` with each of numpy's numbers in it as one of Python's: these are asked for."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if type(value) in (list, tuple):
-        return type(value)(map(_of_python, value))
-    return {key: _of_python(item) for key, item in value.items()} if type(value) is dict else value
+    return tree_map_only(np.generic, np.generic.item, value)
 
 
 def _copy(value):
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    if type(value) in (list, tuple):
-        return type(value)(_copy(item) for item in value)
-    if type(value) is dict:
-        return {key: _copy(item) for key, item in value.items()}
-    return copy.deepcopy(value) if isinstance(value, torch.nn.Module) else value
+    def copied(leaf):
+        if isinstance(leaf, torch.Tensor):
+            return leaf.detach().clone().requires_grad_(leaf.requires_grad)
+        return copy.deepcopy(leaf) if isinstance(leaf, torch.nn.Module) else leaf
+
+    return tree_map(copied, value)
 
 
-def _equal(a, b):
+def _equal(before, after):
+    (ones, form), (others, other_form) = tree_flatten(before), tree_flatten(after)
+    return form == other_form and all(map(_equal_leaf, ones, others))
+
+
+def _equal_leaf(a, b):
+    """Whether two are equal; a NaN is unequal to itself, and one that was given and is still there was not changed."""
     if isinstance(a, torch.Tensor):
-        return a.dtype == b.dtype and (torch.equal(a, b) or _equal_but_for_nan(a, b))
-    if type(a) in (list, tuple):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if type(a) is dict:
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+        return a.dtype == b.dtype and a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all())
     if isinstance(a, torch.nn.Module):
         return _equal(dict(a.state_dict()), dict(b.state_dict()))
     return a == b or a != a if isinstance(a, (bool, int, float, str)) else True
-
-
-def _equal_but_for_nan(a, b):
-    """A NaN is unequal to itself; one that was given and is still there was not changed."""
-    return (
-        a.is_floating_point()
-        and a.shape == b.shape
-        and torch.equal(a.isnan(), b.isnan())
-        and torch.equal(a[~a.isnan()], b[~b.isnan()])
-    )
 
 
 def describe(error, answer):

@@ -3,6 +3,7 @@
 import contextlib
 import random
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 
@@ -16,16 +17,8 @@ from .model import Choice, Coded, Discussion, Experiment
 from .relations import explain
 from .trial import Stop, Trial
 
-PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
-    "passed",
-    "wrong",
-    "not attempted",
-    "timeout",
-    "recorded",
-    "broken check",
-)
-
-
+PASSED, WRONG, NOT_ATTEMPTED = "passed", "wrong", "not attempted"
+TIMEOUT, RECORDED, BROKEN = "timeout", "recorded", "broken check"
 FEW_ENTRIES, FEW_FLAGS = 3, 20  # fewer may be those of a foreseen mistake by chance
 MOST_KNOWN = 32
 AGAIN = 3  # times the limit of a check is that of the second run: each call is made for a row alone as well
@@ -94,10 +87,10 @@ def fresh_seed() -> int:
 
 
 def _choice(part, answer):
-    letters = ", ".join(part.lettered)
-    if not isinstance(answer, str) or answer.strip().upper() not in part.lettered:
+    letter = answer.strip().upper() if isinstance(answer, str) else None
+    if letter not in part.lettered:
+        letters = ", ".join(part.lettered)
         return Verdict(part.key, WRONG, "type", f"expected one of the letters {letters}, as a string")
-    letter = answer.strip().upper()
     option = part.lettered[letter]
     why = " ".join(option.why.split())
     if option.right:
@@ -156,11 +149,8 @@ def _coded(part, answer, seed, device, seconds, host):
     except Exception as error:
         return verdict(BROKEN, "broken", f"the check itself fails, please report it ({type(error).__name__}: {error})")
     if trial.checks < part.min_checks:
-        return verdict(
-            BROKEN,
-            "vacuous",
-            f"only {trial.checks} comparisons ran, {part.min_checks} are required: please report it",
-        )
+        message = f"only {trial.checks} comparisons ran, {part.min_checks} are required: please report it"
+        return verdict(BROKEN, "vacuous", message)
     return verdict(PASSED, "ok", f"all {trial.checks} checks hold")
 
 
@@ -212,17 +202,12 @@ def _exchanged(part, trial):
     return None
 
 
-_known = {}  # of the last wrong answers: an audit judges many with the same inputs
-
-
+@lru_cache(MOST_KNOWN)  # of the last wrong answers: an audit judges many with the same inputs
 def _wrong(part, seed, device, checks):
     """Return pairs of a mutant with a message and what it gives at a comparison, where that is wrong.
 
     The check runs on each mutant with the same seed, so with the same inputs, up to that comparison.
     """
-    key = id(part), seed, str(device), checks
-    if key in _known:
-        return _known[key][1]
     outcomes = []
     for mutant in part.mutants:
         if not mutant.message:
@@ -236,9 +221,6 @@ def _wrong(part, seed, device, checks):
                 outcomes.append((mutant, trial.compared))
         except Exception:  # this mutant is no explanation
             continue
-    while len(_known) >= MOST_KNOWN:
-        _known.pop(next(iter(_known)))
-    _known[key] = part, outcomes  # the part, so that its id stays its own
     return outcomes
 
 

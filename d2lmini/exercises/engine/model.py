@@ -51,7 +51,7 @@ class Option:
     right: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # two are one if they are the same: what is found of one can be kept
 class Part:
     """What all kinds share.
 
@@ -72,7 +72,7 @@ class Part:
     seconds: float = 10.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Coded(Part):
     """A part answered by code.
 
@@ -124,7 +124,7 @@ class Experiment(Coded):
     label = "experiment: judged by direction and margin over seeds"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Choice(Part):
     """A question with options of which exactly one is right; readers see them in an order that tells nothing."""
 
@@ -140,7 +140,7 @@ class Choice(Part):
         return dict(zip(ascii_uppercase, drawn, strict=False))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Discussion(Part):
     """A question without one right answer: a rubric, and a model answer in ``explanation``."""
 

@@ -10,6 +10,7 @@ from ...shell import in_notebook
 
 DELAY = 3.0  # seconds after which the bar appears
 STEP = 0.5  # seconds between two of its moves
+WIDTH = 20  # of the bar, in characters
 
 
 def show(text, markdown):
@@ -70,19 +71,13 @@ def _is_terminal(stream):
 
 
 def _move(stream, seconds, done):
-    start = time.monotonic()
-    if done.wait(DELAY):
-        return
+    """Write one line anew, with what has passed; tqdm would keep its lock where a stream fails, for every bar."""
+    start, wait, line = time.monotonic(), DELAY, ""
     with contextlib.suppress(Exception):  # a stream that fails spoils no check
-        from tqdm import tqdm
-
-        class Bar(tqdm):
-            monitor_interval = 0  # no second thread, which would stay
-            last_print_t, start_t = -1.0, 0.0  # tqdm 4.67 asks for them when it closes one whose stream failed at once
-            _lock = threading.RLock()  # tqdm does not let its lock go where a stream fails, and every bar would wait
-
-        layout = "checking: {n:.0f} s of at most {total:.0f} s |{bar:20}|"
-        with Bar(total=seconds, file=stream, initial=min(DELAY, seconds), bar_format=layout, leave=False) as bar:
-            while not done.wait(STEP):
-                bar.n = min(time.monotonic() - start, seconds)
-                bar.refresh()
+        while not done.wait(wait):
+            passed, wait = min(time.monotonic() - start, seconds), STEP
+            bar = "#" * int(WIDTH * passed / seconds)
+            line = f"checking: {passed:.0f} s of at most {seconds:.0f} s |{bar:<{WIDTH}}|"
+            stream.write(f"\r{line}")
+            stream.flush()
+        stream.write(f"\r{' ' * len(line)}\r" if line else "")
