@@ -54,42 +54,31 @@ def audit(exercise, seconds=1.0, tally=None, seeds=SEEDS) -> list[Problem]:
         seconds: how long the right answers of a part are judged with one seed after another; a few are judged anyway.
         tally: a dict into which the number of seeds of each right answer is written.
     """
-    tally = {} if tally is None else tally
-    broken = list(_form(exercise))
+    tally, broken = {} if tally is None else tally, []
+    if len(exercise.statement) < 80:
+        broken.append(Problem(exercise.key, "statement", "below the title the statement is missing, or very short"))
     for part in exercise.parts:
-        if isinstance(part, Coded) and source.solution(part) != source.marked(part):
-            text = f"{exercise.statement if len(exercise.parts) == 1 else ''} {part.prompt} {part.answer.__doc__}"
-            broken += (Problem(part.key, *problem) for problem in _promises(part, " ".join(text.split()), seeds))
+        problems = [] if part.hints else [("hints", "there are none")]
         if isinstance(part, Coded):
-            problems = _coded(part, seconds, tally, seeds[:1] if isinstance(part, Experiment) else seeds)
+            text = f"{exercise.statement if len(exercise.parts) == 1 else ''} {part.prompt} {part.answer.__doc__}"
+            problems += _promises(part, " ".join(text.split()), seeds)
+            problems += _coded(part, seconds, tally, seeds[:1] if isinstance(part, Experiment) else seeds)
         else:
-            problems = _choice(part) if isinstance(part, Choice) else _discussion(part)
-        broken += (Problem(part.key, rule, detail) for rule, detail in problems)
+            problems += _choice(part) if isinstance(part, Choice) else _discussion(part)
+        broken += (Problem(part.key, *problem) for problem in problems)
     return broken
 
 
-def _form(exercise):
-    if not exercise.title or len(exercise.statement) < 80:
-        yield Problem(exercise.key, "statement", "below the title the statement is missing, or very short")
-    for part in exercise.parts:
-        if not part.hints:
-            yield Problem(part.key, "hints", "there are none")
-
-
 def _coded(part, seconds, tally, seeds):
-    solution = source.solution(part)
-    if solution == source.marked(part):
-        yield "markers", "no ### BEGIN SOLUTION and ### END SOLUTION in the answer"
-        return
     if not part.answer.__doc__:
         yield "docstring", "the answer says nothing about its arguments and its result"
     if isinstance(part, Identity) and len(part.explanation) < 80:
         yield "proof", "an identity needs a model proof in `explanation`"
-    yield from _right_answers(part, source.build(solution, part.name), seconds, tally)
+    yield from _right_answers(part, source.solved(part), seconds, tally)
     yield from _stub(part)
     yield from _generic(part)
     yield from _mutants(part, seeds)
-    yield from _faults(part, source.build(solution, part.name), seeds)
+    yield from _faults(part, source.solved(part), seeds)
 
 
 def _right_answers(part, solution, seconds, tally):
@@ -118,7 +107,7 @@ def _right_answers(part, solution, seconds, tally):
 def _promises(part, text, seeds):
     """Some check must look at what a text promises, and the solution must pass a second time."""
     if promise := NEW.search(text):
-        fault = Aliased(source.build(source.solution(part), part.name), "an argument itself", "shared")
+        fault = Aliased(source.solved(part), "an argument itself", "shared")
         passed = [seed for seed in seeds if judge(part, fault, seed=seed).passed]
         if passed or not fault.applied:
             yield "promise", f"the text says {promise[0]!r}, and an answer that returns an argument itself passes"
@@ -220,7 +209,7 @@ def _mutants(part, seeds):
             yield "diagnosis", f"{mutant}: {mutant.diagnosis!r} names no cause; give the mutant a code and a message"
         try:
             answer = source.mutant(part, mutant)
-        except (ValueError, SyntaxError) as error:
+        except SyntaxError as error:
             yield "mutants", f"{mutant}: {error}"
             continue
         yield from _wrong(part, answer, mutant.diagnosis, str(mutant), seeds)
@@ -271,10 +260,7 @@ def _digits(number):
 def _choice(part):
     right = [letter for letter, option in part.lettered.items() if option.right]
     if len(right) != 1 or len(part.lettered) < 3:
-        yield (
-            "options",
-            f"{len(part.lettered)} options, right: {right}; expected three or more, one of them right",
-        )
+        yield "options", f"{len(part.lettered)} options, right: {right}; expected three or more, one of them right"
     if not part.prompt:
         yield "prompt", "a choice needs its question in `prompt`"
     for letter, option in part.lettered.items():

@@ -5,9 +5,9 @@
 
 import csv
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from stand_ins import no_answer_runs, notebook
 
 from d2lmini.exercises import check_file, grade
 from d2lmini.exercises.engine import registry, source
@@ -15,7 +15,6 @@ from d2lmini.exercises.engine.model import Discussion
 from d2lmini.exercises.grading import answer as answer_module
 from d2lmini.exercises.grading import folder as grading
 from d2lmini.exercises.grading import sandbox
-from d2lmini.exercises.grading.answer_cells import answers, imports
 from d2lmini.exercises.grading.table import COLUMNS, gradescope_results, totals
 
 pytestmark = pytest.mark.slow
@@ -23,11 +22,6 @@ LETTER = next(x for x, option in registry.find("udl-12.5b")[1].lettered.items() 
 RIGHT = f"# exercise: udl-12.5b\nanswer = '{LETTER}'"
 SOLUTION = "# exercise: d2l-11.3.2\n" + source.solution(registry.find("d2l-11.3.2")[1])
 IMPORTS = "%matplotlib inline\n!pip list\nimport math\nimport torch\nimport no_such_module_at_all"
-
-
-def notebook(*sources):
-    found = [{"cell_type": "code", "source": s.splitlines(True), "outputs": [], "metadata": {}} for s in sources]
-    return json.dumps({"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 FORGED = """\
@@ -192,19 +186,14 @@ def test_a_run_that_was_killed_goes_on(tmp_path, monkeypatch):
     table, kept = tmp_path / "out.csv", tmp_path / "out.csv.partial"
     judged = []
 
-    class Pool(ThreadPoolExecutor):  # in this process, so that it can be killed at the second notebook
-        def __init__(self, workers, context, **options):
-            super().__init__(1)
-
     def judge(notebook, rules):
         judged.append(rules.seed)
         if len(judged) == 2:
             raise KeyboardInterrupt
         return {key: ("passed", "ok", "told once") for key in notebook["answers"]}
 
-    monkeypatch.setattr(grading, "ProcessPoolExecutor", Pool)
+    no_answer_runs(monkeypatch, judge)  # in this process, so that it can be killed at the second notebook
     monkeypatch.setattr(grading, "as_completed", list)
-    monkeypatch.setattr(grading, "judge_notebook", judge)
     with pytest.raises(KeyboardInterrupt):
         grade(tmp_path, table, unsafe=True)
     seed = judged[0]
@@ -244,12 +233,6 @@ def test_nothing_to_grade_is_an_error(tmp_path):
         check_file(tmp_path / "absent.ipynb")
 
 
-def test_answers_and_imports_are_taken_apart():
-    found = [IMPORTS, "# exercise: a-1\nx = 1", "\n# exercise: a-1\nx = 2", "if True:\n    import os"]
-    assert answers(found) == {"a-1": "\n# exercise: a-1\nx = 2"}
-    assert imports(found) == ["import math", "import torch", "import no_such_module_at_all"]
-
-
 def test_a_name_of_another_cell_is_told(tmp_path):
     body = answer("d2l-11.3.1", "return helper(*args)")
     (tmp_path / "one.ipynb").write_text(notebook("def helper(x):\n    return x", body, "y = 1"))
@@ -283,7 +266,7 @@ def test_gradescope_gets_a_file_for_each_notebook(graded):
     tests = json.loads((folder / "group" / "dangerous.json").read_text())["tests"]
     assert {t["name"]: t["score"] for t in tests}["udl-12.5b"] == 1.0
     assert sum(t["max_score"] for t in tests) == 5 and all(t["status"] in ("passed", "failed") for t in tests)
-    assert not {"score", "status"} - set(gradescope_results(rows[:1])["tests"][0])
+    assert not {"score", "status"} - set(json.loads(gradescope_results("x", rows[:1]))["tests"][0])
 
 
 def test_the_same_seed_gives_the_same_verdicts_and_a_sandbox_is_required(tmp_path, monkeypatch):
@@ -305,16 +288,12 @@ def test_what_no_file_of_text_can_take_costs_no_table(tmp_path):
 
 
 def test_a_judge_that_fails_costs_no_other_verdict(tmp_path, monkeypatch):
-    class Pool(ThreadPoolExecutor):
-        def __init__(self, jobs, context, **options):
-            super().__init__(jobs)
-
     def judge_cell(key, *order):
         if key == "d2l-11.3.2":
             raise TypeError("planted")
         return "passed", "ok", "fine"
 
-    monkeypatch.setattr(grading, "ProcessPoolExecutor", Pool)
+    no_answer_runs(monkeypatch, answer_module.judge_notebook)
     monkeypatch.setattr(answer_module, "judge_cell", judge_cell)
     (tmp_path / "one.ipynb").write_text(notebook(SOLUTION, RIGHT))
     rows = {row["exercise"]: row for row in grade(tmp_path, tmp_path / "out.csv", unsafe=True)}

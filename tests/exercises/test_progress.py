@@ -4,14 +4,13 @@ import json
 import os
 import re
 import stat
-import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT
+from stand_ins import in_notebook, printed
 from toy_exercise import DISCUSSION, PART, TOY
 
 from d2lmini.__main__ import main
@@ -57,12 +56,7 @@ def test_strict_raises(monkeypatch, capsys):
 @pytest.fixture
 def notebook(monkeypatch):
     """A notebook's front end. Returns: list of what was shown as Markdown or HTML."""
-    shown = []
-    display = SimpleNamespace(display=lambda data, raw: shown.append(next(iter(data.values()))))
-    shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    return shown
+    return in_notebook(monkeypatch)
 
 
 @pytest.fixture
@@ -220,12 +214,7 @@ def test_the_bar_does_not_count_what_is_imported_first(monkeypatch):
 def test_a_solved_notebook_shows_the_verdict_alone(how, monkeypatch, notebook, capsys):
     monkeypatch.setenv("D2LMINI_STRICT", "1" if how == "strict" else "0")
     bars = []
-
-    def waiting(seconds, quiet):
-        bars.append((seconds, quiet))
-        return nullcontext()
-
-    monkeypatch.setattr(check_module, "waiting", waiting)
+    monkeypatch.setattr(check_module, "waiting", lambda *limits, quiet: nullcontext(bars.append((*limits, quiet))))
     check("udl-12.5b", RIGHT, record=how == "strict")
     assert capsys.readouterr().out.count("\n") == 1 and notebook == [] and bars == [(10.0, True)]
 
@@ -359,19 +348,15 @@ def test_reset_in_a_notebook_puts_an_empty_cell_below(notebook, monkeypatch):
     assert cells[1].startswith("# exercise: d2l-11.3.1\ndef ") and "raise NotImplementedError" in cells[1]
 
 
-def test_progress_is_squares_in_a_notebook_and_a_table_elsewhere(monkeypatch, capsys):
+def test_progress_is_a_table_and_squares_in_a_notebook(monkeypatch, capsys):
     solve("udl-12.5a")
     check("udl-12.5b", WRONG)
     capsys.readouterr()
     show_progress("03")
     assert capsys.readouterr().out == progress_report("03") + "\n"
-    shown = []
-    display = SimpleNamespace(display=lambda data, raw: shown.append(data["text/html"]))
-    shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    shown = in_notebook(monkeypatch)
     show_progress(3)
-    [html] = shown
+    html = shown[0]
     assert html.count("<tr>") == 1 and "1 of 5" in html and html.count("<span title=") == 5
     assert "udl-12.5a, " in html and ": solved, 1 try" in html and ": begun, 1 try" in html
     show_progress()
@@ -543,8 +528,7 @@ check("d2l-11.3.2", find("d2l-11.3.2")[1].answer)
 print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("exercise_documents.")}))
 print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("d2lmini.")}))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    verdict, now, read, used = done.stdout.splitlines()
+    verdict, now, read, used = printed(code).splitlines()
     assert verdict.startswith("PASSED d2l-11.3.2: ") and now.startswith("next: d2l-11.3.3 ")
     assert read.split() == ["d2l_11_3_1", "d2l_11_3_2", "d2l_11_3_3", "udl_12_5a"]  # 12.5b is a choice
     assert not {"models", "training", "data", "figures"} & set(used.split())

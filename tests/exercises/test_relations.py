@@ -150,6 +150,6 @@ CHANGES = {
 @pytest.mark.parametrize("key", ["d2l-11.3.1", "d2l-11.2.3", "own-09.2b", "udl-12.11b", "own-07.1"])
 def test_solutions_of_real_exercises_whose_result_is_changed(key, code):
     part = registry.find(key)[1]
-    changed = FaultyResult(source.build(source.solution(part), part.name), code, code, CHANGES[code], each=True)
+    changed = FaultyResult(source.solved(part), code, code, CHANGES[code], each=True)
     verdict = judge(part, changed, seed=0)
     assert (verdict.status, verdict.code) == ("wrong", code), verdict

@@ -181,7 +181,7 @@ def solved(part, seed, device="cpu"):
         Rejected: the solution does not pass.
     """
     trial = Again(seed, device, Host(), asked(part), part=part)
-    return _tried(part, source.build(source.solution(part), part.name), trial)
+    return _tried(part, source.solved(part), trial)
 
 
 def _tried(part, answer, trial):

@@ -64,8 +64,7 @@ class Host:
         Raises:
             Rejected: it raises, returns a placeholder, or changes an argument.
         """
-        self.given = tuple(_copy(a) for a in args)
-        named = {name: _copy(value) for name, value in kwargs.items()}
+        self.given, named = _copy((args, kwargs))
         with _modes_put_back(), contextlib.ExitStack() as stack:
             seen = [(stack.enter_context(make()), name) for make, name in watches]
             try:
@@ -79,11 +78,10 @@ class Host:
         got = _of_python(got)
         if is_placeholder(got):
             raise Rejected("stub", "the answer still returns the placeholder")
-        for index, (before, after) in enumerate(zip(args, self.given, strict=True)):
+        pairs = {f"number {number}": pair for number, pair in enumerate(zip(args, self.given, strict=True), 1)}
+        pairs |= {name: (before, named[name]) for name, before in kwargs.items()}
+        for name, (before, after) in pairs.items():
             if not _equal(before, after):
-                raise Rejected("mutates", f"your code changes its argument number {index + 1} in place")
-        for name, before in kwargs.items():
-            if not _equal(before, named[name]):
                 raise Rejected("mutates", f"your code changes its argument {name} in place")
         return got, [getattr(context, name) for context, name in seen]
 
@@ -123,20 +121,16 @@ def _modes_put_back():
         torch.set_default_dtype(dtype)
 
 
-def load_everything(heavy):
-    """Import all that answers may use: it takes seconds, and a limit that cut it off would leave half a module behind.
-
-    Args:
-        heavy: also what optimizers and measurements need.
-    """
-    _load(d2lmini.__all__, heavy)
+def load_everything():
+    """Import all that answers may use, also what optimizers and measurements need: it takes seconds."""
+    _load(d2lmini.__all__, heavy=True)
 
 
 def load_for(answer, verify, heavy):
     """Import what an answer and its check use: each name of the package that stands in their notebook or their file."""
-    namespaces = {id(scope): scope for function in (*_functions(answer), verify) for scope in scopes(function)}
+    namespaces = {id(scope): scope for function in (*functions_of(answer), verify) for scope in scopes(function)}
     inside = (
-        f for scope in namespaces.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope
+        f for scope in namespaces.values() for v in scope.values() for f in functions_of(v) if f.__globals__ is scope
     )
     _load(set().union(*(_names(f.__code__) for f in inside)), heavy)
 
@@ -144,7 +138,7 @@ def load_for(answer, verify, heavy):
 def scopes(function):
     """Return the globals of a function, and those of what is imported there from modules beside its own."""
     own = function.__globals__
-    beside = [f.__globals__ for value in own.values() for f in _functions(value)]
+    beside = [f.__globals__ for value in own.values() for f in functions_of(value)]
     package = own.get("__package__")
     return [own, *(scope for scope in beside if package and scope is not own and scope.get("__package__") == package)]
 
@@ -158,14 +152,23 @@ def _load(names, heavy):
             importlib.import_module(module)
 
 
-def _functions(value):
-    """Return the function that something callable is or holds, or those of a class."""
+def functions_of(value):
+    """Return the functions of a class, or in a list the one that something callable is or holds; else nothing."""
+    if isinstance(value, type):
+        return [f for f in map(_undressed, vars(value).values()) if isinstance(f, FunctionType)]
+    value = _undressed(value)
+    return [value] if isinstance(value, FunctionType) else []
+
+
+def _undressed(value):
     while isinstance(value, partial):
         value = value.func
-    if isinstance(value, type):
-        return [f for f in vars(value).values() if isinstance(f, FunctionType)]
-    value = inspect.getattr_static(value, "__wrapped__", value)  # a notebook may hold objects that answer to any name
-    return [value] if isinstance(value, FunctionType) else []
+    value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    value = value.fget if isinstance(value, property) else value
+    # a notebook may hold objects that answer to any name
+    while (inner := inspect.getattr_static(value, "__wrapped__", value)) is not value:
+        value = inner
+    return value
 
 
 def _names(code):

@@ -194,7 +194,7 @@ def _exchanged(part, trial):
         return None
     right = Trial(trial.seed, trial.device, last=trial.checks)
     with contextlib.suppress(Stop), restored_state(trial.seed, quiet=True):
-        part.verify(right, source.build(source.solution(part), part.name))
+        part.verify(right, source.solved(part))
     wrong, names = trial.compared, [name for name, item in trial.items.items() if item is trial.compared.got]
     for name, item in right.items.items():
         if names and name not in names and alike(wrong, replace(wrong, got=item)):

@@ -148,10 +148,7 @@ class Trial:
     def unpack(self, got, *names):
         """Return ``got`` as a tuple with one item for each name, or reject it."""
         expected = f"a tuple ({', '.join(names)})"
-        if got is None:
-            raise Rejected("type", f"the result is None, expected {expected}: is there a `return`?")
-        if not isinstance(got, (tuple, list)):
-            raise Rejected("type", f"the result is a {type(got).__name__}, expected {expected}")
+        _expect(got, (tuple, list), expected)
         items = "1 item" if len(got) == 1 else f"{len(got)} items"
         self.that(len(got) == len(names), "type", f"the result has {items}, expected {expected}")
         self.items = dict(zip(names, got, strict=True))
@@ -159,10 +156,7 @@ class Trial:
 
     def fields(self, got, *names):
         """Return the values of the dict ``got`` under ``names``, or reject it."""
-        if got is None:
-            raise Rejected("type", "the result is None, expected a dict: is there a `return`?")
-        if not isinstance(got, dict):
-            raise Rejected("type", f"the result is a {type(got).__name__}, expected a dict")
+        _expect(got, dict, "a dict")
         lacking = [name for name in names if name not in got]
         extra = [key[:40] for key in got if isinstance(key, str) and key not in names][:5]
         instead = f" and has {extra}, which nobody asked for" if extra else ""
@@ -178,10 +172,8 @@ class Trial:
         self._count()
         grad = self.host.gradient(got, argument, weights)
         if grad is None:
-            raise Rejected(
-                "grad",
-                f"no gradient of {name} reaches argument number {argument + 1}: is something detached?",
-            )
+            message = f"no gradient of {name} reaches argument number {argument + 1}: is something detached?"
+            raise Rejected("grad", message)
         return grad
 
     def below(self, low, high, margin, code, message):
@@ -195,3 +187,10 @@ class Trial:
         if self.checks == self.last:
             raise Stop
         self.checks += 1
+
+
+def _expect(got, kinds, expected):
+    if got is None:
+        raise Rejected("type", f"the result is None, expected {expected}: is there a `return`?")
+    if not isinstance(got, kinds):
+        raise Rejected("type", f"the result is a {type(got).__name__}, expected {expected}")

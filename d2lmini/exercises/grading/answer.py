@@ -2,6 +2,7 @@
 
 import ast
 import re
+from contextlib import closing
 from dataclasses import dataclass
 
 from ..engine.compare import Rejected
@@ -46,7 +47,7 @@ def judge_notebook(notebook, rules):
         rules: a `Rules`.
     """
     verdicts, slept = {}, None
-    with Unprotected() if rules.unsafe else Sandbox() as place:
+    with closing(Unprotected() if rules.unsafe else Sandbox()) as place:
         for key, source in notebook["answers"].items():
             if slept:
                 message = f"left, since {slept} before it slept past its limit: hand in again without what waits there"

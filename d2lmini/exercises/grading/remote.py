@@ -37,15 +37,15 @@ class RemoteHost:
         return answer
 
     def call(self, answer, args, kwargs, watches=()):
-        reply = self._order("call", answer, args, kwargs, watches)
-        if not isinstance(reply, dict) or not isinstance(read := reply.get("read"), list) or len(read) != len(watches):
-            raise wire.WireError("the answer's process sent what is no result of a call")
-        return reply.get("got"), read
+        match self._order("call", answer, args, kwargs, watches):
+            case (got, [*read]) if len(read) == len(watches):
+                return got, read
+        raise wire.WireError("the answer's process sent what is no result of a call")
 
     def gradient(self, got, argument, weights=None):
         if not isinstance(got, torch.Tensor) or not got.requires_grad:
             return None
-        return self._order("gradient", got.live, argument, weights)
+        return self._order("gradient", wire.handle(got.live), argument, weights)
 
     def look(self, function, results):
         return self._order("look", function, results)
@@ -58,16 +58,8 @@ class Loopback(RemoteHost):
         endpoint = Endpoint()
         wire.kept.clear()
 
-        def exchange(order):
-            reply = endpoint.handle(order)
-            text, _ = wire.SIZES.unpack(reply[: wire.SIZES.size])
-            start = wire.SIZES.size
-            return reply[start : start + text], reply[start + text :]
-
-        super().__init__(exchange, module)
+        super().__init__(lambda order: wire.halves(endpoint.handle(order)), module)
 
     def adopt(self, answer):
         wire.kept.append(answer)
-        handle = wire.LiveCallable()
-        handle.number = len(wire.kept) - 1
-        return handle
+        return wire.handle(len(wire.kept) - 1, wire.LiveCallable)

@@ -48,6 +48,13 @@ class LiveCallable(Live):
         raise TypeError("this lives beside the answer: use t.call")
 
 
+def handle(number, kind=Live):
+    """Return what stands, beside the judge, for the object that is kept under a number."""
+    made = kind()
+    made.number = number
+    return made
+
+
 kept = []  # in the answer's process: what `Live` handles stand for
 
 
@@ -98,6 +105,12 @@ def encode(value) -> bytes:
     text = json.dumps(tree(value, 0)).encode()
     data = save(tensors) if tensors else b""
     return SIZES.pack(len(text), len(data)) + text + data
+
+
+def halves(data: bytes) -> tuple[bytes, bytes]:
+    """Return (JSON, tensors) of what `encode` returned."""
+    text, _ = SIZES.unpack(data[: SIZES.size])
+    return data[SIZES.size :][:text], data[SIZES.size + text :]
 
 
 def _keep(x):
@@ -162,9 +175,7 @@ def _value(tree, tensors):
         return {key: _value(item, tensors) for key, item in tree["dict"]}
     name = str(tree["type"])[:60]
     kind = LiveCallable if tree["callable"] is True else Live
-    handle = type(name if name.isidentifier() else "object", (kind,), {})()
-    handle.number = int(tree["live"])
-    return handle
+    return handle(int(tree["live"]), type(name if name.isidentifier() else "object", (kind,), {}))
 
 
 def read_exactly(stream: io.RawIOBase, count) -> bytes:
