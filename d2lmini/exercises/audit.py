@@ -125,16 +125,15 @@ def _over_seeds(part, answer, least, seconds):
     Returns:
         (verdicts, processor time of the slowest but the first).
     """
-    verdicts, slowest, begin = [], 0.0, None
-    for seed in itertools.chain(least, itertools.count(max(least) + 1)):
-        if len(verdicts) >= len(least) and begin is not None and time.perf_counter() - begin > seconds:
-            return verdicts, slowest
-        if begin is None and verdicts:  # the first may load libraries
-            begin = time.perf_counter()
+    first, *others = least
+    verdicts, slowest = [judge(part, answer, seed=first)], 0.0  # it may load libraries, and is not timed
+    begin = time.perf_counter()
+    for seed in itertools.chain(others, itertools.count(max(least) + 1)):
         start = time.process_time()
         verdicts.append(judge(part, answer, seed=seed))
-        if len(verdicts) > 1:
-            slowest = max(slowest, time.process_time() - start)
+        slowest = max(slowest, time.process_time() - start)
+        if len(verdicts) >= len(least) and time.perf_counter() - begin > seconds:
+            return verdicts, slowest
 
 
 def _elsewhere(part, answer, here, name):

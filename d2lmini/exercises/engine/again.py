@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from . import source
 from .compare import TOLERANCE, Rejected, bare
 from .guard import restored_state
-from .host import Host, HostError
+from .host import Host, HostError, is_leaf
 from .model import Experiment
 from .trial import Trial
 
@@ -116,7 +116,7 @@ def _strided(x):
 
 
 def _tensors(value):
-    return [x for x in tree_leaves(value) if isinstance(x, torch.Tensor)]
+    return [x for x in tree_leaves(value, is_leaf) if isinstance(x, torch.Tensor)]
 
 
 def _has_batch(part, args):
@@ -129,7 +129,7 @@ def _has_batch(part, args):
 
 def _mapped(value, change):
     """Return ``value`` with ``change`` made of each tensor in it (None: it stays), and whether there was any."""
-    leaves, form = tree_flatten(value)
+    leaves, form = tree_flatten(value, is_leaf)
     new = [change(x) if isinstance(x, torch.Tensor) else None for x in leaves]
     kept = [x if y is None else y for x, y in zip(leaves, new, strict=True)]
     return tree_unflatten(kept, form), any(y is not None for y in new)
@@ -137,7 +137,7 @@ def _mapped(value, change):
 
 def _agree(few, want, first):
     """Whether ``few``, of a row alone, is ``want``, or with ``first`` the first row of that; nothing but tensors."""
-    (few, form), (want, other_form) = tree_flatten(few), tree_flatten(want)
+    (few, form), (want, other_form) = tree_flatten(few, is_leaf), tree_flatten(want, is_leaf)
     return bool(few) and form == other_form and all(_near(a, b, first) for a, b in zip(few, want, strict=True))
 
 

@@ -175,9 +175,14 @@ def _names(code):
     return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
+def is_leaf(value) -> bool:
+    """Whether a value is no plain list, tuple or dict: of others, as of a cache, the inside is not looked at."""
+    return type(value) not in (list, tuple, dict)
+
+
 def _of_python(value):
     """Return ``value`` with each of numpy's numbers in it as one of Python's: these are asked for."""
-    return tree_map_only(np.generic, np.generic.item, value)
+    return tree_map_only(np.generic, np.generic.item, value, is_leaf=is_leaf)
 
 
 def _copy(value):
@@ -186,11 +191,11 @@ def _copy(value):
             return leaf.detach().clone().requires_grad_(leaf.requires_grad)
         return copy.deepcopy(leaf) if isinstance(leaf, torch.nn.Module) else leaf
 
-    return tree_map(copied, value)
+    return tree_map(copied, value, is_leaf=is_leaf)
 
 
 def _equal(before, after):
-    (ones, form), (others, other_form) = tree_flatten(before), tree_flatten(after)
+    (ones, form), (others, other_form) = tree_flatten(before, is_leaf), tree_flatten(after, is_leaf)
     return form == other_form and all(map(_equal_leaf, ones, others))
 
 

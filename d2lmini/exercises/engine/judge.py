@@ -119,6 +119,7 @@ def prepare(part, answer):
 
 def _coded(part, answer, seed, device, seconds, host):
     trial = Trial(seed, device, host)
+    limited = call_limited if host is None else lambda function, seconds: function()
     prepare(part, answer)
 
     def verdict(status, code, message):
@@ -127,12 +128,8 @@ def _coded(part, answer, seed, device, seconds, host):
     try:
         with restored_state(seed):
             answer = trial.host.adopt(answer)
-            if host is None:
-                call_limited(lambda: part.verify(trial, answer), seconds)
-                call_limited(lambda: again(part, answer, trial), AGAIN * seconds)
-            else:
-                part.verify(trial, answer)
-                again(part, answer, trial)
+            limited(lambda: part.verify(trial, answer), seconds)
+            limited(lambda: again(part, answer, trial), AGAIN * seconds)
     except TimeUp:
         message = f"stopped after {seconds:g} s: {TOO_LONG}"
         return verdict(TIMEOUT, "timeout", _advised(message, part.advice.get("timeout")))

@@ -140,7 +140,7 @@ def find(key):
     if matches and not book and not letter:
         matches += _within(numbers)  # own-11.1 is asked for, or section 11.1 of D2L
     if len(matches) > 1:
-        raise UnknownKey(f"{key!r} is ambiguous: {_listed([k + letter for k in matches], 'or')}?")
+        raise UnknownKey(f"{key!r} is ambiguous: {listed([k + letter for k in matches], 'or')}?")
     if not matches:
         raise UnknownKey(f"there is no exercise {key!r}{_near(book, numbers, letter)}")
     exercise = load(matches[0])
@@ -187,7 +187,7 @@ def _near(book, numbers, letter):
 def _contents(section, inside):
     name = ".".join(inside[0].split(".")[: len(section)])
     several = len({_book(k) for k in inside}) > 1
-    return f"; {_dotted(section) if several else name} has {_listed(inside, 'and')}"
+    return f"; {_dotted(section) if several else name} has {listed(inside, 'and')}"
 
 
 def _similar(text):
@@ -202,9 +202,10 @@ def _dotted(numbers):
 
 
 def _suggested(candidates):
-    return f"; did you mean {_listed(candidates, 'or')}?" if candidates else ""
+    return f"; did you mean {listed(candidates, 'or')}?" if candidates else ""
 
 
-def _listed(names, word):
+def listed(names, word) -> str:
+    """Return names as a sentence has them: ``"a, b or c"``, with ``word`` before the last."""
     *most, last = names
     return f"{', '.join(most)} {word} {last}" if most else last

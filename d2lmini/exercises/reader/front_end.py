@@ -13,14 +13,14 @@ STEP = 0.5  # seconds between two of its moves
 WIDTH = 20  # of the bar, in characters
 
 
-def show(text, markdown):
-    """Print a text, or in a notebook show the same as Markdown."""
-    _show(text, "text/markdown", markdown)
+def show(text, rich, kind="markdown"):
+    """Print a text, or in a notebook show the same as Markdown, or as HTML."""
+    if in_notebook():
+        from IPython.display import display
 
-
-def show_html(text, html):
-    """Print a text, or in a notebook show HTML instead."""
-    _show(text, "text/html", html)
+        display({f"text/{kind}": rich, "text/plain": text}, raw=True)
+    else:
+        print(text)
 
 
 COLOURS = {"passed": "#1a7f37", "wrong": "#b3261e", "recorded": "#1f5fa8"}  # white on them has a contrast of 5 and more
@@ -31,16 +31,7 @@ def show_verdict(status, text):
     rest = escape(text.removeprefix(status.upper()), quote=False)
     colour = COLOURS.get(status, "#595959")
     badge = f"background:{colour};color:#fff;border-radius:3px;padding:0 .4em"
-    show_html(text, f'<pre style="white-space:pre-wrap"><b style="{badge}">{status.upper()}</b>{rest}</pre>')
-
-
-def _show(text, kind, rich):
-    if in_notebook():
-        from IPython.display import display
-
-        display({kind: rich, "text/plain": text}, raw=True)
-    else:
-        print(text)
+    show(text, f'<pre style="white-space:pre-wrap"><b style="{badge}">{status.upper()}</b>{rest}</pre>', "html")
 
 
 @contextlib.contextmanager

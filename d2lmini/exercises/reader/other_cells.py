@@ -9,6 +9,7 @@ from functools import cache
 from types import CodeType, ModuleType
 
 from ..engine.host import functions_of
+from ..engine.registry import listed
 from ..engine.source import PRELUDE
 
 
@@ -48,10 +49,8 @@ def note(answer) -> str:
         return ""
     if not names:
         return ""
-    if len(names) == 1:
-        return f"note: your answer uses {names[0]}, which another cell defines; graded alone it will be missing"
-    listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"note: your answer uses {listed}, which other cells define; graded alone they will be missing"
+    who, what = ("another cell defines", "it") if len(names) == 1 else ("other cells define", "they")
+    return f"note: your answer uses {listed(names, 'and')}, which {who}; graded alone {what} will be missing"
 
 
 def borrowed(answer) -> list[str]:
