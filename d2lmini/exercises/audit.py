@@ -20,7 +20,7 @@ import torch
 from torch.utils._pytree import tree_map
 
 from .engine import again, registry, source
-from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, RECORDED, TIMEOUT, judge
+from .engine.judge import BROKEN, NOT_ATTEMPTED, PASSED, TIMEOUT, judge
 from .engine.model import Choice, Coded, Experiment, Identity
 from .faults import Aliased, faults
 from .grading.remote import Loopback
@@ -155,22 +155,13 @@ def _generic(part):
     def mapped(change):
         return lambda *args, **kwargs: tree_map(partial(_changed, change=change), part.answer(*args, **kwargs))
 
-    def first(*args, **kwargs):
-        return [*args, *kwargs.values()][0]
-
-    def fails(*args, **kwargs):
-        raise ZeroDivisionError("planted")
-
-    def leaves(*args, **kwargs):
-        sys.exit(0)
-
     answers = {
         "None": lambda *args, **kwargs: None,
         "zeros": mapped(lambda x: x * 0),
         "NaN": mapped(lambda x: x * math.nan),
-        "first argument": first,
-        "raise": fails,
-        "SystemExit": leaves,
+        "first argument": lambda *args, **kwargs: [*args, *kwargs.values()][0],
+        "raise": lambda *args, **kwargs: 1 / 0,
+        "SystemExit": lambda *args, **kwargs: sys.exit(0),
     }
     for name, answer in answers.items():
         verdict = judge(part, answer, seed=0)
@@ -257,25 +248,13 @@ def _digits(number):
 
 
 def _choice(part):
-    right = [letter for letter, option in part.lettered.items() if option.right]
-    if len(right) != 1 or len(part.lettered) < 3:
-        yield "options", f"{len(part.lettered)} options, right: {right}; expected three or more, one of them right"
+    if len(part.options) < 3:
+        yield "options", f"there are {len(part.options)}, expected three or more"
     if not part.prompt:
         yield "prompt", "a choice needs its question in `prompt`"
     for letter, option in part.lettered.items():
         if len(option.why) < 30:
             yield "explanation", f"option {letter} is not explained"
-        verdict = judge(part, letter)
-        if verdict.passed != option.right:
-            yield "options", f"{letter}: {verdict}"
-        if " ".join(option.why.split()) not in verdict.message:
-            yield "explanation", f"option {letter}: the verdict does not give it"
-    for answer in ("", "Z", 3, "A B", lambda: right[0]):
-        if judge(part, answer).passed:
-            yield "generic", f"{answer!r} passes"
-    for answer in (None, ...):
-        if judge(part, answer).status != NOT_ATTEMPTED:
-            yield "stub", f"{answer!r} is not reported as not attempted"
 
 
 def _discussion(part):
@@ -283,10 +262,6 @@ def _discussion(part):
         yield "rubric", "a discussion needs three points or more"
     if len(part.explanation) < 80:
         yield "explanation", "a discussion needs a model answer"
-    if judge(part, "A text.").status != RECORDED:
-        yield "recorded", "a text is not recorded"
-    if judge(part, ...).status != NOT_ATTEMPTED:
-        yield "stub", "the placeholder is not reported as not attempted"
 
 
 def main():

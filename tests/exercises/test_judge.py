@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from stand_ins import printed
-from toy_exercise import PART, doubled
+from toy_exercise import CHOICE, DISCUSSION, PART, doubled
 
 from d2lmini.exercises.engine import source
 from d2lmini.exercises.engine.host import HostError
@@ -113,6 +113,17 @@ def test_exception_with_a_faulty_message_is_survived():
         raise Nasty
 
     assert "raises Nasty" in verdict_of(answer).message
+
+
+def test_a_letter_is_right_or_explained_and_a_text_is_recorded():
+    for letter, option in CHOICE.lettered.items():
+        verdict = judge(CHOICE, f" {letter.lower()} ")
+        assert verdict.passed == option.right and option.why in verdict.message
+    for slip in ("", "Z", 3, "A B", lambda: "A"):
+        assert (judge(CHOICE, slip).status, judge(CHOICE, slip).code) == ("wrong", "type")
+    assert judge(DISCUSSION, "A text.").status == "recorded"
+    for part, nothing in ((CHOICE, None), (CHOICE, ...), (DISCUSSION, ...), (DISCUSSION, " ")):
+        assert judge(part, nothing).status == "not attempted"
 
 
 def test_reference_is_out_of_reach():
