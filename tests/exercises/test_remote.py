@@ -1,14 +1,19 @@
 """A host in another process gives the verdicts of this one."""
 
+import pickle
+import sys
+
 import pytest
 import torch
+from documents import DOCUMENT
 from stand_ins import code_of
 from toy_exercise import PART, doubled
 
 from d2lmini.exercises.engine import LargestTensor, Trial
 from d2lmini.exercises.engine.judge import judge
+from d2lmini.exercises.engine.written import read
 from d2lmini.exercises.grading import wire
-from d2lmini.exercises.grading.remote import Loopback, RemoteHost
+from d2lmini.exercises.grading.remote import Loopback, RemoteHost, pack
 
 
 def test_a_loopback_gives_the_verdicts_of_this_process():
@@ -45,3 +50,17 @@ def test_a_fault_that_is_none_costs_the_answer_alone(fault):
     reply = wire.encode({"rejected": fault})
     with pytest.raises(wire.WireError):
         RemoteHost(lambda order: wire.halves(reply)).cell("k", "", [], "f", 0)
+
+
+def test_what_a_check_takes_from_the_part_above_travels_by_value(monkeypatch, tmp_path):
+    below = DOCUMENT[DOCUMENT.index("## a:") : DOCUMENT.index("## b:")].replace("## a:", "## b:")
+    below = below.replace("def reference(x):\n    return x * 2\n\n\n", "")
+    (tmp_path / "own_01_9.md").write_text(DOCUMENT[: DOCUMENT.index("## b:")] + below, encoding="utf-8")
+    verify = read(tmp_path / "own_01_9.md").parts[1].verify
+    reference = verify.__globals__["reference"]
+    assert reference.__module__ == "exercise_documents.own_01_9a" != verify.__module__
+    by_name, by_value = pickle.dumps(reference), pack(reference)
+    monkeypatch.setitem(sys.modules, reference.__module__, None)  # as in the sandbox
+    with pytest.raises(ImportError):
+        pickle.loads(by_name)
+    assert pickle.loads(by_value).__name__ == "reference"

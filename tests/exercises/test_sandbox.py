@@ -32,7 +32,7 @@ SOLUTION = "def doubled(x):\n    return 2.0 * x\n"
 def answering(source, name="doubled", seconds=10.0, memory=2**30, place=None, heavy=False):
     own = nullcontext(place) if place else closing(sandbox.Sandbox())
     with own as place, process.AnswerProcess(place, seconds, memory, heavy) as answer_process:
-        host = RemoteHost(answer_process.exchange, "toy_exercise")
+        host = RemoteHost(answer_process.exchange)
         yield host, host.cell("own-99.1", textwrap.dedent(source), [], name, 1)
 
 

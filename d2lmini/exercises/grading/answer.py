@@ -17,7 +17,6 @@ from .sandbox import Sandbox, Unprotected
 
 NOT_JUDGED = "not judged"
 GIB = 2**30
-SECONDS = 10.0  # for a cell that only says a letter
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,11 @@ def judge_cell(key, source, sources, imports, rules, place):
     if not isinstance(part, Coded) and (letter := _literal(source, part.name)) is not None:
         verdict = judge(part, letter)  # a letter needs no process
         return verdict.status, verdict.code, verdict.message
-    seconds = rules.seconds or (part.seconds if isinstance(part, Coded) else SECONDS)
-    module = part.verify.__module__ if isinstance(part, Coded) else None
-    loads = (module is not None and heavy(part)) or any("from d2lmini import *" in x for x in (source, *imports))
+    seconds = rules.seconds or part.seconds
+    loads = (isinstance(part, Coded) and heavy(part)) or any("from d2lmini import *" in x for x in (source, *imports))
     try:
         with AnswerProcess(place, seconds, rules.memory, loads) as process:
-            host = RemoteHost(process.exchange, module)
+            host = RemoteHost(process.exchange)
             answer = host.cell(part.key, source, imports, part.name, rules.seed)
             verdict = judge(part, answer, seed=rules.seed, host=host)
     except Rejected as fault:

@@ -1,10 +1,21 @@
 """The judge's end of a host in another process."""
 
+import sys
+
+import cloudpickle
 import torch
 
 from ..engine.compare import Rejected
+from ..engine.written import PACKAGE
 from . import wire
 from .endpoint import Endpoint
+
+
+def pack(order) -> bytes:
+    """Return the pickle of an order: what exercises define goes by value, since their documents are not there."""
+    if package := sys.modules.get(PACKAGE):
+        cloudpickle.register_pickle_by_value(package)
+    return cloudpickle.dumps(order)
 
 
 class RemoteHost:
@@ -12,14 +23,13 @@ class RemoteHost:
 
     Args:
         exchange: sends the bytes of an order and returns (JSON, tensors) of the reply.
-        module: name of the exercise's module: functions and classes of its folder travel by value.
     """
 
-    def __init__(self, exchange, module=None):
-        self.exchange, self.module = exchange, module
+    def __init__(self, exchange):
+        self.exchange = exchange
 
     def _order(self, name, *arguments):
-        reply = wire.decode(*self.exchange(wire.pack((name, arguments), self.module)))
+        reply = wire.decode(*self.exchange(pack((name, arguments))))
         if not isinstance(reply, dict):
             raise wire.WireError("the answer's process sent what is no reply")
         if "rejected" in reply:
@@ -54,11 +64,11 @@ class RemoteHost:
 class Loopback(RemoteHost):
     """A `RemoteHost` in this process: what crosses is what would cross. For audits, since it holds nobody in."""
 
-    def __init__(self, module=None):
+    def __init__(self):
         endpoint = Endpoint()
         wire.kept.clear()
 
-        super().__init__(lambda order: wire.halves(endpoint.handle(order)), module)
+        super().__init__(lambda order: wire.halves(endpoint.handle(order)))
 
     def adopt(self, answer):
         wire.kept.append(answer)

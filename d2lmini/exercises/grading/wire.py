@@ -1,17 +1,14 @@
 """What crosses between the judge and an answer in another process.
 
-Towards the answer goes a pickle, since the judge is trusted: functions and classes of an exercise's file travel by
-value, so that the file with its solution need not be there. Back comes plain data: JSON, and tensors as safetensors.
-Whatever else an answer returns stays where it is, and the judge gets a `Live` handle to it.
+Towards the answer goes a pickle, since the judge is trusted: `remote.pack`. Back comes plain data: JSON, and tensors as
+safetensors. Whatever else an answer returns stays where it is, and the judge gets a `Live` handle to it.
 """
 
 import io
 import json
 import math
 import struct
-import sys
 
-import cloudpickle
 import numpy as np
 import torch
 from safetensors import SafetensorError
@@ -60,18 +57,6 @@ kept = []  # in the answer's process: what `Live` handles stand for
 
 def _alive(number):
     return kept[number]
-
-
-def pack(order, module=None) -> bytes:
-    """Return the pickle of an order; what is defined in ``module`` and the others of its package goes by value."""
-    package = sys.modules.get((module or "").rpartition(".")[0] or module)
-    if package is None:
-        return cloudpickle.dumps(order)
-    cloudpickle.register_pickle_by_value(package)
-    try:
-        return cloudpickle.dumps(order)
-    finally:
-        cloudpickle.unregister_pickle_by_value(package)
 
 
 def encode(value) -> bytes:
