@@ -114,14 +114,14 @@ class Trial:
         """
         against.against(self, reference, answer, args, results, gradients or {}, case, order, options)
 
-    def same(self, got, want, name="the result", *, dtype=None, mistakes=None, tolerance=None):
+    def same(self, got, want, name="the result", *, dtype=None, tolerance=None):
         """Reject ``got`` unless it equals the tensor ``want`` in type, device, dtype, shape and values.
 
         Args:
             got: what the answer returned. want: the reference, in float64 on the CPU; or of integers, or
             booleans. name: how to call it in a message. dtype: what ``got`` must have; None: that of the
-            answer's inputs, or of ``want`` if it is not float. mistakes: code -> (tensor that a known mistake
-            gives, message that teaches). tolerance: (rtol, atol), where those of the dtype do not fit.
+            answer's inputs, or of ``want`` if it is not float. tolerance: (rtol, atol), where those of the dtype
+            do not fit.
         """
         self._count()
         self.references.append(want)
@@ -129,11 +129,13 @@ class Trial:
         if dtype is None and want.is_floating_point():
             dtype, whose = self.dtype, ", that of the inputs" if self.inputs_have_it else ""
         self.compared = Compared(name, got, tolerance, want)
-        about = {"name": name, "dtype": dtype, "whose": whose, "device": self.device}
-        compare_tensor(got, want, **about, mistakes=mistakes, tolerance=tolerance)
+        compare_tensor(got, want, name=name, dtype=dtype, whose=whose, device=self.device, tolerance=tolerance)
 
     def number(self, got, want, name="the result", *, mistakes=None, rtol=1e-9):
-        """Reject ``got`` unless it equals the number ``want``; ``mistakes`` as for ``same``, of numbers."""
+        """Reject ``got`` unless it equals the number ``want``.
+
+        ``mistakes``: code -> (what a known mistake gives, a message that teaches), where no mutant can tell.
+        """
         self._count()
         self.references.append(want)
         self.compared = Compared(name, got, (rtol, 0.0), want)
