@@ -51,7 +51,7 @@ def waiting(seconds, quiet=False):
         yield
     finally:
         done.set()
-        thread.join(STEP)  # so that the bar is gone before the verdict comes
+        thread.join(1.0)  # so that the bar is gone before the verdict comes
 
 
 def _is_terminal(stream):
