@@ -5,6 +5,7 @@ or lacks an item; an argument is changed in place, or gets no gradient.
 """
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 ARGUMENTS = 6  # of an answer, at most: each is cut off from its gradient
 MOST_VALUES = 5_000  # of a list: longer ones do not come back from another process
@@ -26,28 +27,20 @@ class Fault:
 
 
 class FaultyResult(Fault):
-    """Gives ``change`` of the result, and ``item`` of each tensor in it; None: it stays as it is."""
+    """Gives ``change`` of the result, or with ``each`` of every tensor in it; None: it stays as it is."""
 
-    def __init__(self, solution, name, diagnosis, change=None, item=None):
+    def __init__(self, solution, name, diagnosis, change, each=False):
         super().__init__(solution, name, diagnosis)
-        self.change, self.item = change, item
+        self.change, self.each = change, each
 
     def __call__(self, *args, **kwargs):
         got = self.solution(*args, **kwargs)
-        return self._changed(got, self.change) if self.change else self._each(got)
+        return tree_map_only(torch.Tensor, self._changed, got) if self.each else self._changed(got)
 
-    def _changed(self, value, change):
-        if (new := change(value)) is None:
-            return value
-        self.applied += 1
-        return new
-
-    def _each(self, value):
-        if isinstance(value, torch.Tensor):
-            return self._changed(value, self.item)
-        if type(value) in (tuple, list):
-            return type(value)(map(self._each, value))
-        return {key: self._each(item) for key, item in value.items()} if type(value) is dict else value
+    def _changed(self, value):
+        new = self.change(value)
+        self.applied += new is not None
+        return value if new is None else new
 
 
 class ChangesInPlace(Fault):
@@ -82,27 +75,14 @@ class Aliased(Fault):
     """Gives an argument itself, or a tensor in one, where a tensor of the result equals it."""
 
     def __call__(self, *args, **kwargs):
-        given = list(_tensors(args))
-        return self._swapped(self.solution(*args, **kwargs), given)
+        given = [x for x in tree_leaves(args) if isinstance(x, torch.Tensor)]
 
-    def _swapped(self, value, given):
-        if type(value) in (tuple, list):
-            return type(value)(self._swapped(item, given) for item in value)
-        if type(value) is dict:
-            return {key: self._swapped(item, given) for key, item in value.items()}
-        same = [
-            x for x in given if isinstance(value, torch.Tensor) and x.dtype == value.dtype and torch.equal(x, value)
-        ]
-        self.applied += bool(same)
-        return same[0] if same else value
+        def swapped(value):
+            same = [x for x in given if x.dtype == value.dtype and torch.equal(x, value)]
+            self.applied += bool(same)
+            return same[0] if same else value
 
-
-def _tensors(value):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (tuple, list, dict)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(item)
+        return tree_map_only(torch.Tensor, swapped, self.solution(*args, **kwargs))
 
 
 def _double(x):
@@ -130,12 +110,12 @@ def _first(got):
 def faults(solution):
     """Return the wrong answers of this file that are made of a solution."""
     return [
-        FaultyResult(solution, "in double", "dtype", item=_double),
-        FaultyResult(solution, "one axis more", "shape", item=lambda x: x[None]),
-        FaultyResult(solution, "turned", "shape", item=_turned),
+        FaultyResult(solution, "in double", "dtype", _double, each=True),
+        FaultyResult(solution, "one axis more", "shape", lambda x: x[None], each=True),
+        FaultyResult(solution, "turned", "shape", _turned, each=True),
         FaultyResult(solution, "one item less", "type", _one_less),
         FaultyResult(solution, "first item alone", "type", _first),
-        FaultyResult(solution, "lists", "type", item=_listed),
+        FaultyResult(solution, "lists", "type", _listed, each=True),
         ChangesInPlace(solution, "in place", "mutates"),
         *(Detached(solution, index) for index in range(ARGUMENTS)),
     ]

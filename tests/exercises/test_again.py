@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from toy_exercise import PART, TOY
+from toy_exercise import PART, TOY, with_answer
 
 from d2lmini.exercises.audit import audit
-from d2lmini.exercises.engine import Code, again, registry, source
+from d2lmini.exercises.engine import again, registry, source
 from d2lmini.exercises.engine.judge import judge
 from d2lmini.exercises.engine.model import Coded, Experiment
 from d2lmini.exercises.grading.remote import Loopback
@@ -72,8 +72,8 @@ def verify_mean(t, answer):
         t.same(t.call(answer, x), 2 * x.double().mean(0))
 
 
-TYPED = Code(key="own-99.1", answer=doubled_typed, verify=PART.verify)
-MEAN = Code(key="own-99.1", answer=doubled_mean, verify=verify_mean)
+TYPED = with_answer(PART, doubled_typed)
+MEAN = with_answer(replace(PART, verify=verify_mean), doubled_mean)
 WRONG = [
     ("strided", PART, lambda x: 2 * x.view(-1).view_as(x), "not contiguous, as a transposed tensor: is it `.view`?"),
     ("alone", PART, lambda x: (2 * x).squeeze(), "wrong only for a batch of one"),
@@ -94,12 +94,12 @@ WRONG = [
 @pytest.mark.parametrize("host", [None, Loopback], ids=["here", "elsewhere"])
 @pytest.mark.parametrize(("code", "part", "answer", "words"), WRONG)
 def test_what_the_inputs_of_a_check_leave_out(code, part, answer, words, host):
-    right = source.build(source.solution(part), part.name)
+    right = source.solved(part)
     passed = judge(part, right, seed=0)
     assert passed.passed and code in again.solved(part, 0).taken
     if code == "values" and host:  # what was kept stays in the other process
         answer = memo(lambda x: 2 * x, lambda x: x.shape)
-    verdict = judge(part, answer, seed=0, host=host and host(part.verify.__module__))
+    verdict = judge(part, answer, seed=0, host=host and host())
     assert (verdict.status, verdict.code) == ("wrong", code), verdict
     assert words in verdict.message and verdict.checks == passed.checks
 

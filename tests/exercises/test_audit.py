@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from toy_exercise import CHOICE, DISCUSSION, MUTANTS, PART, TOY, verify
+from toy_exercise import CHOICE, DISCUSSION, MUTANTS, PART, TOY, doubled, verify, with_answer
 
 from d2lmini.exercises.audit import audit
 from d2lmini.exercises.engine import Exercise, Experiment, Identity, Mutant, Option
@@ -17,11 +17,6 @@ from d2lmini.exercises.engine import Exercise, Experiment, Identity, Mutant, Opt
 def test_toys_are_in_order():
     for part in (PART, CHOICE, DISCUSSION):
         assert audit(replace(TOY, parts=[part])) == []
-
-
-def unmarked(x):
-    """Return twice x."""
-    return 2.0 * x
 
 
 def undocumented(x):
@@ -125,22 +120,19 @@ class Seen:
 
 
 FAULTS = {
-    "source": replace(TOY, key="d2l-11.3.1", source="D2L 11.3, exercise 2", parts=[replace(PART, key="d2l-11.3.1")]),
-    "statement": replace(TOY, doc="Twice\n\nshort"),
-    "keys": replace(TOY, parts=[PART, PART]),
+    "statement": replace(TOY, statement="short"),
     "hints": replace(PART, hints=[]),
-    "markers": replace(PART, answer=unmarked),
-    "docstring": replace(PART, answer=undocumented),
+    "docstring": with_answer(PART, undocumented),
     "proof": Identity(**vars(PART)),
-    "solution: wrong": replace(PART, answer=wrong),
+    "solution: wrong": with_answer(PART, wrong),
     "solution: wrong now and then": replace(PART, verify=errs_now_and_then),
     "solution: broken check": replace(PART, verify=broken),
     "solution: vacuous": replace(PART, verify=checks_nothing),
     "count": replace(PART, verify=checks_by_chance),
     "time": replace(PART, verify=slow),
     "alternatives": replace(PART, alternatives=[]),
-    "alternatives: wrong": replace(PART, alternatives=[unmarked, wrong]),
-    "stub": replace(PART, answer=region_too_small),
+    "alternatives: wrong": replace(PART, alternatives=[doubled, wrong]),
+    "stub": with_answer(PART, region_too_small),
     "generic: never called": replace(PART, verify=never_calls),
     "generic: zeros": replace(PART, verify=checks_shape_only),
     "generic: None": replace(PART, verify=takes_none, min_checks=2, without={"strided": "none", "alone": "none"}),
@@ -148,8 +140,7 @@ FAULTS = {
     "mutants: few": replace(PART, mutants=MUTANTS[:5]),
     "mutants: many": replace(PART, mutants=[*MUTANTS, *MUTANTS, *MUTANTS]),
     "mutants: experiment": Experiment(**(vars(PART) | {"mutants": MUTANTS[:1]})),
-    "mutants: not found": replace(PART, mutants=[Mutant("same", ("absent", "")), *MUTANTS]),
-    "mutants: found twice": replace(PART, mutants=[Mutant("same", ("r", "")), *MUTANTS]),
+    "mutants: no Python": replace(PART, mutants=[Mutant("same", ("return", "retrun")), *MUTANTS]),
     "mutants: pass": replace(PART, mutants=[Mutant("same", ("2.0 * x", "x + x")), *MUTANTS]),
     "diagnosis: another": replace(
         PART, mutants=[*MUTANTS, Mutant("other", ("2.0", "3.0"), "this too is three times x")]
@@ -157,8 +148,7 @@ FAULTS = {
     "diagnosis: untelling": replace(PART, mutants=[Mutant("values", ("2.0", "2.5")), *MUTANTS]),
     "elsewhere": replace(PART, verify=reads_what_was_changed),
     "reference": replace(PART, verify=tells),
-    "options: two right": replace(CHOICE, options=[replace(o, right=True) for o in CHOICE.options]),
-    "options: two": replace(CHOICE, options=CHOICE.options[:2]),
+    "options": replace(CHOICE, options=CHOICE.options[:2]),
     "explanation: option": replace(CHOICE, options=[*CHOICE.options, Option("all", "No.")]),
     "prompt": replace(CHOICE, prompt=""),
     "rubric": replace(DISCUSSION, rubric=["a cause"]),

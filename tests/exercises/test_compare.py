@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from stand_ins import code_of
 
 from d2lmini.exercises.engine import Trial
 from d2lmini.exercises.engine.compare import Rejected
@@ -13,8 +14,7 @@ def test_infinities_and_nan_are_never_equal_to_numbers():
     inf, nan = float("inf"), float("nan")
     t.same(torch.tensor([inf, 1.0]), torch.tensor([inf, 1.0]).double())
     for got, want in [([1.0], [nan]), ([nan], [nan]), ([-inf], [inf]), ([1.0], [inf])]:
-        with pytest.raises(Rejected):
-            t.same(torch.tensor(got), torch.tensor(want).double())
+        assert code_of(t.same, torch.tensor(got), torch.tensor(want).double()) in ("values", "nonfinite")
 
 
 class Wrapper(torch.Tensor):
@@ -57,14 +57,8 @@ def test_tensors_of_other_kinds_get_their_own_words(change, code, words):
         Trial(0).same(got, X.double())
     assert caught.value.code == code and words in caught.value.message
     if code == "type":
-        with pytest.raises(Rejected):
-            Trial(0).number(got, 1.0)
-        assert isinstance(wire.decode(*parts_of(wire.encode(got))), wire.Live)  # it stays where it is
-
-
-def parts_of(reply):
-    text, _ = wire.SIZES.unpack(reply[: wire.SIZES.size])
-    return reply[wire.SIZES.size :][:text], reply[wire.SIZES.size + text :]
+        assert code_of(Trial(0).number, got, 1.0) == "type"
+        assert isinstance(wire.decode(*wire.halves(wire.encode(got))), wire.Live)  # it stays where it is
 
 
 def test_parameters_and_harmless_classes_are_tensors():

@@ -8,7 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-import tqdm
+from stand_ins import in_notebook
 
 from d2lmini.exercises.reader import front_end
 from d2lmini.exercises.reader.front_end import show, waiting
@@ -27,11 +27,6 @@ def terminal(monkeypatch):
     monkeypatch.setattr(front_end, "DELAY", 0.05)
     monkeypatch.setattr(front_end, "STEP", 0.02)
     return stream
-
-
-def a_kernel_runs(monkeypatch, there=True):
-    shell = SimpleNamespace(kernel=object()) if there else SimpleNamespace()
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
 
 def threads():
@@ -95,7 +90,7 @@ def test_no_bar_where_nobody_looks(terminal, monkeypatch, kind):
 
 def test_bar_in_a_notebook(terminal, monkeypatch):
     terminal.isatty = lambda: False
-    a_kernel_runs(monkeypatch)
+    in_notebook(monkeypatch)
     with waiting(60.0):
         assert wait_for(terminal, "checking")
 
@@ -103,22 +98,7 @@ def test_bar_in_a_notebook(terminal, monkeypatch):
 def test_markdown_is_shown_in_a_notebook_alone(monkeypatch, capsys):
     show("plain", "**rich**")
     assert capsys.readouterr().out == "plain\n"
-    shown = []
-    a_kernel_runs(monkeypatch)
-    display = SimpleNamespace(display=lambda data, raw: shown.append((data, raw)))
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    shown = in_notebook(monkeypatch, keep=dict)
     show("plain", "**rich**")
-    assert shown == [({"text/markdown": "**rich**", "text/plain": "plain"}, True)]
+    assert shown == [{"text/markdown": "**rich**", "text/plain": "plain"}]
     assert capsys.readouterr().out == ""
-
-
-def test_a_stream_that_fails_leaves_no_lock_that_other_bars_wait_for(terminal):
-    def fails(text):
-        raise OSError("planted")
-
-    terminal.write = fails
-    with waiting(1.0):
-        time.sleep(0.3)
-    for lock in tqdm.tqdm.get_lock().locks:
-        assert lock.acquire(timeout=5)
-        lock.release()

@@ -5,36 +5,25 @@ import json
 import os
 import sys
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from stand_ins import no_answer_runs, notebook
 
 from d2lmini.exercises import grade
-from d2lmini.exercises.grading import folder as grading
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names, and grade elsewhere")
 HEADER = "# exercise: d2l-11.3.2\n"  # of one part, so that none is missing
-
-
-def notebook(*sources, **more):
-    found = [{"cell_type": "code", "source": s, "outputs": [], "metadata": {}} for s in sources]
-    return json.dumps({"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more})
 
 
 @pytest.fixture
 def graded(tmp_path, monkeypatch, capsys):
     """A function that grades a class; no answer runs, its source is the message. Returns: rows, and what is printed."""
 
-    class Pool(ThreadPoolExecutor):
-        def __init__(self, jobs, *context, **more):
-            super().__init__(1)
-
     def judge(notebook, rules):
         return {key: ("passed", "ok", source) for key, source in notebook["answers"].items()}
 
-    monkeypatch.setattr(grading, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(grading, "judge_notebook", judge)
+    no_answer_runs(monkeypatch, judge)
 
     def run(folder, **options):
         rows = grade(folder, tmp_path / "out.csv", unsafe=True, **options)

@@ -1,12 +1,11 @@
 """A file that should be a notebook: what it is instead is told."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from stand_ins import no_answer_runs
 
 from d2lmini.exercises import check_file
-from d2lmini.exercises.grading import folder as grading
 
 CELL = {"cell_type": "code", "source": ["# exercise: udl-12.5b\n", "answer = 'ü'"]}
 NOTEBOOK = json.dumps({"cells": [CELL], "metadata": {}, "nbformat": 4}, ensure_ascii=False, indent=1)
@@ -19,12 +18,7 @@ def told(tmp_path, monkeypatch):
     def judge(notebook, rules):
         return dict.fromkeys(notebook["answers"], ("passed", "ok", str(notebook["answers"])))
 
-    class Pool(ThreadPoolExecutor):
-        def __init__(self, jobs, *context, **options):
-            super().__init__(1)
-
-    monkeypatch.setattr(grading, "judge_notebook", judge)
-    monkeypatch.setattr(grading, "ProcessPoolExecutor", Pool)
+    no_answer_runs(monkeypatch, judge)
 
     def tell(data):
         (tmp_path / "a.ipynb").write_bytes(data if isinstance(data, bytes) else data.encode())

@@ -10,7 +10,6 @@ from d2lmini.exercises.engine.compare import Compared
 from d2lmini.exercises.engine.judge import judge
 from d2lmini.exercises.engine.model import Mutant
 from d2lmini.exercises.engine.relations import explain
-from d2lmini.exercises.faults import FaultyResult
 
 G = torch.Generator().manual_seed(0)
 REAL = torch.randn(3, 5, 5, generator=G, dtype=torch.float64)
@@ -33,40 +32,25 @@ def explained(got, want, given=(), tolerance=None):
         ("factor", REAL, lambda x: 2 * x, "every entry is 2 times"),
         ("factor", REAL, lambda x: -x / 2, "every entry is 1/2 times what it should be, with the wrong sign"),
         ("factor", REAL, lambda x: x / 5, "1/5 times what it should be, and 5 is a size here: a mean for a sum"),
-        ("factor", REAL, lambda x: x * 5**0.5, "sqrt(5) times what it should be, and 5 is a size here: a root"),
-        ("factor", REAL, lambda x: x * 5 / 4, "5/4 times what it should be: is one of 5 left out"),
         ("factor", REAL, lambda x: x / torch.tensor(2.0).log(), "1/log 2 times what it should be: a logarithm to an"),
         ("factor", REAL, lambda x: x * 1.234, "every entry is off by one and the same factor"),
         ("zero", REAL, lambda x: 0 * x, "every entry is 0"),
-        ("offset", REAL, lambda x: x - 1, "every entry is too small by 1"),
-        ("offset", REAL, lambda x: x + 0.37, "too large by one and the same amount"),
         ("off-by-one", COUNTS, lambda x: x + 1, "every entry is one too large: is something counted too often"),
         ("off-by-one", COUNTS, lambda x: x - (x > 40).long(), "each wrong entry is one too small"),
         ("not", FLAGS, lambda x: ~x, "a `not` too many"),
         ("log", POSITIVE, torch.log, "the logarithm of what it should be"),
-        ("log2", POSITIVE, torch.log2, "the logarithm to base 2"),
         ("exp", REAL, torch.exp, "the exponential"),
         ("square", POSITIVE, torch.square, "the square of"),
         ("root", POSITIVE, torch.sqrt, "the square root of"),
         ("inverse", POSITIVE, torch.reciprocal, "one divided by"),
         ("complement", REAL, lambda x: 1 - x, "one minus"),
-        ("absolute", REAL, torch.abs, "without its sign"),
-        ("clipped", REAL, torch.relu, "where that is positive"),
-        ("rounded", 9 * REAL, torch.round, "rounded to a whole number"),
-        ("rounded-down", 9 * REAL, torch.floor, "rounded down"),
         ("transposed", REAL, lambda x: x.mT, "axes 1 and 2 are exchanged"),
         ("reversed", COUNTS, lambda x: x.flip(1), "along axis 1 stand in reverse order"),
-        ("sorted", REAL, lambda x: x.sort(1, descending=True).values, "axis 1 are the right ones, but sorted"),
-        ("shifted", REAL, lambda x: x.roll(1, 2), "along axis 2 stand one place later"),
-        ("shifted", COUNTS, lambda x: torch.cat([x[:, 1:], 5 * x[:, :1]], 1), "axis 1 stand one place earlier"),
         ("order", REAL, lambda x: x.permute(1, 0, 2).reshape(3, 5, 5), "in other places: look at axes"),
-        ("running-sum", COUNTS, lambda x: x.cumsum(1), "along axis 1 are running sums"),
-        ("differences", REAL.cumsum(1), lambda x: x.diff(dim=1, prepend=0 * x[:, :1]), "axis 1 are the differences"),
         ("before-softmax", SHARES, lambda x: x.log() + 3, "before the softmax along axis 2"),
         ("softmax-axis", SHARES, lambda x: torch.softmax(REAL, 1), "sum to one along axis 1, but should along axis 2"),
         ("not-normalised", SHARES, lambda x: x * POSITIVE[..., :1], "axis 2 the entries are not divided by their sum"),
         ("sums", SHARES, lambda x: x + 0.1 * SHARES.flip(0), "along axis 2 should sum to one, and do not"),
-        ("before-norm", torch.nn.functional.layer_norm(REAL, (5,)), lambda x: REAL, "before the layer normalisation"),
         ("line-factor", REAL, lambda x: x * POSITIVE[:, :, :1], "a factor that is the same along axis 2"),
         ("line-offset", REAL, lambda x: x + POSITIVE[:, :1], "an amount that is the same along axis 1"),
         ("close", REAL, lambda x: x + 0.004 * torch.sin(9 * REAL), "every entry is nearly right"),
@@ -98,7 +82,8 @@ def test_of_one_number_no_coincidence_is_told():
     assert explained(share.double().sqrt(), share.double(), tolerance=(1e-3, 1e-3)) is None
     assert explained(4 * layers.abs(), layers) is None  # four times, and with the wrong sign
     assert explained(-layers, layers)[0] == "sign" and explained(4 * layers, layers) is None
-    assert explained(torch.tensor(81), torch.tensor(9))[0] == "square"  # a count
+    for got, want in ((81, 9), (3, 8), (3, 9), (0, 1)):  # a square, a logarithm, a root, one minus it
+        assert (explained(torch.tensor(got), torch.tensor(want)) or ("none",))[0] in ("none", "off-by-one")
 
 
 def test_some_entries_one_too_large_may_be_rounded_as_well_as_counted():
@@ -135,16 +120,13 @@ MISTAKES = [
     ("d2l-11.7.5", "total * shrink +", "total +", "line-factor"),
     ("own-05.1b", "dim=1)", "dim=0)", "transposed"),
     ("own-05.1b", "moved.any(dim=-1)", "~moved.any(dim=-1)", "not"),
-    ("own-08.2a", 'output = norm(X) if form == "pre" else X', "output = X", "before-norm"),
-    ("own-08.3b", "return scale,", "return exponent,", "log2"),
     ("own-09.1a", "offsets.abs() < window", "(offsets.abs() < window) & (offsets != 0)", "diagonal"),
     ("own-09.1c", "n = 0\n", "n = 1\n", "off-by-one"),
     ("own-09.4b", "-slopes[:, None, None] * distances", "-slopes.flip(0)[:, None, None] * distances", "reversed"),
     ("own-10.1a", "[:, order]", "[:, order[order]]", "order"),
     ("own-14.2a", "matrices + biases + router", "N * (matrices + biases) + router", "exchanged"),
-    ("own-16.1a", "= probabilities.masked_fill(~kept, 0.0)", "= likeliest.masked_fill(~(before < p), 0.0)", "sorted"),
+    ("own-16.1a", "= probabilities.masked_fill(~kept, 0.0)", "= likeliest.masked_fill(~(before < p), 0.0)", "order"),
     ("own-16.2b", "(n, -1)).mean(dim=1)", "(n, -1)).mean(dim=1).exp()", "exp"),
-    ("udl-12.10b", "patch_size * side", "(patch_size * side) ** 2", "square"),
 ]
 
 
@@ -152,23 +134,3 @@ MISTAKES = [
 def test_mistakes_in_real_exercises_are_explained_without_being_foreseen(key, old, new, code):
     part = replace(registry.find(key)[1], mutants=())
     assert judge(part, source.mutant(part, Mutant("any", (old, new))), seed=0).code == code
-
-
-CHANGES = {
-    "factor": lambda x: 3 * x,
-    "sign": lambda x: -x,
-    "offset": lambda x: x + 1,
-    "reversed": lambda x: x.flip(-1),
-    "running-sum": lambda x: x.cumsum(-1),
-    "square": lambda x: x**2,
-    "values": lambda x: torch.randn(x.shape, generator=torch.Generator().manual_seed(3), dtype=x.dtype) * 3,
-}
-
-
-@pytest.mark.parametrize("code", CHANGES)
-@pytest.mark.parametrize("key", ["d2l-11.3.1", "d2l-11.2.3", "own-09.2b", "udl-12.11b", "own-07.1"])
-def test_solutions_of_real_exercises_whose_result_is_changed(key, code):
-    part = registry.find(key)[1]
-    changed = FaultyResult(source.build(source.solution(part), part.name), code, code, item=CHANGES[code])
-    verdict = judge(part, changed, seed=0)
-    assert (verdict.status, verdict.code) == ("wrong", code), verdict

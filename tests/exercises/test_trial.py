@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from stand_ins import code_of
 
 from d2lmini.exercises.engine import Trial
 from d2lmini.exercises.engine.compare import Rejected
@@ -20,19 +21,10 @@ def test_numbers():
     t = Trial(0)
     t.number(3, 3)
     t.number(torch.tensor(3.0), 3)
-    for got, code in [
-        (None, "type"),
-        ("3", "type"),
-        (True, "type"),
-        (float("nan"), "nonfinite"),
-        (..., "stub"),
-    ]:
-        with pytest.raises(Rejected) as caught:
-            t.number(got, 3)
-        assert caught.value.code == code
-    with pytest.raises(Rejected) as caught:
+    for got, code in [(None, "type"), ("3", "type"), (True, "type"), (float("nan"), "nonfinite"), (..., "stub")]:
+        assert code_of(t.number, got, 3) == code
+    with pytest.raises(Rejected, match="counted twice"):
         t.number(6, 3, mistakes={"twice": (6, "counted twice")})
-    assert caught.value.code == "twice"
     assert t.checks == 8
 
 
@@ -52,9 +44,7 @@ def test_tuples_dicts_and_directions():
         (lambda: t.below([float("nan")], [1], 0, "no", "not below"), "no"),
         (lambda: t.that(torch.tensor(True), "no", "a tensor is not True"), "no"),
     ]:
-        with pytest.raises(Rejected) as caught:
-            call()
-        assert caught.value.code == code
+        assert code_of(call) == code
 
 
 def test_a_key_that_nobody_asked_for_is_told_where_one_is_lacking():
@@ -71,17 +61,3 @@ def test_numbers_of_numpy_are_numbers(host):
     assert got == {"n": [3, (0.5, True)], "x": 0.5}
     n, (half, flag) = got["n"]
     assert [type(value) for value in (n, half, flag, got["x"])] == [int, float, bool, float]
-
-
-def test_lists_and_modules_are_given_as_copies():
-    t = Trial(0)
-    for value, change in [
-        ([torch.ones(2)], lambda v: v[0].zero_()),
-        ({"a": [1]}, lambda v: v["a"].append(2)),
-        ({"a": 1}, lambda v: v.update(a=2)),
-        (torch.nn.Linear(2, 2), lambda v: v.weight.data.zero_()),
-    ]:
-        with pytest.raises(Rejected) as caught:
-            t.call(change, value)
-        assert caught.value.code == "mutates"
-    assert value.weight.abs().sum() > 0

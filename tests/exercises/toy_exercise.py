@@ -1,5 +1,8 @@
 """A toy exercise of each kind, without a fault: the tests plant faults into it."""
 
+import inspect
+from dataclasses import replace
+
 import torch
 
 from d2lmini.exercises.engine import Choice, Code, Discussion, Exercise, Mutant, Option
@@ -37,12 +40,20 @@ PART = Code(
     key="own-99.1",
     hints=["Add it to itself."],
     answer=doubled,
+    text=inspect.getsource(doubled),
     verify=verify,
     alternatives=[added],
     mutants=MUTANTS,
 )
-DOC = "Twice\n\n" + "Write `doubled(x)`, which returns twice its argument, an array of shape (B, D). " * 2
-TOY = Exercise(key="own-99.1", doc=DOC, source="own", chapter="99", parts=[PART])
+STATEMENT = "Write `doubled(x)`, which returns twice its argument, an array of shape (B, D). " * 2
+TOY = Exercise(key="own-99.1", title="Twice", statement=STATEMENT, source="own", chapter="99", parts=[PART])
+
+
+def with_answer(part, answer):
+    """The part with another solution."""
+    return replace(part, answer=answer, text=inspect.getsource(answer))
+
+
 CHOICE = Choice(
     key="own-99.1",
     prompt="Which letter?",

@@ -8,13 +8,15 @@ row alone gives what it gives among others wherever that is so for the solution,
 import inspect
 import random
 import re
+from functools import lru_cache
 
 import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from . import source
 from .compare import TOLERANCE, Rejected, bare
 from .guard import restored_state
-from .host import Host, HostError
+from .host import Host, HostError, is_leaf
 from .model import Experiment
 from .trial import Trial
 
@@ -86,8 +88,8 @@ class Again(Trial):
 
     def _first_row(self, answer, args, kwargs):
         """What the first row of the arguments gives alone, or `NOT_TRIED`: they have none."""
-        first = next(_tensors((*args, *kwargs.values())), None)
-        if first is None or not first.dim() or len(first) < 2:
+        (first, *_) = _tensors((args, kwargs)) or [torch.zeros(())]
+        if not first.dim() or len(first) < 2:
             return NOT_TRIED
         if first.dim() < 2 and self.solved is None and not _has_batch(self.part, args):
             return NOT_TRIED
@@ -114,41 +116,32 @@ def _strided(x):
 
 
 def _tensors(value):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif type(value) in (list, tuple):
-        for item in value:
-            yield from _tensors(item)
+    return [x for x in tree_leaves(value, is_leaf) if isinstance(x, torch.Tensor)]
 
 
 def _has_batch(part, args):
     """Whether the docstring of an answer gives its first argument with a tensor a batch axis: ``images: (B, D)``."""
     for name, value in zip(inspect.signature(part.answer).parameters, args, strict=False):
-        if next(_tensors(value), None) is not None:
+        if _tensors(value):
             return bool(re.search(rf"\b{name}\b[^:\n]*:[^(\n]*\(B[,)]", part.answer.__doc__))
     return False
 
 
 def _mapped(value, change):
     """Return ``value`` with ``change`` made of each tensor in it (None: it stays), and whether there was any."""
-    if isinstance(value, torch.Tensor):
-        new = change(value)
-        return (value, False) if new is None else (new, True)
-    if type(value) in (list, tuple):
-        pairs = [_mapped(item, change) for item in value]
-        return type(value)(item for item, _ in pairs), any(changed for _, changed in pairs)
-    if type(value) is dict:
-        pairs = {key: _mapped(item, change) for key, item in value.items()}
-        return {key: item for key, (item, _) in pairs.items()}, any(changed for _, changed in pairs.values())
-    return value, False
+    leaves, form = tree_flatten(value, is_leaf)
+    new = [change(x) if isinstance(x, torch.Tensor) else None for x in leaves]
+    kept = [x if y is None else y for x, y in zip(leaves, new, strict=True)]
+    return tree_unflatten(kept, form), any(y is not None for y in new)
 
 
 def _agree(few, want, first):
     """Whether ``few``, of a row alone, is ``want``, or with ``first`` the first row of that; nothing but tensors."""
-    if type(few) in (list, tuple) and type(want) is type(few):
-        return 0 < len(few) == len(want) and all(_agree(a, b, first) for a, b in zip(few, want, strict=True))
-    if type(few) is dict and type(want) is dict:
-        return bool(few) and few.keys() == want.keys() and all(_agree(few[key], want[key], first) for key in few)
+    (few, form), (want, other_form) = tree_flatten(few, is_leaf), tree_flatten(want, is_leaf)
+    return bool(few) and form == other_form and all(_near(a, b, first) for a, b in zip(few, want, strict=True))
+
+
+def _near(few, want, first):
     if not isinstance(few, torch.Tensor) or not isinstance(want, torch.Tensor) or (first and not want.dim()):
         return False
     few, want = bare(few), bare(want)[:1] if first else bare(want)
@@ -188,7 +181,7 @@ def solved(part, seed, device="cpu"):
         Rejected: the solution does not pass.
     """
     trial = Again(seed, device, Host(), asked(part), part=part)
-    return _tried(part, source.build(source.solution(part), part.name), trial)
+    return _tried(part, source.solved(part), trial)
 
 
 def _tried(part, answer, trial):
@@ -198,7 +191,13 @@ def _tried(part, answer, trial):
     return trial
 
 
-_last = {}  # of the part and seed that were judged last: an audit judges several answers with each
+@lru_cache(maxsize=1)  # an audit judges several answers with each part and seed
+def _right(part, seed, device):
+    """What `solved` returns, or None where the solution fails: such a check refuses no answer so; an audit tells."""
+    try:
+        return solved(part, seed, device)
+    except Exception:
+        return None
 
 
 def again(part, answer, trial):
@@ -207,16 +206,7 @@ def again(part, answer, trial):
     Raises:
         Rejected: with the name of a relation as its code.
     """
-    key = id(part), trial.seed, str(trial.device)
-    if not asked(part):
-        return
-    if key not in _last:
-        _last.clear()
-        try:
-            _last[key] = part, solved(part, trial.seed, trial.device)
-        except Exception:  # a check that its solution does not pass so refuses none; an audit tells
-            _last[key] = part, None
-    right = _last[key][1]
+    right = _right(part, trial.seed, trial.device) if asked(part) else None
     if right is None or right.taken <= {"values"}:
         return
 

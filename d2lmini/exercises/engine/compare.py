@@ -1,10 +1,10 @@
 """Compare an answer's result with the reference and say what kind of difference there is.
 
 The order is fixed, and the first difference is the one reported: not attempted, type, device, dtype, shape,
-not finite, values. Where only the values are wrong, the known mistakes are tried and name the cause. Nothing
-is ever broadcast, and no message holds a value of the reference.
+not finite, values. Nothing is ever broadcast, and no message holds a value of the reference.
 """
 
+import math
 import numbers
 from dataclasses import dataclass
 
@@ -50,24 +50,20 @@ def is_placeholder(value) -> bool:
     return value is Ellipsis or value is NotImplemented
 
 
-def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device="cpu", mistakes=None, tolerance=None):
+def compare_tensor(got, want, *, name, dtype, whose, device, tolerance):
     """Raise ``Rejected`` unless ``got`` equals ``want``.
 
     Args:
         got: what the learner's code returned.
         want: reference, any shape, float64 on the CPU (or integer, or boolean).
         name: how to call the result in a message.
-        dtype: dtype that ``got`` must have; that of ``want`` when None.
+        dtype: dtype that ``got`` must have; None: that of ``want``.
         whose: what a message adds to that dtype: ", that of the inputs".
         device: device that ``got`` must be on.
-        mistakes: code -> (what a known mistake gives, a message that teaches).
-        tolerance: (rtol, atol), by dtype when None.
+        tolerance: (rtol, atol); None: by dtype.
     """
-    dtype, device = dtype or want.dtype, torch.device(device)
-    if is_placeholder(got):
-        raise Rejected("stub", f"{name} is still the placeholder")
-    if got is None:
-        raise Rejected("type", f"{name} is None: is there a `return`?")
+    dtype = dtype or want.dtype
+    _attempted(got, name)
     if not isinstance(got, torch.Tensor):
         raise Rejected("type", f"{name} is a {type(got).__name__}, expected a torch.Tensor")
     got = _plain(got, name)
@@ -76,12 +72,9 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
     if got.dtype != dtype:
         raise Rejected("dtype", f"{name}: dtype {got.dtype}, expected {dtype}{whose}")
     if got.shape != want.shape:
-        swapped = got.dim() >= 2 and got.transpose(-1, -2).shape == want.shape
-        raise Rejected(
-            "shape",
-            f"{name}: shape {tuple(got.shape)}, expected {tuple(want.shape)}"
-            + (": the last two axes look swapped" if swapped else ""),
-        )
+        swapped = got.dim() >= 2 and got.mT.shape == want.shape
+        looks = ": the last two axes look swapped" if swapped else ""
+        raise Rejected("shape", f"{name}: shape {tuple(got.shape)}, expected {tuple(want.shape)}{looks}")
     got, want = got.cpu(), want.detach().cpu()
     if got.is_floating_point():
         got, want = got.double(), want.double()
@@ -90,13 +83,15 @@ def compare_tensor(got, want, *, name="the result", dtype=None, whose="", device
             raise Rejected("nonfinite", f"{name}: {_count(missing)} NaN or infinite{_first(missing)}")
     rtol, atol = tolerance or TOLERANCE.get(dtype, LOOSE)
     wrong = differ(got, want, rtol, atol)
-    if not wrong.any():
-        return
-    for code, (alternative, message) in (mistakes or {}).items():
-        alternative = alternative.detach().cpu().to(want.dtype)
-        if alternative.shape == got.shape and not differ(got, alternative, rtol, atol).any():
-            raise Rejected(code, f"{name}: {message}")
-    raise Rejected("values", f"{name}: the right shape, but {_count(wrong)} wrong{_first(wrong)}")
+    if wrong.any():
+        raise Rejected("values", f"{name}: the right shape, but {_count(wrong)} wrong{_first(wrong)}")
+
+
+def _attempted(got, name):
+    if is_placeholder(got):
+        raise Rejected("stub", f"{name} is still the placeholder")
+    if got is None:
+        raise Rejected("type", f"{name} is None: is there a `return`?")
 
 
 def bare(got):
@@ -129,19 +124,16 @@ def _plain(got, name):
     return got
 
 
-def compare_number(got, want, *, name="the result", mistakes=None, rtol=1e-9):
-    """Raise ``Rejected`` unless the number ``got`` equals ``want``; arguments as ``compare_tensor``."""
-    if is_placeholder(got):
-        raise Rejected("stub", f"{name} is still the placeholder")
-    if got is None:
-        raise Rejected("type", f"{name} is None: is there a `return`?")
+def compare_number(got, want, *, name, mistakes, rtol):
+    """Raise ``Rejected`` unless the number ``got`` equals ``want``; arguments as of `Trial.number`."""
+    _attempted(got, name)
     if isinstance(got, torch.Tensor):
         got = _plain(got, name)
         got = got.item() if got.numel() == 1 and got.dim() == 0 else got
     if isinstance(got, bool) or not isinstance(got, numbers.Real):
         raise Rejected("type", f"{name} is a {type(got).__name__}, expected a number")
     got = float(got)
-    if got != got or got in (float("inf"), float("-inf")):
+    if not math.isfinite(got):
         raise Rejected("nonfinite", f"{name} is {got}")
 
     def near(x):

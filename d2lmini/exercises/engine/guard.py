@@ -2,6 +2,7 @@
 
 import builtins
 import contextlib
+import io
 import math
 import os
 import random
@@ -18,7 +19,7 @@ JUDGES = tuple(f"{EXERCISES}.{folder}." for folder in ("engine", "reader", "grad
 LIBRARIES = (builtins, math, random, torch, functional, torch.linalg, torch.Tensor, torch.nn.Module)
 
 
-class BoundedOutput:
+class BoundedOutput(io.TextIOBase):
     """A text stream that passes on the first ``limit`` characters and drops the rest, saying so once."""
 
     def __init__(self, stream, limit=OUTPUT_LIMIT):
@@ -33,15 +34,8 @@ class BoundedOutput:
         self.left = max(0, self.left - len(text))
         return len(text)
 
-    def writelines(self, lines):
-        for line in lines:
-            self.write(line)
-
     def flush(self):
         self.stream.flush()
-
-    def isatty(self):
-        return False
 
 
 def _of_judges():

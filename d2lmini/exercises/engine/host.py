@@ -16,6 +16,7 @@ from types import CodeType, FunctionType
 
 import numpy as np
 import torch
+from torch.utils._pytree import tree_flatten, tree_map, tree_map_only
 
 import d2lmini
 
@@ -63,8 +64,7 @@ class Host:
         Raises:
             Rejected: it raises, returns a placeholder, or changes an argument.
         """
-        self.given = tuple(_copy(a) for a in args)
-        named = {name: _copy(value) for name, value in kwargs.items()}
+        self.given, named = _copy((args, kwargs))
         with _modes_put_back(), contextlib.ExitStack() as stack:
             seen = [(stack.enter_context(make()), name) for make, name in watches]
             try:
@@ -78,11 +78,10 @@ class Host:
         got = _of_python(got)
         if is_placeholder(got):
             raise Rejected("stub", "the answer still returns the placeholder")
-        for index, (before, after) in enumerate(zip(args, self.given, strict=True)):
+        pairs = {f"number {number}": pair for number, pair in enumerate(zip(args, self.given, strict=True), 1)}
+        pairs |= {name: (before, named[name]) for name, before in kwargs.items()}
+        for name, (before, after) in pairs.items():
             if not _equal(before, after):
-                raise Rejected("mutates", f"your code changes its argument number {index + 1} in place")
-        for name, before in kwargs.items():
-            if not _equal(before, named[name]):
                 raise Rejected("mutates", f"your code changes its argument {name} in place")
         return got, [getattr(context, name) for context, name in seen]
 
@@ -122,20 +121,16 @@ def _modes_put_back():
         torch.set_default_dtype(dtype)
 
 
-def load_everything(heavy):
-    """Import all that answers may use: it takes seconds, and a limit that cut it off would leave half a module behind.
-
-    Args:
-        heavy: also what optimizers and measurements need.
-    """
-    _load(d2lmini.__all__, heavy)
+def load_everything():
+    """Import all that answers may use, also what optimizers and measurements need: it takes seconds."""
+    _load(d2lmini.__all__, heavy=True)
 
 
 def load_for(answer, verify, heavy):
     """Import what an answer and its check use: each name of the package that stands in their notebook or their file."""
-    namespaces = {id(scope): scope for function in (*_functions(answer), verify) for scope in scopes(function)}
+    namespaces = {id(scope): scope for function in (*functions_of(answer), verify) for scope in scopes(function)}
     inside = (
-        f for scope in namespaces.values() for v in scope.values() for f in _functions(v) if f.__globals__ is scope
+        f for scope in namespaces.values() for v in scope.values() for f in functions_of(v) if f.__globals__ is scope
     )
     _load(set().union(*(_names(f.__code__) for f in inside)), heavy)
 
@@ -143,7 +138,7 @@ def load_for(answer, verify, heavy):
 def scopes(function):
     """Return the globals of a function, and those of what is imported there from modules beside its own."""
     own = function.__globals__
-    beside = [f.__globals__ for value in own.values() for f in _functions(value)]
+    beside = [f.__globals__ for value in own.values() for f in functions_of(value)]
     package = own.get("__package__")
     return [own, *(scope for scope in beside if package and scope is not own and scope.get("__package__") == package)]
 
@@ -157,59 +152,60 @@ def _load(names, heavy):
             importlib.import_module(module)
 
 
-def _functions(value):
-    """Return the function that something callable is or holds, or those of a class."""
+def functions_of(value):
+    """Return the functions of a class, or in a list the one that something callable is or holds; else nothing."""
+    if isinstance(value, type):
+        return [f for f in map(_undressed, vars(value).values()) if isinstance(f, FunctionType)]
+    value = _undressed(value)
+    return [value] if isinstance(value, FunctionType) else []
+
+
+def _undressed(value):
     while isinstance(value, partial):
         value = value.func
-    if isinstance(value, type):
-        return [f for f in vars(value).values() if isinstance(f, FunctionType)]
-    value = inspect.getattr_static(value, "__wrapped__", value)  # a notebook may hold objects that answer to any name
-    return [value] if isinstance(value, FunctionType) else []
+    value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    value = value.fget if isinstance(value, property) else value
+    # a notebook may hold objects that answer to any name
+    while (inner := inspect.getattr_static(value, "__wrapped__", value)) is not value:
+        value = inner
+    return value
 
 
 def _names(code):
     return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
+def is_leaf(value) -> bool:
+    """Whether a value is no plain list, tuple or dict: of others, as of a cache, the inside is not looked at."""
+    return type(value) not in (list, tuple, dict)
+
+
 def _of_python(value):
     """Return ``value`` with each of numpy's numbers in it as one of Python's: these are asked for."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if type(value) in (list, tuple):
-        return type(value)(map(_of_python, value))
-    return {key: _of_python(item) for key, item in value.items()} if type(value) is dict else value
+    return tree_map_only(np.generic, np.generic.item, value, is_leaf=is_leaf)
 
 
 def _copy(value):
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    if type(value) in (list, tuple):
-        return type(value)(_copy(item) for item in value)
-    if type(value) is dict:
-        return {key: _copy(item) for key, item in value.items()}
-    return copy.deepcopy(value) if isinstance(value, torch.nn.Module) else value
+    def copied(leaf):
+        if isinstance(leaf, torch.Tensor):
+            return leaf.detach().clone().requires_grad_(leaf.requires_grad)
+        return copy.deepcopy(leaf) if isinstance(leaf, torch.nn.Module) else leaf
+
+    return tree_map(copied, value, is_leaf=is_leaf)
 
 
-def _equal(a, b):
+def _equal(before, after):
+    (ones, form), (others, other_form) = tree_flatten(before, is_leaf), tree_flatten(after, is_leaf)
+    return form == other_form and all(map(_equal_leaf, ones, others))
+
+
+def _equal_leaf(a, b):
+    """Whether two are equal; a NaN is unequal to itself, and one that was given and is still there was not changed."""
     if isinstance(a, torch.Tensor):
-        return a.dtype == b.dtype and (torch.equal(a, b) or _equal_but_for_nan(a, b))
-    if type(a) in (list, tuple):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if type(a) is dict:
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+        return a.dtype == b.dtype and a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all())
     if isinstance(a, torch.nn.Module):
         return _equal(dict(a.state_dict()), dict(b.state_dict()))
     return a == b or a != a if isinstance(a, (bool, int, float, str)) else True
-
-
-def _equal_but_for_nan(a, b):
-    """A NaN is unequal to itself; one that was given and is still there was not changed."""
-    return (
-        a.is_floating_point()
-        and a.shape == b.shape
-        and torch.equal(a.isnan(), b.isnan())
-        and torch.equal(a[~a.isnan()], b[~b.isnan()])
-    )
 
 
 def describe(error, answer):

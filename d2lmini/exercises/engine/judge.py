@@ -3,6 +3,7 @@
 import contextlib
 import random
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 
@@ -16,16 +17,8 @@ from .model import Choice, Coded, Discussion, Experiment
 from .relations import explain
 from .trial import Stop, Trial
 
-PASSED, WRONG, NOT_ATTEMPTED, TIMEOUT, RECORDED, BROKEN = (
-    "passed",
-    "wrong",
-    "not attempted",
-    "timeout",
-    "recorded",
-    "broken check",
-)
-
-
+PASSED, WRONG, NOT_ATTEMPTED = "passed", "wrong", "not attempted"
+TIMEOUT, RECORDED, BROKEN = "timeout", "recorded", "broken check"
 FEW_ENTRIES, FEW_FLAGS = 3, 20  # fewer may be those of a foreseen mistake by chance
 MOST_KNOWN = 32
 AGAIN = 3  # times the limit of a check is that of the second run: each call is made for a row alone as well
@@ -94,10 +87,10 @@ def fresh_seed() -> int:
 
 
 def _choice(part, answer):
-    letters = ", ".join(part.lettered)
-    if not isinstance(answer, str) or answer.strip().upper() not in part.lettered:
+    letter = answer.strip().upper() if isinstance(answer, str) else None
+    if letter not in part.lettered:
+        letters = ", ".join(part.lettered)
         return Verdict(part.key, WRONG, "type", f"expected one of the letters {letters}, as a string")
-    letter = answer.strip().upper()
     option = part.lettered[letter]
     why = " ".join(option.why.split())
     if option.right:
@@ -126,6 +119,7 @@ def prepare(part, answer):
 
 def _coded(part, answer, seed, device, seconds, host):
     trial = Trial(seed, device, host)
+    limited = call_limited if host is None else lambda function, seconds: function()
     prepare(part, answer)
 
     def verdict(status, code, message):
@@ -134,12 +128,8 @@ def _coded(part, answer, seed, device, seconds, host):
     try:
         with restored_state(seed):
             answer = trial.host.adopt(answer)
-            if host is None:
-                call_limited(lambda: part.verify(trial, answer), seconds)
-                call_limited(lambda: again(part, answer, trial), AGAIN * seconds)
-            else:
-                part.verify(trial, answer)
-                again(part, answer, trial)
+            limited(lambda: part.verify(trial, answer), seconds)
+            limited(lambda: again(part, answer, trial), AGAIN * seconds)
     except TimeUp:
         message = f"stopped after {seconds:g} s: {TOO_LONG}"
         return verdict(TIMEOUT, "timeout", _advised(message, part.advice.get("timeout")))
@@ -156,11 +146,8 @@ def _coded(part, answer, seed, device, seconds, host):
     except Exception as error:
         return verdict(BROKEN, "broken", f"the check itself fails, please report it ({type(error).__name__}: {error})")
     if trial.checks < part.min_checks:
-        return verdict(
-            BROKEN,
-            "vacuous",
-            f"only {trial.checks} comparisons ran, {part.min_checks} are required: please report it",
-        )
+        message = f"only {trial.checks} comparisons ran, {part.min_checks} are required: please report it"
+        return verdict(BROKEN, "vacuous", message)
     return verdict(PASSED, "ok", f"all {trial.checks} checks hold")
 
 
@@ -204,7 +191,7 @@ def _exchanged(part, trial):
         return None
     right = Trial(trial.seed, trial.device, last=trial.checks)
     with contextlib.suppress(Stop), restored_state(trial.seed, quiet=True):
-        part.verify(right, source.build(source.solution(part), part.name))
+        part.verify(right, source.solved(part))
     wrong, names = trial.compared, [name for name, item in trial.items.items() if item is trial.compared.got]
     for name, item in right.items.items():
         if names and name not in names and alike(wrong, replace(wrong, got=item)):
@@ -212,17 +199,12 @@ def _exchanged(part, trial):
     return None
 
 
-_known = {}  # of the last wrong answers: an audit judges many with the same inputs
-
-
+@lru_cache(MOST_KNOWN)  # of the last wrong answers: an audit judges many with the same inputs
 def _wrong(part, seed, device, checks):
     """Return pairs of a mutant with a message and what it gives at a comparison, where that is wrong.
 
     The check runs on each mutant with the same seed, so with the same inputs, up to that comparison.
     """
-    key = id(part), seed, str(device), checks
-    if key in _known:
-        return _known[key][1]
     outcomes = []
     for mutant in part.mutants:
         if not mutant.message:
@@ -236,9 +218,6 @@ def _wrong(part, seed, device, checks):
                 outcomes.append((mutant, trial.compared))
         except Exception:  # this mutant is no explanation
             continue
-    while len(_known) >= MOST_KNOWN:
-        _known.pop(next(iter(_known)))
-    _known[key] = part, outcomes  # the part, so that its id stays its own
     return outcomes
 
 

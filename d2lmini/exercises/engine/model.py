@@ -51,7 +51,7 @@ class Option:
     right: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # two are one if they are the same: what is found of one can be kept
 class Part:
     """What all kinds share.
 
@@ -72,13 +72,14 @@ class Part:
     seconds: float = 10.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Coded(Part):
     """A part answered by code.
 
     Args:
         answer: the model solution; what stands between its ``### BEGIN SOLUTION`` and ``### END SOLUTION`` is
-            taken out for the reader. Its source may use only the names of ``source.PRELUDE``.
+            taken out for the reader.
+        text: the source of ``answer`` with its markers. It may use only the names of ``source.PRELUDE``.
         verify: ``verify(t, answer)`` tries an answer with the help of a ``Trial``.
         alternatives: other right answers, written differently.
         mutants: wrong answers with their diagnoses.
@@ -86,17 +87,16 @@ class Coded(Part):
             which the engine finds (``relations.py``), unless that has its own.
         min_checks: how many comparisons must really have run before an answer may pass.
         without: relations of ``again.py`` that the part does not take, each with the reason.
-        text: the source of ``answer`` with its markers, where that comes from a document.
     """
 
     answer: Callable
+    text: str
     verify: Callable
     alternatives: Sequence[Callable] = ()
     mutants: Sequence[Mutant] = ()
     advice: Mapping[str, str] = field(default_factory=dict)
     min_checks: int = 3
     without: Mapping[str, str] = field(default_factory=dict)
-    text: str = ""
 
     @property
     def name(self) -> str:
@@ -124,7 +124,7 @@ class Experiment(Coded):
     label = "experiment: judged by direction and margin over seeds"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Choice(Part):
     """A question with options of which exactly one is right; readers see them in an order that tells nothing."""
 
@@ -140,7 +140,7 @@ class Choice(Part):
         return dict(zip(ascii_uppercase, drawn, strict=False))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Discussion(Part):
     """A question without one right answer: a rubric, and a model answer in ``explanation``."""
 
@@ -156,22 +156,15 @@ class Exercise:
 
     Args:
         key: ``d2l-11.3.1``, ``udl-12.5`` or ``own-03.1``; the document is named after it (``d2l_11_3_1.md``).
-        doc: the title on its first line, the statement in Markdown below.
+        title: without a full stop. statement: in Markdown.
         source: where the question comes from: ``D2L 11.3, exercise 1`` or ``UDL problem 12.5``.
         parts: in the order in which they are asked.
         chapter: two digits; the registry takes them from the document's folder.
     """
 
     key: str
-    doc: str
+    title: str
+    statement: str
     source: str
     parts: Sequence[Part]
     chapter: str = ""
-
-    @property
-    def title(self) -> str:
-        return self.doc.strip().splitlines()[0].rstrip(".")
-
-    @property
-    def statement(self) -> str:
-        return "\n".join(self.doc.strip().splitlines()[1:]).strip()

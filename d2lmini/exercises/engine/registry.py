@@ -11,27 +11,13 @@ from . import written
 from .document import DocumentError
 
 FOLDER = Path(__file__).resolve().parent.parent
-NOTEBOOKS = {  # of a chapter: its exercises are exercises/NAME.ipynb, worked out in exercises/solutions/NAME.ipynb
-    "01": "01_queries_keys_values",
-    "02": "02_attention_pooling",
-    "03": "03_attention_scoring",
-    "04": "04_bahdanau_attention",
-    "05": "05_multi_head_attention",
-    "06": "06_self_attention_and_position",
-    "07": "07_transformer",
-    "08": "08_training_transformers",
-    "09": "09_long_sequences",
-    "10": "10_vision_transformer",
-    "11": "11_multiscale_vision",
-    "12": "12_tokenization",
-    "13": "13_bert",
-    "14": "14_t5",
-    "15": "15_gpt",
-    "16": "16_decoding",
-    "17": "17_scaling",
-    "18": "18_after_pretraining",
-    "19": "19_real_model",
-}
+_NAMES = """
+    01_queries_keys_values 02_attention_pooling 03_attention_scoring 04_bahdanau_attention 05_multi_head_attention
+    06_self_attention_and_position 07_transformer 08_training_transformers 09_long_sequences 10_vision_transformer
+    11_multiscale_vision 12_tokenization 13_bert 14_t5 15_gpt 16_decoding 17_scaling 18_after_pretraining 19_real_model
+"""
+# of a chapter: its exercises are exercises/NAME.ipynb, worked out in exercises/solutions/NAME.ipynb
+NOTEBOOKS = {name[:2]: name for name in _NAMES.split()}
 # where Colab opens the notebooks; `make sync` writes it from the address in _config.yml
 REPOSITORY = "https://colab.research.google.com/github/d2lmini/d2lmini/blob/main"
 
@@ -152,10 +138,9 @@ def find(key):
     book, numbers, letter = match[1], _numbers(match[2]), match[3]
     matches = [k for k in keys() if _numbers(k) == numbers and book in (None, _book(k))]
     if matches and not book and not letter:
-        # own-11.1 is asked for, or section 11.1 of D2L
-        matches += [k for k in _within(numbers) if k not in matches]
+        matches += _within(numbers)  # own-11.1 is asked for, or section 11.1 of D2L
     if len(matches) > 1:
-        raise UnknownKey(f"{key!r} is ambiguous: {_listed([k + letter for k in matches], 'or')}?")
+        raise UnknownKey(f"{key!r} is ambiguous: {listed([k + letter for k in matches], 'or')}?")
     if not matches:
         raise UnknownKey(f"there is no exercise {key!r}{_near(book, numbers, letter)}")
     exercise = load(matches[0])
@@ -202,19 +187,14 @@ def _near(book, numbers, letter):
 def _contents(section, inside):
     name = ".".join(inside[0].split(".")[: len(section)])
     several = len({_book(k) for k in inside}) > 1
-    return f"; {_dotted(section) if several else name} has {_listed(inside, 'and')}"
+    return f"; {_dotted(section) if several else name} has {listed(inside, 'and')}"
 
 
 def _similar(text):
-    """Return up to three keys that are spelled most like a text, with or without the name of their book."""
-    text = text[:40]
-
-    def likeness(key):
-        forms = key, key.partition("-")[2]
-        return max(difflib.SequenceMatcher(None, text, form).ratio() for form in forms)
-
-    best = sorted(((likeness(k), k) for k in keys()), key=lambda pair: -pair[0])
-    return [k for score, k in best[:3] if score == best[0][0] and score > 0.75]
+    """Return the keys that are spelled most like a text, with or without the name of their book."""
+    forms = [form for key in keys() for form in (key, key.partition("-")[2])]
+    best = difflib.get_close_matches(text[:40], forms, 1, 0.75)
+    return [key for key in keys() if {key, key.partition("-")[2]} & {*best}]
 
 
 def _dotted(numbers):
@@ -222,9 +202,10 @@ def _dotted(numbers):
 
 
 def _suggested(candidates):
-    return f"; did you mean {_listed(candidates, 'or')}?" if candidates else ""
+    return f"; did you mean {listed(candidates, 'or')}?" if candidates else ""
 
 
-def _listed(names, word):
+def listed(names, word) -> str:
+    """Return names as a sentence has them: ``"a, b or c"``, with ``word`` before the last."""
     *most, last = names
     return f"{', '.join(most)} {word} {last}" if most else last

@@ -79,18 +79,10 @@ class Case:
         size = want.square().sum()
         return ((got * want).sum() / size).item() if size > 0 and torch.isfinite(size) else None
 
-    def equals(self, other, pair=None):
-        """Whether the answer is ``other``, and nearer to it than chance would have it.
-
-        Args:
-            other: of the shape of the result.
-            pair: two tensors that must be equal in place of the answer and ``other``.
-        """
-        if other.shape != self.got.shape:
+    def equals(self, other):
+        """Whether the answer is ``other``, and nearer to it than chance would have it."""
+        if other.shape != self.got.shape or differ(self.got, other, *self.tolerance).any():
             return False
-        left, right = pair or (self.got, other)
-        if differ(left, right, *self.tolerance).any():
-            return False
-        rest = (left - right)[left.isfinite() & right.isfinite()].abs()
+        rest = (self.got - other)[self.got.isfinite() & other.isfinite()].abs()
         error = (self.got - self.want).abs().nan_to_num(nan=0.0).max()
         return not rest.numel() or bool(rest.max() * MARGIN <= error)

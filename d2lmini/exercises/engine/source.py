@@ -1,10 +1,8 @@
 """From the source of a model solution to the stub, the solved answer and the mutants."""
 
-import inspect
 import itertools
 import linecache
 import re
-import textwrap
 
 from .model import Choice, Coded
 
@@ -24,14 +22,9 @@ _MARKER = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION\n", re.M)
 _serial = itertools.count(1)
 
 
-def marked(part) -> str:
-    """Return the source of the model solution, markers included."""
-    return part.text or textwrap.dedent(inspect.getsource(part.answer))
-
-
 def solution(part) -> str:
     """Return the source of the model solution without the markers."""
-    return without_markers(marked(part))
+    return without_markers(part.text)
 
 
 def without_markers(text) -> str:
@@ -41,7 +34,7 @@ def without_markers(text) -> str:
 
 def stub(part) -> str:
     """Return what the reader starts from: the solution with every marked region taken out."""
-    return _REGION.sub(lambda m: f"{m[1]}{STUB}\n", marked(part))
+    return _REGION.sub(lambda m: f"{m[1]}{STUB}\n", part.text)
 
 
 def answer_cell(part, answer) -> str:
@@ -60,24 +53,18 @@ def unanswered(part) -> str:
 
 
 def mutated(part, mutant) -> str:
-    """Return the solution with the mutant's replacement made.
-
-    Raises:
-        ValueError: unless the text to replace occurs exactly once.
-    """
-    text, (old, new) = solution(part), mutant.change
-    if (count := text.count(old)) != 1 or not old:
-        raise ValueError(f"the text {old!r} occurs {count} times in the solution, expected once")
-    return text.replace(old, new)
+    """Return the solution with the mutant's replacement made."""
+    return solution(part).replace(*mutant.change)
 
 
 def mutant(part, mutant):
-    """Return the wrong answer itself.
-
-    Raises:
-        ValueError: as `mutated`.
-    """
+    """Return the wrong answer itself."""
     return mutant.change if callable(mutant.change) else build(mutated(part, mutant), part.name)
+
+
+def solved(part):
+    """Return the solution itself, as who has nothing but its source has it."""
+    return build(solution(part), part.name)
 
 
 def build(text, name):

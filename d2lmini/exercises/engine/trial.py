@@ -114,14 +114,14 @@ class Trial:
         """
         against.against(self, reference, answer, args, results, gradients or {}, case, order, options)
 
-    def same(self, got, want, name="the result", *, dtype=None, mistakes=None, tolerance=None):
+    def same(self, got, want, name="the result", *, dtype=None, tolerance=None):
         """Reject ``got`` unless it equals the tensor ``want`` in type, device, dtype, shape and values.
 
         Args:
             got: what the answer returned. want: the reference, in float64 on the CPU; or of integers, or
             booleans. name: how to call it in a message. dtype: what ``got`` must have; None: that of the
-            answer's inputs, or of ``want`` if it is not float. mistakes: code -> (tensor that a known mistake
-            gives, message that teaches). tolerance: (rtol, atol), where those of the dtype do not fit.
+            answer's inputs, or of ``want`` if it is not float. tolerance: (rtol, atol), where those of the dtype
+            do not fit.
         """
         self._count()
         self.references.append(want)
@@ -129,11 +129,13 @@ class Trial:
         if dtype is None and want.is_floating_point():
             dtype, whose = self.dtype, ", that of the inputs" if self.inputs_have_it else ""
         self.compared = Compared(name, got, tolerance, want)
-        about = {"name": name, "dtype": dtype, "whose": whose, "device": self.device}
-        compare_tensor(got, want, **about, mistakes=mistakes, tolerance=tolerance)
+        compare_tensor(got, want, name=name, dtype=dtype, whose=whose, device=self.device, tolerance=tolerance)
 
     def number(self, got, want, name="the result", *, mistakes=None, rtol=1e-9):
-        """Reject ``got`` unless it equals the number ``want``; ``mistakes`` as for ``same``, of numbers."""
+        """Reject ``got`` unless it equals the number ``want``.
+
+        ``mistakes``: code -> (what a known mistake gives, a message that teaches), where no mutant can tell.
+        """
         self._count()
         self.references.append(want)
         self.compared = Compared(name, got, (rtol, 0.0), want)
@@ -148,10 +150,7 @@ class Trial:
     def unpack(self, got, *names):
         """Return ``got`` as a tuple with one item for each name, or reject it."""
         expected = f"a tuple ({', '.join(names)})"
-        if got is None:
-            raise Rejected("type", f"the result is None, expected {expected}: is there a `return`?")
-        if not isinstance(got, (tuple, list)):
-            raise Rejected("type", f"the result is a {type(got).__name__}, expected {expected}")
+        _expect(got, (tuple, list), expected)
         items = "1 item" if len(got) == 1 else f"{len(got)} items"
         self.that(len(got) == len(names), "type", f"the result has {items}, expected {expected}")
         self.items = dict(zip(names, got, strict=True))
@@ -159,10 +158,7 @@ class Trial:
 
     def fields(self, got, *names):
         """Return the values of the dict ``got`` under ``names``, or reject it."""
-        if got is None:
-            raise Rejected("type", "the result is None, expected a dict: is there a `return`?")
-        if not isinstance(got, dict):
-            raise Rejected("type", f"the result is a {type(got).__name__}, expected a dict")
+        _expect(got, dict, "a dict")
         lacking = [name for name in names if name not in got]
         extra = [key[:40] for key in got if isinstance(key, str) and key not in names][:5]
         instead = f" and has {extra}, which nobody asked for" if extra else ""
@@ -178,10 +174,8 @@ class Trial:
         self._count()
         grad = self.host.gradient(got, argument, weights)
         if grad is None:
-            raise Rejected(
-                "grad",
-                f"no gradient of {name} reaches argument number {argument + 1}: is something detached?",
-            )
+            message = f"no gradient of {name} reaches argument number {argument + 1}: is something detached?"
+            raise Rejected("grad", message)
         return grad
 
     def below(self, low, high, margin, code, message):
@@ -195,3 +189,10 @@ class Trial:
         if self.checks == self.last:
             raise Stop
         self.checks += 1
+
+
+def _expect(got, kinds, expected):
+    if got is None:
+        raise Rejected("type", f"the result is None, expected {expected}: is there a `return`?")
+    if not isinstance(got, kinds):
+        raise Rejected("type", f"the result is a {type(got).__name__}, expected {expected}")

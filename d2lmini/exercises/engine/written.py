@@ -33,7 +33,8 @@ def read(path) -> Exercise:
     parts = [_part(document, part, key + part.letter, names) for part in document.parts]
     return Exercise(
         key=key,
-        doc=f"{document.opening.title}\n\n{document.opening.text}",
+        title=document.opening.title.rstrip("."),
+        statement=document.opening.text,
         source=SOURCES[origin].format(section=section, question=question, number=number),
         parts=parts,
     )

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from contextlib import closing
 from dataclasses import dataclass
 
 from ..engine.compare import Rejected
@@ -16,7 +17,6 @@ from .sandbox import Sandbox, Unprotected
 
 NOT_JUDGED = "not judged"
 GIB = 2**30
-SECONDS = 10.0  # for a cell that only says a letter
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def judge_notebook(notebook, rules):
         rules: a `Rules`.
     """
     verdicts, slept = {}, None
-    with Unprotected() if rules.unsafe else Sandbox() as place:
+    with closing(Unprotected() if rules.unsafe else Sandbox()) as place:
         for key, source in notebook["answers"].items():
             if slept:
                 message = f"left, since {slept} before it slept past its limit: hand in again without what waits there"
@@ -79,12 +79,11 @@ def judge_cell(key, source, sources, imports, rules, place):
     if not isinstance(part, Coded) and (letter := _literal(source, part.name)) is not None:
         verdict = judge(part, letter)  # a letter needs no process
         return verdict.status, verdict.code, verdict.message
-    seconds = rules.seconds or (part.seconds if isinstance(part, Coded) else SECONDS)
-    module = part.verify.__module__ if isinstance(part, Coded) else None
-    loads = (module is not None and heavy(part)) or any("from d2lmini import *" in x for x in (source, *imports))
+    seconds = rules.seconds or part.seconds
+    loads = (isinstance(part, Coded) and heavy(part)) or any("from d2lmini import *" in x for x in (source, *imports))
     try:
         with AnswerProcess(place, seconds, rules.memory, loads) as process:
-            host = RemoteHost(process.exchange, module)
+            host = RemoteHost(process.exchange)
             answer = host.cell(part.key, source, imports, part.name, rules.seed)
             verdict = judge(part, answer, seed=rules.seed, host=host)
     except Rejected as fault:

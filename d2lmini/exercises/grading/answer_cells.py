@@ -24,13 +24,16 @@ def answers(sources):
 
     A key that names no part stays as it is written.
     """
-    return {_full(match[1]): plain_python(source) for source in sources if (match := HEADER.search(source))}
+    return {key: plain_python(source) for key, source in _headed(sources)}
 
 
 def repeated(sources):
     """Return the keys that more than one cell answers."""
-    count = Counter(_full(match[1]) for source in sources if (match := HEADER.search(source)))
-    return {key for key, number in count.items() if number > 1}
+    return {key for key, number in Counter(key for key, _ in _headed(sources)).items() if number > 1}
+
+
+def _headed(sources):
+    return [(_full(match[1]), source) for source in sources if (match := HEADER.search(source))]
 
 
 def misplaced(cells):

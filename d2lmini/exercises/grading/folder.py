@@ -1,7 +1,6 @@
 """Grade a folder of strangers' notebooks, each in a sandbox of its own."""
 
 import hashlib
-import json
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -110,12 +109,11 @@ def grade(
     finally:
         journal.close()
     by_name = by_notebook(rows)
-    if gradescope is not None:
-        for name, file in hand_ins.outputs(by_name, ".json").items():
-            _write(Path(gradescope, file), json.dumps(gradescope_results(by_name[name]), indent=1))
-    if reports is not None:
-        for name, file in hand_ins.outputs(by_name, ".html").items():
-            _write(Path(reports, file), page(name, by_name[name]))
+    for place, ending, content in ((gradescope, ".json", gradescope_results), (reports, ".html", page)):
+        for name, file in hand_ins.outputs(by_name, ending).items() if place is not None else ():
+            path = Path(place, file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content(name, by_name[name]), encoding="utf-8")
     if not any(r["verdict"] == NOT_JUDGED and r["code"] == "broken" for r in rows):
         journal.done()
     return rows
@@ -228,8 +226,3 @@ def _completed(rows, asked):
         for key in asked
         if key not in given
     ]
-
-
-def _write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")

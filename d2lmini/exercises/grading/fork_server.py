@@ -100,7 +100,7 @@ def main():
         if not message:
             return
         if json.loads(message)["heavy"]:
-            load_everything(heavy=True)  # once; it takes seconds, which are not the answer's
+            load_everything()  # once; it takes seconds, which are not the answer's
             _clear(before)
         child = os.fork()
         if child == 0:

@@ -1,5 +1,6 @@
 """The process of one answer, from the judge's end: orders go in, replies come out, and its time is limited."""
 
+import contextlib
 import json
 import queue
 import signal
@@ -53,10 +54,8 @@ class AnswerProcess:
     def __exit__(self, *_):
         self.place.end()
         for pipe in (self.orders, self.replies):
-            try:
+            with contextlib.suppress(OSError):
                 pipe.close()
-            except OSError:
-                continue
 
     def _allowed(self):
         """Seconds on the clock that the judge waits for the answer altogether."""

@@ -1,10 +1,21 @@
 """The judge's end of a host in another process."""
 
+import sys
+
+import cloudpickle
 import torch
 
 from ..engine.compare import Rejected
+from ..engine.written import PACKAGE
 from . import wire
 from .endpoint import Endpoint
+
+
+def pack(order) -> bytes:
+    """Return the pickle of an order: what exercises define goes by value, since their documents are not there."""
+    if package := sys.modules.get(PACKAGE):
+        cloudpickle.register_pickle_by_value(package)
+    return cloudpickle.dumps(order)
 
 
 class RemoteHost:
@@ -12,14 +23,13 @@ class RemoteHost:
 
     Args:
         exchange: sends the bytes of an order and returns (JSON, tensors) of the reply.
-        module: name of the exercise's module: functions and classes of its folder travel by value.
     """
 
-    def __init__(self, exchange, module=None):
-        self.exchange, self.module = exchange, module
+    def __init__(self, exchange):
+        self.exchange = exchange
 
     def _order(self, name, *arguments):
-        reply = wire.decode(*self.exchange(wire.pack((name, arguments), self.module)))
+        reply = wire.decode(*self.exchange(pack((name, arguments))))
         if not isinstance(reply, dict):
             raise wire.WireError("the answer's process sent what is no reply")
         if "rejected" in reply:
@@ -37,15 +47,15 @@ class RemoteHost:
         return answer
 
     def call(self, answer, args, kwargs, watches=()):
-        reply = self._order("call", answer, args, kwargs, watches)
-        if not isinstance(reply, dict) or not isinstance(read := reply.get("read"), list) or len(read) != len(watches):
-            raise wire.WireError("the answer's process sent what is no result of a call")
-        return reply.get("got"), read
+        match self._order("call", answer, args, kwargs, watches):
+            case (got, [*read]) if len(read) == len(watches):
+                return got, read
+        raise wire.WireError("the answer's process sent what is no result of a call")
 
     def gradient(self, got, argument, weights=None):
         if not isinstance(got, torch.Tensor) or not got.requires_grad:
             return None
-        return self._order("gradient", got.live, argument, weights)
+        return self._order("gradient", wire.handle(got.live), argument, weights)
 
     def look(self, function, results):
         return self._order("look", function, results)
@@ -54,20 +64,12 @@ class RemoteHost:
 class Loopback(RemoteHost):
     """A `RemoteHost` in this process: what crosses is what would cross. For audits, since it holds nobody in."""
 
-    def __init__(self, module=None):
+    def __init__(self):
         endpoint = Endpoint()
         wire.kept.clear()
 
-        def exchange(order):
-            reply = endpoint.handle(order)
-            text, _ = wire.SIZES.unpack(reply[: wire.SIZES.size])
-            start = wire.SIZES.size
-            return reply[start : start + text], reply[start + text :]
-
-        super().__init__(exchange, module)
+        super().__init__(lambda order: wire.halves(endpoint.handle(order)))
 
     def adopt(self, answer):
         wire.kept.append(answer)
-        handle = wire.LiveCallable()
-        handle.number = len(wire.kept) - 1
-        return handle
+        return wire.handle(len(wire.kept) - 1, wire.LiveCallable)

@@ -121,7 +121,7 @@ def _environment(home):
 
 
 class Sandbox:
-    """A sandbox for the answers of one notebook, one after another; it is made when the first begins.
+    """A sandbox for the answers of one notebook, one after another: made when the first begins, ended by `close`.
 
     In it `fork_server` loads torch once and forks a process for each answer. If that fails, ``words`` has its last.
     """
@@ -129,12 +129,6 @@ class Sandbox:
     def __init__(self):
         self.process = self.control = self.said = None
         self.words = ""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def begin(self, heavy):
         """Start the process of an answer, and return the streams for its orders and its replies.
@@ -211,12 +205,6 @@ class Unprotected:
 
     def __init__(self):
         self.process = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def begin(self, heavy):
         """As `Sandbox.begin`."""

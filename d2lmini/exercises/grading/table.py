@@ -1,6 +1,7 @@
 """What becomes of the verdicts: two tables, their totals, Gradescope's file, and a page that a student can be sent."""
 
 import csv
+import json
 import os
 from html import escape
 from pathlib import Path
@@ -103,21 +104,21 @@ def _found(key):
         return None, None
 
 
-def gradescope_results(rows) -> dict:
-    """Return the results of one notebook in the form of Gradescope's ``results.json``."""
+def gradescope_results(name, rows) -> str:
+    """Return the results of one notebook as Gradescope's ``results.json`` has them."""
     tests = []
     for r in rows:
         most = 0.0 if is_text(r["exercise"]) else 1.0
         tests.append(
             {
-                "name": r["exercise"] or r["notebook"],
+                "name": r["exercise"] or name,
                 "score": most if r["verdict"] == PASSED else 0.0,
                 "max_score": most,
                 "status": "passed" if r["verdict"] in (PASSED, RECORDED) else "failed",
                 "output": f"{r['verdict'].upper()}: {r['message']}",
             }
         )
-    return {"tests": tests}
+    return json.dumps({"tests": tests}, indent=1)
 
 
 def page(name, rows) -> str:

@@ -1,17 +1,14 @@
 """What crosses between the judge and an answer in another process.
 
-Towards the answer goes a pickle, since the judge is trusted: functions and classes of an exercise's file travel by
-value, so that the file with its solution need not be there. Back comes plain data: JSON, and tensors as safetensors.
-Whatever else an answer returns stays where it is, and the judge gets a `Live` handle to it.
+Towards the answer goes a pickle, since the judge is trusted: `remote.pack`. Back comes plain data: JSON, and tensors as
+safetensors. Whatever else an answer returns stays where it is, and the judge gets a `Live` handle to it.
 """
 
 import io
 import json
 import math
 import struct
-import sys
 
-import cloudpickle
 import numpy as np
 import torch
 from safetensors import SafetensorError
@@ -48,23 +45,18 @@ class LiveCallable(Live):
         raise TypeError("this lives beside the answer: use t.call")
 
 
+def handle(number, kind=Live):
+    """Return what stands, beside the judge, for the object that is kept under a number."""
+    made = kind()
+    made.number = number
+    return made
+
+
 kept = []  # in the answer's process: what `Live` handles stand for
 
 
 def _alive(number):
     return kept[number]
-
-
-def pack(order, module=None) -> bytes:
-    """Return the pickle of an order; what is defined in ``module`` and the others of its package goes by value."""
-    package = sys.modules.get((module or "").rpartition(".")[0] or module)
-    if package is None:
-        return cloudpickle.dumps(order)
-    cloudpickle.register_pickle_by_value(package)
-    try:
-        return cloudpickle.dumps(order)
-    finally:
-        cloudpickle.unregister_pickle_by_value(package)
 
 
 def encode(value) -> bytes:
@@ -98,6 +90,12 @@ def encode(value) -> bytes:
     text = json.dumps(tree(value, 0)).encode()
     data = save(tensors) if tensors else b""
     return SIZES.pack(len(text), len(data)) + text + data
+
+
+def halves(data: bytes) -> tuple[bytes, bytes]:
+    """Return (JSON, tensors) of what `encode` returned."""
+    text, _ = SIZES.unpack(data[: SIZES.size])
+    return data[SIZES.size :][:text], data[SIZES.size + text :]
 
 
 def _keep(x):
@@ -162,9 +160,7 @@ def _value(tree, tensors):
         return {key: _value(item, tensors) for key, item in tree["dict"]}
     name = str(tree["type"])[:60]
     kind = LiveCallable if tree["callable"] is True else Live
-    handle = type(name if name.isidentifier() else "object", (kind,), {})()
-    handle.number = int(tree["live"])
-    return handle
+    return handle(int(tree["live"]), type(name if name.isidentifier() else "object", (kind,), {}))
 
 
 def read_exactly(stream: io.RawIOBase, count) -> bytes:

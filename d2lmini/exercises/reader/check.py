@@ -10,7 +10,7 @@ from ...shell import in_notebook, running_shell
 from ..engine import registry, source
 from ..engine.judge import NOT_ATTEMPTED, PASSED, RECORDED, judge, prepare
 from ..engine.model import Choice, Discussion, Identity
-from ..engine.registry import NOTEBOOKS, REPOSITORY, find
+from ..engine.registry import NOTEBOOKS, REPOSITORY, find, listed
 from .front_end import show, show_verdict, waiting
 from .other_cells import note
 from .plain_math import plain
@@ -67,8 +67,8 @@ def _found(key, call):
     except registry.SeveralParts as several:
         if os.environ.get("D2LMINI_STRICT") == "1":
             raise
-        *most, last = (call.format(part=part) for part in several.exercise.parts)
-        print(f"{several.exercise.key} has {len(most) + 1} parts, one to a call: {', '.join(most)} or {last}")
+        calls = [call.format(part=part) for part in several.exercise.parts]
+        print(f"{several.exercise.key} has {len(calls)} parts, one to a call: {listed(calls, 'or')}")
         return None
     except registry.UnknownKey:
         if key not in os.environ.get(LATER, "").split():

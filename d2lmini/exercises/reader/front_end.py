@@ -10,16 +10,17 @@ from ...shell import in_notebook
 
 DELAY = 3.0  # seconds after which the bar appears
 STEP = 0.5  # seconds between two of its moves
+WIDTH = 20  # of the bar, in characters
 
 
-def show(text, markdown):
-    """Print a text, or in a notebook show the same as Markdown."""
-    _show(text, "text/markdown", markdown)
+def show(text, rich, kind="markdown"):
+    """Print a text, or in a notebook show the same as Markdown, or as HTML."""
+    if in_notebook():
+        from IPython.display import display
 
-
-def show_html(text, html):
-    """Print a text, or in a notebook show HTML instead."""
-    _show(text, "text/html", html)
+        display({f"text/{kind}": rich, "text/plain": text}, raw=True)
+    else:
+        print(text)
 
 
 COLOURS = {"passed": "#1a7f37", "wrong": "#b3261e", "recorded": "#1f5fa8"}  # white on them has a contrast of 5 and more
@@ -30,16 +31,7 @@ def show_verdict(status, text):
     rest = escape(text.removeprefix(status.upper()), quote=False)
     colour = COLOURS.get(status, "#595959")
     badge = f"background:{colour};color:#fff;border-radius:3px;padding:0 .4em"
-    show_html(text, f'<pre style="white-space:pre-wrap"><b style="{badge}">{status.upper()}</b>{rest}</pre>')
-
-
-def _show(text, kind, rich):
-    if in_notebook():
-        from IPython.display import display
-
-        display({kind: rich, "text/plain": text}, raw=True)
-    else:
-        print(text)
+    show(text, f'<pre style="white-space:pre-wrap"><b style="{badge}">{status.upper()}</b>{rest}</pre>', "html")
 
 
 @contextlib.contextmanager
@@ -59,7 +51,7 @@ def waiting(seconds, quiet=False):
         yield
     finally:
         done.set()
-        thread.join(STEP)  # so that the bar is gone before the verdict comes
+        thread.join(1.0)  # so that the bar is gone before the verdict comes
 
 
 def _is_terminal(stream):
@@ -70,19 +62,13 @@ def _is_terminal(stream):
 
 
 def _move(stream, seconds, done):
-    start = time.monotonic()
-    if done.wait(DELAY):
-        return
+    """Write one line anew, with what has passed; tqdm would keep its lock where a stream fails, for every bar."""
+    start, wait, line = time.monotonic(), DELAY, ""
     with contextlib.suppress(Exception):  # a stream that fails spoils no check
-        from tqdm import tqdm
-
-        class Bar(tqdm):
-            monitor_interval = 0  # no second thread, which would stay
-            last_print_t, start_t = -1.0, 0.0  # tqdm 4.67 asks for them when it closes one whose stream failed at once
-            _lock = threading.RLock()  # tqdm does not let its lock go where a stream fails, and every bar would wait
-
-        layout = "checking: {n:.0f} s of at most {total:.0f} s |{bar:20}|"
-        with Bar(total=seconds, file=stream, initial=min(DELAY, seconds), bar_format=layout, leave=False) as bar:
-            while not done.wait(STEP):
-                bar.n = min(time.monotonic() - start, seconds)
-                bar.refresh()
+        while not done.wait(wait):
+            passed, wait = min(time.monotonic() - start, seconds), STEP
+            bar = "#" * int(WIDTH * passed / seconds)
+            line = f"checking: {passed:.0f} s of at most {seconds:.0f} s |{bar:<{WIDTH}}|"
+            stream.write(f"\r{line}")
+            stream.flush()
+        stream.write(f"\r{' ' * len(line)}\r" if line else "")

@@ -3,12 +3,13 @@
 import ast
 import builtins
 import dis
-import inspect
 import linecache
 import symtable
 from functools import cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, ModuleType
 
+from ..engine.host import functions_of
+from ..engine.registry import listed
 from ..engine.source import PRELUDE
 
 
@@ -48,10 +49,8 @@ def note(answer) -> str:
         return ""
     if not names:
         return ""
-    if len(names) == 1:
-        return f"note: your answer uses {names[0]}, which another cell defines; graded alone it will be missing"
-    listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"note: your answer uses {listed}, which other cells define; graded alone they will be missing"
+    who, what = ("another cell defines", "it") if len(names) == 1 else ("other cells define", "they")
+    return f"note: your answer uses {listed(names, 'and')}, which {who}; graded alone {what} will be missing"
 
 
 def borrowed(answer) -> list[str]:
@@ -63,7 +62,7 @@ def borrowed(answer) -> list[str]:
     Args:
         answer: a function or a class, made in a notebook.
     """
-    if not (left := _functions(answer)):
+    if not (left := functions_of(answer)):
         return []
     home, namespace = left[0].__code__.co_filename, left[0].__globals__
     own = "".join(linecache.getlines(home))
@@ -84,23 +83,11 @@ def borrowed(answer) -> list[str]:
         if left:
             names |= _looked_up(left.pop().__code__)
         for name in names - is_strange.keys():
-            functions = _functions(namespace[name]) if name in namespace else []
+            functions = functions_of(namespace[name]) if name in namespace else []
             left += [f for f in functions if f.__code__.co_filename == home]
             is_strange[name] = name in namespace and strange(name, functions)
         names = set()
     return sorted(name for name in is_strange if is_strange[name])
-
-
-def _functions(value):
-    """Return the functions of a class, or a function in a list; else nothing."""
-    if isinstance(value, type):
-        return [f for f in map(_undressed, vars(value).values()) if isinstance(f, FunctionType)]
-    value = inspect.unwrap(value) if callable(value) else value
-    return [value] if isinstance(value, FunctionType) else []
-
-
-def _undressed(value):
-    return getattr(value, "fget", None) or getattr(value, "__func__", value)  # of properties, static and class methods
 
 
 def _looked_up(code):

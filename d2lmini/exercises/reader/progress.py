@@ -97,17 +97,11 @@ def merged(mine, other) -> dict:
 
     Nothing is undone by it. What cannot be joined, a review, is that of ``mine``.
     """
-    one, two = _NEW | mine, _NEW | other
-    later = one if one["tries"] >= two["tries"] else two
-    entry = {
-        "tries": later["tries"],
-        "passed": one["passed"] or two["passed"],
-        "last": later["last"],
-        "review": one["review"] or two["review"],
-    }
-    ticked = one.get("ticked", False) or two.get("ticked", False)
-    chosen = max(one.get("chosen", ""), two.get("chosen", ""), key=len)
-    return entry | ({"ticked": True} if ticked else {}) | ({"chosen": chosen} if chosen else {})
+    one, two = _NEW | _PAGE | mine, _NEW | _PAGE | other
+    entry = {name: one[name] or two[name] for name in ("passed", "review", "ticked")}
+    entry["tries"], entry["last"] = max((one["tries"], one["last"]), (two["tries"], two["last"]), key=lambda x: x[0])
+    entry["chosen"] = max(one["chosen"], two["chosen"], key=len)
+    return {name: value for name, value in entry.items() if name in _NEW or value}
 
 
 def write_progress(path) -> int:

@@ -4,7 +4,7 @@ from html import escape
 
 from ..engine.model import Discussion, Identity
 from ..engine.registry import NOTEBOOKS, chapters, exercises
-from .front_end import show_html
+from .front_end import show
 from .progress import NOT_KEPT, is_done, load_progress, progress_path, read_progress, write_progress
 
 SIGNS = {
@@ -30,7 +30,7 @@ def progress(chapter=None, *, read=None, write=None):
     names = _chosen(chapter)
     if read is not None:
         print(f"read {read}: {_parts(read_progress(read))}")
-    show_html(progress_report(chapter), _squares(names))
+    show(progress_report(chapter), _squares(names), "html")
     if write is not None:
         print(f"wrote {write}: {_parts(write_progress(write))}")
 
@@ -48,14 +48,12 @@ def progress_report(chapter=None) -> str:
     Raises:
         ValueError: no such chapter has exercises.
     """
-    parts, lines, shown = load_progress(), [], None
+    kept, lines = load_progress(), []
     verified = verifiable = assessed = assessable = ticked = 0
-    for exercise in (e for name in _chosen(chapter) for e in exercises(name)):
-        if exercise.chapter != shown:
-            shown = exercise.chapter
-            lines += ["", f"Chapter {shown}"]
-        for part in exercise.parts:
-            entry, marks = parts.get(part.key, {}), []
+    for name in _chosen(chapter):
+        lines += ["", f"Chapter {name}"]
+        for exercise, part, entry in _entries(name, kept):
+            marks = []
             if not isinstance(part, Discussion):
                 verifiable += 1
                 verified += bool(entry.get("passed"))
@@ -76,6 +74,11 @@ def progress_report(chapter=None) -> str:
     ]
     path = progress_path()
     return "\n".join(head + lines + ["", f"Kept in {path}" if path else f"Beware: {NOT_KEPT}"])
+
+
+def _entries(chapter, kept):
+    """Triples (exercise, part, what is kept of it) of a chapter."""
+    return [(exercise, part, kept.get(part.key, {})) for exercise in exercises(chapter) for part in exercise.parts]
 
 
 def _chosen(chapter):
@@ -102,20 +105,17 @@ def _state(part, entry):
 
 def _squares(names):
     """Return a line a chapter: a square for each part, in form and words, so that no colour is needed."""
-    parts, lines = load_progress(), []
+    kept, lines = load_progress(), []
     for name in names:
-        cells, done, total = [], 0, 0
-        for exercise in exercises(name):
-            for part in exercise.parts:
-                entry = parts.get(part.key, {})
-                state = _state(part, entry)
-                done, total = done + (state == "solved"), total + 1
-                sign = SIGNS[state]
-                title = escape(f"{part.key}, {exercise.title}: {state}{_tries(entry)}", quote=True)
-                cells.append(f'<span title="{title}">{sign}</span>')
+        cells, done = [], 0
+        for exercise, part, entry in _entries(name, kept):
+            state = _state(part, entry)
+            done += state == "solved"
+            title = escape(f"{part.key}, {exercise.title}: {state}{_tries(entry)}", quote=True)
+            cells.append(f'<span title="{title}">{SIGNS[state]}</span>')
         lines.append(
             f"<tr><td>{name}</td><td style='text-align:left'>{NOTEBOOKS[name][3:].replace('_', ' ')}</td>"
-            f"<td style='text-align:right'>{done} of {total}</td>"
+            f"<td style='text-align:right'>{done} of {len(cells)}</td>"
             f"<td style='text-align:left;font-size:1.2em'>{''.join(cells)}</td></tr>"
         )
     legend = ", ".join(f"{sign} {state}" for state, sign in SIGNS.items())
