@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const WITHIN = 5e-6; // of a number, and a thousandth of that besides
+const WITHIN = 1e-6; // of a number, and a thousandth of that besides
 
 // Fails where two values differ by more than `WITHIN`, relative to what is wanted.
 function close(got, want, path) {

@@ -8,7 +8,6 @@ package is read again.
 import hashlib
 from pathlib import Path
 
-
 APART = ".js", ".pyc"  # pages load scripts from files: no output holds any
 
 
