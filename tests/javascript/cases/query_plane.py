@@ -38,7 +38,8 @@ def places(points, letter, side):
 def cases():
     generator = torch.Generator().manual_seed(0)
     for score, temperature, size in (("dot", 0.5, 3), ("distance", 1.0, 5), ("distance", 7.0, 8), ("dot", 1.0, 6)):
-        query, *rest = (2 * torch.rand(1 + 2 * size, 2, generator=generator, dtype=torch.float64) - 1).round(decimals=4).tolist()
+        drawn = 2 * torch.rand(1 + 2 * size, 2, generator=generator, dtype=torch.float64) - 1
+        query, *rest = drawn.round(decimals=4).tolist()
         figure = QueryPlane(query, rest[:size], rest[size:], temperature, score)
         query, keys, values = (figure.state[key] for key in ("query", "key_points", "values"))
         state = {"query": query, "keys": keys, "score": score, "temperature": temperature}
