@@ -9,21 +9,27 @@ export OMP_WAIT_POLICY = PASSIVE
 unexport PYTHONDONTWRITEBYTECODE
 # two workers; tests/conftest.py says what one takes at a time
 PYTEST := $(BIN)/python -m pytest -n 2 --no-loadscope-reorder
-QUICK  := not browser and not audit and not train and not slow
+QUICK  := not browser and not audit and not train and not slow and not second
 TESTING := pytest pytest-timeout pytest-xdist hypothesis nbval
 NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
 # package.json pins the one package exactly: it has no others to lock
 NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
 
-.PHONY: help book test quick pdf slides lab check sync bench system core node package release-notes links clean
+.PHONY: help book test test-all needs quick pdf slides lab check sync bench system core node package release-notes links clean
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 book: $(READY)  ## execute the chapters and build the HTML: _build/html/index.html
 	$(BIN)/jupyter-book build $(BOOK_FLAGS) .
 
-test: book  ## everything that tests: package, chapters, exercises, and the built book in a browser
-	$(PYTEST) $(NBVAL) exercises/solutions tests
+test: needs book  ## tests of every kind: package, chapters, exercises, and the built book in Chromium
+	$(PYTEST) $(NBVAL) -m "not second" exercises/solutions tests
+
+test-all: needs book  ## all of them: every exercise, all training, every theme, and Firefox and WebKit as well
+	D2LMINI_ALL=1 $(PYTEST) $(NBVAL) exercises/solutions tests
+
+needs:
+	@.ci/system --check
 
 quick: $(READY)  ## the tests that need no book, no browser, no audit of exercises and no training
 	$(PYTEST) -m "$(QUICK)" tests
@@ -55,7 +61,7 @@ node: node_modules/.ready  ## what the JavaScript is made and checked with, wher
 node_modules/.ready: package.json
 	@if command -v npm >/dev/null; then $(NPM_INSTALL) && touch $@; else echo "there is no npm (Node) on this machine"; fi
 
-system:  ## what the tests need of the system: Chromium, bubblewrap, Fashion-MNIST, npm (Debian, Ubuntu; as root)
+system:  ## what the tests need of the system: browsers, bubblewrap, Fashion-MNIST, npm (Debian, Ubuntu; as root)
 	.ci/system
 
 VERSIONS ?= newest

@@ -10,6 +10,7 @@ import shutil
 import sys
 import threading
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_build" / "html"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SKIPPED = "BROWSER TESTS SKIPPED"
+# `make test` takes a third of the audits and of the training, another one each day; `make test-all` takes all
+ALL = os.environ.get("D2LMINI_ALL") == "1"
+TURN = date.today().toordinal() % 3
 EVERYTHING = "d2lmini:open everything"  # under this name folds.js keeps the switch
 # no name resolves but the local one, so a third-party request cannot succeed unseen
 CHROMIUM_FLAGS = [
@@ -58,9 +62,18 @@ def book_plots():
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(items):
+    turns = dict.fromkeys(("audit", "train"), 0)
     for item in items:
-        if "chromium" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if {"chromium", "browsers"} & {*fixtures}:
             item.add_marker("browser")
+        if "browsers" in fixtures:  # other ones than Chromium
+            item.add_marker("second")
+        for kind in turns:
+            if item.get_closest_marker(kind):
+                turns[kind] += 1
+                if turns[kind] % 3 != TURN:
+                    item.add_marker("second")
 
 
 def share(nodeid):

@@ -15,9 +15,13 @@ PAGE = f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="w
 
 def frame_of(open_page, tmp_path, name, load=True, times=1, **options):
     """Shows a figure, `times` over. Returns: (page, the locator of its frame)."""
-    path = tmp_path / "figure.html"
+    return shown(lambda url: open_page(url, **options), tmp_path / "figure.html", name, load, times)
+
+
+def shown(open_page, path, name, load=True, times=1):
+    """As `frame_of`, with the page in a file and a function that opens it."""
     path.write_text(PAGE + EXAMPLES[name]()._repr_html_() * times)
-    page = open_page(path.as_uri(), **options)
+    page = open_page(path.as_uri())
     page.wait_for_selector("[data-ready=yes]")
     if load:
         loads = page.get_by_role("button", name=re.compile("^Load "))

@@ -50,11 +50,11 @@ def test_the_widget_form_holds_the_same_state():
 def test_in_the_book_a_page_loads_what_is_shared_once_and_each_script_from_a_file(monkeypatch):
     monkeypatch.setenv(IN_BOOK, "1")
     extension = sphinx_extension("figure_scripts")
-    twice = 2 * query_plane()._repr_html_() + figures.NextToken(["a", "b"], [1.0, 0.0])._repr_html_()
+    twice = 2 * query_plane()._repr_html_() + figures.KernelPooling([0.0, 1.0], [0.0, 1.0], query=0.5)._repr_html_()
     scripts = extension.figure_scripts()
     page = extension.with_files(twice, "../_static/figures", scripts)
     found = re.findall(r'<script src="../_static/figures/(\w+)\.js\?v=\w{8}"></script>', page)
-    assert found == ["base", "query_plane", "next_token"] and page.count("<script") == 3
+    assert found == ["base", "query_plane", "kernel_pooling"] and page.count("<script") == 3
     assert not any("</script" in text.lower() for text in scripts.values())
 
 

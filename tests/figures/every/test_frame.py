@@ -13,26 +13,9 @@ from painted import stroke_of_a_finger
 
 import d2lmini.figures as figures
 
-GROUPS = "svg, .d2lmini-maps, tbody"  # of things among which the focus moves by keys
-LOOK = """(frame) => [frame.innerHTML.replace(/d2lmini-(hatch|token|axes)-\\w+/g, ''),
-  ...[...frame.querySelectorAll('input, select')].map((node) => [node.value, node.checked])]"""
+from .conftest import LOOK
 
-# what listens to a pointer that goes down, and what of it takes hold of the pointer
-PRESSED = """
-window.pressed = new Set();
-window.heard = [];
-const listen = EventTarget.prototype.addEventListener, hold = Element.prototype.setPointerCapture;
-EventTarget.prototype.addEventListener = function (kind, ...more) {
-  if (kind === "pointerdown" && this instanceof SVGElement) pressed.add(this);
-  return listen.call(this, kind, ...more);
-};
-Element.prototype.setPointerCapture = function (id) {
-  heard.push("held");
-  return hold.call(this, id);
-};
-for (const kind of ["pointermove", "pointercancel"])
-  document.addEventListener(kind, () => heard.push(kind), { capture: true });
-"""
+GROUPS = "svg, .d2lmini-maps, tbody"  # of things among which the focus moves by keys
 WHERE = """(node) => { // a point near its middle where a finger hits it; some are painted in their upper half alone
   node.scrollIntoView({ block: "center" });
   window.heard = [];
@@ -47,12 +30,9 @@ def test_there_is_an_example_of_every_figure():
     assert sorted(EXAMPLES) == sorted(figures.__all__)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_what_to_do_is_said_for_a_mouse_and_for_a_finger(open_page, tmp_path, name):
-    mouse = frame_of(open_page, tmp_path, name, load=False)[1]
-    hint = getattr(figures, name).hint
-    assert mouse.locator(".d2lmini-hint").inner_text() == hint
-    finger = frame_of(open_page, tmp_path, name, load=False, width=390, has_touch=True, is_mobile=True)[1]
+def test_what_to_do_is_said_for_a_mouse_and_for_a_finger(wide, phone, name):
+    hint, finger = getattr(figures, name).hint, phone.frame
+    assert wide.frame.locator(".d2lmini-hint").inner_text() == hint
     said = finger.locator(".d2lmini-hint").inner_text()
     assert not re.search(r"(?i)\b(click|point(ed)? at|keyboard|keys|mouse)\b", said), said
     assert said[:9] == hint[:9] or re.search("(?i)point at|click", hint)
@@ -60,9 +40,8 @@ def test_what_to_do_is_said_for_a_mouse_and_for_a_finger(open_page, tmp_path, na
     assert not re.search(r"(?i)\b(click|pointed? at)\b", finger.inner_text())
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_what_a_finger_holds_follows_it_up_and_down(open_page, tmp_path, name):
-    page, frame = frame_of(open_page, tmp_path, name, width=390, has_touch=True, is_mobile=True, script=PRESSED)
+def test_what_a_finger_holds_follows_it_up_and_down(phone):
+    page, frame = phone.page, phone.frame
     page.evaluate("document.body.style.padding = '3000px 0'")
     nodes = page.evaluate_handle("[...pressed].filter((node) => node.isConnected && node.checkVisibility())")
     held = 0
@@ -79,13 +58,10 @@ def test_what_a_finger_holds_follows_it_up_and_down(open_page, tmp_path, name):
     assert held >= frame.locator(".d2lmini-handle:visible, [role=application]:visible").count()
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_what_is_seen_on_a_button_is_in_its_name_and_no_header_is_empty(open_page, tmp_path, name):
-    page, _ = frame_of(open_page, tmp_path, name)
-    assert faults_of(page, *SPOKEN[:2]) == []
+def test_what_is_seen_on_a_button_is_in_its_name_and_no_header_is_empty(wide):
+    assert faults_of(wide.page, *SPOKEN[:2]) == []
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
 def test_two_of_a_kind_on_a_page_share_no_id(open_page, tmp_path, name):
     page, frames = frame_of(open_page, tmp_path, name, load=False, times=2)
     assert frames.count() == 2
@@ -102,9 +78,8 @@ def test_two_of_a_kind_on_a_page_share_no_id(open_page, tmp_path, name):
         assert first.evaluate(LOOK) == before
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_home_and_end_stay_in_the_figure(open_page, tmp_path, name):
-    page, frame = frame_of(open_page, tmp_path, name, load=False)
+def test_home_and_end_stay_in_the_figure(wide):
+    page, frame = wide.page, wide.frame
     page.evaluate("document.body.style.padding = '3000px 0'")
     reachable = "button:visible, summary:visible, svg [tabindex='0'], [tabindex='0']:visible"
     for node in frame.locator(reachable).element_handles():
@@ -127,10 +102,10 @@ def test_home_and_end_go_to_the_first_and_the_last_of_a_group(open_page, tmp_pat
         assert names.nth(at).evaluate("node => node === document.activeElement")
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if not name.startswith("Live")])  # these: with a model
-def test_reset_brings_back_the_first_state(open_page, tmp_path, name):
-    page, frame = frame_of(open_page, tmp_path, name)
-    before = frame.evaluate(LOOK)
+def test_reset_brings_back_the_first_state(wide, name):
+    if name.startswith("Live"):
+        return  # their own tests say what a model answers again
+    page, frame, before = wide.page, wide.frame, wide.first
     for node in frame.locator("select").all():
         node.select_option(index=1) if node.is_visible() and node.locator("option").count() > 1 else None
     for node in frame.locator("input[type=range]").all():
@@ -150,9 +125,8 @@ def test_reset_brings_back_the_first_state(open_page, tmp_path, name):
     assert page.log["errors"] == []
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_keys_stay_in_the_figure(open_page, tmp_path, name):
-    page, frame = frame_of(open_page, tmp_path, name)
+def test_keys_stay_in_the_figure(wide):
+    page, frame = wide.page, wide.frame
     page.evaluate("window.heard = []; document.addEventListener('keydown', (event) => heard.push(event.key))")
     for node in frame.locator("button:visible, select:visible, input:visible, svg [tabindex='0']").element_handles():
         if not node.is_visible():  # a key before has taken it away
@@ -165,9 +139,8 @@ def test_keys_stay_in_the_figure(open_page, tmp_path, name):
     assert page.evaluate("heard") == ["Control", "s"]
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_tab_stops_once_in_a_group_and_keys_move_inside(open_page, tmp_path, name):
-    page, frame = frame_of(open_page, tmp_path, name)
+def test_tab_stops_once_in_a_group_and_keys_move_inside(wide):
+    page, frame = wide.page, wide.frame
     focusable = "all => all.filter((node) => node.tabIndex >= 0).length"
     for group in frame.locator(GROUPS).all():
         stops = group.locator("button, [role=button]")
@@ -192,13 +165,14 @@ SHADED = """(frame) => [...frame.querySelectorAll("*")].map((node) => {
 }).filter(([_, background, shadow]) => background !== "rgba(0, 0, 0, 0)" || shadow !== "none")"""
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_shades_and_states_are_seen_where_the_system_chooses_the_colours(open_page, tmp_path, name):
-    page, frame = frame_of(open_page, tmp_path, name)
+def test_shades_and_states_are_seen_where_the_system_chooses_the_colours(wide):
+    page, frame = wide.page, wide.frame
     before = {tuple(one) for one in frame.evaluate(SHADED)}
     page.emulate_media(forced_colors="active")
     page.evaluate(SETTLED)
-    assert before <= {tuple(one) for one in frame.evaluate(SHADED)}
+    after = {tuple(one) for one in frame.evaluate(SHADED)}
+    page.emulate_media(forced_colors="none")
+    assert before <= after
 
 
 @pytest.mark.parametrize("theme", ["html data-theme=dark", "body data-jp-theme-light=false", "html theme=dark"])
