@@ -19,7 +19,7 @@ MIXED = (
 
 
 def cases():
-    T = 10
+    T = 8
     designer = PatternDesigner(T, seeds=(3, 9))
     given = {"num_tokens": T, "draws": 2, "orders": unpack(designer.state["orders"]).tolist()}
     for i, (mixed, causal) in enumerate((parts, causal) for parts in MIXED for causal in (False, True)):

@@ -22,10 +22,11 @@ def cases():
     ):
         stepper = TilingStepper(*given, tiles=[tile], causal=causal, step=step)
         inputs = {**{key: stepper.state[key] for key in ("scores", "values", "num_features")}, "causal": causal}
+        shape = {"scores": [0] * T, "values": [0] * S, "causal": causal}
         steps, seen = stepper.steps(tile, causal), causal_mask(T, S) if causal else torch.ones(T, S, dtype=torch.bool)
         tiles = [{"rows": list(range(T)[rows]), "columns": list(range(S)[columns])} for rows, columns in steps]
         for t, s in ((0, 2), (0, 3), (4, 6)):
-            yield "sees", [inputs, t, s], bool(seen[t, s])
+            yield "sees", [shape, t, s], bool(seen[t, s])
         yield "cuts", [inputs, tile], tiles
         yield "memory", [inputs, tiles, step], stepper.memory(step, tile, causal)
         found = [_known(stepper, tile, causal, step, t) for t in range(T)]
@@ -34,7 +35,7 @@ def cases():
         plain = scores.softmax(-1) @ torch.tensor(inputs["values"]).double()
         averages = stepper.known(step, tile, causal)["average"]
         for t, sums in enumerate(found):
-            if sums:
+            if sums and t % 2:
                 yield "average", [sums], averages[t].tolist()
                 yield "errorOf", [inputs, t, sums], (averages[t] - plain[t]).abs().max().item()
         status = [["never"] * S for _ in range(T)]
@@ -42,7 +43,7 @@ def cases():
             for t in one["rows"]:
                 for s in one["columns"]:
                     status[t][s] = "now" if i == step else "gone" if i < step else "to come"
-        yield "statuses", [inputs, tiles, step], status
+        yield "statuses", [{**inputs, "scores": [0] * T}, tiles, step], status
 
 
 def _known(stepper, tile, causal, step, t):
