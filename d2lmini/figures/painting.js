@@ -1,5 +1,13 @@
 // Pictures of a few pixels in the page: shown, pointed at, painted by pointer, finger and keyboard.
 import { ARROWS, add, button, choice, draw, panel, place, slider } from "./base/index.js";
+import { line, square } from "./numbers/painting.js";
+
+/**
+ * A picture that is painted: `values` of all pixels; `brush`, which `paintingTools` changes; `set(values)` shows others;
+ * `show(i, fill)` colours a pixel as it likes; `cursor`: the pixel that the keyboard is at.
+ * @typedef {{ svg: SVGSVGElement, values: number[], brush: { value: number, size: number }, cursor: number,
+ *   set: (values: ArrayLike<number>) => void, show: (i: number, fill: string) => void }} Grid
+ */
 
 export const DRAWN = "drawn"; // the choice of a picture that is the reader's own
 
@@ -10,7 +18,12 @@ export function turnToDrawing(picking, now, set) {
   picking.value = DRAWN;
 }
 
-// Squares of a picture in an SVG, `unit` wide. Returns a function that colours one.
+/**
+ * Squares of a picture in an SVG, `unit` wide. Returns a function that colours one.
+ * @param {SVGElement} parent
+ * @param {number[]} size
+ * @param {number} unit
+ */
 export function pixelRects(parent, [height, width], unit) {
   const rects = Array.from({ length: height * width }, (_, i) =>
     draw(parent, "rect", {
@@ -21,8 +34,8 @@ export function pixelRects(parent, [height, width], unit) {
       "shape-rendering": "crispEdges",
     }),
   );
-  const fills = [];
-  return (i, fill) => {
+  const fills = /** @type {string[]} */ ([]);
+  return (/** @type {number} */ i, /** @type {string} */ fill) => {
     if (fills[i] === fill) return;
     fills[i] = fill;
     rects[i].setAttribute("fill", fill);
@@ -30,7 +43,7 @@ export function pixelRects(parent, [height, width], unit) {
 }
 
 // What fills a place in an SVG where nothing is: stripes.
-export function stripes(svg) {
+export function stripes(/** @type {SVGElement} */ svg, opacity = 0.3) {
   const id = `d2lmini-hatch-${Math.random().toString(36).slice(2)}`;
   const pattern = draw(draw(svg, "defs"), "pattern", {
     id,
@@ -39,20 +52,24 @@ export function stripes(svg) {
     patternUnits: "userSpaceOnUse",
     patternTransform: "rotate(45)",
   });
-  draw(pattern, "rect", { width: 2, height: 8, fill: "currentColor", opacity: 0.3 });
+  draw(pattern, "rect", { width: 2, height: 8, fill: "currentColor", opacity });
   return `url(#${id})`;
 }
 
-export const greyOf = (share) => {
+export const greyOf = (/** @type {number} */ share) => {
   const byte = Math.round(255 * share);
   return `rgb(${byte},${byte},${byte})`;
 };
 
-// A picture that a reader paints. `size`: height and width; `rows`: how many from the top may be painted;
-// `shade(value)`: of a value the share of white. `painted(done)` is called when pixels have changed, `done` at the end
-// of a stroke; `pointed(index, stays)` when the reader points at a pixel, null when no longer; `stays`: clicked, or by
-// keyboard. Returns {svg, values, brush, set, show, cursor}: `values` of all pixels; `brush`: {value, size}, which
-// `paintingTools` changes; `set(values)` shows others; `show(i, fill)` colours a pixel as it likes.
+/**
+ * A picture that a reader paints. `size`: height and width; `rows`: how many from the top may be painted;
+ * `shade(value)`: of a value the share of white. `painted(done)` is called when pixels have changed, `done` at the end
+ * of a stroke; `pointed(index, stays)` when the reader points at a pixel, null when no longer; `stays`: clicked, or by
+ * keyboard.
+ * @param {Element} parent
+ * @param {{ label: string, size: number[], rows?: number, unit: number, shade: (value: number) => number }} settings
+ * @param {{ painted: (done: boolean) => void, pointed?: (index: number | null, stays: boolean) => void }} told
+ */
 export function paintingGrid(parent, { label, size, rows = size[0], unit, shade }, { painted, pointed = () => {} }) {
   const [height, width] = size;
   const { svg } = panel(parent, { width: unit * width, height: unit * height, x: [0, width], y: [0, height], label });
@@ -73,41 +90,35 @@ export function paintingGrid(parent, { label, size, rows = size[0], unit, shade 
     "aria-live": "polite",
     style: "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)",
   });
-  const grid = { svg, values: Array(height * width).fill(0), brush: { value: 0, size: 2 }, set, show, cursor: 0 };
-  const fills = (i) => show(i, greyOf(shade(grid.values[i])));
-  grid.cursor = Math.floor(rows / 2) * width + Math.floor(width / 2);
-  let last = null; // the pixel under a pressed pointer
+  /** @type {Grid} */
+  const grid = {
+    svg,
+    values: Array(height * width).fill(0),
+    brush: { value: 0, size: 2 },
+    cursor: Math.floor(rows / 2) * width + Math.floor(width / 2),
+    set(values) {
+      grid.values = Array.from(values);
+      for (let i = 0; i < rows * width; i++) fills(i);
+    },
+    show,
+  };
+  const fills = (/** @type {number} */ i) => show(i, greyOf(shade(grid.values[i])));
+  let last = /** @type {number | null} */ (null); // the pixel under a pressed pointer
 
-  function set(values) {
-    grid.values = Array.from(values);
-    for (let i = 0; i < rows * width; i++) fills(i);
-  }
-
-  const at = (event) => {
+  const at = (/** @type {PointerEvent} */ event) => {
     const box = svg.getBoundingClientRect();
-    const within = (share, n) => Math.min(n - 1, Math.max(0, Math.floor(share * n)));
+    const within = (/** @type {number} */ share, /** @type {number} */ n) =>
+      Math.min(n - 1, Math.max(0, Math.floor(share * n)));
     const row = within((event.clientY - box.top) / box.height, height);
     return row * width + within((event.clientX - box.left) / box.width, width);
   };
 
-  // The brush at a pixel: a square of its size.
-  function dab(i) {
-    const back = Math.floor((grid.brush.size - 1) / 2);
-    const [top, left] = [Math.floor(i / width) - back, (i % width) - back];
-    for (let y = Math.max(0, top); y < Math.min(rows, top + grid.brush.size); y++)
-      for (let x = Math.max(0, left); x < Math.min(width, left + grid.brush.size); x++) {
-        grid.values[y * width + x] = grid.brush.value;
-        fills(y * width + x);
-      }
-  }
-
-  // From one pixel to another: a fast pointer leaves some out.
-  function stroke(from, to) {
-    const [y0, x0, y1, x1] = [from, to].flatMap((i) => [Math.floor(i / width), i % width]);
-    const steps = Math.max(Math.abs(y1 - y0), Math.abs(x1 - x0), 1);
-    for (let n = 0; n <= steps; n++)
-      dab(Math.round(y0 + ((y1 - y0) * n) / steps) * width + Math.round(x0 + ((x1 - x0) * n) / steps));
-  }
+  const dab = (/** @type {number} */ middle) => {
+    for (const i of square(middle, grid.brush.size, [rows, width])) {
+      grid.values[i] = grid.brush.value;
+      fills(i);
+    }
+  };
 
   svg.addEventListener("pointerdown", (event) => {
     if (event.button > 0 || last !== null) return;
@@ -118,7 +129,7 @@ export function paintingGrid(parent, { label, size, rows = size[0], unit, shade 
     if (grid.cursor >= rows * width) return;
     svg.setPointerCapture(event.pointerId);
     last = grid.cursor;
-    stroke(last, last);
+    dab(last);
     painted(false);
   });
   svg.addEventListener("pointermove", (event) => {
@@ -128,11 +139,11 @@ export function paintingGrid(parent, { label, size, rows = size[0], unit, shade 
       return;
     }
     if (!svg.hasPointerCapture(event.pointerId) || now === last) return;
-    stroke(last, now);
+    line(last, now, width).forEach(dab);
     last = now;
     painted(false);
   });
-  for (const kind of ["pointerup", "pointercancel"])
+  for (const kind of /** @type {const} */ (["pointerup", "pointercancel"]))
     svg.addEventListener(kind, (event) => {
       if (last === null || !svg.hasPointerCapture(event.pointerId)) return;
       last = null;
@@ -175,14 +186,20 @@ export function paintingGrid(parent, { label, size, rows = size[0], unit, shade 
 }
 
 // A row of controls, close enough that it is one on a phone; and a control that leaves room there for others.
-export const controlRow = (parent) => add(parent, "div", { class: "d2lmini-controls", style: "gap: 6px 12px" });
-export const narrowed = (node, width = "4.8rem") => {
-  node.style.minWidth = 0;
+export const controlRow = (/** @type {Element} */ parent) =>
+  add(parent, "div", { class: "d2lmini-controls", style: "gap: 6px 12px" });
+export const narrowed = (/** @type {HTMLElement} */ node, width = "4.8rem") => {
+  node.style.minWidth = "0";
   node.style[node.localName === "select" ? "maxWidth" : "width"] = width;
   return node;
 };
 
-// Brush, eraser and Clear of a painting grid. `palette`: values from the darkest on.
+/**
+ * Brush, eraser and Clear of a painting grid. `palette`: values from the darkest on.
+ * @param {Element} parent
+ * @param {Grid} grid
+ * @param {{ palette: number[], shade: (value: number) => number, painted: (done: boolean) => void }} settings
+ */
 export function paintingTools(parent, grid, { palette, shade, painted }) {
   let grey = palette.length - 1;
   const mark = () => {
@@ -202,7 +219,7 @@ export function paintingTools(parent, grid, { palette, shade, painted }) {
     },
     { "aria-pressed": false },
   );
-  const say = (k) => `${Math.round(100 * shade(palette[k]))} %`;
+  const say = (/** @type {number} */ k) => `${Math.round(100 * shade(palette[k]))} %`;
   const tone = { label: "grey", min: 0, max: grey, step: 1, value: grey, say };
   narrowed(
     slider(parent, tone, (k) => {

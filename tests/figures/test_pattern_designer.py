@@ -157,9 +157,9 @@ def test_the_patterns_on_the_page_are_those_of_the_package(open_figure):
         choice.select_option(name)
         seen.parts.update(parts)
         assert choice.input_value() == name
-        for seen.layers in (1, 3):
-            seen.slide("layers", seen.layers)
-            seen.agrees()
+        seen.layers = 4 - seen.layers  # 3, 1, 3 and so on
+        seen.slide("layers", seen.layers)
+        seen.agrees()
 
 
 def test_each_part_moves_the_pattern(open_figure):
@@ -174,7 +174,7 @@ def test_each_part_moves_the_pattern(open_figure):
         "num_random": "random keys",
     }
     seen.agrees()  # a pattern of nothing: residual connections alone
-    for parts, causal in itertools.product(MIXED, (False, True)):
+    for parts, causal in zip(MIXED, itertools.cycle((False, True)), strict=False):
         for key, label in labels.items():
             value = {**OFF, **parts}[key]
             seen.parts[key] = 12 if value is None else value

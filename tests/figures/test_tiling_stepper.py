@@ -214,8 +214,8 @@ def test_a_larger_score_rescales_the_sums(open_figure):
     assert text in seen.agrees(2)
 
 
-@pytest.mark.parametrize("tile", [2, (2, 3), (5, 2)])
-def test_hidden_tiles_are_left_out(open_figure, tile):
+def test_hidden_tiles_are_left_out(open_figure):
+    tile = 2, 3
     stepper = TilingStepper(*inputs(), tiles=[tile, 4], causal=False, step=0)
     seen = Page(open_figure(stepper), stepper, tile)
     seen.page.get_by_role("checkbox", name="causal").check()
