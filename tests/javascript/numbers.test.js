@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const WITHIN = 1e-6; // of a number, and a thousandth of that besides
+const WITHIN = 1e-6; // of a number, and a tenth of that besides
 
 // Fails where two values differ by more than `WITHIN`, relative to what is wanted.
 function close(got, want, path) {
   if (typeof want === "number") {
     assert.equal(typeof got, "number", path);
-    assert.ok(Math.abs(got - want) <= WITHIN * (Math.abs(want) + 1e-3), `${path}: ${got}, expected ${want}`);
+    assert.ok(Math.abs(got - want) <= WITHIN * (Math.abs(want) + 0.1), `${path}: ${got}, expected ${want}`);
   } else if (want !== null && typeof want === "object") {
     const plain = ArrayBuffer.isView(got) ? Array.from(/** @type {Float32Array} */ (got)) : got;
     assert.deepEqual(Object.keys(plain ?? {}), Object.keys(want), path);
