@@ -1,21 +1,11 @@
 """Where the browser denies the page its storage, the theme's scripts have one in memory instead of an error each: the
 button of the theme works until the page is left. Ours have no part in it: they say that nothing is kept."""
 
-SCRIPT = """
-<script>
-try { localStorage.length; } catch (denied) {
-  const kept = new Map(), theirs = (name) => { if (name.startsWith("d2lmini:")) throw denied; return name; };
-  Object.defineProperty(window, "localStorage", { value: {
-    getItem: (name) => kept.get(theirs(name)) ?? null,
-    setItem: (name, value) => { kept.set(theirs(name), value); },
-    removeItem: (name) => { kept.delete(theirs(name)); },
-  } });
-}
-</script>"""
+from html_piece import inline
 
 
 def _before_the_theme(app, pagename, templatename, context, doctree):
-    context["metatags"] = (context.get("metatags") or "") + SCRIPT
+    context["metatags"] = (context.get("metatags") or "") + f"<script>{inline('denied_storage')}</script>"
 
 
 def setup(app):

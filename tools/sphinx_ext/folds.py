@@ -10,28 +10,13 @@ from pathlib import Path
 
 import exercise_pages
 from docutils import nodes
-from html_piece import HtmlPiece, add_to, of_class
+from html_piece import HtmlPiece, add_to, inline, of_class
 from sphinx.transforms import SphinxTransform
 
 TITLE = re.compile(r"# ?@title +(.*?) *(?:\{.*\})?(?:\n|$)")  # Colab's title of a form; JupyterLab shows this line
 SWITCH = (
     '<p class="fold-switch"><label><input type="checkbox" role="switch" autocomplete="off"> Open everything</label></p>'
 )
-# Runs before anything is drawn, so that nothing jumps; if folds.js does not come, the page is as without JavaScript.
-EARLY = """\
-(({ classList, dataset }) => {
-  const kept = (name) => { try { return localStorage.getItem(`d2lmini:${name}`) !== null; } catch { return false; } };
-  const all = kept("open everything");
-  classList.add("folds-on", ...(all ? ["all-open"] : []));
-  window.awaitPrediction = (answer, name) => {
-    if (!all && !kept(name)) answer.setAttribute("hidden", "onbeforematch" in answer ? "until-found" : "");
-  };
-  addEventListener("load", () => {
-    if (dataset.folds) return;
-    classList.remove("folds-on", "all-open");
-    for (const answer of document.querySelectorAll(".predict-answer")) answer.hidden = false;
-  });
-})(document.documentElement);"""
 
 
 class Folds(SphinxTransform):
@@ -82,6 +67,6 @@ def setup(app):
     app.add_transform(Folds)
     app.connect("doctree-resolved", _wrap)
     app.add_css_file("folds.css")
-    app.add_js_file(None, body=EARLY, priority=100)
+    app.add_js_file(None, body=inline("folds_early"), priority=100)
     app.add_js_file("folds.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

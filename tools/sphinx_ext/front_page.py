@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
+from html_piece import inline
 from pictograms import pictogram
 from sphinx.util.docutils import SphinxDirective
 
@@ -28,25 +29,6 @@ SHOWN = {
     "I forgot to close the window before the storm.": "J'ai oublié de fermer la fenêtre avant la tempête.",
     "The children are playing in the snow.": "Les enfants jouent dans la neige.",
 }
-# The numbers of the code follow the figure's.
-FOLLOW = """
-(() => {
-  const look = document.currentScript.closest(".front-look"), says = (number) => {
-    const text = String(Number(number.toFixed(2)));
-    return text.includes(".") ? text : text + ".0";
-  };
-  look.querySelector("d2lmini-query-plane").addEventListener("d2lmini-change", ({ detail }) => {
-    const now = { query: detail.query, keys: detail.key_points.flat(), temperature: [detail.temperature] };
-    for (const node of look.querySelectorAll("[data-number]")) {
-      const [name, i] = node.dataset.number.split(".");
-      if (name in now) node.textContent = says(now[name][i]);
-    }
-    const dot = detail.score === "dot";
-    look.querySelector("[data-score]").textContent = dot ? "query @ keys.T" : "-(keys - query).square().sum(-1) / 2";
-  });
-  look.querySelector("[data-follows]").hidden = false;
-})();
-"""
 
 
 def run(code):
@@ -113,7 +95,7 @@ def look(code, highlight):
 <p><a class="front-start" href="{_link(first)}"><b>Start: chapter {int(first)}</b>, {_of([first])}</a></p>
 <ul class="front-ways">{ways}</ul>
 </div>
-<script>{FOLLOW}</script>
+<script>{inline("front_look")}</script>
 </div>"""
 
 

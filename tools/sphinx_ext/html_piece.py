@@ -1,6 +1,11 @@
 """A piece of HTML in a page's tree: half of an element, or a form. Raw HTML would be indexed for the search."""
 
+import re
+from pathlib import Path
+
 from docutils import nodes
+
+INLINE = Path(__file__).parent / "inline"
 
 
 class HtmlPiece(nodes.Element):
@@ -12,6 +17,12 @@ class HtmlPiece(nodes.Element):
 
 def _write(translator, node):
     translator.body.append(node["html"])
+
+
+def inline(name):
+    """The script `inline/<name>.js` for the text of a page, without comments and indentation. Returns: str."""
+    text = (INLINE / f"{name}.js").read_text(encoding="utf-8")
+    return re.sub(r"^ *(//.*\n)?", "", text, flags=re.M).strip()
 
 
 def add_to(app):
