@@ -4,6 +4,7 @@ import { trainOptions } from "./playground_settings.js";
 const CELL_WIDTH = 88, // characters of a line
   EPOCH_BATCHES = 100,
   LEAST_STEPS = 1000;
+/** @type {Record<string, string | boolean>} */
 const CONFIG_DEFAULTS = { norm: "layer", norm_place: "before", residual: true, ffn: "relu", causal: true }; // of `TinyConfig`
 
 function pythonValue(value) {

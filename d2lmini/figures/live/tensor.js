@@ -68,8 +68,8 @@ export function reserve(bytes) {
   if (end > memory.buffer.byteLength) grow(end, 1);
 }
 
-// The products of quantised matrices; null where there is no SIMD.
-export const quantisedProducts = () => memory.simd;
+// The products of quantised matrices, which need SIMD.
+export const quantisedProducts = () => /** @type {Quantised} */ (memory.simd);
 
 // Whether an error says that there is no room, in the words of one browser or another.
 /** @param {any} error */
