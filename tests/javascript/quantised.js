@@ -6,7 +6,7 @@ export const ways = { simd: prepare };
 
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
 
-// X (n, k) by a matrix that comes in two parts, into the middle of a wider one, by integers and by floats; its last row.
+// X (n, k) by a matrix that comes in two parts, into the middle of a wider one, by integers and floats; its last row.
 export function multiplied({ kind, shape: [m, k], first, parts, X, n }) {
   const before = memoryUsed(),
     W = kind === "int8" ? new Int8Matrix([m, k]) : new Q4Matrix([m, k]);
