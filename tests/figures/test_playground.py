@@ -788,4 +788,4 @@ def test_without_javascript_a_table_says_what_can_be_set(open_page, tmp_path):
 
 def test_no_html_is_written_from_what_comes_in():
     files = list(FIGURES.glob("playground/*.js"))
-    assert len(files) == 8 and not [file for file in files if "innerHTML" in file.read_text(encoding="utf-8")]
+    assert files and not [file for file in files if "innerHTML" in file.read_text(encoding="utf-8")]
