@@ -1,6 +1,7 @@
 """Files of weights, in 8 and in 16 bits, as `python -m d2lmini export` writes them; and what they are made of."""
 
 import base64
+import json
 import tempfile
 import zlib
 from dataclasses import asdict
@@ -42,4 +43,7 @@ def file_of(path, bits):
     metadata = {"name": "small", "model": "GPT", "config": asdict(model.config), "tokenizer": None, "extra": {}}
     metadata |= {"run": RUN, "rounding": {"kind": bits}}
     files.write(path, quantised(dict(model.float().named_parameters()), bits), metadata)
-    return path.read_bytes()
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8 : 8 + length]), sort_keys=True).encode()  # safetensors has any order
+    return len(header).to_bytes(8, "little") + header + content[8 + length :]
