@@ -13,6 +13,7 @@ import * as tensor from "../../d2lmini/figures/live/tensor.js";
 import { makeTokenizer } from "../../d2lmini/figures/live/tokenizers.js";
 import { Transformer } from "../../d2lmini/figures/live/transformer_seq2seq.js";
 import { ViT } from "../../d2lmini/figures/live/vit.js";
+import { half } from "../../d2lmini/figures/live/weights.js";
 
 const { memoryUsed, part, prepare, Tensor, tidy } = tensor;
 const VALUES = JSON.parse(readFileSync(new URL("values.json", import.meta.url), "utf8"));
@@ -250,4 +251,8 @@ test("a character of several tokens is told whole", () => {
     written = [...ids, 1].map(words.writer());
   assert.ok(ids.length > 3 && written.includes("") && !written.some((text) => text.includes("\ufffd")));
   assert.equal(written.join(""), "é😀x");
+});
+
+test("numbers of 16 bits that are none", () => {
+  assert.deepEqual([0x7c00, 0xfc00, 0x7c01, 0xfe00].map(half), [Infinity, -Infinity, NaN, NaN]);
 });
