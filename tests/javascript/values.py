@@ -2,8 +2,9 @@
 
     python -m tests.javascript.values   writes values.json; `make sync` does as well
 
-A file of `cases/` is named after the module of `d2lmini/figures/numbers` that it tests; its function ``cases`` yields
-(name of a function, list of its arguments, what it has to return). Both are JSON.
+The function ``cases`` of a file of `cases/` yields (name of a function, list of its arguments, what it has to return);
+both are JSON. The functions are those of the module of `d2lmini/figures/numbers` that has the file's name, or of the
+module that it names in ``MODULE``. Floats are within 1e-6, or what ``WITHIN`` says, relative to numbers above 1.
 """
 
 import importlib
@@ -18,7 +19,7 @@ PATH = HERE / "values.json"
 
 
 def cases_of(name):
-    """Returns: list of dicts: ``call``, ``given``, ``want``.
+    """Returns: dict: ``module``, a path; ``within``; ``cases``, list of dicts: ``call``, ``given``, ``want``.
 
     Raises:
         ValueError: a case has no JSON form (NaN, infinity), or there is none.
@@ -27,7 +28,8 @@ def cases_of(name):
     found = [{"call": call, "given": given, "want": want} for call, given, want in module.cases()]
     if not found:
         raise ValueError(f"cases/{name}.py has no case")
-    return found
+    path = getattr(module, "MODULE", f"d2lmini/figures/numbers/{name}.js")
+    return {"module": path, "within": getattr(module, "WITHIN", 1e-6), "cases": found}
 
 
 def source():

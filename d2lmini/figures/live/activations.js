@@ -1,16 +1,19 @@
 // What is done to each number: the activations of models/choices.py; and softmax.
 import { Tensor } from "./tensor.js";
 
+/** @typedef {((X: Tensor) => Tensor) & { backward: (dY: Tensor, X: Tensor) => Tensor }} Activation */
+
 // A function of each number; `backward(dY, X)` makes dX of dY, in place, by the slope at X.
+/** @param {(x: number) => number} f @param {(x: number) => number} slope @returns {Activation} */
 function map(f, slope) {
-  const forward = (X) => {
+  const forward = (/** @type {Tensor} */ X) => {
     const Y = new Tensor(...X.shape),
       from = X.data,
       to = Y.data;
     for (let i = 0; i < from.length; i++) to[i] = f(from[i]);
     return Y;
   };
-  forward.backward = (dY, X) => {
+  forward.backward = (/** @type {Tensor} */ dY, /** @type {Tensor} */ X) => {
     const at = X.data,
       d = dY.data;
     for (let i = 0; i < d.length; i++) d[i] *= slope(at[i]);
@@ -59,6 +62,7 @@ const ACTIVATIONS = {
 };
 
 // An activation by its name. Throws an Error where there is none.
+/** @param {string} name @returns {Activation} */
 export function activationOf(name) {
   if (!Object.hasOwn(ACTIVATIONS, name)) throw new Error(`the page does not know the activation ${name}`);
   return ACTIVATIONS[name];
@@ -66,6 +70,7 @@ export function activationOf(name) {
 
 // Probabilities of scores, in place: `row` is a Float32Array, of which those from `first` to before `end` count; the
 // others become 0.
+/** @param {Float32Array} row */
 export function softmaxRow(row, first = 0, end = row.length) {
   let top = Number.NEGATIVE_INFINITY,
     total = 0;
@@ -77,6 +82,7 @@ export function softmaxRow(row, first = 0, end = row.length) {
   return row;
 }
 
+/** @param {Float32Array | number[]} scores */
 export function logSoftmax(scores) {
   let top = Number.NEGATIVE_INFINITY,
     total = 0;

@@ -5,9 +5,21 @@ import { RotaryEmbedding } from "./position.js";
 import { tidy } from "./tensor.js";
 import { TransformerEncoderBlock } from "./transformer.js";
 
+/**
+ * @typedef {import("./layers.js").Weights} Weights
+ * @typedef {import("./tensor.js").Tensor} Tensor
+ * @typedef {{ max_len: number, num_hiddens: number, num_heads: number, num_blks: number, positions: "learned" | "rotary",
+ *   norm: "layer" | "rms", norm_first: boolean, activation: string, qk_norm: boolean, share_blks?: boolean,
+ *   emb_size?: number | null }} BERTConfig
+ * @typedef {{ segments?: number[] | null, valid_len?: number, causal?: boolean,
+ *   seen?: import("./multi_head.js").SeenBy | null }} Encoding
+ */
+
+/** @type {{ layer?: number, rms?: number }} */
 const EPS = { layer: 1e-12 }; // as published
 
 export class BERT {
+  /** @param {Weights} weights @param {BERTConfig} config */
   constructor(weights, config) {
     const { num_hiddens: h, num_heads, norm_first, activation, qk_norm } = config,
       norm = NORMS[config.norm],
@@ -35,6 +47,7 @@ export class BERT {
 
   // What each token means among the others: (T, h). `valid_len`: so many of the first tokens are no padding; `causal`:
   // later tokens are hidden. `seen(block, weights)`: as `MultiHeadAttention`'s.
+  /** @param {number[]} tokens @param {Encoding} options */
   forward(tokens, { segments = null, valid_len = tokens.length, causal = false, seen = null } = {}) {
     if (tokens.length > this.config.max_len)
       throw new RangeError(`${tokens.length} tokens, but the model has ${this.config.max_len} positions`);
@@ -54,6 +67,7 @@ export class BERT {
 }
 
 export class MaskLM {
+  /** @param {Weights} weights @param {BERT} bert */
   constructor(weights, bert) {
     const { activation, norm } = bert.config;
     this.dense = new Linear(under(weights, "dense"));
@@ -62,18 +76,21 @@ export class MaskLM {
     this.decoder = new Linear(under(weights, "decoder"), bert.embedding.weight);
   }
   // (T, h) to logits (T, V).
+  /** @param {Tensor} X */
   forward(X) {
     return tidy(() => this.decoder.forward(this.norm.forward(this.activation(this.dense.forward(X)))));
   }
 }
 
 export class BERTForPretraining {
+  /** @param {Weights} weights @param {BERTConfig} config */
   constructor(weights, config) {
     this.config = config;
     this.bert = new BERT(under(weights, "bert"), config);
     this.mlm = new MaskLM(under(weights, "mlm"), this.bert);
   }
   // Logits (T, V) of what each token was; the options are `BERT`'s.
+  /** @param {number[]} tokens @param {Encoding} options */
   forward(tokens, options = {}) {
     return tidy(() => this.mlm.forward(this.bert.forward(tokens, options)));
   }

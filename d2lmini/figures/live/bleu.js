@@ -2,10 +2,11 @@
 const LONGEST_RUN = 4;
 
 // Lower-cased words between spaces.
-const wordsOf = (text) => text.toLowerCase().split(/\s+/u).filter(Boolean);
+const wordsOf = (/** @type {string} */ text) => text.toLowerCase().split(/\s+/u).filter(Boolean);
 
+/** @param {string[]} words @param {number} size */
 function runsOf(words, size) {
-  const counts = new Map();
+  const counts = /** @type {Map<string, number>} */ (new Map());
   for (let i = 0; i + size <= words.length; i++) {
     const run = words.slice(i, i + size).join(" ");
     counts.set(run, (counts.get(run) ?? 0) + 1);
@@ -15,6 +16,7 @@ function runsOf(words, size) {
 
 // From 0 to 100, as sacrebleu with `lowercase=True` and `tokenize="none"`: where no run of a size is right, it counts
 // half, then a quarter, of one ("exp").
+/** @param {string[]} translations @param {string[]} references */
 export function corpusBleu(translations, references) {
   const right = Array(LONGEST_RUN).fill(0),
     all = Array(LONGEST_RUN).fill(0);

@@ -9,13 +9,20 @@ const STRETCH = new RegExp(
   `'(?:[stmd]|re|ve|ll)| ?\\p{L}+| ?[^${GAP}\\p{L}\\p{N}]+|[${GAP}]+(?![^${GAP}])|[${GAP}]+`,
   "gu",
 );
-const matchesOf = (text) => text.split(/(\p{N})/u).flatMap((part, i) => (i % 2 ? [part] : (part.match(STRETCH) ?? [])));
+const matchesOf = (/** @type {string} */ text) =>
+  text.split(/(\p{N})/u).flatMap((part, i) => (i % 2 ? [part] : (part.match(STRETCH) ?? [])));
 
 const ROLES = ["system", "user", "assistant"];
+
+/** @typedef {{ role: string, content: string }} Message */
 
 export class ChatTokenizer {
   // special: ids of tokens that no text spells. stop: those that end a text. system: the message that is put before
   // others, where none is. max_len: tokens of a text.
+  /**
+   * @param {{ tokens: string[], merges: [number, number][], special: number[], stop: number[], system: string,
+   *   max_len?: number }} said
+   */
   constructor({ tokens, merges, special, stop, system, max_len }) {
     this.tokens = tokens;
     this.merges = new Merges({ tokens, merges });
@@ -23,15 +30,18 @@ export class ChatTokenizer {
     this.stop = stop;
     this.system = system;
     this.max_len = max_len ?? Number.POSITIVE_INFINITY;
-    [this.open, this.close] = ["<|im_start|>", "<|im_end|>"].map((token) => this.merges.ids.get(token));
+    this.open = this.merges.ids.get("<|im_start|>") ?? -1;
+    this.close = this.merges.ids.get("<|im_end|>") ?? -1;
   }
 
   // The ids of a text; nothing in it is taken for a special token.
+  /** @param {string} text */
   encode(text) {
     return this.merges.encode(wellFormed(text), matchesOf, this.max_len);
   }
 
   // The ids of messages {role, content}, up to where the answer begins.
+  /** @param {Message[]} messages */
   encodeChat(messages) {
     if (!messages.length) throw noText();
     const all = messages[0].role === "system" ? messages : [{ role: "system", content: this.system }, ...messages];
@@ -46,6 +56,7 @@ export class ChatTokenizer {
   }
 
   // The ids of {tokens}, {messages} or {text}. Throws an Error where there are none, or too many.
+  /** @param {{ tokens?: Iterable<number> | null, messages?: Message[] | null, text?: string }} given */
   source({ tokens = null, messages = null, text = "" }) {
     const ids = tokens ? Array.from(tokens) : messages ? this.encodeChat(messages) : this.encode(text);
     if (!ids.length) throw noText();
@@ -53,11 +64,13 @@ export class ChatTokenizer {
     return ids;
   }
 
+  /** @param {number} id */
   isStop(id) {
     return this.stop.includes(id);
   }
 
   // Each token by itself; one that holds a part of a character as its bytes, like <D0>.
+  /** @param {Iterable<number>} ids */
   pieces(ids) {
     return Array.from(ids, (id) => {
       if (this.special.has(id)) return this.tokens[id];
@@ -72,6 +85,7 @@ export class ChatTokenizer {
   // A function that says of each token what it adds to the text: nothing, while a character is unfinished.
   writer() {
     const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-    return (id) => (this.special.has(id) ? "" : decoder.decode(this.merges.bytes(id), { stream: true }));
+    return (/** @type {number} */ id) =>
+      this.special.has(id) ? "" : decoder.decode(this.merges.bytes(id), { stream: true });
   }
 }

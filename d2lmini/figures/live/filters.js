@@ -2,6 +2,7 @@
 // figure can have it on the page's side too.
 
 // Random numbers from 0 to 1 by a seed (Mulberry32): the same draws on every machine, not torch's.
+/** @param {number} seed */
 export function randomNumbers(seed) {
   let state = seed >>> 0;
   return () => {
@@ -13,6 +14,7 @@ export function randomNumbers(seed) {
 }
 
 // The first `length` of an array in another order, in place (Fisher and Yates).
+/** @template T @param {T[]} array @param {() => number} random */
 export function shuffled(array, random, length = array.length) {
   for (let i = length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1));
@@ -22,10 +24,16 @@ export function shuffled(array, random, length = array.length) {
 }
 
 // The order of numbers, the largest first, the first of equals first.
+/** @param {ArrayLike<number>} numbers */
 export const ranked = (numbers) => Array.from(numbers, (_, i) => i).sort((a, b) => numbers[b] - numbers[a] || a - b);
+
+/**
+ * @typedef {{ temperature?: number, top_k?: number | null, top_p?: number | null, min_p?: number | null }} Filters
+ */
 
 // What the next token is drawn from: probabilities of scores after temperature, top_k, top_p and min_p, in this order;
 // each is null or missing for none.
+/** @param {ArrayLike<number>} scores @param {Filters} filters */
 export function filtered(scores, { temperature = 1, top_k = null, top_p = null, min_p = null } = {}) {
   const order = ranked(scores),
     top = scores[order[0]];
@@ -53,6 +61,7 @@ export function filtered(scores, { temperature = 1, top_k = null, top_p = null, 
 }
 
 // An index, drawn by probabilities.
+/** @param {ArrayLike<number>} probabilities @param {() => number} random */
 export function drawn(probabilities, random) {
   let left = random();
   let last = 0;

@@ -5,7 +5,19 @@ import { RotaryEmbedding } from "./position.js";
 import { lasting, Tensor, tidy } from "./tensor.js";
 import { TransformerEncoderBlock } from "./transformer.js";
 
+/**
+ * @typedef {import("./layers.js").Weights} Weights
+ * @typedef {import("./multi_head.js").HeadMasks} HeadMasks
+ * @typedef {import("./multi_head.js").SeenBy} SeenBy
+ * @typedef {{ vocab_size: number, max_len: number, num_hiddens: number, num_heads: number, num_blks: number,
+ *   positions: "learned" | "rotary" | null, norm: "layer" | "rms", norm_first: boolean, ffn: string, qk_norm: boolean,
+ *   tie_weights: boolean, norm_eps?: number | null, head_size?: number | null, rotary_base?: number }} GPTConfig
+ * @typedef {{ seen?: SeenBy | null, head_masks?: HeadMasks, skip?: number[], last?: number, padding?: number,
+ *   after?: ((i: number, X: Tensor) => void) | null }} Reading
+ */
+
 export class GPT {
+  /** @param {Weights} weights @param {GPTConfig} config */
   constructor(weights, config) {
     const { num_hiddens: h, num_heads, norm_first, ffn, qk_norm } = config,
       norm = NORMS[config.norm],
@@ -28,6 +40,7 @@ export class GPT {
 
   // Scores of what follows each token, (T, V). `padding`: so many of the first tokens are none. `seen(block, weights)`
   // and `head_masks[block]`: as `MultiHeadAttention`'s.
+  /** @param {number[]} tokens @param {Reading} options */
   forward(tokens, options = {}) {
     const state = this.empty_state(tokens.length, options.padding);
     try {
@@ -47,6 +60,7 @@ export class GPT {
 
   // Reads tokens that follow those in a state, all at once: scores (T, V). `skip`: blocks that are left out.
   // `after(i, X)` is called with the state X (T, h) after i blocks. `last`: scores of so many of the last tokens alone.
+  /** @param {number[]} tokens @param {GPTState} state @param {Reading} options */
   extend(tokens, state, { seen = null, head_masks = null, skip = [], after = null, last = tokens.length } = {}) {
     const past = state.length,
       { max_len, positions } = this.config;
@@ -77,17 +91,20 @@ export class GPT {
   }
 
   // Scores (T, V) of what follows, by states (T, h): through the last norm and the last layer.
+  /** @param {Tensor} X */
   scores(X) {
     return this.dense.forward(this.norm ? this.norm.forward(X) : X);
   }
 }
 
+/** @param {Tensor} X @param {number} number */
 function lastRows(X, number) {
   const [T, h] = X.shape;
   return Tensor.from(X.data.subarray((T - number) * h), number, h);
 }
 
 export class GPTState {
+  /** @param {KeyValueCache[]} caches */
   constructor(caches, padding = 0) {
     this.caches = lasting(caches);
     this.padding = padding;
@@ -96,6 +113,7 @@ export class GPTState {
     return this.caches[0].length;
   }
   // Forgets all but the first tokens.
+  /** @param {number} length */
   first(length) {
     for (const cache of this.caches) cache.first(length);
   }

@@ -4,7 +4,13 @@ import { ranked } from "./filters.js";
 import { Tensor, tidy } from "./tensor.js";
 import { makeTokenizer } from "./tokenizers.js";
 
+/**
+ * @typedef {{ tokenizer: any, config: import("./bert.js").BERTConfig }} Loaded
+ * @typedef {Loaded & { model: import("./bert.js").BERTForPretraining }} LoadedModel
+ */
+
 // A sentence as both encoders read it: {ids, pieces} with [CLS] and [SEP]; mask, an id; unknown, whether it has [UNK].
+/** @param {Loaded} loaded @param {{ text: string }} options */
 // biome-ignore lint/correctness/useYield: a task is a generator, and this one has no steps
 export function* piecesTask({ tokenizer, config }, { text }) {
   const words = makeTokenizer(tokenizer),
@@ -16,12 +22,17 @@ export function* piecesTask({ tokenizer, config }, { text }) {
 //   causal: the model has learnt the next token. It reads what is before the place alone, and the last output counts.
 // Returns {best: {ids, pieces, p}, the likeliest `top`; truth: {piece, p, rank}, the rank from 1; looks: {size, weights}},
 // the attention of each head of each block from where the output is: (blocks, heads, tokens read).
+/**
+ * @param {LoadedModel} loaded
+ * @param {{ ids: number[], place: number, truth: number, causal?: boolean, top?: number }} options
+ */
 export function* guessTask({ model, tokenizer, config }, { ids, place, truth, causal = false, top = 10 }) {
   if (ids.length > config.max_len)
     throw new Error(`the text is too long: ${ids.length} tokens, but the model reads at most ${config.max_len}`);
   const read = causal ? ids.slice(0, place) : ids,
     from = causal ? place - 1 : place,
-    looks = [];
+    looks = /** @type {Float32Array[]} */ ([]);
+  /** @type {import("./multi_head.js").SeenBy} */
   const seen = (_, { shape: [heads, T, S], data }) => {
     for (let head = 0; head < heads; head++) looks.push(data.slice((head * T + from) * S, (head * T + from + 1) * S));
   };

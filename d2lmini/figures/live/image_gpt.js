@@ -4,7 +4,13 @@ import { KeyValueCache } from "./multi_head.js";
 import { tidy } from "./tensor.js";
 import { TransformerEncoderBlock } from "./transformer.js";
 
+/**
+ * @typedef {{ img_size: number | [number, number], num_levels: number, num_heads: number, num_blks: number }} ImageConfig
+ * @typedef {{ seen?: import("./multi_head.js").SeenBy | null }} Watching
+ */
+
 export class ImageGPT {
+  /** @param {import("./layers.js").Weights} weights @param {ImageConfig} config */
   constructor(weights, config) {
     this.config = config;
     this.img_size = [config.img_size].flat();
@@ -29,6 +35,7 @@ export class ImageGPT {
 
   // Goes on from what is in the caches: the next pixels, at place 0 the start sign, to scores (n, K) of those that
   // follow. `seen(block, weights)`: as `MultiHeadAttention`'s.
+  /** @param {number[]} inputs @param {KeyValueCache[]} caches @param {Watching} options */
   step(inputs, caches, { seen = null } = {}) {
     const past = caches[0].length,
       [height, width] = this.img_size;
@@ -47,6 +54,7 @@ export class ImageGPT {
   }
 
   // Scores of every pixel, given those before it: (T, K).
+  /** @param {number[]} pixels @param {Watching} options */
   forward(pixels, options = {}) {
     const caches = this.empty_caches();
     try {

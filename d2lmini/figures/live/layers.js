@@ -5,28 +5,41 @@
 // returned, returns that by what `forward` got, and adds to the `gradient` of the weights that have one.
 import { multiply, multiplyFirstTransposed, part, Tensor } from "./tensor.js";
 
+/** @typedef {import("./tensor.js").Part} Part */
+/** @typedef {any[]} Tape */
+/** @typedef {(name: string) => Tensor | null} Weights */
+/**
+ * @typedef {{ forward: (X: Tensor, tape?: Tape | null) => Tensor, backward: (dY: Tensor, tape: Tape) => Tensor }} Layer
+ * @typedef {new (weights: Weights, eps?: number) => Layer} NormClass
+ */
+
 // The weights of a part of a model: `under(weights, "ffn")("dense1.weight")`. Where there is none of a name: null.
+/** @type {(weights: Weights, part: string) => Weights} */
 export const under = (weights, part) => (name) => weights(`${part}.${name}`);
 
 // A weight that a layer cannot do without.
-function needed(weight) {
+/** @param {Tensor | null} weight */
+export function needed(weight) {
   if (!weight) throw new Error("the weights lack a layer of the model");
   return weight;
 }
 
 export class Linear {
   // `tied`: the weight of another layer, which this one shares.
+  /** @param {Weights} weights @param {Tensor | null} tied */
   constructor(weights, tied = null) {
     this.weight = tied ?? needed(weights("weight")); // (outputs, inputs)
     this.bias = weights("bias");
   }
   // X (T, inputs) to (T, outputs).
+  /** @param {Tensor} X @param {Tape | null} tape */
   forward(X, tape = null) {
     const Y = new Tensor(X.shape[0], this.weight.shape[0]);
     this.into(X, part(Y));
     tape?.push(X);
     return Y;
   }
+  /** @param {Tensor} dY @param {Tape} tape */
   backward(dY, tape) {
     const X = tape.pop(),
       [outputs, inputs] = this.weight.shape,
@@ -38,13 +51,15 @@ export class Linear {
     if (this.bias?.gradient) addSums(dY.data, this.bias.gradient.data);
     return dX;
   }
-  // As `forward`, into rows that are there already: {place, stride, data}, as `part` gives them.
+  // As `forward`, into rows that are there already.
+  /** @param {Tensor} X @param {Part} to */
   into(X, to) {
     this.weight.times(X, to);
     if (this.bias) addRows(to, this.bias, X.shape[0]);
   }
 }
 
+/** @param {Part} to @param {Tensor} bias @param {number} rows */
 function addRows({ place, stride }, bias, rows) {
   const floats = new Float32Array(bias.data.buffer),
     values = bias.data;
@@ -54,16 +69,19 @@ function addRows({ place, stride }, bias, rows) {
   }
 }
 
+/** @param {Float32Array} rows @param {Float32Array} sums */
 function addSums(rows, sums) {
   const size = sums.length;
   for (let start = 0; start < rows.length; start += size) for (let j = 0; j < size; j++) sums[j] += rows[start + j];
 }
 
 export class Embedding {
+  /** @param {Weights} weights */
   constructor(weights) {
     this.weight = needed(weights("weight")); // (V, h)
   }
   // Integers, T of them, to (T, h), times a factor.
+  /** @param {number[] | Int32Array} tokens @param {Tape | null} tape */
   forward(tokens, factor = 1, tape = null) {
     const [size, h] = this.weight.shape;
     if (!tokens.length) throw new RangeError("there are no tokens");
@@ -79,6 +97,7 @@ export class Embedding {
     return X;
   }
   // There is nothing before it: returns nothing.
+  /** @param {Tensor} dX @param {Tape} tape */
   backward(dX, tape) {
     const { tokens, factor } = tape.pop(),
       h = this.weight.shape[1],
@@ -91,16 +110,18 @@ export class Embedding {
 }
 
 export class LayerNorm {
+  /** @param {Weights} weights */
   constructor(weights, eps = 1e-5) {
     this.weight = needed(weights("weight"));
     this.bias = weights("bias");
     this.eps = eps;
   }
   // X (T, h) to (T, h).
+  /** @param {Tensor} X @param {Tape | null} tape */
   forward(X, tape = null) {
     tape?.push(X);
     const Y = new Tensor(...X.shape),
-      h = X.shape.at(-1);
+      h = X.columns;
     const weight = this.weight.data,
       bias = this.bias?.data;
     for (let i = 0; i < X.length / h; i++) {
@@ -115,9 +136,10 @@ export class LayerNorm {
     }
     return Y;
   }
+  /** @param {Tensor} dY @param {Tape} tape */
   backward(dY, tape) {
-    const X = tape.pop(),
-      h = X.shape.at(-1),
+    const X = /** @type {Tensor} */ (tape.pop()),
+      h = X.columns,
       dX = new Tensor(...X.shape);
     const weight = this.weight.data,
       ofWeight = this.weight.gradient?.data,
@@ -148,20 +170,23 @@ export class LayerNorm {
 
 // Without weights it is the norm of queries and keys. torch's eps, where none is named: that of float32.
 export class RMSNorm {
+  /** @param {Weights | null} weights */
   constructor(weights = null, eps = 2 ** -23) {
     this.weight = weights?.("weight") ?? null;
     this.eps = eps;
   }
+  /** @param {Tensor} X @param {Tape | null} tape */
   forward(X, tape = null) {
     tape?.push(X);
     const Y = new Tensor(...X.shape);
     Y.data.set(X.data);
-    this.rows(Y.data, X.shape.at(-1));
+    this.rows(Y.data, X.columns);
     return Y;
   }
+  /** @param {Tensor} dY @param {Tape} tape */
   backward(dY, tape) {
-    const X = tape.pop(),
-      h = X.shape.at(-1),
+    const X = /** @type {Tensor} */ (tape.pop()),
+      h = X.columns,
       dX = new Tensor(...X.shape);
     const weight = this.weight?.data,
       ofWeight = this.weight?.gradient?.data,
@@ -183,6 +208,7 @@ export class RMSNorm {
     return dX;
   }
   // In place, each `size` numbers of an array.
+  /** @param {Float32Array} data @param {number} size */
   rows(data, size) {
     const weight = this.weight?.data;
     for (let start = 0; start < data.length; start += size) {
@@ -196,17 +222,21 @@ export class RMSNorm {
 
 // In place of a norm: none.
 export class Identity {
+  /** @param {Tensor} X */
   forward(X) {
     return X;
   }
+  /** @param {Tensor} dY */
   backward(dY) {
     return dY;
   }
 }
 
+/** @type {Record<"layer" | "rms", NormClass>} */
 export const NORMS = { layer: LayerNorm, rms: RMSNorm };
 
 // X + Y, into Y.
+/** @param {Tensor} X @param {Tensor} Y */
 export function residual(X, Y) {
   const x = X.data,
     y = Y.data;

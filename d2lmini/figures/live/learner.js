@@ -5,7 +5,16 @@ import { clipGradients, OPTIMISERS, squaredNorm, warmedUp } from "./optimizers.j
 import { lasting, Tensor, tidy } from "./tensor.js";
 import { TinyTransformer, tinyWeights } from "./tiny.js";
 
+/**
+ * @typedef {import("./optimizers.js").Learned} Learned
+ * @typedef {import("./tensor.js").Numbers} Numbers
+ * @typedef {import("./tiny.js").TinyConfig} TinyConfig
+ * @typedef {{ name?: string, rate?: number, warmup?: number, clip?: number | null, [of_its_own: string]: any }} Optimiser
+ * @typedef {{ tokens: number[] | Int32Array, targets: number[] | Int32Array, batch: number }} Batch  one after the other
+ */
+
 // Numbers of a normal distribution (Box and Muller 1958), from random ones from 0 to 1.
+/** @param {() => number} random */
 export function normalNumbers(random) {
   return () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
@@ -17,33 +26,41 @@ function known(name = "adamw") {
 export class Learner {
   // model: the config of a `TinyTransformer`. optimiser: {name, rate, warmup, clip, ...of `OPTIMISERS`}; without `clip`,
   // gradients stay as they are.
+  /** @param {{ model: TinyConfig, optimiser?: Optimiser, seed?: number }} options */
   constructor({ model, optimiser = {}, seed = 0 }) {
     known(optimiser.name); // before anything is made that stays
     const normal = normalNumbers(randomNumbers(seed));
     this.weights = new Map(
       tinyWeights(model).map(([name, shape, begin]) => {
-        const tensor = lasting(new Tensor(...shape));
+        const tensor = /** @type {Learned} */ (lasting(new Tensor(...shape)));
         tensor.gradient = lasting(Tensor.zeros(...shape));
-        if (begin.std) tensor.data.set(Float32Array.from(tensor.data, () => begin.std * normal()));
-        else tensor.data.fill(begin);
+        if (typeof begin === "number") tensor.data.fill(begin);
+        else tensor.data.set(Float32Array.from(tensor.data, () => begin.std * normal()));
         return [name, tensor];
       }),
     );
     this.model = new TinyTransformer((name) => this.weights.get(name) ?? null, model);
     this.all = [...this.weights.values()];
     this.steps = 0;
+    /** @type {{ tensors: Tensor[], counts: number[] } | null} */
     this.saved = null;
+    this.rate = this.warmup = 0;
+    /** @type {number | null} */
+    this.clip = null;
+    this.kind = ""; // of the optimiser, which has no weights until it is set
+    this.optimiser = OPTIMISERS.sgd([], {});
     this.setOptimiser(optimiser);
   }
 
   // Another optimiser starts without memory; another rate, warm-up or clipping of the same one goes on with it.
+  /** @param {Optimiser} options */
   setOptimiser(options) {
     const { name = "adamw", rate = 3e-3, warmup = 0, clip = null, ...more } = options;
     const kind = JSON.stringify([name, more]);
     if (kind !== this.kind) {
       known(name);
       this.#forget();
-      for (const tensor of this.optimiser?.state.flat() ?? []) tensor.free();
+      for (const tensor of this.optimiser.state.flat()) tensor.free();
       this.optimiser = OPTIMISERS[name](this.all, more);
       this.kind = kind;
     }
@@ -53,6 +70,7 @@ export class Learner {
   // One step on a batch {tokens, targets, batch}: sequences of one length one after the other. Returns {loss, norm,
   // rate}: the loss before the step, and the norm of all gradients before clipping. Where either is no number, nothing
   // is learned. Where the loss is not above `saveBelow`, the weights that have it are saved for `goBack`.
+  /** @param {Batch} batch */
   step(batch, { saveBelow = Number.NEGATIVE_INFINITY } = {}) {
     const { loss } = this.gradients(batch),
       norm = Math.sqrt(this.all.reduce((sum, tensor) => sum + squaredNorm(tensor), 0)),
@@ -66,9 +84,10 @@ export class Learner {
   }
 
   // The loss of a batch, whose gradients are then those of all weights.
+  /** @param {Batch} batch */
   gradients({ tokens, targets, batch }) {
     return tidy(() => {
-      const tape = [];
+      const tape = /** @type {any[]} */ ([]);
       for (const { gradient } of this.all) gradient.data.fill(0);
       const scores = this.model.forward(tokens, { batch, tape }),
         result = crossEntropy(scores, targets);
@@ -79,6 +98,7 @@ export class Learner {
 
   // How well a batch is guessed: {loss, tokens, sequences}, the shares of tokens that are right and of sequences all of
   // whose tokens are; `best`: the guesses.
+  /** @param {Batch} batch */
   score({ tokens, targets, batch }) {
     return tidy(() => {
       const scores = this.model.forward(tokens, { batch }),
@@ -106,7 +126,7 @@ export class Learner {
       blocks = this.model.blks.map(() => 0);
     for (const [name, tensor] of this.weights) {
       const block = /^blks\.(\d+)/.exec(name)?.[1];
-      if (block !== undefined) blocks[block] += squaredNorm(tensor);
+      if (block !== undefined) blocks[Number(block)] += squaredNorm(tensor);
       else sums[name.includes("embedding") ? "embedding" : "head"] += squaredNorm(tensor);
     }
     return { embedding: Math.sqrt(sums.embedding), blocks: blocks.map(Math.sqrt), head: Math.sqrt(sums.head) };
@@ -117,16 +137,17 @@ export class Learner {
   }
 
   // All weights, or their gradients: {name: {shape, data}}, copies.
-  read(which = (tensor) => tensor) {
+  read(which = (/** @type {Learned} */ tensor) => /** @type {Numbers} */ (tensor)) {
     return Object.fromEntries(
       Array.from(this.weights, ([name, tensor]) => [name, { shape: tensor.shape, data: which(tensor).data.slice() }]),
     );
   }
-  // Puts numbers in place of weights: {name: numbers}.
+  // Puts numbers in place of weights.
+  /** @param {Record<string, ArrayLike<number>>} values */
   write(values) {
     for (const [name, numbers] of Object.entries(values)) {
       const tensor = this.weights.get(name);
-      if (tensor?.length !== numbers.length) throw new Error(`${name} does not fit into this model`);
+      if (!tensor || tensor.length !== numbers.length) throw new Error(`${name} does not fit into this model`);
       tensor.data.set(numbers);
     }
     this.#forget();
@@ -134,20 +155,21 @@ export class Learner {
 
   // Keeps everything as it is, for `goBack`.
   save() {
-    const now = [...this.all, ...this.optimiser.state.flat()];
-    this.saved ??= lasting({ tensors: now.map(({ shape }) => new Tensor(...shape)) });
+    const now = [...this.all, ...this.optimiser.state.flat()],
+      { tensors } = this.saved ?? { tensors: lasting(now.map(({ shape }) => new Tensor(...shape))) };
     now.forEach((tensor, i) => {
-      this.saved.tensors[i].data.set(tensor.data);
+      tensors[i].data.set(tensor.data);
     });
-    this.saved.counts = [this.steps, this.optimiser.steps];
+    this.saved = { tensors, counts: [this.steps, this.optimiser.steps] };
   }
   // To what was saved; says whether there was something.
   goBack() {
     if (!this.saved) return false;
+    const { tensors, counts } = this.saved;
     [...this.all, ...this.optimiser.state.flat()].forEach((tensor, i) => {
-      tensor.data.set(this.saved.tensors[i].data);
+      tensor.data.set(tensors[i].data);
     });
-    [this.steps, this.optimiser.steps] = this.saved.counts;
+    [this.steps, this.optimiser.steps] = counts;
     return true;
   }
   #forget() {

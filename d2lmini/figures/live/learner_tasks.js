@@ -5,24 +5,43 @@ import { Learner } from "./learner.js";
 import { PlaygroundTask } from "./playground_tasks.js";
 import { tidy } from "./tensor.js";
 
-const learners = new Map(); // name to {key, learner, task, random, heldOut, first}
+/**
+ * @typedef {import("./learner.js").Batch} Batch
+ * @typedef {ReturnType<Learner["score"]>} Score
+ * @typedef {import("./tensor.js").Numbers} Numbers
+ * @typedef {import("./tiny.js").TinyConfig} TinyConfig
+ * @typedef {import("./playground_tasks.js").TaskOptions & { name: string, examples?: number }} TaskSaid
+ * @typedef {TaskSaid & { batch?: number, batches?: Batch[], heldOut?: Batch }} Data
+ * @typedef {{ key: string, learner: Learner, task: PlaygroundTask | null, random: () => number, heldOut: Batch | null,
+ *   longer: { size: number, batch: Batch }[], first: number | null, next: number, norm?: number }} Learning
+ * @typedef {{ learner?: string, model: Omit<TinyConfig, "vocab_size" | "max_len"> & Partial<TinyConfig>,
+ *   optimiser: import("./learner.js").Optimiser, data: Data, seed?: number, longer?: number[], reset?: boolean }} What
+ * @typedef {{ step: number, loss: number, norm: number, rate: number, why: string }} Exploded
+ * @typedef {{ tokens: number[], length: number, every: number, temperature?: number }} Sample
+ */
+
+/** @type {Map<string, Learning>} */
+const learners = new Map(); // by name
 const SLICE_TIME = 40; // milliseconds between two answers
 const SAVE_EVERY = 10; // steps: it copies all weights. Nothing but times depends on how long a slice is
 
 const now = () => performance.now();
 
+/** @param {string} name */
 function found(name) {
   const one = learners.get(name);
   if (!one) throw new Error("nothing has been learned yet");
   return one;
 }
 
+/** @param {Pick<TinyConfig, "num_hiddens" | "num_heads" | "positions">} model */
 function checkModel({ num_hiddens: h, num_heads, positions }) {
   if (!(h >= 1) || h % num_heads) throw new Error(`${h} features cannot be cut into ${num_heads} heads`);
   if (positions === "rotary" && (h / num_heads) % 2)
     throw new Error(`rotary positions turn pairs: ${h / num_heads} features of a head are not even`);
 }
 
+/** @param {What} what @returns {Learning} */
 function made({ learner: name = "playground", model, optimiser, seed = 0, data, longer = [], reset = false }) {
   const { batch: _, ...taskOptions } = data;
   const key = JSON.stringify([model, seed, taskOptions, longer]);
@@ -34,29 +53,34 @@ function made({ learner: name = "playground", model, optimiser, seed = 0, data, 
   checkModel(model);
   const task = data.batches ? null : new PlaygroundTask(taskOptions),
     { causal } = model;
-  const config = { ...model };
+  const config = /** @type {TinyConfig} */ ({ ...model });
+  let heldOut = data.heldOut ?? null,
+    further = /** @type {Learning["longer"]} */ ([]);
   if (task) {
     config.vocab_size ??= task.tokens.length;
     config.max_len ??= Math.max(...[task.size, ...longer].map((size) => task.lengthOf(size, causal)));
+    const held = (/** @type {number} */ size) =>
+      task.batch(randomNumbers(seed + 2), 64, { causal, size, heldOut: true });
+    heldOut = held(task.size);
+    further = longer.map((size) => ({ size, batch: held(size) }));
   }
-  const held = (size) => task.batch(randomNumbers(seed + 2), 64, { causal, size, heldOut: true });
-  const one = { key, task, random: randomNumbers(seed + 1), first: null, next: 0 };
-  one.heldOut = task ? held(task.size) : (data.heldOut ?? null);
-  one.longer = task ? longer.map((size) => ({ size, batch: held(size) })) : [];
-  one.learner = new Learner({ model: config, optimiser, seed });
+  const learner = new Learner({ model: config, optimiser, seed }),
+    one = { key, learner, task, heldOut, longer: further, random: randomNumbers(seed + 1), first: null, next: 0 };
   old?.learner.free();
   learners.set(name, one);
   return one;
 }
 
+/** @param {Learning} one @param {Data} data @param {boolean} causal @returns {Batch} */
 function batchOf(one, data, causal) {
   if (data.batches) return data.batches[one.next++ % data.batches.length];
-  return one.task.batch(one.random, data.batch ?? 16, { causal });
+  return /** @type {PlaygroundTask} */ (one.task).batch(one.random, data.batch ?? 16, { causal });
 }
 
+/** @param {Learning} one */
 function scored(one) {
   if (!one.heldOut) return null;
-  const told = ({ loss, tokens, sequences }) => ({ loss, tokens, sequences });
+  const told = (/** @type {Score} */ { loss, tokens, sequences }) => ({ loss, tokens, sequences });
   return {
     ...told(one.learner.score(one.heldOut)),
     longer: one.longer.map(({ size, batch }) => ({ size, ...told(one.learner.score(batch)) })),
@@ -75,6 +99,11 @@ function scored(one) {
 // Yields {step, losses, norm, rate, gradients, heldOut, look, sample, parameters, milliseconds}; heldOut and sample
 // are null where they were not asked for in this slice. Returns {step}, or where the loss is no number any more
 // {step, exploded: {step, loss, norm, rate, why}}: the learner is then where the loss was last below that of the start.
+/**
+ * @param {unknown} _
+ * @param {What & { steps?: number | null, most?: number, every?: number, look?: { tokens: number[] } | null,
+ *   sample?: Sample | null }} options
+ */
 export function* trainTask(_, options) {
   const { steps = null, most = Number.POSITIVE_INFINITY, every = 50, look = null, sample = null } = options;
   const one = made(options),
@@ -86,10 +115,10 @@ export function* trainTask(_, options) {
   let norm = one.norm ?? 0; // of the step before
   while (learner.steps < end || heldOut) {
     const start = now(),
-      losses = [];
-    let text = null,
-      rate = null,
-      exploded = null;
+      losses = /** @type {number[]} */ ([]);
+    let text = /** @type {number[] | null} */ (null),
+      rate = /** @type {number | null} */ (null),
+      exploded = /** @type {Exploded | null} */ (null);
     while (learner.steps < end && losses.length < most) {
       const saveBelow = learner.steps % SAVE_EVERY ? undefined : (one.first ?? undefined);
       const told = learner.step(batchOf(one, options.data, causal), { saveBelow });
@@ -132,6 +161,7 @@ export function* trainTask(_, options) {
   return { step: learner.steps };
 }
 
+/** @param {number} step @param {{ loss: number, rate: number }} told @param {number} norm */
 function explained(step, { loss, rate }, norm) {
   const what = Number.isFinite(loss) ? "the gradients are" : "the loss is";
   const size = norm.toPrecision(2),
@@ -140,9 +170,11 @@ function explained(step, { loss, rate }, norm) {
 }
 
 // What follows each token, and where each head looks.
+/** @param {Learning} one @param {{ tokens: number[] }} look */
 function shownTo({ learner }, { tokens }) {
   return tidy(() => {
-    const weights = [];
+    const weights = /** @type {({ block: number } & Numbers)[]} */ ([]);
+    /** @type {import("./multi_head.js").SeenBy} */
     const seen = (block, { shape, data }) => weights.push({ block, shape: [...shape], data: data.slice() });
     const scores = learner.model.forward(tokens, { seen }),
       probabilities = new Float32Array(scores.length);
@@ -155,6 +187,7 @@ function shownTo({ learner }, { tokens }) {
 }
 
 // Goes on from tokens, drawing one after the other; the model sees the last ones, as many as it has learned positions.
+/** @param {Learner["model"]} model @param {Sample} sample @param {() => number} random */
 function written(model, { tokens, length, temperature = 0.8 }, random) {
   const all = [...tokens];
   for (let i = 0; i < length; i++)
@@ -166,14 +199,16 @@ function written(model, { tokens, length, temperature = 0.8 }, random) {
   return all.slice(tokens.length);
 }
 
+/** @param {unknown} _ @param {{ learner?: string, tokens?: number[], text?: string }} options */
 // biome-ignore lint/correctness/useYield: a task is a generator, and this one has no steps
-export function* lookTask(_, { learner = "playground", tokens, text }) {
+export function* lookTask(_, { learner = "playground", tokens, text = "" }) {
   const one = found(learner);
-  return shownTo(one, { tokens: tokens ?? one.task.encode(text) });
+  return shownTo(one, { tokens: tokens ?? one.task?.encode(text) ?? [] });
 }
 
 // What a task of the playground looks like: {tokens, size, most, length, examples}. An example is {prompt, answer, tokens,
 // targets}, none of them in training.
+/** @param {unknown} _ @param {{ data: Data, causal?: boolean, number?: number, seed?: number, size?: number }} options */
 export function* describeTask(_, { data: { batch, ...options }, causal = true, number = 8, seed = 2, size }) {
   const task = new PlaygroundTask(options),
     random = randomNumbers(seed);
@@ -188,6 +223,7 @@ export function* describeTask(_, { data: { batch, ...options }, causal = true, n
 
 // The weights of a learner, {config, steps, weights: {name: {shape, data}}}, after those of `write`, {name: numbers}, were
 // put in their place.
+/** @param {unknown} _ @param {{ learner?: string, write?: Record<string, number[]> | null }} options */
 // biome-ignore lint/correctness/useYield: as above
 export function* weightsTask(_, { learner = "playground", write = null }) {
   const one = found(learner);
@@ -196,6 +232,7 @@ export function* weightsTask(_, { learner = "playground", write = null }) {
 }
 
 // Forgets a learner.
+/** @param {unknown} _ @param {{ learner?: string }} options */
 // biome-ignore lint/correctness/useYield: as above
 export function* forgetTask(_, { learner = "playground" }) {
   learners.get(learner)?.learner.free();

@@ -1,8 +1,11 @@
 // What is minimised: the mean cross-entropy of the tokens that are to be guessed.
 export const IGNORE_INDEX = -100;
 
+/** @typedef {import("./tensor.js").Tensor} Tensor */
+
 // Of scores (B * T, V) and the token at each place, or -100 where none is to be guessed: {loss, count}, in nats; a loss
 // of 0 where there is none. In place the scores become the gradient of the loss by them.
+/** @param {Tensor} scores @param {Int32Array | number[]} targets */
 export function crossEntropy(scores, targets) {
   const data = scores.data,
     V = scores.shape[1];
@@ -33,6 +36,7 @@ export function crossEntropy(scores, targets) {
 }
 
 // The token of the highest score at each place, the first of equals.
+/** @param {Tensor} scores */
 export function bestTokens(scores) {
   const [places, V] = scores.shape,
     data = scores.data,

@@ -7,10 +7,12 @@ import { Transformer } from "./transformer_seq2seq.js";
 import { ViT } from "./vit.js";
 import { readWeights } from "./weights.js";
 
+/** @type {Record<string, new (weights: import("./layers.js").Weights, config: any) => any>} */
 const MODELS = { BERTForPretraining, GPT, ImageGPT, Transformer, ViT };
 
 // Returns {model, config, tokenizer, extra}: the last two as the file's metadata has them. Throws an Error where the
 // file is damaged, or of a model that the runtime does not know.
+/** @param {ArrayBuffer} buffer */
 export function readModel(buffer) {
   const { metadata, weights, free } = readWeights(buffer);
   const Model = Object.hasOwn(MODELS, metadata.model) && MODELS[metadata.model];
@@ -21,7 +23,7 @@ export function readModel(buffer) {
   } catch (error) {
     free();
     if (outOfMemory(error)) throw error;
-    throw new Error(`these weights do not fit a ${metadata.model} (${error.message})`);
+    throw new Error(`these weights do not fit a ${metadata.model} (${/** @type {Error} */ (error).message})`);
   }
   return { model, config: model.config, tokenizer: metadata.tokenizer ?? null, extra: metadata.extra ?? {} };
 }

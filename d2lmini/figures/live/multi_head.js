@@ -4,17 +4,35 @@ import { softmaxRow } from "./activations.js";
 import { Linear, RMSNorm, residual, under } from "./layers.js";
 import { lasting, multiply, multiplyFirstTransposed, multiplyTransposed, part, Tensor } from "./tensor.js";
 
+/**
+ * @typedef {import("./layers.js").Tape} Tape
+ * @typedef {import("./layers.js").Weights} Weights
+ * @typedef {import("./position.js").RotaryEmbedding} RotaryEmbedding
+ * @typedef {import("./tensor.js").Part} Part
+ * @typedef {(weights: Tensor) => void} Seen
+ * @typedef {(block: number, weights: Tensor, which?: "own" | "cross") => void} SeenBy  the same of a model
+ * @typedef {(ArrayLike<number> | null)[] | null} HeadMasks  by block
+ * @typedef {{ tape: Tape, batch?: number, causal?: boolean, rotary?: RotaryEmbedding | null, slopes?: number[] | null,
+ *   seen?: Seen | null }} Learning
+ * @typedef {{ fixed?: boolean, causal?: boolean, first?: number, end?: number, rotary?: RotaryEmbedding | null,
+ *   positions?: number[] | null, head_mask?: ArrayLike<number> | null, seen?: Seen | null }} Attending
+ */
+
 // Keys and values that were projected, with room for more. Unlike Python's it is changed in place: `first` takes back.
 export class KeyValueCache {
+  /** @param {number} capacity @param {number} h */
   constructor(capacity, h) {
     this.length = 0;
     this.capacity = capacity;
-    [this.keys, this.values] = lasting([new Tensor(capacity, h), new Tensor(capacity, h)]);
+    this.keys = lasting(new Tensor(capacity, h));
+    this.values = lasting(new Tensor(capacity, h));
   }
+  /** @param {number} length */
   first(length) {
     this.length = Math.min(this.length, length);
   }
   // So many more places, of which nobody will ask for keys or values.
+  /** @param {number} number */
   skip(number) {
     this.length += number;
   }
@@ -33,6 +51,7 @@ export class KeyValueCache {
 }
 
 export class MultiHeadAttention {
+  /** @param {Weights} weights @param {number} num_heads */
   constructor(weights, num_heads, { qk_norm = false } = {}) {
     this.num_heads = num_heads;
     this.W_q = new Linear(under(weights, "W_q"));
@@ -46,8 +65,9 @@ export class MultiHeadAttention {
   }
 
   // Of queries alone: self-attention, X (T, h) to (T, h). See `extend` for the options, and `learn`, which is for a tape.
+  /** @param {Tensor} X @param {Attending | Learning} options @returns {Tensor} */
   forward(X, options = {}) {
-    if (options.tape) return this.learn(X, options);
+    if ("tape" in options && options.tape) return this.learn(X, options);
     const cache = new KeyValueCache(X.shape[0], this.h);
     try {
       return this.extend(X, cache, options);
@@ -58,6 +78,7 @@ export class MultiHeadAttention {
 
   // As `forward`, of a batch of sequences without padding, which stand below each other: X (B * T, h).
   //   slopes: ALiBi's, by head. seen: is called with the weights, a tensor (B * H, T, T).
+  /** @param {Tensor} X @param {Learning} options */
   learn(X, { tape, batch = 1, causal = false, rotary = null, slopes = null, seen = null }) {
     if (this.qk_norm) throw new Error("attention whose queries and keys are normed cannot learn here");
     if (this.group !== 1) throw new Error("attention whose heads share keys and values cannot learn here");
@@ -76,6 +97,7 @@ export class MultiHeadAttention {
     return this.W_o.forward(Y, tape);
   }
 
+  /** @param {Tensor} dOutput @param {Tape} tape */
   backward(dOutput, tape) {
     const dY = this.W_o.backward(dOutput, tape),
       { Q, K, V, weights, batch, rotary } = tape.pop();
@@ -100,6 +122,7 @@ export class MultiHeadAttention {
   }
 
   // Each head of each sequence: `at` is its part of a tensor (B * T, h), `row` where its own (T, T) begin.
+  /** @param {number} batch @param {number} T @param {(at: (tensor: Tensor) => Part, row: number) => void} work */
   #each(batch, T, work) {
     const { d } = this;
     for (let b = 0; b < batch; b++)
@@ -108,6 +131,7 @@ export class MultiHeadAttention {
   }
 
   // Projects keys and values that follow what is in a cache.
+  /** @param {Tensor} memory @param {KeyValueCache} cache @param {Attending} options */
   project(memory, cache, { rotary = null, positions = null } = {}) {
     const length = memory.shape[0],
       start = cache.length;
@@ -128,6 +152,7 @@ export class MultiHeadAttention {
   //   causal: no query sees what comes after it. first, end: keys before and from there on are padding.
   //   rotary, positions: turns queries and keys by their positions, by default their places in the cache.
   //   head_mask: a factor for what each head brings. seen: is called with the weights, a tensor (H, T, S).
+  /** @param {Tensor} X @param {KeyValueCache} cache @param {Attending} options */
   extend(X, cache, options = {}) {
     const { fixed = false, causal = false, first = 0, end = Number.POSITIVE_INFINITY } = options;
     const { rotary = null, positions = null, head_mask = null, seen = null } = options;
@@ -161,6 +186,7 @@ export class MultiHeadAttention {
     return this.W_o.forward(Y);
   }
 
+  /** @param {Tensor} Y @param {ArrayLike<number>} head_mask */
   #factors(Y, head_mask) {
     const data = Y.data,
       size = Y.shape[1];
@@ -168,16 +194,19 @@ export class MultiHeadAttention {
   }
 }
 
+/** @param {RotaryEmbedding} rotary @param {Tensor} heads @param {number} T */
 function turnRows(rotary, heads, T, back = false) {
   for (let i = 0; i < heads.shape[0]; i++) rotary.turn(heads.row(i), i % T, back);
 }
 
+/** @param {Tensor} X @param {number} factor */
 function scaleBy(X, factor) {
   const data = X.data;
   for (let i = 0; i < data.length; i++) data[i] *= factor;
 }
 
 // Scores (B * H, T, T) to weights, in place.
+/** @param {Tensor} scores @param {boolean} causal @param {number[] | null} slopes */
 function softmaxSquares(scores, causal, slopes) {
   const data = scores.data,
     T = scores.shape[2];
@@ -203,6 +232,7 @@ function softmaxSquares(scores, causal, slopes) {
 }
 
 // The gradient by weights to that by scores, in place.
+/** @param {Tensor} gradient @param {Tensor} weights */
 function softmaxBackward(gradient, weights) {
   const d = gradient.data,
     p = weights.data,

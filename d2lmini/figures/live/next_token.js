@@ -3,8 +3,9 @@
 const FIRST_LOOK = 64; // so many of the likeliest tokens are looked at first, to find those that top_p keeps
 
 // Indices of the largest numbers, so many, in their order; the first of equals first.
+/** @param {Float32Array} numbers @param {number} most */
 export function likeliest(numbers, most) {
-  const best = [];
+  const best = /** @type {number[]} */ ([]);
   most = Math.min(most, numbers.length);
   for (let i = 0; i < numbers.length; i++) {
     if (best.length === most) {
@@ -25,6 +26,7 @@ export function likeliest(numbers, most) {
 
 export class NextToken {
   // Of scores (V,); the filters are those of `filtered`.
+  /** @param {Float32Array} scores @param {import("./filters.js").Filters} filters */
   constructor(scores, { temperature = 1, top_k = null, top_p = null, min_p = null } = {}) {
     this.scores = scores;
     this.top = scores.reduce((most, score) => Math.max(most, score), Number.NEGATIVE_INFINITY);
@@ -36,6 +38,7 @@ export class NextToken {
     this.isKept = this.kept && new Set(this.kept);
   }
 
+  /** @param {number} temperature */
   #sum(temperature) {
     const { scores, top } = this;
     let total = 0;
@@ -43,11 +46,13 @@ export class NextToken {
     return total;
   }
 
+  /** @param {number} id */
   #power(id) {
     return this.temperature === 0 ? 1 : Math.exp((this.scores[id] - this.top) / this.temperature);
   }
 
   // The tokens that can be drawn, in the order of their ids; null: all.
+  /** @param {number | null} top_k @param {number | null} top_p @param {number | null} min_p */
   #kept(top_k, top_p, min_p) {
     let kept = top_k ? likeliest(this.scores, top_k) : null;
     if (top_p && top_p < 1) kept = this.#nucleus(kept, top_p);
@@ -60,6 +65,7 @@ export class NextToken {
   }
 
   // The first of the likeliest that have together what top_p asks for; `order`: all that are left, null: all there are.
+  /** @param {number[] | null} order @param {number} top_p */
   #nucleus(order, top_p) {
     const V = this.scores.length,
       total = order ? order.reduce((sum, id) => sum + this.#power(id), 0) : this.#sum(this.temperature);
@@ -76,16 +82,19 @@ export class NextToken {
   }
 
   // The model's own probability of a token.
+  /** @param {number} id */
   own(id) {
     return Math.exp(this.scores[id] - this.top) / this.total;
   }
 
   // What it is drawn with.
+  /** @param {number} id */
   drawnWith(id) {
     return this.isKept && !this.isKept.has(id) ? 0 : this.#power(id) / this.keptTotal;
   }
 
   // A token, as `drawn` of filters.js draws it.
+  /** @param {() => number} random */
   draw(random) {
     let left = random(),
       last = 0;

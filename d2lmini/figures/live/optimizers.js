@@ -1,12 +1,20 @@
 // Optimisers as torch's, and what is done to gradients and rates before. Weights are tensors with a gradient.
 import { lasting, Tensor } from "./tensor.js";
 
+/** @typedef {Tensor & { gradient: Tensor }} Learned  a weight that learns */
+
 // Adam; with `weight_decay` AdamW, by which matrices decay and biases and norms do not.
 export class Adam {
+  /** @param {Learned[]} weights */
   constructor(weights, { betas = [0.9, 0.999], eps = 1e-8, weight_decay = 0 } = {}) {
-    Object.assign(this, { weights, betas, eps, weight_decay, steps: 0 });
+    this.weights = weights;
+    this.betas = betas;
+    this.eps = eps;
+    this.weight_decay = weight_decay;
+    this.steps = 0;
     this.state = lasting(weights.map(({ shape }) => [Tensor.zeros(...shape), Tensor.zeros(...shape)])); // means, squares
   }
+  /** @param {number} rate */
   step(rate) {
     const { eps, weight_decay } = this,
       [beta1, beta2] = this.betas;
@@ -31,10 +39,15 @@ export class Adam {
 }
 
 export class SGD {
+  /** @param {Learned[]} weights */
   constructor(weights, { momentum = 0, weight_decay = 0 } = {}) {
-    Object.assign(this, { weights, momentum, weight_decay, steps: 0 });
+    this.weights = weights;
+    this.momentum = momentum;
+    this.weight_decay = weight_decay;
+    this.steps = 0;
     this.state = lasting(weights.map(({ shape }) => [Tensor.zeros(...shape)]));
   }
+  /** @param {number} rate */
   step(rate) {
     const { momentum } = this;
     this.steps++;
@@ -51,6 +64,7 @@ export class SGD {
   }
 }
 
+/** @type {Record<string, (weights: Learned[], options: any) => Adam | SGD>} */
 export const OPTIMISERS = {
   adam: (weights, { betas, eps }) => new Adam(weights, { betas, eps }),
   adamw: (weights, { betas, eps, weight_decay = 0.01 }) => new Adam(weights, { betas, eps, weight_decay }),
@@ -58,6 +72,7 @@ export const OPTIMISERS = {
 };
 
 // The sum of the squares of gradients.
+/** @param {Learned} tensor */
 export function squaredNorm(tensor) {
   const g = tensor.gradient.data;
   let sum = 0;
@@ -66,6 +81,7 @@ export function squaredNorm(tensor) {
 }
 
 // Shrinks all gradients so that their norm is at most so much, as `clip_grad_norm_`.
+/** @param {Learned[]} weights @param {number} norm @param {number} most */
 export function clipGradients(weights, norm, most) {
   const factor = most / (norm + 1e-6);
   if (!(factor < 1)) return;
@@ -76,4 +92,5 @@ export function clipGradients(weights, norm, most) {
 }
 
 // The rate of a step (from 0), which grows in a line over the first `warmup` of them.
+/** @param {number} rate @param {number} step @param {number} warmup */
 export const warmedUp = (rate, step, warmup) => rate * Math.min(1, (step + 1) / Math.max(1, warmup));

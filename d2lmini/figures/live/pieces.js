@@ -8,13 +8,21 @@ import { crc32 } from "./weights.js";
 
 const PIECES_FORMAT = "d2lmini pieces 1"; // as models/weights/pieces.py has it
 
+/**
+ * @typedef {{ name: string, kind: string, shape: number[], row: number, rows: number, at: number, bytes: number }} PartSaid
+ * @typedef {{ format: string, model: string, name: string, config: import("./gpt.js").GPTConfig, memory: number,
+ *   pieces: { bytes: number, crc32: number, parts: PartSaid[] }[] }} Manifest
+ */
+
 class Floats extends Tensor {
+  /** @param {number} row @param {number} rows @param {ArrayBuffer} buffer @param {number} at */
   put(row, rows, buffer, at) {
     const size = this.length / this.shape[0];
     this.data.set(new Float32Array(buffer, at, rows * size), row * size);
   }
 }
 
+/** @type {Record<string, (shape: number[]) => Floats | Int8Matrix | Q4Matrix>} */
 const MATRICES = {
   float32: (shape) => lasting(new Floats(...shape)),
   int8: (shape) => new Int8Matrix(shape),
@@ -24,12 +32,15 @@ const MATRICES = {
 export class Pieces {
   // Makes room for all that a manifest speaks of. Throws an Error where the browser or the manifest is another than
   // expected, a RangeError where there is no room.
+  /** @param {Manifest} manifest */
   constructor(manifest) {
     if (manifest?.format !== PIECES_FORMAT) throw new Error(`the model is of another version: ${manifest?.format}`);
     if (manifest.model !== "GPT") throw new Error(`the pieces are of a ${manifest.model}, expected a GPT`);
     this.manifest = manifest;
     this.left = new Set(manifest.pieces.keys());
+    /** @type {Map<string, Floats | Int8Matrix | Q4Matrix>} */
     this.matrices = new Map();
+    /** @type {Map<string, any>} */
     this.texts = new Map(); // parts that are JSON
     try {
       reserve(manifest.memory);
@@ -42,6 +53,7 @@ export class Pieces {
     }
   }
 
+  /** @param {Manifest} manifest */
   static async begin(manifest) {
     if ((await prepare()) !== "simd")
       throw new Error(
@@ -50,12 +62,14 @@ export class Pieces {
     return new Pieces(manifest);
   }
 
+  /** @param {string} name @param {string} kind @param {number[]} shape */
   #room(name, kind, shape) {
     if (!Object.hasOwn(MATRICES, kind)) throw new Error(`${name} is kept as ${kind}, which this page does not know`);
     return MATRICES[kind](shape);
   }
 
   // Takes a piece, an ArrayBuffer; a second time it changes nothing. Throws an Error where it is damaged.
+  /** @param {number} index @param {ArrayBuffer} buffer */
   put(index, buffer) {
     const said = this.manifest.pieces[index];
     if (!said) throw new RangeError(`there is no piece ${index}, only ${this.manifest.pieces.length}`);
@@ -65,7 +79,7 @@ export class Pieces {
     for (const { name, kind, row, rows, at, bytes } of said.parts)
       if (kind === "json")
         this.texts.set(name, JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, at, bytes))));
-      else this.matrices.get(name).put(row, rows, buffer, at);
+      else this.matrices.get(name)?.put(row, rows, buffer, at);
     this.left.delete(index);
   }
 
@@ -73,7 +87,8 @@ export class Pieces {
   finish() {
     if (this.left.size) throw new Error(`pieces ${[...this.left].join(", ")} are missing`);
     const { config } = this.manifest,
-      model = new GPT((name) => this.matrices.get(name) ?? null, config),
+      weights = (/** @type {string} */ name) => /** @type {any} */ (this.matrices.get(name) ?? null), // as if tensors
+      model = new GPT(weights, config),
       reading = new Reading(model);
     const free = () => {
       reading.free();

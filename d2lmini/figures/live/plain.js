@@ -1,5 +1,6 @@
 // The matrix products without WebAssembly SIMD, with the arguments of those in kernels.js: places are in bytes, strides
 // and sizes in floats. `memory` gives all floats.
+/** @param {{ floats: Float32Array }} memory */
 export function plainProducts(memory) {
   return {
     nn(a, lda, b, ldb, c, ldc, n, k, m) {
@@ -24,7 +25,7 @@ export function plainProducts(memory) {
           floats[c + i * ldc + j] = sum;
         }
     },
-    tn(a, lda, b, ldb, c, ldc, n, k, m, add) {
+    tn(a, lda, b, ldb, c, ldc, n, k, m, add = false) {
       const floats = memory.floats;
       [a, b, c] = [a / 4, b / 4, c / 4];
       for (let i = 0; i < n; i++) {

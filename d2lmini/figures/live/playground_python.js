@@ -4,17 +4,21 @@ import { trainOptions } from "./playground_settings.js";
 const CELL_WIDTH = 88, // characters of a line
   EPOCH_BATCHES = 100,
   LEAST_STEPS = 1000;
+/** @type {Record<string, string | boolean>} */
 const CONFIG_DEFAULTS = { norm: "layer", norm_place: "before", residual: true, ffn: "relu", causal: true }; // of `TinyConfig`
 
+/** @param {unknown} value */
 function pythonValue(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }
 
-const namedArguments = (values) => Object.entries(values).map(([name, value]) => `${name}=${pythonValue(value)}`);
+const namedArguments = (/** @type {object} */ values) =>
+  Object.entries(values).map(([name, value]) => `${name}=${pythonValue(value)}`);
 
 // A call on one line, or with its arguments on lines of their own.
+/** @param {string} start @param {string[]} given */
 function pythonCall(start, given) {
   const line = `${start}(${given.join(", ")})`;
   if (line.length <= CELL_WIDTH) return line;
@@ -27,13 +31,16 @@ function pythonCall(start, given) {
   return [`${start}(`, ...lines.map((one) => `    ${one}`), ")"].join("\n");
 }
 
+/** @param {string} text */
 function openedText(text) {
   const read = text === "own" ? 'open("mine.txt", encoding="utf-8").read()' : `playground_text("${text}")`;
   return `text = ${read}`;
 }
 
 // A class where the optimiser is not the model's own.
+/** @param {string} name */
 function optimiserClass(name) {
+  /** @type {Record<string, string>} */
   const made = { sgd: "SGD(self.parameters(), lr=self.lr, momentum=0.9)", adam: "Adam(self.parameters(), lr=self.lr)" };
   return `class Model(d2l.TinyTransformer):
     def configure_optimizers(self):
@@ -41,6 +48,7 @@ function optimiserClass(name) {
 `;
 }
 
+/** @param {string | null} sizes */
 function printedScores(sizes) {
   const lines = [
     `X, Y = data.held_out(${sizes ? "size" : ""})`,
@@ -53,12 +61,13 @@ function printedScores(sizes) {
 }
 
 // The text of the cell. `steps`: how many the page has made.
+/** @param {import("./playground_settings.js").Settings} settings */
 export function pythonOf(settings, steps = 0) {
   const { model, optimiser, data, seed, longer } = trainOptions(settings);
   const { name: task, batch, text, examples: num_train, ...options } = data,
     ofText = text !== undefined,
     { causal } = model;
-  for (const [name, value] of Object.entries(options)) if (value === false) delete options[name];
+  if (!options.backwards) delete options.backwards;
   const made = {
     ...options,
     ...(!causal && { causal }),
@@ -67,10 +76,9 @@ export function pythonOf(settings, steps = 0) {
     ...(num_train && { num_train }),
     seed,
   };
-  const { norm, norm_place, residual, ffn, ...sizes } = model,
-    parts = { norm, norm_place, residual, ffn, causal };
-  delete sizes.causal;
-  for (const [name, value] of Object.entries(CONFIG_DEFAULTS)) if (parts[name] === value) delete parts[name];
+  const { norm, norm_place, residual, ffn, causal: _, ...sizes } = model,
+    parts = Object.entries({ norm, norm_place, residual, ffn, causal }),
+    unusual = Object.fromEntries(parts.filter(([name, value]) => value !== CONFIG_DEFAULTS[name]));
   const { name: optimiserName, rate, warmup, clip, weight_decay } = optimiser,
     own = optimiserName === "adamw";
   const number = Math.max(LEAST_STEPS, steps),
@@ -93,7 +101,7 @@ export function pythonOf(settings, steps = 0) {
     pythonCall("config = d2l.TinyConfig", [
       "len(data.tokens)",
       all ? `max(map(data.length, ${all}))` : "data.length()",
-      ...namedArguments({ ...sizes, ...parts }),
+      ...namedArguments({ ...sizes, ...unusual }),
     ]),
     `torch.manual_seed(${seed})`,
     pythonCall(`model = ${own ? "d2l.TinyTransformer" : "Model"}`, [

@@ -1,7 +1,13 @@
 // What a reader can set in the playground: one flat object, as the address of the page has it.
 
+/**
+ * @typedef {{ first: string | number | boolean, choices?: (string | number | boolean)[],
+ *   range?: { least: number, most: number, whole?: boolean } }} Setting
+ */
+
 const switched = [false, true];
 // Of each setting: what it is at first, and its choices, or its range as {least, most, whole}.
+/** @type {Record<string, Setting>} */
 export const SETTINGS = {
   task: { first: "reverse", choices: ["copy", "reverse", "sort", "look up", "recall", "add", "text"] },
   size: { first: 6, range: { least: 1, most: 64, whole: true } }, // letters, pairs, digits, characters at a time
@@ -27,10 +33,21 @@ export const SETTINGS = {
   seed: { first: 1, range: { least: 1, most: 50, whole: true } },
 };
 
-export const firstSettings = () => Object.fromEntries(Object.entries(SETTINGS).map(([key, { first }]) => [key, first]));
+/**
+ * @typedef {{ task: string, size: number, letters: number, backwards: boolean, text: string, examples: number,
+ *   longer: number, causal: boolean, blocks: number, heads: number, width: number,
+ *   positions: "none" | "learned" | "sines" | "rotary" | "alibi", norm: "before" | "after" | "none", residual: boolean,
+ *   ffn: boolean, optimiser: string, rate: number, warmup: number, decay: number, clip: number, batch: number,
+ *   seed: number }} Settings
+ */
 
+/** @returns {Settings} */
+export const firstSettings = () =>
+  /** @type {any} */ (Object.fromEntries(Object.entries(SETTINGS).map(([key, { first }]) => [key, first])));
+
+/** @param {Setting} setting @param {any} value */
 function fits({ choices, range }, value) {
-  if (choices) return choices.includes(value);
+  if (!range) return choices?.includes(value) ?? false;
   return (
     typeof value === "number" &&
     value >= range.least &&
@@ -40,29 +57,32 @@ function fits({ choices, range }, value) {
 }
 
 // Settings in an address, as `task=copy&blocks=1`: {settings, unknown}, the latter what is none, or does not fit.
+/** @param {string} address */
 export function settingsOf(address) {
-  const settings = firstSettings(),
-    unknown = [];
+  const settings = /** @type {Record<string, any>} */ (firstSettings()),
+    unknown = /** @type {string[]} */ ([]);
   for (const [key, text] of new URLSearchParams(address)) {
     const about = Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : null;
-    const value = typeof about?.first === "number" ? Number(text || Number.NaN) : text,
-      read = about?.choices === switched ? { false: false, true: true }[value] : value;
+    const read = about?.choices?.find((choice) => String(choice) === text) ?? Number(text || Number.NaN);
     if (about && fits(about, read)) settings[key] = read;
     else unknown.push(`${key}=${text}`);
   }
-  return { settings, unknown };
+  return { settings: /** @type {Settings} */ (settings), unknown };
 }
 
 // The address of settings: those that are not as at first.
+/** @param {Settings} settings */
 export function addressOf(settings) {
   const changed = Object.entries(settings).filter(([key, value]) => SETTINGS[key] && value !== SETTINGS[key].first);
   return new URLSearchParams(changed.map(([key, value]) => [key, String(value)])).toString();
 }
 
 // What the task `train` takes. `text`: what the task "text" learns.
+/** @param {Settings} settings */
 export function trainOptions(settings, text = "") {
   const { task, size, letters, backwards, positions, norm, ffn, optimiser, rate, warmup, decay, clip, longer } =
     settings;
+  /** @type {import("./learner_tasks.js").Data} */
   const data = { name: task, size, batch: settings.batch };
   if (["copy", "reverse", "sort", "look up", "recall"].includes(task)) data.letters = letters;
   if (task === "add") data.backwards = backwards;

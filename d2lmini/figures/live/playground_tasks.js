@@ -2,21 +2,34 @@
 import { randomNumbers } from "./filters.js";
 import { IGNORE_INDEX } from "./losses.js";
 
+/**
+ * @typedef {() => number} Random
+ * @typedef {{ prompt: number[], answer: number[], given?: boolean[] }} Example
+ * @typedef {{ size?: number, letters?: number, backwards?: boolean, text?: string }} TaskOptions
+ * @typedef {{ size: number, tokens: string[], most?: number, everywhere?: boolean,
+ *   draw: (random: Random, length: number, heldOut: boolean) => Example }} Drawn
+ * @typedef {{ size?: number, heldOut?: boolean }} Asked
+ */
+
 const ALPHABET = Array.from("abcdefghijklmnopqrstuvwxyz"),
   DIGITS = Array.from("0123456789"),
   BLANK = "_"; // what stands where a model that sees everything is to write
 const HELD_OUT = 8; // one prompt of so many is never trained on, one tenth of a text
 const TEXT = { least: 200, most: 1_000_000, letters: 250 };
 
+/** @type {(random: Random, end: number) => number} */
 const below = (random, end) => Math.floor(random() * end);
+/** @type {(random: Random, size: number, end: number) => number[]} */
 const several = (random, size, end) => Array.from({ length: size }, () => below(random, end));
 
 // So many different numbers from 0 to before `end`.
+/** @param {Random} random @param {number} size @param {number} end */
 function different(random, size, end) {
   const left = Array.from({ length: end }, (_, i) => i);
   return Array.from({ length: size }, () => left.splice(below(random, left.length), 1)[0]);
 }
 
+/** @param {(shown: number[]) => number[]} answer @returns {(options: TaskOptions) => Drawn} */
 function ofLetters(answer) {
   return ({ letters = 10, size = 6 }) => ({
     size,
@@ -29,6 +42,7 @@ function ofLetters(answer) {
 }
 
 // Pairs of a key and its value, then the keys once more: what was the value of each?
+/** @param {TaskOptions} options @returns {Drawn} */
 function lookUp({ size = 4, letters = 10 }) {
   return {
     size,
@@ -48,6 +62,7 @@ function lookUp({ size = 4, letters = 10 }) {
 }
 
 // A word of different letters, then pieces of it: which letter comes after this one?
+/** @param {TaskOptions} options @returns {Drawn} */
 function recall({ size = 6, letters = 10 }) {
   return {
     size,
@@ -55,8 +70,8 @@ function recall({ size = 6, letters = 10 }) {
     tokens: ALPHABET.slice(0, letters),
     draw(random, length) {
       const word = different(random, length, letters),
-        answer = [],
-        given = [];
+        answer = /** @type {number[]} */ ([]),
+        given = /** @type {boolean[]} */ ([]);
       let at = length;
       while (answer.length < 2 * length) {
         const begins = at >= length - 1 || random() < 0.25; // with a letter that is told
@@ -70,8 +85,9 @@ function recall({ size = 6, letters = 10 }) {
 }
 
 // Two numbers of so many digits; `backwards`: the sum from its last digit on, as one adds by hand.
+/** @param {TaskOptions} options @returns {Drawn} */
 function addNumbers({ size = 2, backwards = false }) {
-  const digits = (number, length) => Array.from(String(number).padStart(length, "0"), Number);
+  const digits = (/** @type {number} */ number, length) => Array.from(String(number).padStart(length, "0"), Number);
   return {
     size,
     most: 15, // beyond it sums are not exact
@@ -87,10 +103,11 @@ function addNumbers({ size = 2, backwards = false }) {
   };
 }
 
+/** @param {TaskOptions} options @returns {Drawn} */
 function nextLetter({ text = "", size = 32 }) {
   const letters = Array.from(text.normalize("NFC").replace(/\r\n?/g, "\n")),
     tokens = [...new Set(letters)].sort(),
-    count = (number) => number.toLocaleString("en");
+    count = (/** @type {number} */ number) => number.toLocaleString("en");
   const least = Math.max(TEXT.least, 20 * (size + 1));
   if (letters.length < least)
     throw new Error(`the text has ${count(letters.length)} characters, expected at least ${count(least)}`);
@@ -100,7 +117,7 @@ function nextLetter({ text = "", size = 32 }) {
   if (tokens.length > TEXT.letters)
     throw new Error(`the text has ${count(tokens.length)} different characters, expected at most ${TEXT.letters}`);
   const number = new Map(tokens.map((token, i) => [token, i])),
-    ids = Int32Array.from(letters, (letter) => number.get(letter)),
+    ids = Int32Array.from(letters, (letter) => number.get(letter) ?? 0),
     cut = Math.floor(ids.length * 0.9);
   return {
     size,
@@ -115,6 +132,7 @@ function nextLetter({ text = "", size = 32 }) {
   };
 }
 
+/** @type {Record<string, (options: TaskOptions) => Drawn>} */
 const DRAWN = {
   copy: ofLetters((shown) => shown),
   reverse: ofLetters((shown) => shown.reverse()),
@@ -126,6 +144,7 @@ const DRAWN = {
 };
 export const PLAYGROUND_TASKS = Object.keys(DRAWN);
 
+/** @param {string} name @param {number} value @param {number} least @param {number} most */
 function within(name, value, least, most) {
   if (!Number.isInteger(value) || value < least || value > most)
     throw new Error(`${name} is ${value}, expected an integer from ${least} to ${most}`);
@@ -133,6 +152,7 @@ function within(name, value, least, most) {
 }
 
 // Whether a prompt is one of those that are kept from training (FNV-1a of its tokens).
+/** @param {number[]} prompt */
 function keptBack(prompt) {
   let hash = 0x811c9dc5;
   for (const token of prompt) hash = Math.imul(hash ^ token, 0x01000193);
@@ -149,17 +169,24 @@ function keptBack(prompt) {
 //   batch(random, number, {causal, size, heldOut}): both
 //   lengthOf(size, causal): tokens of a sequence of the batch
 export class PlaygroundTask {
+  /** @param {TaskOptions & { name: string, examples?: number }} options */
   constructor({ name, examples = 0, ...options }) {
     if (!DRAWN[name]) throw new Error(`there is no task ${name}, expected one of ${PLAYGROUND_TASKS.join(", ")}`);
     if (options.size !== undefined) within("size", options.size, 1, 256);
     const { size, tokens, draw, most = 256, everywhere = false } = DRAWN[name](options);
-    Object.assign(this, { name, size, most, draw, everywhere, tokens: [...tokens, BLANK] });
+    this.name = name;
+    this.size = size;
+    this.most = most;
+    this.draw = draw;
+    this.everywhere = everywhere;
+    this.tokens = [...tokens, BLANK];
     within("size", size, 1, most);
     this.few = within("examples", examples, 0, 100_000);
     this.blank = this.tokens.length - 1;
     if (!everywhere) for (const heldOut of [false, true]) this.example(randomNumbers(0), { heldOut });
   }
 
+  /** @param {Random} random @param {Asked} asked */
   example(random, { size = this.size, heldOut = false } = {}) {
     within("size", size, 1, this.most);
     if (this.few && !heldOut && !this.everywhere) random = randomNumbers(below(random, this.few)); // one of the few
@@ -172,6 +199,7 @@ export class PlaygroundTask {
 
   // A causal model reads the answer as it writes it, each token the target of the place before it. One that sees
   // everything has blanks in its place.
+  /** @param {Example[]} examples @param {boolean} causal */
   lay(examples, causal) {
     const rows = examples.map(({ prompt, answer, given = [] }) => {
       const written = causal || this.everywhere,
@@ -180,10 +208,11 @@ export class PlaygroundTask {
       const guessed = answer.map((token, i) => (given[i] ? IGNORE_INDEX : token));
       return { tokens: [...prompt, ...read], targets: [...nothing, ...guessed] };
     });
-    const flat = (which) => Int32Array.from(rows.flatMap((row) => row[which]));
+    const flat = (/** @type {"tokens" | "targets"} */ which) => Int32Array.from(rows.flatMap((row) => row[which]));
     return { tokens: flat("tokens"), targets: flat("targets"), batch: rows.length };
   }
 
+  /** @param {Random} random @param {number} number @param {Asked & { causal?: boolean }} options */
   batch(random, number, { causal = true, ...options } = {}) {
     return this.lay(
       Array.from({ length: number }, () => this.example(random, options)),
@@ -197,6 +226,7 @@ export class PlaygroundTask {
   }
 
   // Tokens of what a reader writes, and back.
+  /** @param {string} text */
   encode(text) {
     return Array.from(text, (letter) => {
       const token = this.tokens.indexOf(letter);
@@ -204,6 +234,7 @@ export class PlaygroundTask {
       return token;
     });
   }
+  /** @param {ArrayLike<number>} tokens */
   decode(tokens) {
     return Array.from(tokens, (token) => this.tokens[token]).join("");
   }

@@ -4,6 +4,7 @@ import { Tensor } from "./tensor.js";
 const frequency = (j, size, base) => base ** ((-2 * j) / size);
 
 // Sines and cosines of positions: (positions, h), as `sinusoidal`.
+/** @param {number[]} positions @param {number} h */
 export function sinusoidal(positions, h) {
   const P = new Tensor(positions.length, h);
   positions.forEach((position, i) => {
@@ -17,14 +18,18 @@ export function sinusoidal(positions, h) {
 }
 
 // Slopes of ALiBi, one a head: a score loses so much for each token that its key is before its query.
+/** @param {number} num_heads */
 export const alibiSlopes = (num_heads) =>
   Array.from({ length: num_heads }, (_, i) => 2 ** ((-8 * (i + 1)) / num_heads));
 
 export class RotaryEmbedding {
+  /** @param {number} head_size */
   constructor(head_size, max_len = 1000, base = 10000) {
     this.head_size = head_size;
     this.base = base;
+    /** @type {number[]} */
     this.cos = [];
+    /** @type {number[]} */
     this.sin = [];
     this.#reach(max_len);
   }
@@ -39,6 +44,7 @@ export class RotaryEmbedding {
   }
   // Turns, in place, the heads of a position: `row` has H * head_size numbers. `back` undoes it, and is so the way of
   // gradients.
+  /** @param {Float32Array} row @param {number} position */
   turn(row, position, back = false) {
     const pairs = this.head_size / 2;
     this.#reach(position + 1);

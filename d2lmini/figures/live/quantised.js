@@ -6,12 +6,17 @@ const BLOCK = 32; // weights or numbers of X with a scale of their own
 const SPREAD = 64; // rows that are spread into floats at a time
 const exact = { floats: false };
 
+/** @typedef {import("./tensor.js").Part} Part */
+/** @typedef {{ x: Tensor, of: Tensor }} Rounded */
+
 // Whether products are those of floats, as PyTorch has them: all weights are spread for each. Some ten times as slow.
+/** @param {boolean} wanted */
 export function floatProducts(wanted) {
   exact.floats = wanted;
 }
 
 // X (T, k) as integers of 16 bits; of each 32 a scale, and their sum times that.
+/** @param {Tensor} X @returns {Rounded} */
 function rounded(X) {
   const size = X.length,
     [x, of] = [new Tensor(size / 2), new Tensor(size / BLOCK, 2)];
@@ -22,19 +27,29 @@ function rounded(X) {
 // What both kinds share; `product` and `spread` are their own. It takes the place of a tensor as the weight of a `Linear`
 // or an `Embedding`.
 class QuantisedMatrix {
+  /** @param {number[]} shape @param {number} bytes */
   constructor([outputs, inputs], bytes) {
     if (inputs % BLOCK) throw new RangeError(`rows of ${inputs} weights, expected whole blocks of ${BLOCK}`);
     this.shape = [outputs, inputs];
     this.room = lasting(new Tensor(bytes / 4));
   }
   // Where its bytes begin from `offset` on: a view, until memory grows.
+  /** @param {number} offset @param {number} length */
   bytes(offset, length) {
     return new Uint8Array(this.room.data.buffer, this.room.place + offset, length);
   }
+  // X, rounded, by it, T rows.
+  /** @param {Rounded} _X @param {Part} _to @param {number} _T */
+  product(_X, _to, _T) {}
+  // Rows as floats into a place.
+  /** @param {number} _row @param {number} _rows @param {number} _place */
+  spread(_row, _rows, _place) {}
+  /** @param {Tensor} X @param {Part} to */
   times(X, to) {
     if (exact.floats) this.#timesFloats(X, to);
     else this.product(rounded(X), to, X.shape[0]);
   }
+  /** @param {Tensor} X @param {Part} to */
   #timesFloats(X, to) {
     const [outputs, inputs] = this.shape,
       rows = new Tensor(Math.min(SPREAD, outputs), inputs);
@@ -47,6 +62,7 @@ class QuantisedMatrix {
     rows.free();
   }
   // A row as floats, of its own.
+  /** @param {number} i */
   row(i) {
     const tensor = new Tensor(this.shape[1]);
     this.spread(i, 1, tensor.place);
@@ -61,23 +77,27 @@ class QuantisedMatrix {
 
 // 8 bits and a scale a row.
 export class Int8Matrix extends QuantisedMatrix {
+  /** @param {number[]} shape */
   constructor(shape) {
     const [outputs, inputs] = shape;
     super(shape, outputs * inputs + 4 * outputs);
     this.scales = outputs * inputs; // where they begin
   }
   // Rows from `row` on, from a buffer: integers, then the scales in float32.
+  /** @param {number} row @param {number} rows @param {ArrayBuffer} buffer @param {number} at */
   put(row, rows, buffer, at) {
     const inputs = this.shape[1],
       size = rows * inputs;
     this.bytes(row * inputs, size).set(new Uint8Array(buffer, at, size));
     this.bytes(this.scales + 4 * row, 4 * rows).set(new Uint8Array(buffer, at + size, 4 * rows));
   }
+  /** @param {Rounded} X @param {Part} to @param {number} T */
   product({ x, of }, to, T) {
     const [outputs, inputs] = this.shape,
       { place } = this.room;
     quantisedProducts().int8(place, place + this.scales, x.place, of.place, to.place, to.stride, T, inputs, outputs);
   }
+  /** @param {number} row @param {number} rows @param {number} place */
   spread(row, rows, place) {
     const inputs = this.shape[1],
       from = this.room.place;
@@ -87,6 +107,7 @@ export class Int8Matrix extends QuantisedMatrix {
 
 // Blocks of 32: 4 bits each, a scale and a minimum.
 export class Q4Matrix extends QuantisedMatrix {
+  /** @param {number[]} shape */
   constructor(shape) {
     const size = shape[0] * shape[1];
     super(shape, size / 2 + (8 * size) / BLOCK);
@@ -94,6 +115,7 @@ export class Q4Matrix extends QuantisedMatrix {
     this.minima = this.scales + (4 * size) / BLOCK;
   }
   // Rows from `row` on, from a buffer: 16 bytes a block, then all scales, then all minima, in float16.
+  /** @param {number} row @param {number} rows @param {ArrayBuffer} buffer @param {number} at */
   put(row, rows, buffer, at) {
     const inputs = this.shape[1],
       size = rows * inputs,
@@ -108,6 +130,7 @@ export class Q4Matrix extends QuantisedMatrix {
       for (let i = 0; i < blocks; i++) to[place + i] = floats[halves[which * blocks + i]];
     });
   }
+  /** @param {Rounded} X @param {Part} to @param {number} T */
   product({ x, of }, to, T) {
     const [outputs, inputs] = this.shape,
       { place } = this.room;
@@ -124,6 +147,7 @@ export class Q4Matrix extends QuantisedMatrix {
       outputs,
     );
   }
+  /** @param {number} row @param {number} rows @param {number} place */
   spread(row, rows, place) {
     const inputs = this.shape[1],
       first = (4 * row * inputs) / BLOCK,
@@ -140,7 +164,7 @@ export class Q4Matrix extends QuantisedMatrix {
 }
 
 // All numbers of 16 bits.
-let halfFloats = null;
+let halfFloats = /** @type {Float32Array | null} */ (null);
 function halfTable() {
   halfFloats ??= Float32Array.from({ length: 65536 }, (_, bits) => half(bits));
   return halfFloats;

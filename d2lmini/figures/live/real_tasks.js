@@ -5,9 +5,20 @@ import { likeliest, NextToken } from "./next_token.js";
 import { Tensor, tidy } from "./tensor.js";
 import { makeTokenizer } from "./tokenizers.js";
 
+/**
+ * @typedef {import("./chat_tokenizer.js").ChatTokenizer} ChatTokenizer
+ * @typedef {import("./gpt.js").GPT} GPT
+ * @typedef {import("./tensor.js").Numbers} Numbers
+ * @typedef {{ model: GPT, config: GPT["config"], tokenizer: any, reading: import("./reading.js").Reading }} Loaded
+ * @typedef {Parameters<ChatTokenizer["source"]>[0]} Text
+ * @typedef {Text & { off?: import("./reading.js").Off, float_products?: boolean, top?: number }} Options
+ * @typedef {{ heads?: [number, number][], layers?: boolean }} Watched
+ */
+
 const BELIEVED = 5; // tokens that each block is asked for
 
 // The likeliest tokens of scores: {ids, pieces, p}, p the model's own; `drawn`: after the filters.
+/** @param {NextToken} next @param {number} most @param {ChatTokenizer} words */
 function told(next, most, words) {
   const ids = likeliest(next.scores, most);
   return {
@@ -20,13 +31,15 @@ function told(next, most, words) {
 
 // What is seen on the way, by the place in the text: `looks(at)`, how each of `heads`, pairs of a block and a head, looks
 // from there at all places up to it; `layers(at)`, what each block would say there. `options` is for `Reading.read`.
+/** @param {Loaded} loaded @param {ChatTokenizer} words @param {Watched} watched */
 function watchReading({ model }, words, { heads = [], layers = false }, from = 0) {
   const { num_blks, num_heads } = model.config,
-    rows = heads.map(() => new Map()),
-    states = new Map();
+    rows = heads.map(() => /** @type {Map<number, Float32Array>} */ (new Map())),
+    states = /** @type {Map<number, Float32Array[]>} */ (new Map());
   for (const [block, head] of heads)
     if (!(block >= 0 && block < num_blks && head >= 0 && head < num_heads))
       throw new RangeError(`there is no head ${head} of block ${block}`);
+  /** @param {number} block @param {Numbers} weights @param {number} at */
   function seen(block, { shape: [, T, S], data }, at) {
     heads.forEach(([wanted, head], which) => {
       if (wanted !== block) return;
@@ -36,12 +49,15 @@ function watchReading({ model }, words, { heads = [], layers = false }, from = 0
       }
     });
   }
+  /** @param {number} i @param {Tensor} X @param {number} at */
   function after(i, X, at) {
     for (let t = Math.max(0, from - at); t < X.shape[0]; t++) {
-      if (!states.has(at + t)) states.set(at + t, []);
-      states.get(at + t)[i] = X.row(t).slice();
+      const all = states.get(at + t) ?? [];
+      all[i] = X.row(t).slice();
+      states.set(at + t, all);
     }
   }
+  /** @template T @param {Map<number, T>} map @param {number} at */
   function take(map, at) {
     const found = map.get(at);
     map.delete(at);
@@ -49,12 +65,14 @@ function watchReading({ model }, words, { heads = [], layers = false }, from = 0
   }
   return {
     options: { seen: heads.length ? seen : undefined, after: layers ? after : undefined },
-    looks: (at) => rows.map((row) => take(row, at) ?? new Float32Array(at + 1)), // of a block that is left out: nothing
-    layers: (at) => (layers ? believedBy(model, take(states, at), words) : null),
+    // of a block that is left out: nothing
+    looks: (/** @type {number} */ at) => rows.map((row) => take(row, at) ?? new Float32Array(at + 1)),
+    layers: (/** @type {number} */ at) => (layers ? believedBy(model, take(states, at) ?? [], words) : null),
   };
 }
 
 // What the states of a place after each number of blocks would say, through the last norm and the last layer.
+/** @param {GPT} model @param {Float32Array[]} states @param {ChatTokenizer} words */
 function believedBy(model, states, words) {
   return tidy(() => {
     const X = new Tensor(states.length, model.config.num_hiddens);
@@ -67,9 +85,10 @@ function believedBy(model, states, words) {
   });
 }
 
+/** @param {{ tokenizer: any }} loaded @param {{ messages?: Text["messages"], text?: string }} options */
 export function* tokeniseTask(loaded, { messages = null, text = "" }) {
   const words = makeTokenizer(loaded.tokenizer),
-    ids = messages ? words.encodeChat(messages) : words.encode(text);
+    ids = /** @type {number[]} */ (messages ? words.encodeChat(messages) : words.encode(text));
   return { ids, pieces: words.pieces(ids), special: ids.map((id) => words.special.has(id)) };
 }
 
@@ -79,6 +98,10 @@ export function* tokeniseTask(loaded, { messages = null, text = "" }) {
 // the text's last token and of each that is written: its place; what it adds to the text; the model's own probability of
 // it; what may come next, as `told`, null after a stop token, which is not read.
 // Returns {why: "stop", "count" or "context"; tokens, all; prompt, how many were given; text, what was written; draws}.
+/**
+ * @param {Loaded} loaded
+ * @param {Options & Watched & { count?: number, filters?: import("./filters.js").Filters, seed?: number, draws?: number }} options
+ */
 export function* realWriteTask(loaded, options) {
   const { count = 100, filters = {}, seed = 1, draws = 0, top = 10, off, float_products } = options;
   const { reading, config } = loaded,
@@ -89,7 +112,7 @@ export function* realWriteTask(loaded, options) {
     add = words.writer();
   for (let i = 0; i < draws; i++) random();
   let text = "",
-    step = { at: prompt - 1, token: tokens.at(-1), text: "", written: false, p: null };
+    step = { at: prompt - 1, token: tokens.at(-1), text: "", written: false, p: /** @type {number | null} */ (null) };
   for (;;) {
     const from = tokens.length - 1,
       watching = watchReading(loaded, words, options, from),
@@ -115,6 +138,7 @@ export function* realWriteTask(loaded, options) {
     }
   }
 
+  /** @param {"count" | "context" | "stop"} why */
   function end(why) {
     return { why, tokens, prompt, text, draws: draws + tokens.length - prompt };
   }
@@ -122,6 +146,7 @@ export function* realWriteTask(loaded, options) {
 
 // Reads a whole text, or what is from place `from` on, and tells of each place how heads look and what blocks would say.
 // Steps: {rows: [{at, token, piece, looks, layers}]}.
+/** @param {Loaded} loaded @param {Options & Watched & { from?: number }} options */
 export function* realLookTask(loaded, options) {
   const { from = 0, off, float_products } = options,
     words = makeTokenizer(loaded.tokenizer),
@@ -147,14 +172,17 @@ export function* realLookTask(loaded, options) {
 //   top: how many of the expected ones are told.
 // Steps: {rows: [{at, token, piece, nats, next}]}, nats null and next null of the first. Returns {nats, tokens}: the mean,
 // and of how many.
+/** @param {Loaded} loaded @param {Options} options */
 export function* realLossesTask(loaded, options) {
   const { top = BELIEVED, off, float_products } = options,
     words = makeTokenizer(loaded.tokenizer),
     tokens = words.source(options),
     pieces = words.pieces(tokens);
+  /** @typedef {{ ids: number[], pieces: string[], p: number[] } | null} Expected */
+  /** @type {{ at: number, token: number, piece: string, nats: number | null, next: Expected }[]} */
   let rows = [{ at: 0, token: tokens[0], piece: pieces[0], nats: null, next: null }],
     total = 0;
-  const scored = (scores, start) => {
+  const scored = (/** @type {Tensor} */ scores, /** @type {number} */ start) => {
     for (let i = 0; i < scores.shape[0] && start + i + 1 < tokens.length; i++) {
       const at = start + i + 1,
         next = new NextToken(scores.row(i)),

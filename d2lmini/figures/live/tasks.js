@@ -9,6 +9,7 @@ import { realLookTask, realLossesTask, realWriteTask, tokeniseTask } from "./rea
 import { beamTask, laterTask, positionsTask, scoreTask, translateTask } from "./translate.js";
 import { writeTask } from "./write.js";
 
+/** @type {Record<string, (loaded: any, options: any) => Generator<any, any, void>>} */
 export const TASKS = {
   logits: logitsTask,
   attention: attentionTask,

@@ -3,16 +3,26 @@ import { Embedding, Identity, Linear, NORMS, residual, under } from "./layers.js
 import { alibiSlopes, RotaryEmbedding, sinusoidal } from "./position.js";
 import { TransformerEncoderBlock } from "./transformer.js";
 
+/**
+ * @typedef {import("./layers.js").Tape} Tape
+ * @typedef {import("./tensor.js").Tensor} Tensor
+ * @typedef {{ num_hiddens: number, num_heads: number, num_blks: number, vocab_size: number, max_len: number,
+ *   causal: boolean, positions: "learned" | "sines" | "rotary" | "alibi" | null, norm: "layer" | "rms",
+ *   norm_place: "before" | "after" | null, residual: boolean, ffn: string | null, ffn_num_hiddens?: number | null }} TinyConfig
+ */
+
 // The weights of a model in the order of Python's: [name, shape, what they begin as]. That is a number for all of them,
 // or {std} of a normal distribution.
+/** @param {TinyConfig} config */
 export function tinyWeights(config) {
   const { vocab_size: V, num_hiddens: h, num_blks, ffn, positions, norm, norm_place } = config,
     wide = config.ffn_num_hiddens ?? 4 * h,
     depth = config.residual ? Math.sqrt(2 * num_blks) : 1,
+    /** @type {[string, number[], number | { std: number }][]} */
     found = [];
-  const matrix = (name, outputs, inputs, over = 1) =>
+  const matrix = (/** @type {string} */ name, outputs, inputs, over = 1) =>
     found.push([`${name}.weight`, [outputs, inputs], { std: 1 / Math.sqrt(inputs) / over }]);
-  const normed = (name) => {
+  const normed = (/** @type {string} */ name) => {
     if (!norm_place) return;
     found.push([`${name}.weight`, [h], 1]);
     if (norm === "layer") found.push([`${name}.bias`, [h], 0]);
@@ -37,6 +47,7 @@ export function tinyWeights(config) {
 }
 
 export class TinyTransformer {
+  /** @param {import("./layers.js").Weights} weights @param {TinyConfig} config */
   constructor(weights, config) {
     const { num_hiddens: h, num_heads, num_blks, max_len, positions, norm_place } = config,
       norm = norm_place ? NORMS[config.norm] : Identity,
@@ -57,6 +68,10 @@ export class TinyTransformer {
 
   // Scores at each token, (B * T, V), of sequences of one length that follow each other in `tokens`. `tape`: for
   // `backward`. `seen(block, weights)`: as `MultiHeadAttention.learn`'s.
+  /**
+   * @param {number[] | Int32Array} tokens
+   * @param {{ batch?: number, tape?: Tape, seen?: import("./multi_head.js").SeenBy | null }} options
+   */
   forward(tokens, { batch = 1, tape = [], seen = null } = {}) {
     const T = tokens.length / batch,
       { num_hiddens: h, max_len, positions, causal } = this.config;
@@ -74,6 +89,7 @@ export class TinyTransformer {
   }
 
   // The gradient by the scores, (B * T, V), into those of all weights.
+  /** @param {Tensor} dScores @param {Tape} tape */
   backward(dScores, tape) {
     let dX = this.norm.backward(this.dense.backward(dScores, tape), tape);
     for (const blk of [...this.blks].reverse()) dX = blk.backward(dX, tape);

@@ -5,11 +5,13 @@ import { cleanText, idsOf, noText, tokenOf, tooLong, upTo, wellFormed } from "./
 import { WordPieces } from "./word_pieces.js";
 
 class Characters {
+  /** @param {{ tokens: string[] }} said */
   constructor({ tokens }) {
     this.tokens = tokens;
     this.ids = idsOf(tokens);
   }
   // Throws an Error that names a character which the model does not know.
+  /** @param {string} text */
   encode(text) {
     return Array.from(wellFormed(text), (letter) => {
       const id = this.ids.get(letter);
@@ -17,14 +19,16 @@ class Characters {
       return id;
     });
   }
+  /** @param {Iterable<number>} ids */
   decode(ids) {
     return Array.from(ids, (id) => tokenOf(this.tokens, id)).join("");
   }
 }
 
 // A character for a sentence: also those that show nothing, or that join what is before them.
+/** @param {string} letter */
 function characterName(letter) {
-  const code = `U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  const code = `U+${Number(letter.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}`;
   return /[\p{L}\p{N}\p{P}\p{S}]/u.test(letter) ? `“${letter}” (${code})` : code;
 }
 
@@ -32,13 +36,19 @@ const WORD_OR_MARK =
   /'s(?![\p{L}\p{N}_])|[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*(?='s(?![\p{L}\p{N}_]))|[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*'?|[^\p{L}\p{N}_ ]/gu;
 
 class Words {
+  /** @param {{ tokens: string[], max_len?: number }} said */
   constructor({ tokens, max_len }) {
     this.tokens = tokens;
     this.ids = idsOf(tokens);
     this.max_len = max_len ?? Number.POSITIVE_INFINITY;
-    [this.pad, this.bos, this.eos, this.unk] = ["<pad>", "<bos>", "<eos>", "<unk>"].map((token) => this.ids.get(token));
+    const id = (/** @type {string} */ token) => this.ids.get(token) ?? -1;
+    this.pad = id("<pad>");
+    this.bos = id("<bos>");
+    this.eos = id("<eos>");
+    this.unk = id("<unk>");
   }
   // What the encoder reads. Throws an Error where there is no text, or too much.
+  /** @param {string} text */
   source(text) {
     const cleaned = cleanText(text);
     if (!cleaned) throw noText();
@@ -47,10 +57,12 @@ class Words {
     if (ids.length > this.max_len) throw tooLong(ids.length, this.max_len);
     return ids;
   }
+  /** @param {Iterable<number>} ids */
   pieces(ids) {
     return Array.from(ids, (id) => tokenOf(this.tokens, id));
   }
   // The sentence, as `join_words`: French has a space before ?.
+  /** @param {Iterable<number>} ids */
   text(ids) {
     const left = [this.pad, this.bos];
     return this.pieces(upTo(ids, this.eos).filter((id) => !left.includes(id)))
@@ -60,6 +72,7 @@ class Words {
   }
 }
 
+/** @type {Record<string, new (said: any) => any>} */
 const TOKENIZER_KINDS = {
   characters: Characters,
   words: Words,

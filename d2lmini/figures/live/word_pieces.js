@@ -1,10 +1,12 @@
 // Word pieces, as the encoders read them: lower case, no accents, the longest pieces that are tokens.
 import { idsOf, noText, tokenOf, tooLong, wellFormed } from "./texts.js";
 
-// The code points of some ranges, [first, last] inclusive, as what `has` tells.
+// The code points of some ranges, [first, last] inclusive, as what `has` tells of a letter.
+/** @param {[number, number][]} pairs */
 function inRanges(pairs) {
   return {
-    has(point) {
+    has(/** @type {string} */ letter) {
+      const point = Number(letter.codePointAt(0));
       let low = 0,
         high = pairs.length;
       while (low < high) {
@@ -18,36 +20,45 @@ function inRanges(pairs) {
 }
 
 export class WordPieces {
+  /**
+   * @param {{ tokens: string[], special: string[], max_chars: number, classes: Record<string, [number, number][]>,
+   *   max_len?: number }} said
+   */
   constructor({ tokens, special, max_chars, classes, max_len }) {
     this.tokens = tokens;
     this.ids = idsOf(tokens);
     this.max_chars = max_chars;
     this.max_len = max_len ?? Number.POSITIVE_INFINITY;
     this.classes = Object.fromEntries(Object.entries(classes).map(([name, pairs]) => [name, inRanges(pairs)]));
-    this.special = special.map((token) => this.ids.get(token));
-    [this.pad, this.unk, this.cls, this.sep, this.mask] = this.special;
+    this.special = special.map((token) => this.ids.get(token) ?? -1);
+    const [pad, unk, cls, sep, mask] = this.special;
+    this.pad = pad;
+    this.unk = unk;
+    this.cls = cls;
+    this.sep = sep;
+    this.mask = mask;
   }
 
   // The words of a text, which are cut into pieces, each an array of code points as strings.
+  /** @param {string} text */
   #words(text) {
     const { dropped, spaces, ideographs, marks, punctuation } = this.classes;
     let cleaned = "";
     for (const letter of wellFormed(text)) {
-      const point = letter.codePointAt(0);
-      if (dropped.has(point)) continue;
-      if (spaces.has(point)) cleaned += " ";
-      else cleaned += ideographs.has(point) ? ` ${letter} ` : letter;
+      if (dropped.has(letter)) continue;
+      if (spaces.has(letter)) cleaned += " ";
+      else cleaned += ideographs.has(letter) ? ` ${letter} ` : letter;
     }
-    const words = [];
-    let word = [];
+    const words = /** @type {string[][]} */ ([]);
+    let word = /** @type {string[]} */ ([]);
     const end = () => {
       if (word.length) words.push(word);
       word = [];
     };
     for (const letter of cleaned.normalize("NFD"))
-      if (!marks.has(letter.codePointAt(0)))
+      if (!marks.has(letter))
         for (const small of letter.toLowerCase()) {
-          const alone = punctuation.has(small.codePointAt(0));
+          const alone = punctuation.has(small);
           if (alone || small === " ") end();
           if (small !== " ") word.push(small);
           if (alone) end();
@@ -56,9 +67,10 @@ export class WordPieces {
     return words;
   }
 
+  /** @param {string[]} word */
   #cut(word) {
     if (word.length > this.max_chars) return [this.unk];
-    const ids = [];
+    const ids = /** @type {number[]} */ ([]);
     for (let start = 0; start < word.length; ) {
       let end = word.length,
         id;
@@ -74,6 +86,7 @@ export class WordPieces {
   }
 
   // Ids with [CLS] and [SEP]. Throws an Error where there is no text, or more than `max_len` tokens.
+  /** @param {string} text */
   encode(text, max_len = this.max_len) {
     const ids = this.#words(text).flatMap((word) => this.#cut(word));
     if (!ids.length) throw noText();
@@ -81,11 +94,13 @@ export class WordPieces {
     return [this.cls, ...ids, this.sep];
   }
 
+  /** @param {Iterable<number>} ids */
   pieces(ids) {
     return Array.from(ids, (id) => tokenOf(this.tokens, id));
   }
 
   // The pieces as words, without special tokens.
+  /** @param {Iterable<number>} ids */
   text(ids) {
     return this.pieces(Array.from(ids).filter((id) => !this.special.includes(id)))
       .join(" ")

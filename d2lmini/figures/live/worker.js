@@ -15,7 +15,7 @@ import { Pieces } from "./pieces.js";
 import { TASKS } from "./tasks.js";
 import { outOfMemory, prepare, tidy } from "./tensor.js";
 
-const bytesOf = (base64) => {
+const bytesOf = (/** @type {string} */ base64) => {
   const text = atob(base64),
     bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
@@ -23,9 +23,10 @@ const bytesOf = (base64) => {
 };
 
 // Answers what comes by a port: a worker's own, or one of a MessageChannel.
+/** @param {MessagePort} port */
 export function serve(port) {
-  const models = new Map(),
-    coming = new Map(), // Pieces of models that are not whole
+  const models = /** @type {Map<string | null, any>} */ (new Map()),
+    coming = /** @type {Map<string, Pieces>} */ (new Map()), // Pieces of models that are not whole
     asked = new Set(), // ids that are not done
     stopped = new Set(), // those of them that are to stop
     { port1, port2 } = new MessageChannel();
@@ -38,35 +39,43 @@ export function serve(port) {
       port2.postMessage(null);
     });
 
+  /** @param {{ name: string, base64: string, simd?: boolean }} message */
   async function load({ name, base64, simd }) {
     const products = await prepare({ simd });
     if (!models.has(name)) models.set(name, readModel(bytesOf(base64)));
     return { products };
   }
 
+  /** @param {string} name */
   function piecesOf(name) {
-    if (!coming.has(name)) throw new Error(`no pieces of ${name} are expected`);
-    return coming.get(name);
+    const pieces = coming.get(name);
+    if (!pieces) throw new Error(`no pieces of ${name} are expected`);
+    return pieces;
   }
 
+  /** @param {{ manifest: import("./pieces.js").Manifest }} message */
   async function begin({ manifest }) {
     drop(manifest);
     coming.set(manifest.name, await Pieces.begin(manifest));
   }
 
+  /** @param {{ name: string }} message */
   function finish({ name }) {
     models.set(name, piecesOf(name).finish());
     coming.delete(name);
   }
 
+  /** @param {{ name: string }} message */
   function drop({ name }) {
     models.get(name)?.free?.();
     coming.get(name)?.free();
     for (const all of [models, coming]) all.delete(name);
   }
 
+  /** @type {Record<string, (message: any) => any>} */
   const KINDS = { load, ask, begin, piece: ({ name, index, bytes }) => piecesOf(name).put(index, bytes), finish, drop };
 
+  /** @param {{ id: number, name: string | null, task: string, options: any }} message */
   async function ask({ id, name, task, options }) {
     if (name === null) await prepare();
     else if (!models.has(name)) throw new Error(`the model ${name} is not loaded`);
@@ -81,7 +90,7 @@ export function serve(port) {
         await others();
       }
     } finally {
-      work.return?.();
+      work.return(null);
     }
   }
 
@@ -95,7 +104,7 @@ export function serve(port) {
     last = last.then(async () => {
       try {
         port.postMessage({ id: data.id, done: (await KINDS[data.kind](data)) ?? null });
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         port.postMessage({ id: data.id, error: String(error?.message ?? error), memory: outOfMemory(error) });
       }
       asked.delete(data.id);

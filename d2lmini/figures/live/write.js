@@ -7,6 +7,7 @@ const TURN = 10; // milliseconds of work between two steps
 
 // Where that begins which a model reads of a text: at its beginning while the context has room for all of it. A full
 // context loses its oldest quarter, so that for a while a cache serves again.
+/** @param {number} length @param {number} max_len */
 function windowStart(length, max_len) {
   const quarter = Math.max(1, max_len >> 2);
   return quarter * Math.ceil(Math.max(0, length - max_len) / quarter);
@@ -21,6 +22,15 @@ function windowStart(length, max_len) {
 //   at, token: its place in the text. first: where that begins which was read with it.
 //   logits: (V,), scores of what follows. weights: (at - first + 1,), how the head looks at the tokens from `first` on.
 //   cost: of a token that was written {positions, milliseconds}, what went through the model for it; else null.
+/**
+ * @typedef {{ at: number, token: number, first: number, logits: Float32Array, weights: Float32Array,
+ *   cost: { positions: number, milliseconds: number } | null }} Row
+ */
+/**
+ * @param {{ model: import("./gpt.js").GPT }} loaded
+ * @param {{ tokens: number[], count?: number, filters?: import("./filters.js").Filters, seed?: number, draws?: number,
+ *   cache?: boolean, block?: number, head?: number }} options
+ */
 export function* writeTask({ model }, options) {
   const { tokens, count = 0, filters = {}, seed = 1, draws = 0, cache = true, block = 0, head = 0 } = options;
   const { max_len } = model.config,
@@ -30,15 +40,16 @@ export function* writeTask({ model }, options) {
   for (let i = 0; i < draws; i++) random();
   let first = 0,
     told = 0,
-    rows = [],
-    scores = null,
+    rows = /** @type {Row[]} */ ([]),
+    scores = new Float32Array(0),
     turn = performance.now();
 
   // Tokens [from, to) of the text, which follow what the state has.
+  /** @param {number} from @param {number} to */
   function pass(from, to) {
-    let seen = null;
+    let seen = { S: 0, data: new Float32Array(0) };
     const logits = tidy(() => {
-      const own = (i, weights) => {
+      const own = (/** @type {number} */ i, /** @type {import("./tensor.js").Tensor} */ weights) => {
         if (i === block) seen = { S: weights.shape[2], data: weights.data.slice() };
       };
       const { data } = model.extend(text.slice(from, to), state, { seen: own });
@@ -81,7 +92,7 @@ export function* writeTask({ model }, options) {
         cost.milliseconds += performance.now() - before;
         cost.positions += to - from;
       }
-      if (written) rows.at(-1).cost = cost;
+      if (written) rows[rows.length - 1].cost = cost;
       if (written === count) break;
       text.push(drawn(filtered(scores, filters), random));
     }

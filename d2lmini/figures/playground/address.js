@@ -4,12 +4,18 @@ import { addressOf, settingsOf } from "../live/playground_settings.js";
 
 const ADDRESS_WAIT = 300; // milliseconds: a browser refuses more than some changes a second
 
+/**
+ * @typedef {import("../live/playground_settings.js").Settings} Settings
+ * @typedef {{ settings: Settings, said: string, challenge: string | null }} Opened
+ */
+
 // `taken({settings, said, challenge})` follows an address that the reader opens; `said` is what to tell of it. Returns
 // {read, write}: `read()` does as if it was opened now.
+/** @param {HTMLElement} el @param {(opened: Opened) => void} taken */
 export function playgroundAddress(el, taken) {
-  let challenge = null,
+  let challenge = /** @type {string | null} */ (null),
     timer = 0,
-    written = null;
+    written = /** @type {string | null} */ (null);
 
   function read(address = location.href) {
     const text = new URL(address).hash.slice(1);
@@ -26,12 +32,14 @@ export function playgroundAddress(el, taken) {
     return true;
   }
 
+  /** @param {Settings} settings */
   function now(settings) {
     const parts = new URLSearchParams(addressOf(settings));
     if (challenge) parts.set("challenge", challenge);
     return parts.toString();
   }
 
+  /** @param {Settings} settings */
   function write(settings) {
     clearTimeout(timer);
     timer = setTimeout(() => {
@@ -48,11 +56,15 @@ export function playgroundAddress(el, taken) {
   return {
     read,
     write,
-    link: (settings) => `${location.href.split("#")[0]}#${now(settings)}`,
+    link: (/** @type {Settings} */ settings) => `${location.href.split("#")[0]}#${now(settings)}`,
   };
 }
 
 // Buttons that copy a text, {label: () => text}; where the page may not, the text stands in a field.
+/**
+ * @param {HTMLElement} parent @param {HTMLElement} below @param {Record<string, () => string>} texts
+ * @param {(text: string) => void} say
+ */
 export function playgroundCopies(parent, below, texts, say) {
   const field = add(below, "textarea", {
     rows: 4,

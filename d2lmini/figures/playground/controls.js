@@ -2,6 +2,14 @@
 import { add, choice, place, slider, tick } from "../base/index.js";
 import { SETTINGS } from "../live/playground_settings.js";
 
+/**
+ * @typedef {import("../live/playground_settings.js").Settings} Settings
+ * @typedef {keyof Settings} Key
+ * @typedef {Exclude<{ [key in Key]: Settings[key] extends number ? key : never }[Key], never>} NumberKey
+ * @typedef {(value: number) => string} Say
+ */
+
+/** @type {Record<string, Record<string, string>>} */
 const CONTROL_WORDS = {
   sizes: {
     copy: "length",
@@ -25,6 +33,7 @@ const CONTROL_WORDS = {
   positions: { none: "none", learned: "learned", sines: "sines", rotary: "rotary", alibi: "ALiBi" },
   optimisers: { sgd: "SGD with momentum", adam: "Adam", adamw: "AdamW" },
 };
+/** @type {Record<string, number[]>} */
 const CONTROL_VALUES = {
   rate: [-5, -4, -3, -2, -1, 0].flatMap((power) => [1, 2, 3, 5].map((n) => Number(`${n}e${power}`))).concat(10),
   warmup: [0, 5, 10, 20, 50, 100, 200, 500, 1000],
@@ -37,29 +46,36 @@ const COLUMNS = "repeat(auto-fit, minmax(min(19rem, 100%), 1fr))";
 const GROUPS = `display: grid; grid-template-columns: ${COLUMNS}; gap: 0 12px; align-items: start`;
 
 // `change(key, value)` follows the reader. Returns a function that shows which controls the settings need.
+/**
+ * @param {HTMLElement} parent @param {Settings} settings
+ * @param {{ change: (key: Key, value: any) => void, typed: (text: string) => void, own: string }} heard
+ */
 export function playgroundControls(parent, settings, { change, typed, own }) {
   const open = innerWidth > 600, // a phone has no room for all
     grid = add(parent, "div", open ? { style: GROUPS } : { class: "d2lmini-folds" }),
-    rows = {};
-  const group = (name, style = "") => {
+    rows = /** @type {Record<string, HTMLElement>} */ ({});
+  const group = (/** @type {string} */ name, style = "") => {
     const fold = add(grid, "details", open ? { open: "", style } : { style });
     add(fold, "summary", { style: "min-height: 24px" }, name);
     return add(fold, "div", { class: "d2lmini-controls", style: "gap: 2px 18px; margin-bottom: 4px" });
   };
-  const hold = (key, input) => {
-    rows[key] = input.closest("label");
+  const hold = (/** @type {string} */ key, /** @type {Element} */ input) => {
+    rows[key] = /** @type {HTMLElement} */ (input.closest("label"));
     return input;
   };
+  /** @param {HTMLElement} box @param {Key} key @param {string} label @param {Record<string, string>} options */
   const chosen = (box, key, label, options) => {
-    const sure = (text) => SETTINGS[key].choices?.find((one) => String(one) === text) ?? Number(text);
+    const sure = (/** @type {string} */ text) =>
+      SETTINGS[key].choices?.find((one) => String(one) === text) ?? Number(text);
     hold(
       key,
       choice(box, { label, options, value: settings[key] }, (text) => change(key, sure(text))),
     );
   };
-  const numbers = (all) => Object.fromEntries(all.map((one) => [one, String(one)]));
+  const numbers = (/** @type {unknown[]} */ all = []) => Object.fromEntries(all.map((one) => [one, String(one)]));
+  /** @param {HTMLElement} box @param {NumberKey} key @param {string} label @param {Say} say */
   const ranged = (box, key, label, say = String) => {
-    const { least, most } = SETTINGS[key].range,
+    const { least, most } = /** @type {{ least: number, most: number }} */ (SETTINGS[key].range),
       about = { label, min: least, max: most, step: 1, value: settings[key], say };
     hold(
       key,
@@ -67,6 +83,7 @@ export function playgroundControls(parent, settings, { change, typed, own }) {
     );
   };
   // Values of a list, and the one that an address brought.
+  /** @param {HTMLElement} box @param {NumberKey} key @param {string} label @param {Say} say */
   const listed = (box, key, label, say = String) => {
     const all = [...new Set([...CONTROL_VALUES[key], settings[key]])].sort((a, b) => a - b),
       about = { label, min: 0, max: all.length - 1, step: 1, value: all.indexOf(settings[key]) };
@@ -75,6 +92,7 @@ export function playgroundControls(parent, settings, { change, typed, own }) {
       slider(box, { ...about, say: (i) => say(all[i]) }, (i) => change(key, all[i])),
     );
   };
+  /** @param {HTMLElement} box @param {"backwards" | "causal" | "residual" | "ffn"} key @param {string} label */
   const ticked = (box, key, label) =>
     hold(
       key,
@@ -121,7 +139,7 @@ export function playgroundControls(parent, settings, { change, typed, own }) {
   listed(training, "decay", "weight decay");
   ranged(model, "seed", "seed");
 
-  return (now) => {
+  return (/** @type {Settings} */ now) => {
     const written = now.task === "text";
     const needed = {
       text: written,
@@ -134,7 +152,8 @@ export function playgroundControls(parent, settings, { change, typed, own }) {
     for (const [key, holds] of Object.entries(needed)) rows[key].style.display = holds ? "" : "none";
     pasted.style.display = written && now.text === "own" ? "" : "none";
     const label = CONTROL_WORDS.sizes[now.task];
-    rows.size.querySelector("span").textContent = label;
-    place(rows.size.querySelector("input"), { "aria-label": label });
+    const [name, input] = rows.size.children;
+    name.textContent = label;
+    place(input, { "aria-label": label });
   };
 }

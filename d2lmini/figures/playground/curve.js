@@ -5,6 +5,8 @@ import { playgroundDifferences } from "./run.js";
 const CURVE_DASHES = ["7 3", "2 3", "9 3 2 3", "1 2", "12 5"];
 
 // Returns a function that shows a run and earlier ones: ({run, earlier}). `forget()` follows the button.
+/** @typedef {import("./run.js").PlaygroundRun} PlaygroundRun */
+/** @param {HTMLElement} parent @param {() => void} forget */
 export function playgroundCurve(parent, forget) {
   const [width, height, left, bottom, top] = [420, 230, 40, 26, 12];
   const figure = add(parent, "figure"),
@@ -17,14 +19,14 @@ export function playgroundCurve(parent, forget) {
   const legend = add(figure, "ul", { style: "margin: 2px 0; padding: 0; list-style: none", "data-part": "legend" });
   const forgetting = button(figure, "Forget earlier runs", forget);
 
-  return ({ run, earlier }) => {
+  return (/** @type {{ run: PlaygroundRun, earlier: PlaygroundRun[] }} */ { run, earlier }) => {
     const all = [...earlier, run],
-      mean = ({ sum, count }) => sum / count;
+      mean = (/** @type {PlaygroundRun["points"][0]} */ { sum, count }) => sum / count;
     const steps = Math.max(10, ...all.map((one) => one.exploded?.step ?? one.step)),
       starts = all.flatMap(({ points, held }) => [...points.slice(0, 1).map(mean), ...held.map(({ loss }) => loss)]),
       high = Math.max(1, Math.min(Math.max(0, ...starts) * 1.1, 12));
-    const x = (step) => left + ((width - left - 14) * step) / steps,
-      y = (loss) => Math.max(2, height - bottom - ((height - bottom - top) * loss) / high);
+    const x = (/** @type {number} */ step) => left + ((width - left - 14) * step) / steps,
+      y = (/** @type {number} */ loss) => Math.max(2, height - bottom - ((height - bottom - top) * loss) / high);
     grid.replaceChildren();
     for (const part of [0, 0.5, 1]) {
       const loss = high * part,
@@ -38,7 +40,9 @@ export function playgroundCurve(parent, forget) {
     lines.replaceChildren();
     all.forEach((one, i) => {
       const now = one === run,
-        look = now ? { stroke: "var(--blue)", "stroke-width": 2 } : { stroke: "currentColor", opacity: 0.45 };
+        look = /** @type {Record<string, unknown>} */ (
+          now ? { stroke: "var(--blue)", "stroke-width": 2 } : { stroke: "currentColor", opacity: 0.45 }
+        );
       if (!now) look["stroke-dasharray"] = CURVE_DASHES[i % CURVE_DASHES.length];
       const path = one.points.map((point) => `${x(point.step).toFixed(1)},${y(mean(point)).toFixed(1)}`).join(" L");
       if (path) draw(lines, "path", { d: `M${path}`, fill: "none", ...look });
@@ -79,6 +83,7 @@ export function playgroundCurve(parent, forget) {
 }
 
 // Norms of the gradients by part, on a scale of powers of ten. Returns a function that shows them.
+/** @param {HTMLElement} parent */
 export function playgroundGradients(parent) {
   const [line, name, bar] = [22, 84, 180],
     least = -7,
@@ -96,17 +101,15 @@ export function playgroundGradients(parent) {
     {},
     "Norm of the gradients of the last step, by part. Each tenth of the room for a bar is a factor of ten.",
   );
-  return ({ gradients, settings }) => {
+  return (/** @type {PlaygroundRun} */ { gradients, settings }) => {
     place(svg, { viewBox: `0 0 340 ${(settings.blocks + 2) * line + 6}` });
-    const parts = [
-      ["embedding", gradients?.embedding],
-      ...Array.from({ length: settings.blocks }, (_, i) => [`block ${i + 1}`, gradients?.blocks[i]]),
-      ["scores", gradients?.head],
-    ];
+    const blocks = Array.from({ length: settings.blocks }, (_, i) => `block ${i + 1}`),
+      names = ["embedding", ...blocks, "scores"],
+      norms = [gradients?.embedding, ...blocks.map((_, i) => gradients?.blocks[i]), gradients?.head];
     rows.forEach((row, i) => {
-      const [text, value] = parts[i] ?? ["", undefined],
+      const value = norms[i],
         share = value ? (Math.log10(value) - least) / (most - least) : 0;
-      row.name.textContent = text;
+      row.name.textContent = names[i] ?? "";
       row.number.textContent = value === undefined ? "" : value.toExponential(2);
       place(row.bar, { width: bar * Math.min(1, Math.max(0, share)) });
     });

@@ -5,6 +5,7 @@ const WRONG = "color: var(--orange); text-decoration-thickness: 2px; text-decora
 
 // Returns a function that shows answers, [{prompt, right, guess, given}], and a sample. The first three are arrays of
 // letters, `guess` null where the model was not asked yet; `given`: which of them are not guessed.
+/** @param {HTMLElement} parent */
 export function playgroundExamples(parent) {
   const about = add(parent, "div", { style: "margin-top: 8px; font-size: 0.85rem" });
   const box = add(scroller(parent), "table", {
@@ -27,8 +28,9 @@ export function playgroundExamples(parent) {
     role: "group",
     "aria-label": "what the model writes",
   });
-  const spell = (letter) => ({ "\n": "↵", " ": "␣" })[letter] ?? letter;
+  const spell = (/** @type {string} */ letter) => letter.replace("\n", "↵").replace(" ", "␣");
 
+  /** @param {{ answers: import("./fit.js").Shown[], text: string | null, settings: import("./run.js").Settings }} shown */
   return ({ answers, text, settings }) => {
     const way = settings.causal
       ? "each token is guessed after the right ones"

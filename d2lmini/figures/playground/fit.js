@@ -2,7 +2,12 @@
 import { randomNumbers } from "../live/filters.js";
 import { trainOptions } from "../live/playground_settings.js";
 import { PlaygroundTask } from "../live/playground_tasks.js";
-import { LIVE } from "../page/host.js";
+
+/**
+ * @typedef {import("../live/playground_settings.js").Settings} Settings
+ * @typedef {{ task: PlaygroundTask, read: (written: string) => number[], write: (tokens: number[]) => string }} Fit
+ * @typedef {{ tokens: number[], prompt: string[], right: string[], given: boolean[], guess: string[] | null }} Shown
+ */
 
 // A module of one instruction that only a browser with SIMD takes.
 const SIMD_BYTES = [
@@ -11,7 +16,8 @@ const SIMD_BYTES = [
 
 // Why a machine should begin with a small model, or null.
 export function weakMachine() {
-  if (navigator.deviceMemory < 1) return "This machine has little memory";
+  const { deviceMemory } = /** @type {{ deviceMemory?: number }} */ (navigator);
+  if (deviceMemory !== undefined && deviceMemory < 1) return "This machine has little memory";
   const fast = globalThis.WebAssembly?.validate(Uint8Array.from(SIMD_BYTES));
   return fast ? null : "This browser has no SIMD and multiplies in plain JavaScript";
 }
@@ -19,9 +25,10 @@ export function weakMachine() {
 // {fit, wrong}: `wrong` is a sentence, or empty. `fit` is null, too, where the text is not there yet (null); else it
 // has the task, and turns what a reader writes for the heads into tokens (`read`, which throws a sentence) and back
 // (`write`).
+/** @param {Settings} settings @param {string | null} text @returns {{ fit: Fit | null, wrong: string }} */
 export function playgroundFit(settings, text) {
   const { task: name, size, letters } = settings,
-    not = (wrong) => ({ fit: null, wrong });
+    not = (/** @type {string} */ wrong) => ({ fit: null, wrong });
   if (text === null) return not("");
   if (name === "text" && settings.text === "own" && !text)
     return not("Paste a text of your own: it stays on this page.");
@@ -32,24 +39,26 @@ export function playgroundFit(settings, text) {
       task = new PlaygroundTask(data),
       longest = Math.max(...[task.size, ...longer].map((one) => task.lengthOf(one, model.causal))),
       marked = task.tokens.includes("\n") && !task.tokens.includes("↵");
-    const read = (written) => {
+    const read = (/** @type {string} */ written) => {
       const tokens = task.encode(marked ? written.replaceAll("↵", "\n") : written);
       if (!tokens.length) throw new Error("it needs at least one token");
       if (tokens.length > longest) throw new Error(`this model reads at most ${longest} tokens`);
       return tokens;
     };
-    const write = (tokens) => (marked ? task.decode(tokens).replaceAll("\n", "↵") : task.decode(tokens));
+    const write = (/** @type {number[]} */ tokens) =>
+      marked ? task.decode(tokens).replaceAll("\n", "↵") : task.decode(tokens);
     return { fit: { task, read, write }, wrong: "" };
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     return not(`This does not fit: ${error.message}.`);
   }
 }
 
 // Held-out examples of a task: {tokens, prompt, right, given, guess}; prompt, right and guess are letters.
+/** @param {PlaygroundTask} task @param {Settings} settings @returns {Shown[]} */
 export function playgroundShown(task, settings) {
   const { causal } = trainOptions(settings).model,
     random = randomNumbers(settings.seed + 3),
-    letters = (ids) => ids.map((id) => task.tokens[id]);
+    letters = (/** @type {number[]} */ ids) => ids.map((id) => task.tokens[id]);
   return Array.from({ length: task.everywhere ? 3 : 6 }, () => {
     const one = task.example(random, { heldOut: true }),
       { tokens, targets } = task.lay([one], causal),
@@ -64,12 +73,12 @@ export function playgroundShown(task, settings) {
   });
 }
 
-// Asks a learner what it says to an example, each token after the right ones.
-export async function playgroundGuess(one, learner, task) {
-  const { probabilities } = await LIVE.ask(null, "look", { learner, tokens: one.tokens }).done,
-    V = task.tokens.length,
+// What a model says to an example by its probabilities, each token after the right ones.
+/** @param {Shown} one @param {Float32Array} probabilities @param {PlaygroundTask} task */
+export function playgroundGuess(one, probabilities, task) {
+  const V = task.tokens.length,
     first = one.tokens.length - one.right.length;
-  one.guess = one.right.map((letter, i) => {
+  return one.right.map((letter, i) => {
     if (one.given[i]) return letter;
     const row = probabilities.subarray((first + i) * V, (first + i + 1) * V);
     return task.tokens[row.indexOf(Math.max(...row))];

@@ -1,6 +1,7 @@
 """One page of Chromium for all tests of the runtime, in which its modules lie open; and models in files, in both."""
 
 import base64
+import functools
 import json
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -67,41 +68,41 @@ def run_in(page):
     return live
 
 
-def random_file(folder, name, kind, config, warm_up=(), bits="int8", seed=0):
-    """Writes a model of random weights to a file. Returns: its path. `warm_up`: inputs of a first call."""
-    torch.manual_seed(seed)
-    model = MODELS[kind](**config).eval()
+def random_file(folder, name, config):
+    """Writes a GPT of random weights, in 8 bits. Returns: the path of the file."""
+    torch.manual_seed(0)
+    model = MODELS["GPT"](**config).eval()
     with torch.no_grad():
-        if warm_up:
-            model(*warm_up)
+        model(torch.zeros(1, 2, dtype=torch.long))
         for key, parameter in model.named_parameters():
             near = 1 if parameter.dim() == 1 and "bias" not in key else 0  # the factors of norms
             parameter.normal_(near, 0.3 if parameter.dim() == 1 else parameter.shape[-1] ** -0.5)
-    if kind != "ViT":  # a file has all of a config, not what differs from the defaults alone
-        whole = asdict(model.config)
-        config = whole | {"pad": config["pad"]} if "pad" in config else whole
-    metadata = {"name": name, "model": kind, "config": config, "tokenizer": None, "extra": {}, "run": RUN}
-    kept = rounded(dict(model.named_parameters()), bits)
-    files.write(folder / f"{name}.safetensors", kept, metadata | {"rounding": {"kind": bits}})
+    metadata = {
+        "name": name,
+        "model": "GPT",
+        "config": asdict(model.config),
+        "tokenizer": None,
+        "extra": {},
+        "run": RUN,
+    }
+    kept = rounded(dict(model.named_parameters()), "int8")
+    files.write(folder / f"{name}.safetensors", kept, metadata | {"rounding": {"kind": "int8"}})
     return folder / f"{name}.safetensors"
 
 
 @pytest.fixture(scope="session")
-def in_both(live, tmp_path_factory):
-    """A function that gives the Python model of a file and puts the same weights into the page, as `kept[name]`."""
-    folder, found = tmp_path_factory.mktemp("weights"), {}
+def in_both(live):
+    """A function that gives a model of the package and puts the same weights into the page, as `kept[name]`."""
 
-    def in_both(name, kind=None, config=None, **options):
-        if name not in found:
-            path = random_file(folder, name, kind, config, **options) if kind else files.path_of(name)
-            text = base64.b64encode(path.read_bytes()).decode()
-            live(
-                """await live.prepare();
-                const bytes = Uint8Array.from(atob(given[1]), (letter) => letter.charCodeAt(0));
-                kept[given[0]] = live.readModel(bytes.buffer);""",
-                [name, text],
-            )
-            found[name] = trained(name, path.parent)
-        return found[name]
+    @functools.cache
+    def in_both(name):
+        text = base64.b64encode(files.path_of(name).read_bytes()).decode()
+        live(
+            """await live.prepare();
+            const bytes = Uint8Array.from(atob(given[1]), (letter) => letter.charCodeAt(0));
+            kept[given[0]] = live.readModel(bytes.buffer);""",
+            [name, text],
+        )
+        return trained(name)
 
     return in_both

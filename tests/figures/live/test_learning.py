@@ -1,4 +1,7 @@
-"""Learning in the page: losses and gradients are torch's, for every setting; steps, tasks and what is asked of them."""
+"""Learning in the page: losses and gradients are torch's, for every setting; steps, and what is asked of them.
+
+The tasks themselves: tests/javascript/playground.test.js.
+"""
 
 import json
 import math
@@ -9,7 +12,6 @@ from torch.testing import assert_close
 
 from benchmarks._equality import COMPARE, FIFTY, POSITIONS, RUN, cases_of, fifty_steps, page_of_learning
 from d2lmini.models.tiny import TinyConfig, TinyTransformer
-from tests.playground_answers import RIGHT as ANSWERS
 
 
 @pytest.fixture
@@ -40,86 +42,6 @@ def test_fifty_steps_give_torchs_losses_and_no_memory_grows(page, changes, optim
     assert_close(torch.tensor(got["losses"]), torch.tensor(want), rtol=1e-3, atol=0)
     assert got["losses"][-1] < got["losses"][0]
     assert len(set(got["memory"][5:])) == 1
-
-
-EXAMPLES = """({ options, number, size }) => {
-  const task = new live.PlaygroundTask(options), random = live.randomNumbers(3);
-  const draw = (heldOut) => Array.from({ length: number }, () => {
-    const { prompt, answer, given } = task.example(random, { heldOut, size });
-    return { prompt: task.decode(prompt), answer: task.decode(answer), given: given ?? null };
-  });
-  return { training: draw(false), heldOut: draw(true), tokens: task.tokens };
-}"""
-
-
-RIGHT = ANSWERS | {
-    "recall": lambda prompt, answer: len(set(prompt)) == len(prompt) and set(answer) <= set(prompt),
-}
-
-
-@pytest.mark.parametrize("name", RIGHT)
-@pytest.mark.parametrize("size", [3, 5])
-def test_answers_are_right_and_held_out_prompts_are_never_trained_on(page, name, size):
-    found = page.evaluate(EXAMPLES, {"options": {"name": name}, "number": 500, "size": size})
-    training, held_out = ({one["prompt"] for one in found[kind]} for kind in ("training", "heldOut"))
-    assert len(training) > 200 and len(held_out) > 50
-    assert not training & held_out
-    assert all(RIGHT[name](one["prompt"], one["answer"]) for one in found["training"] + found["heldOut"])
-
-
-def test_a_letter_of_a_piece_follows_the_one_before_it_in_the_word(page):
-    found = page.evaluate(EXAMPLES, {"options": {"name": "recall"}, "number": 200, "size": 6})
-    for one in found["training"]:
-        read = " " + one["answer"]
-        assert one["given"][0] and not all(one["given"])
-        for before, letter, given in zip(read, one["answer"], one["given"], strict=False):
-            assert given or before + letter in one["prompt"]
-
-
-def test_a_few_examples_are_drawn_again_and_again(page):
-    options = {"name": "add", "examples": 20}
-    found = page.evaluate(EXAMPLES, {"options": options, "number": 400, "size": 2})
-    training, held_out = ({one["prompt"] for one in found[kind]} for kind in ("training", "heldOut"))
-    assert 18 <= len(training) <= 20 and len(held_out) > 200 and not training & held_out
-    again = page.evaluate(EXAMPLES, {"options": options, "number": 400, "size": 2})
-    assert training == {one["prompt"] for one in again["training"]}
-
-
-def test_a_text_is_cut_into_training_and_the_last_tenth(page):
-    text = "".join(chr(0x4E00 + i % 211) for i in range(1000)) + "🙂" * 91 + "é" * 20
-    found = page.evaluate(EXAMPLES, {"options": {"name": "text", "text": text, "size": 8}, "number": 200, "size": 8})
-    assert all("🙂" not in one["answer"] and len(one["answer"]) == 8 for one in found["training"])
-    assert {len(one["prompt"] + one["answer"]) for one in found["heldOut"]} == {9}
-    assert len(found["tokens"]) == 211 + 2 + 1
-    assert all(one["prompt"] + one["answer"] in text for one in found["training"] + found["heldOut"])
-
-
-LAY = """({ options, causal }) => {
-  const task = new live.PlaygroundTask(options);
-  const example = task.example(live.randomNumbers(0));
-  const { tokens, targets, batch } = task.lay([example, example], causal);
-  const shown = (all) => Array.from(all, (token) => (token < 0 ? "." : task.tokens[token])).join("");
-  const T = task.lengthOf(undefined, causal);
-  const fits = tokens.length / batch === T;
-  return [shown(tokens.slice(0, T)), shown(targets.slice(0, T)), fits, task.decode(example.prompt)];
-}"""
-
-
-def test_what_a_model_reads_and_what_it_is_to_guess(page):
-    def laid(causal, **options):
-        tokens, targets, fits, prompt = page.evaluate(LAY, {"options": options, "causal": causal})
-        assert fits and tokens.startswith(prompt)
-        return tokens[len(prompt) :], targets, prompt
-
-    read, targets, prompt = laid(True, name="reverse", size=4)
-    word = prompt[:4]
-    assert (read, targets) == (word[:0:-1], "...." + word[::-1])
-    read, targets, prompt = laid(False, name="reverse", size=4)
-    assert (read, targets) == ("____", "....." + prompt[:4][::-1])
-    read, targets, prompt = laid(True, name="look up", size=3)
-    assert len(read) == 4 and targets[:6] == "......" and targets[6:].replace(".", "") == targets[6::2]
-    read, targets, prompt = laid(False, name="look up", size=3)
-    assert read[::2] == "___" and read[1::2].isalpha() and targets[7::2].isdigit() and len(targets) == 12
 
 
 MODEL = {

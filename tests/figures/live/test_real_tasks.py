@@ -321,14 +321,6 @@ def test_tokens_are_pythons(ask, small):
         assert "".join(pieces_of) == words.chat(talk) and any(told["done"]["special"])
 
 
-def test_a_character_of_several_tokens_is_told_whole(live, small, ask):
-    *_, words = small
-    ids = words.encode("é😀x")
-    assert len(ids) > 3
-    written = live("const add = live.makeTokenizer(kept.small.tokenizer).writer(); return given.map(add);", [*ids, 1])
-    assert "".join(written) == "é😀x" and "" in written and not any("\ufffd" in text for text in written)
-
-
 def damaged(texts, manifest):
     content = base64.b64decode(texts[2])
     return [

@@ -1,12 +1,13 @@
-"""The runtime: one script of all modules, its memory and products, a worker that may be absent or die, bad weights."""
+"""The runtime in a page: one script of all modules, a worker that may be absent or die, bad weights.
+
+What its modules compute: tests/javascript.
+"""
 
 import base64
 import json
-import zlib
 
 import numpy as np
 import pytest
-import torch
 
 from tools import live_kernels
 from tools.bundles import bundled, runtime
@@ -14,121 +15,11 @@ from tools.bundles import bundled, runtime
 from .conftest import random_file
 
 GPT = dict(vocab_size=17, max_len=11, num_hiddens=12, num_heads=2, num_blks=2, dropout=0.0)
-TOKENS = torch.zeros(1, 2, dtype=torch.long)
 
 
 def test_the_kernels_are_what_their_generator_writes():
     pytest.importorskip("wasmtime", reason="wasmtime, which makes kernels.js, is not installed")
     assert live_kernels.PATH.read_text(encoding="utf-8") == live_kernels.source()
-
-
-PRODUCTS = """
-const kind = await live.prepare({ simd: given.simd }), most = 20, random = live.randomNumbers(1), told = [];
-const numbers = (n) => Array.from({ length: n }, () => Math.fround(random() - 0.5));
-const before = live.memoryUsed();
-let worst = 0, touched = 0;
-for (const [n, k, m] of given.sizes) live.tidy(() => {
-  const lda = k + given.more, ldc = m + given.more;
-  for (const transposed of [false, true]) {
-    const [rows, columns] = transposed ? [m, k] : [k, m], ldb = columns + given.more;
-    const A = live.Tensor.from(numbers((n + 1) * lda), n + 1, lda);
-    const B = live.Tensor.from(numbers((rows + 1) * ldb), rows + 1, ldb);
-    const C = live.Tensor.from(Array((n + 1) * ldc).fill(7), n + 1, ldc);
-    const at = given.more ? 1 : 0; // a part that begins anywhere
-    const product = transposed ? live.multiplyTransposed : live.multiply;
-    const room = at + m <= ldc;
-    product(live.part(A, at, at), live.part(B, at, at), live.part(C, at, at), n, k, m);
-    for (let i = 0; i <= n; i++) for (let j = 0; j < ldc; j++) {
-      const inside = i >= at && i < n + at && j >= at && j < m + at, c = C.data[i * ldc + j];
-      if (!inside) { touched += c !== 7; continue; }
-      let sum = 0;
-      for (let p = 0; p < k; p++)
-        sum += A.data[i * lda + p + at] *
-          (transposed ? B.data[j * ldb + p + at] : B.data[(p + at) * ldb + j]);
-      worst = Math.max(worst, Math.abs(sum - c));
-    }
-    if (n * k * m < 60) told.push([transposed, n, k, m, A.data.slice(), B.data.slice(), C.data.slice()]);
-  }
-});
-return { kind, worst, touched, told, left: live.memoryUsed() - before };
-"""
-
-
-@pytest.mark.parametrize("simd", [True, False], ids=["simd", "plain"])
-@pytest.mark.parametrize("more", [0, 3])
-def test_products_of_all_sizes(more, simd, live):
-    """Against a plain sum in float64, and the small ones against numpy too; what lies around is left alone."""
-    every = range(1, 21)
-    sizes = [(n, k, m) for n in every for k in every for m in every]
-    found = live(PRODUCTS, {"sizes": sizes, "more": more, "simd": simd})
-    assert found["kind"] == ("simd" if simd else "plain")
-    assert found["worst"] < 1e-5 and found["touched"] == 0 and found["left"] == 0
-    at = 1 if more else 0
-    for transposed, n, k, m, *numbers in found["told"][::7]:
-        A, B, C = (np.array(one, dtype=np.float32) for one in numbers)
-        A = A.reshape(n + 1, -1)[at : n + at, at : k + at]
-        rows, columns = (m, k) if transposed else (k, m)
-        B = B.reshape(rows + 1, -1)[at : rows + at, at : columns + at]
-        C = C.reshape(n + 1, -1)[at : n + at, at : m + at]
-        np.testing.assert_allclose(A @ (B.T if transposed else B), C, atol=1e-6)
-
-
-def test_nothing_is_left_after_a_thousand_tasks(live, in_both):
-    in_both("gpt_published", "GPT", GPT, warm_up=[TOKENS])
-    told = live(
-        """await live.prepare();
-        const loaded = kept.gpt_published, used = [];
-        for (let i = 0; i < 1000; i++) {
-          const task = live.TASKS[i % 2 ? "logits" : "attention"];
-          const options = { tokens: Array.from({ length: 1 + (i % 11) }, (_, j) => j) };
-          try {
-            live.tidy(() => task(loaded, i % 7 ? options : { tokens: [1, 99] }).next());
-          } catch {}
-          used.push(live.memoryUsed());
-        }
-        return used;"""
-    )
-    assert len(set(told)) == 1
-
-
-def test_memory_that_grows_in_the_middle_of_work(alone):
-    told = alone(
-        """await live.prepare();
-        return live.tidy(() => {
-          const A = live.Tensor.from([1, 2, 3, 4], 2, 2), before = A.data.buffer;
-          new live.Tensor(1024, 1024, 8); // 32 MB
-          const C = new live.Tensor(2, 2);
-          live.multiply(live.part(A), live.part(A), live.part(C), 2, 2, 2);
-          return { product: C.data.slice(), grown: A.data.buffer !== before };
-        });"""
-    )
-    assert told == {"product": [7, 10, 15, 22], "grown": True}
-
-
-def test_too_much_memory_is_refused_and_work_goes_on(live):
-    told = live(
-        """await live.prepare();
-        const before = live.memoryUsed(), said = [];
-        for (let i = 0; i < 2; i++)
-          try { live.tidy(() => new live.Tensor(1 << 28)); } catch (error) { said.push(error.message); }
-        const sum = live.tidy(() => live.Tensor.from([1, 2], 2).data.reduce((a, b) => a + b));
-        return { said, sum, left: live.memoryUsed() - before };"""
-    )
-    assert len(told["said"]) == 2 and "MB of memory" in told["said"][0] and told["sum"] == 3 and told["left"] == 0
-
-
-def test_a_tensor_that_was_freed_is_not_used(live):
-    told = live(
-        """await live.prepare();
-        const X = live.lasting(new live.Tensor(3)), before = live.memoryUsed();
-        X.free();
-        X.free();
-        const [A, B] = [new live.Tensor(3), new live.Tensor(3)];
-        const apart = A.place !== B.place, back = before - live.memoryUsed();
-        A.free(); B.free();
-        try { X.data; return null; } catch (error) { return { apart, back, error: error.name }; }"""
-    )
-    assert told == {"apart": True, "back": -64, "error": "RangeError"}
 
 
 # The page's side, in a page of its own: `{host}` as a script of a notebook, which has its files in itself.
@@ -167,7 +58,7 @@ def host_page(open_page, tmp_path):
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The bytes of a file of weights."""
-    return random_file(tmp_path_factory.mktemp("small"), "small", "GPT", GPT, warm_up=[TOKENS]).read_bytes()
+    return random_file(tmp_path_factory.mktemp("small"), "small", GPT).read_bytes()
 
 
 def text_of(content):
@@ -376,17 +267,3 @@ def test_bad_weights_leave_no_memory(live, small):
         texts,
     )
     assert len(set(told)) == 1
-
-
-def test_half_precision_and_the_checksum(live, in_both, small):
-    model = in_both("half", "GPT", GPT, warm_up=[TOKENS], bits="float16")
-    with torch.no_grad():
-        want = model(torch.arange(5)[None])[0].flatten()
-    got = live("return live.tidy(() => kept.half.model.forward([0, 1, 2, 3, 4]).data.slice());")
-    np.testing.assert_allclose(got, want.numpy(), atol=1e-4)
-    bits = list(range(0, 1 << 16, 37))
-    halves = np.array(bits, dtype=np.uint16).view(np.float16).astype(np.float64)
-    told = live("return given.map((bits) => String(live.half(bits)));", bits)
-    for number, other in zip(halves, told, strict=True):
-        assert float(other.replace("Infinity", "inf")) == number or (np.isnan(number) and other == "NaN")
-    assert live("return live.crc32(Uint8Array.from(given));", list(small[:999])) == zlib.crc32(small[:999])

@@ -1,0 +1,125 @@
+"""Losses, gradients and steps of what learns in the page, beside torch's in float64."""
+
+import itertools
+
+import torch
+import torch.nn.functional as F
+
+from d2lmini.figures.translator import random_numbers
+from d2lmini.models.tiny import TinyConfig, TinyTransformer
+
+from ._weights import drawn_into, integers, rounded, uniform
+
+MODULE = "tests/javascript/runtime.js"
+WITHIN = 1e-4
+SIZES = {"vocab_size": 7, "max_len": 6, "num_hiddens": 8, "num_blks": 2, "ffn_num_hiddens": 12}
+CHOICES = {
+    "positions": [None, "learned", "sines", "rotary", "alibi"],
+    "norm": ["layer", "rms"],
+    "norm_place": ["before", "after", None],
+    "residual": [True, False],
+    "ffn": ["relu", "gelu", "gelu_tanh", "squared_relu", None],
+    "causal": [True, False],
+    "num_heads": [1, 2, 4],
+}
+OPTIMISERS = [
+    {"name": "adamw", "rate": 3e-3, "warmup": 10, "clip": 1.0, "weight_decay": 0.1},
+    {"name": "adam", "rate": 1e-2, "betas": [0.8, 0.95]},
+    {"name": "sgd", "rate": 0.05, "momentum": 0.9, "warmup": 5},
+    {"name": "adamw", "rate": 3e-3, "clip": 0.5},
+]
+STEPS = 9
+
+
+def cases():
+    for scores, targets in ((4 * uniform(0, 4, 5), [1, 4, -100, 0]), (uniform(1, 2, 3).round(), [-100, 2])):
+        yield "loss", [rounded(scores), scores.shape[1], targets], of_loss(scores, targets)
+    yield from optimised()
+    for number, changes in enumerate(pairwise(CHOICES)):
+        yield learned(number, changes, OPTIMISERS[number % len(OPTIMISERS)])
+
+
+def pairwise(choices):
+    """Settings in which each two choices of two keys meet, few of them."""
+    keys = list(choices)
+    left = {
+        frozenset({(a, x), (b, y)}) for a, b in itertools.combinations(keys, 2) for x in choices[a] for y in choices[b]
+    }
+    while left:
+        row = dict(min(left, key=lambda pair: sorted(map(str, pair))))
+        for key in keys:
+            if key not in row:
+                gain = {x: sum(frozenset({(key, x), one}) in left for one in row.items()) for x in choices[key]}
+                row[key] = max(gain, key=gain.get)
+        left -= {frozenset(pair) for pair in itertools.combinations(row.items(), 2)}
+        yield {key: row[key] for key in keys}
+
+
+def of_loss(scores, targets):
+    X, count = scores.clone().requires_grad_(), sum(target >= 0 for target in targets)
+    loss = F.cross_entropy(X, torch.tensor(targets))
+    loss.backward()
+    best = X.argmax(-1).tolist()
+    return {"best": best, "loss": rounded(loss)[0], "count": count, "gradient": rounded(X.grad)}
+
+
+def optimised():
+    shapes = [[3, 4], [5]]
+    for number, options in enumerate(OPTIMISERS):
+        weights = [uniform(2 * i, *shape) for i, shape in enumerate(shapes)]
+        gradients = [[uniform(10 * step + i, *shape) for i, shape in enumerate(shapes)] for step in range(5)]
+        given = {"weights": list(map(rounded, weights)), "shapes": shapes, "rate": options["rate"], "clip": number % 2}
+        given["gradients"] = [list(map(rounded, step)) for step in gradients]
+        own = {key: options[key] for key in ("betas", "momentum", "weight_decay") if key in options}
+        optimiser = made(options, weights)
+        for step in gradients:
+            for weight, gradient in zip(weights, step, strict=True):
+                weight.grad = gradient.clone()
+            if number % 2:
+                torch.nn.utils.clip_grad_norm_(weights, 1)
+            optimiser.step()
+        yield "optimised", [options["name"], own, given], list(map(rounded, weights))
+
+
+def made(options, weights):
+    """torch's optimiser, by which matrices alone decay."""
+    name, rate, decay = options["name"], options["rate"], options.get("weight_decay", 0.01)
+    if name == "sgd":
+        return torch.optim.SGD(weights, rate, momentum=options["momentum"])
+    if name == "adam":
+        return torch.optim.Adam(weights, rate, betas=options["betas"])
+    matrices, others = ([weight for weight in weights if (weight.dim() > 1) == wanted] for wanted in (True, False))
+    groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0}]
+    return torch.optim.AdamW(groups, rate)
+
+
+def learned(seed, changes, options):
+    model = TinyTransformer(TinyConfig(**{**SIZES, **changes}))
+    drawn_into(model, seed)
+    tokens, targets = (torch.tensor(integers(seed + i, 7, 10)).view(2, 5) for i in (1, 2))
+    targets[torch.tensor(integers(seed + 3, 10, 10)).view(2, 5) < 3] = -100
+    loss = model.loss(model(tokens), targets)
+    loss.backward()
+    numbers, gradients = random_numbers(seed + 1), []
+    for weight in model.parameters():
+        towards = [2 * next(numbers) - 1 for _ in range(weight.numel())]
+        along = weight.grad.flatten() @ torch.tensor(towards, dtype=torch.float64)
+        gradients.append(rounded(torch.stack([weight.grad.norm(), along])))
+    batch = {"tokens": tokens.flatten().tolist(), "targets": targets.flatten().tolist(), "batch": 2}
+    wanted = {"loss": rounded(loss)[0], "gradients": gradients, "losses": losses(model, tokens, targets, options)}
+    return "learned", [vars(model.config), seed, batch, options, STEPS], wanted
+
+
+def losses(model, tokens, targets, options):
+    optimiser, found = made(options, list(model.parameters())), []
+    for step in range(STEPS):
+        for group in optimiser.param_groups:
+            group["lr"] = options["rate"] * min(1, (step + 1) / max(1, options.get("warmup", 0)))
+        optimiser.zero_grad()
+        loss = model.loss(model(tokens), targets)
+        loss.backward()
+        if "clip" in options:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
+        optimiser.step()
+        found.append(loss)
+    return rounded(torch.stack(found))
