@@ -1,6 +1,7 @@
 // A piece is hidden: what a model believes about it, before and after the reader has changed other pieces.
 import { add, button, choice, keep, place, rove, scroller, strongest, tick } from "./base/index.js";
-import { announcer, newestQuestion, withModel } from "./page/host.js";
+import { newestQuestion } from "./page/host.js";
+import { announcer, withModel } from "./page/model_box.js";
 
 const ROW = "display: flex; justify-content: space-between; gap: 6px; padding: 0 4px; line-height: 20px; height: 20px";
 const CUT = "overflow: hidden; text-overflow: ellipsis; white-space: nowrap";

@@ -1,6 +1,7 @@
 // Writing with a GPT in the page: the text, what may come next, where a head looks, and what a cache saves.
 import { add, button, choice, keep, place, scroller, slider, strongest, tick } from "./base/index.js";
-import { announcer, newestQuestion, runLine, withModel } from "./page/host.js";
+import { newestQuestion } from "./page/host.js";
+import { announcer, runLine, withModel } from "./page/model_box.js";
 import { letterBox } from "./page/letters.js";
 import { nextBars } from "./page/next_bars.js";
 

@@ -2,7 +2,8 @@
 import { add, button, choice, keep, place } from "../base/index.js";
 import { pythonOf } from "../live/playground_python.js";
 import { trainOptions } from "../live/playground_settings.js";
-import { announcer, LIVE } from "../page/host.js";
+import { LIVE } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { playgroundAddress, playgroundCopies } from "./address.js";
 import { playgroundControls } from "./controls.js";
 import { playgroundCurve, playgroundGradients } from "./curve.js";

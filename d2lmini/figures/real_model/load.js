@@ -1,6 +1,7 @@
 // The weights of the real model: where they come from, how far they are, and what went wrong.
 import { add, button, place, tick } from "../base/index.js";
-import { announcer, LIVE } from "../page/host.js";
+import { LIVE } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { bringPieces, pieceStore, piecesOfFiles, piecesOfHost } from "../page/piece_sources.js";
 
 export const REAL_MODEL = "smollm2";

@@ -1,6 +1,7 @@
 // The loss of each token of a text that the reader pastes, by the real model.
 import { add, button, scroller } from "../base/index.js";
-import { announcer, LIVE, newestQuestion } from "../page/host.js";
+import { LIVE, newestQuestion } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { REAL_MODEL } from "./load.js";
 import { offNames } from "./look.js";
 import { tokenBox, tokenName } from "./text.js";

@@ -1,6 +1,7 @@
 // Two prompts side by side: the same question without examples, and with them.
 import { add, button, choice } from "../base/index.js";
-import { announcer, LIVE, newestQuestion } from "../page/host.js";
+import { LIVE, newestQuestion } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { REAL_MODEL } from "./load.js";
 import { offNames } from "./look.js";
 import { realModelSentence, realModelUnread } from "./write.js";

@@ -1,6 +1,7 @@
 // Writing with the real model: a prompt, the text token by token, and what may come next at any of its places.
 import { add, button, slider, tick } from "../base/index.js";
-import { announcer, LIVE, newestQuestion } from "../page/host.js";
+import { LIVE, newestQuestion } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { tokenBars } from "../page/next_bars.js";
 import { REAL_MODEL } from "./load.js";
 import { offNames } from "./look.js";

@@ -1,6 +1,7 @@
 // A translator in the page: a sentence becomes French piece by piece, with lines to the words that it looked at.
 import { add, button, choice, keep, place, rove } from "../base/index.js";
-import { announcer, newestQuestion, runLine, withModel } from "../page/host.js";
+import { newestQuestion } from "../page/host.js";
+import { announcer, runLine, withModel } from "../page/model_box.js";
 import { beams, headSwitches, laterWords, movedPositions } from "./parts.js";
 import { attentionPicture } from "./picture.js";
 

@@ -1,7 +1,7 @@
 // What a reader does with a translator besides translating: each function draws a part of live_translator.js into a box
 // and gives what to do when a translation is finished, or nothing.
 import { add, button, choice, place, rove, scroller, slider } from "../base/index.js";
-import { announcer } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { pieceLook } from "./picture.js";
 
 const HEADS = { encoder: "encoder", own: "decoder", cross: "cross" },
