@@ -1,6 +1,6 @@
 // A text token by token, of which one is chosen; and what may come after it.
 import { add, onArrow, place } from "../base/index.js";
-import { letterBeside } from "../page/letters.js";
+import { spanBeside, spanShade } from "../page/spans.js";
 
 // `choose(i)` follows a press or the arrow keys. Returns a function that shows tokens {name, special, title}: the
 // first `given` are the reader's, `shade` has a share from 0 to 1 of each, `colour` is that of the shade.
@@ -23,7 +23,7 @@ export function tokenBox(parent, { label, choose, colour = "--blue" }) {
   });
   onArrow(box, (down, right) => {
     if (!nodes.length) return;
-    const to = down ? letterBeside(nodes, chosen, down) : chosen + right;
+    const to = down ? spanBeside(nodes, chosen, down) : chosen + right;
     choose(Math.min(nodes.length - 1, Math.max(0, to)));
     nodes[chosen]?.scrollIntoView({ block: "nearest" });
   });
@@ -42,10 +42,8 @@ export function tokenBox(parent, { label, choose, colour = "--blue" }) {
       place(node, { "aria-selected": j === chosen });
       if (title) place(node, { title, "aria-label": `${text}: ${title}` });
       else for (const key of ["title", "aria-label"]) node.removeAttribute(key);
-      const strength = (85 * share ** 0.6).toFixed(0); // small shares are to be seen
       Object.assign(node.style, {
-        background:
-          share >= 0.005 ? `color-mix(in srgb, var(${colour}) ${strength}%, transparent)` : j % 2 ? "#8882" : "",
+        background: spanShade(share, colour) || (j % 2 ? "#8882" : ""),
         outline: j === chosen ? "2px solid var(--orange)" : "",
         opacity: j < given ? 0.8 : "",
         fontFamily: special ? "ui-monospace, monospace" : "",
