@@ -11,7 +11,6 @@ from real_model_site import NEEDS, real_pieces, write_site
 from d2lmini.figures import RealModel
 from d2lmini.figures.packing import unpack
 from d2lmini.models.weights import smollm2
-from tools.bundles import bundled
 
 needs_weights = pytest.mark.skipif(not smollm2.is_there(), reason=NEEDS)
 MISSING = "There are no weights here."
@@ -122,15 +121,6 @@ def test_recorded_heads_and_losses(open_figure, recorded):
     text = page.locator(FIGURE).inner_text()
     assert f"{row[1]:.2f} nats" in text and seen(row[2][0][0]) in text
     assert f"{recorded['losses']['nats']:.3f} nats per token" in text
-
-
-def test_tokens_of_white_space_have_names(open_page):
-    page, code = open_page("about:blank"), bundled('export * from "./real_model/text.js";', "text")
-    pieces = ["\n", "\n   ", " a", "  ", "\n" + " " * 7, "", "a" * 20]
-    found = page.evaluate(
-        "([code, all]) => all.map((piece) => new Function(code + 'return text')().tokenName(piece))", [code, pieces]
-    )
-    assert found == ["↵", "↵␣␣␣", "␣a", "␣␣", "↵␣×7", "·", f"{'a' * 13}…"] == [*map(seen, pieces[:5]), *found[5:]]
 
 
 # ---- loading, with a model that is played
