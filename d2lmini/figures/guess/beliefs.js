@@ -27,8 +27,8 @@ export function beliefColumn(parent, /** @type {Belief} */ belief, own, any) {
   add(box, "div", { style: "padding: 0 4px" }, rankOf(belief));
 }
 
-// Menus of a head and of whose it is. Returns a function that shades the pieces in `line`, as they stand now, by where it
-// looks from number `hidden()`, and says so.
+// Menus of a head and of whose it is. Returns a function that shades the pieces in `line`, as they stand now, by where
+// it looks from number `hidden()`, and says so.
 export function headLook(parent, /** @type {View[]} */ views, line, hidden) {
   const controls = add(parent, "div", { class: "d2lmini-controls" });
   const heads = choice(controls, { label: "shade by", options: { "": "nothing" }, value: "" }, shade);

@@ -4,12 +4,13 @@
  * @typedef {{ ids: number[], piece: string }} Slot  what stands where the sentence has one piece
  * @typedef {{ ids: number[], pieces: string[], mask: number, unknown: boolean }} Read  a sentence with [CLS] and [SEP],
  *   as live/guess.js tells it
- * @typedef {Read & { now: Slot[], hidden: number, changed: number, mode: "hide" | "change" }} Sentence  what stands there
- *   `now`, the hidden piece and the one that may be changed, and what a press does
+ * @typedef {Read & { now: Slot[], hidden: number, changed: number, mode: "hide" | "change" }} Sentence  what stands
+ *   there `now`, the hidden piece and the one that may be changed, and what a press does
  * @typedef {{ name: string, title: string, causal: boolean, colour: string, on: boolean }} View  of a model
  * @typedef {{ view: View, slots: Slot[], after: boolean }} Wanted  a belief
- * @typedef {{ best: { ids: number[], pieces: string[], p: number[] }, truth: { piece: string, p: number, rank: number },
- *   vocabulary: number, looks: { size: number[], weights: Float32Array } }} Found  a belief, as live/guess.js tells it
+ * @typedef {{ best: { ids: number[], pieces: string[], p: number[] }, vocabulary: number,
+ *   truth: { piece: string, p: number, rank: number }, looks: { size: number[], weights: Float32Array } }} Found  a
+ *   belief, as live/guess.js tells it
  */
 
 /**
@@ -96,12 +97,11 @@ export function masked({ ids, mask }, slots, hidden) {
  * @param {number} hidden
  */
 export function sharesOf(row, slots, hidden) {
+  const all = Array.from(row);
   let start = 0;
   return [1, ...slots.map(({ ids }, i) => (i === hidden ? 1 : ids.length)), 1].map((size) => {
     start += size;
-    return Array.from(row)
-      .slice(start - size, start)
-      .reduce((a, b) => a + b, 0);
+    return all.slice(start - size, start).reduce((a, b) => a + b, 0);
   });
 }
 

@@ -1,13 +1,11 @@
 // The likeliest next tokens: what the model gives each, and what is drawn from.
 import { filtered, ranked } from "../live/filters.js";
 
-/** @typedef {{ temperature?: number, top_k?: number | null, top_p?: number | null, min_p?: number | null }} Filters */
-
 /**
  * The `most` likeliest tokens of scores (V,) before and after filters; how many can be drawn of all, and what
  * probability the model gives those that are not among them.
  * @param {ArrayLike<number>} logits
- * @param {Filters} filters
+ * @param {Parameters<typeof filtered>[1]} filters
  * @param {number} most
  */
 export function likeliest(logits, filters, most) {

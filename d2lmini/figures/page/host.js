@@ -32,7 +32,7 @@ function makeLive() {
     return /** @type {string} */ (texts.get(name));
   }
 
-  async function runtimeText() {
+  async function factory() {
     if (!runtime) await script("runtime");
     return /** @type {Runtime} */ (runtime);
   }
@@ -41,7 +41,7 @@ function makeLive() {
     if (fed.has(name)) throw new Error("the model has to be loaded again");
     const { deviceMemory = 1 } = /** @type {Navigator & { deviceMemory?: number }} */ (navigator);
     if (deviceMemory < 1) throw new Error("this machine has too little memory for it");
-    const source = await runtimeText(),
+    const source = await factory(),
       base64 = await delivered(name);
     port.start(source);
     const { products } = await port.send({ kind: "load", name, base64, simd }).done;
@@ -51,8 +51,8 @@ function makeLive() {
 
   return {
     // Called by the files that `script` brings, or by those in a notebook's own output.
-    runtime: (factory) => {
-      runtime ??= factory;
+    runtime: (/** @type {Runtime} */ made) => {
+      runtime ??= made;
     },
     deliver: (name, base64) => {
       texts.set(name, base64);
@@ -98,11 +98,11 @@ function makeLive() {
     },
     // Starts the runtime for tasks that need no weights, which are asked with the name null.
     async open() {
-      port.start(await runtimeText());
+      port.start(await factory());
     },
     /**
-     * Asks a model, which is loaded again where its worker has died. `step` is called with each step of the task; stopped
-     * before its end, it is done with null.
+     * Asks a model, which is loaded again where its worker has died. `step` is called with each step of the task;
+     * stopped before its end, it is done with null.
      * @param {string | null} name
      * @param {string} task
      * @param {object} options
@@ -133,10 +133,10 @@ export const LIVE = /** @type {ReturnType<typeof makeLive>} */ (globalThis.d2lmi
 export const NO_ROOM = "d2lmini-no-room"; // an event: a task has found no room in memory
 
 /**
- * A place in a figure for questions to models, of which the newest counts. `asked(work)` calls `work(ask)`, which asks by
- * `ask(name, task, options, step)`, a promise of what the task returns, as often as it likes; the question before is
- * stopped. A promise of what `work` returns: null where a newer question came, `stop` was called, or `node` has left the
- * page; neither steps nor errors of such a question are heard of.
+ * A place in a figure for questions to models, of which the newest counts. `asked(work)` calls `work(ask)`, which asks
+ * by `ask(name, task, options, step)`, a promise of what the task returns, as often as it likes; the question before is
+ * stopped. A promise of what `work` returns: null where a newer question came, `stop` was called, or `node` has left
+ * the page; neither steps nor errors of such a question are heard of.
  * @param {Node} node
  */
 export function newestQuestion(node) {

@@ -3,8 +3,8 @@ import { add, onArrow, place } from "../base/index.js";
 import { spanBeside, spanShade } from "./spans.js";
 
 // A list of letters. A pointer or the arrow keys `point` at one (null: at none), a click or Enter does `goOn(i)`; a
-// tap points first. Returns a function that shows a text: ids, of which the first `given` are the reader's, those before
-// `first` are not read by the model, and `weights` are the shares of those from `first` to the chosen one, `i`.
+// tap points first. Returns a function that shows a text: ids, of which the first `given` are the reader's, those
+// before `first` are not read by the model, and `weights` are the shares of those from `first` to the chosen one, `i`.
 export function letterBox(parent, names, { point, goOn }) {
   const box = add(parent, "div", {
     role: "listbox",

@@ -7,7 +7,7 @@ import { likeliest } from "../numbers/next_bars.js";
 /** @type {(i: number) => (() => void) | undefined} */
 const noAct = () => undefined;
 
-// Hollow: the model's own probabilities; filled: those that are drawn from. `rows` lines, names of at most `wide` units.
+// Hollow: the model's own probabilities; filled: those that are drawn from. `rows` lines, names at most `wide` units.
 // Returns a function that shows tokens (null: what is there is of another place, and pales): `next` is the id of the
 // token that came, `choose(id)` follows a press.
 export function tokenBars(parent, rows, wide = 38) {
@@ -24,7 +24,8 @@ export function tokenBars(parent, rows, wide = 38) {
   draw(svg, "text", { x: LEFT, y: 15, opacity: 0.8 }, "next");
   draw(svg, "text", { x: 336, y: 15, "text-anchor": "end", opacity: 0.8 }, "probability → drawn from");
   let act = noAct, // what a press of line i does
-    pressed = noAct(0); // what was under the pointer when it went down: the bars move
+    // and of the line that was under the pointer when it went down: the bars move
+    pressed = /** @type {(() => void) | undefined} */ (undefined);
   const lines = Array.from({ length: rows }, (_, i) => {
     const y = LINE * (i + 1),
       line = draw(svg, "g", { role: "button", style: "cursor: pointer" });

@@ -1,5 +1,5 @@
-// The page's side: weights in pieces, too large for a script. They come from the book's host, out of files that a reader
-// picks, or from the browser's own store; each is checked and handed on. What has come stays: one goes on from there.
+// The page's side: weights in pieces, too large for a script. They come from the book's host, out of files that a
+// reader picks, or from the browser's own store; each is checked and handed on. What has come stays.
 
 /**
  * @typedef {{ file: string, bytes: number, sha256: string }} Piece  as the manifest has it
@@ -127,7 +127,7 @@ const nowhere = async ({ file }) => {
 };
 
 /**
- * Whether a piece is what it was when it was made; true where a page may not compute it: over http from another machine.
+ * Whether a piece is what it was when it was made; true where a page may not compute it: over http from elsewhere.
  * @param {Piece} piece
  * @param {ArrayBuffer} buffer
  */
@@ -140,12 +140,12 @@ export async function pieceIntact({ bytes, sha256 }, buffer) {
 
 /**
  * Brings the pieces that `done`, a set of indices, lacks, and hands each on by `hand(i, buffer)`, which may take the
- * buffer away. The store is asked first, then `source`, null for none. `keep`: what comes is stored. `told(bytes)` hears
- * how much is there. A promise of {stored, refused}: how many came from the store, and why it took no more, or "".
+ * buffer away. The store is asked first, then `source`, null for none. `keep`: what comes is stored. `told(bytes)`
+ * hears how much is there. A promise of {stored, refused}: how many came from the store, why it took no more, or "".
  * @param {Piece[]} pieces
  * @param {Source | null} source
- * @param {{ done: Set<number>, hand: (i: number, buffer: ArrayBuffer) => Promise<unknown>, store: Store, keep?: boolean,
- *   signal: AbortSignal, told?: (bytes: number) => void }} settings
+ * @param {{ done: Set<number>, hand: (i: number, buffer: ArrayBuffer) => Promise<unknown>, store: Store,
+ *   keep?: boolean, signal: AbortSignal, told?: (bytes: number) => void }} settings
  */
 export async function bringPieces(pieces, source, { done, hand, store, keep = false, signal, told = () => {} }) {
   const there = () => pieces.reduce((sum, { bytes }, i) => sum + (done.has(i) ? bytes : 0), 0);

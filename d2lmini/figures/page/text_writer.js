@@ -115,7 +115,7 @@ export function textWriter({ ask, stop, settings, alive, paint, say }) {
       now.rows = [];
       write(now.left);
     },
-    // Takes the text back to a character and puts another one after it, if that is named. Whether the prompt is shorter.
+    // Takes the text back to a character, and puts another after it if one is named. Whether the prompt is shorter.
     back(/** @type {number} */ i, id = /** @type {number | null} */ (null)) {
       const shorter = i + 1 < now.given;
       now.text = [...now.text.slice(0, i + 1), ...(id === null ? [] : [id])];

@@ -24,8 +24,8 @@ export function realModelPieces(name, store) {
     /**
      * Brings what is missing: from the store, else from `sourceOf(pieces)`. Returns a sentence about it.
      * @param {(pieces: Piece[]) => (Source & { wrong?: string }) | null} sourceOf
-     * @param {{ keep: () => boolean, signal: AbortSignal, told: (bytes: number) => void, anew: () => void, last: () => void }}
-     *   page  `anew()` hears that nothing is there yet, `last()` that all pieces have come
+     * @param {{ keep: () => boolean, signal: AbortSignal, told: (bytes: number) => void, anew: () => void,
+     *   last: () => void }} page  `anew()` hears that nothing is there yet, `last()` that all pieces have come
      */
     async bring(sourceOf, { keep, signal, told, anew, last }) {
       const began = performance.now();

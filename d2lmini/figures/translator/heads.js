@@ -64,7 +64,7 @@ export function headSwitches(box, { ask, stop, translate, now, turned, factors, 
   return { pause };
 }
 
-// A switch of each head, a row of each block; `off` has the keys of those that are off. Returns a function that marks all.
+// A switch of each head, a row of each block; `off` has the keys of those that are off. Returns how to mark all.
 function switches(parent, [blocks, heads], off, changed) {
   const grid = add(scroller(parent), "table");
   const top = add(add(grid, "thead"), "tr"),
