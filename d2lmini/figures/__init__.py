@@ -57,8 +57,8 @@ For all of them:
     painting.py            a picture that a reader paints
     diagrams/              how things are put together, each a function
 
-`page/*.js` is the page's side of live models. What a page loads is in `built/`, which `tools/bundle.mjs` makes of all
-modules: `make sync`.
+`page/*.js` is the page's side of live models, `guess/*.js` parts of live_guess.js. What a page loads is in `built/`,
+which `tools/bundle.mjs` makes of all modules: `make sync`.
 """
 
 from .alignment_explorer import AlignmentExplorer

@@ -1,7 +1,8 @@
 // A vision Transformer in the page: a garment is picked or drawn, its patches are taken out and shuffled.
 import { add, button, choice, draw, keep, panel, place, rove, unpack } from "./base/index.js";
 import { looks, pixelsOf, sequenceOf, verdict } from "./numbers/live_classifier.js";
-import { announcer, newestQuestion, runLine, withModel } from "./page/host.js";
+import { newestQuestion } from "./page/host.js";
+import { announcer, runLine, withModel } from "./page/model_box.js";
 import {
   controlRow,
   DRAWN,

@@ -1,7 +1,8 @@
 // ImageGPT in the page: it finishes a picture whose upper half is chosen or painted, several times, pixel by pixel.
 import { add, button, choice, draw, keep, panel, place, rove, slider, unpack } from "./base/index.js";
 import { bitsPerPixel, shownPixel, strongest } from "./numbers/live_completion.js";
-import { announcer, newestQuestion, runLine, withModel } from "./page/host.js";
+import { newestQuestion } from "./page/host.js";
+import { announcer, runLine, withModel } from "./page/model_box.js";
 import {
   controlRow,
   DRAWN,

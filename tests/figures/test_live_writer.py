@@ -108,15 +108,10 @@ def test_it_writes_what_python_writes(loaded, writer, model):
     assert all(url.startswith(("file:", "blob:")) for url in page.log["requests"])
 
 
-@pytest.mark.parametrize(
-    "filters",
-    [{}, {"temperature": 0.5, "top_k": 4}, {"temperature": 1.35, "top_p": 0.8}, {"top_p": 0.5, "min_p": 0.2}],
-)
-def test_the_bars_are_those_of_the_filters(loaded, model, filters):
-    page = loaded(LiveWriter(temperature=1))
+def test_the_bars_are_those_of_the_filters(loaded, model):
+    page, filters = loaded(LiveWriter(temperature=1)), {"temperature": 1.35, "top_k": 20, "top_p": 0.8, "min_p": 0.1}
     for key, label in (("temperature", "temperature"), ("top_k", "top-k"), ("top_p", "nucleus"), ("min_p", "min-p")):
-        if key in filters:
-            put(page, label, filters[key])
+        put(page, label, filters[key])
     sees(page, model, "ROMEO:\n", filters)
 
 
@@ -231,11 +226,8 @@ def test_by_keyboard_alone(open_figure):
 @pytest.mark.parametrize(
     ("typed", "text", "said"),
     [
-        ("", "\n", "begins with a line break"),
         ("😀👩‍👩‍👧 é", " ", "Left out, the model does not know them: .*😀.*U\\+200D.*é"),
-        ("مرحبا", "\n", "م.*begins with a line break"),
         ("<b onclick=alert(1)>O</b>", "b onclickalertOb", "<.*="),
-        ("it’s — so", "it's - so", "Replaced by what looks like it: .*’.*—"),
         ("a" * 1500, "a" * 1000, "at most 1000"),
     ],
 )

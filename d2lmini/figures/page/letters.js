@@ -1,24 +1,10 @@
 // The page's side: a text, letter by letter, that is looked at and taken back.
 import { add, onArrow, place } from "../base/index.js";
-
-// The letter above or below a chosen one, among nodes that stand in lines.
-export function letterBeside(nodes, chosen, down) {
-  const { offsetTop: top, offsetLeft: x } = nodes[chosen],
-    far = (i) => Math.abs(nodes[i].offsetLeft - x);
-  let best = chosen,
-    line = null;
-  for (let i = chosen + down; nodes[i]; i += down) {
-    if (nodes[i].offsetTop === top) continue;
-    line ??= nodes[i].offsetTop;
-    if (nodes[i].offsetTop !== line) break;
-    if (best === chosen || far(i) < far(best)) best = i;
-  }
-  return best;
-}
+import { spanBeside, spanShade } from "./spans.js";
 
 // A list of letters. A pointer or the arrow keys `point` at one (null: at none), a click or Enter does `goOn(i)`; a
-// tap points first. Returns a function that shows a text: ids, of which the first `given` are the reader's, those before
-// `first` are not read by the model, and `weights` are the shares of those from `first` to the chosen one, `i`.
+// tap points first. Returns a function that shows a text: ids, of which the first `given` are the reader's, those
+// before `first` are not read by the model, and `weights` are the shares of those from `first` to the chosen one, `i`.
 export function letterBox(parent, names, { point, goOn }) {
   const box = add(parent, "div", {
     role: "listbox",
@@ -30,7 +16,7 @@ export function letterBox(parent, names, { point, goOn }) {
       "position: relative",
   });
   const prefix = `d2lmini-letter-${Math.random().toString(36).slice(2)}`,
-    nodes = box.children;
+    nodes = /** @type {HTMLCollectionOf<HTMLElement>} */ (box.children);
   let chosen = 0,
     finger = false;
 
@@ -51,7 +37,7 @@ export function letterBox(parent, names, { point, goOn }) {
     else goOn(i);
   });
   onArrow(box, (down, right) => {
-    point(Math.min(nodes.length - 1, Math.max(0, down ? letterBeside(nodes, chosen, down) : chosen + right)));
+    point(Math.min(nodes.length - 1, Math.max(0, down ? spanBeside(nodes, chosen, down) : chosen + right)));
     nodes[chosen].scrollIntoView({ block: "nearest" });
   });
   box.addEventListener("keydown", (event) => {
@@ -63,7 +49,7 @@ export function letterBox(parent, names, { point, goOn }) {
 
   return ({ text, given, first, i, weights, follow }) => {
     chosen = i;
-    while (nodes.length > text.length) box.lastChild.remove();
+    while (nodes.length > text.length) nodes[text.length].remove();
     text.forEach((id, j) => {
       const node = nodes[j] ?? add(box, "span", { role: "option", "data-i": j, id: `${prefix}-${j}` }),
         name = names[id] === "\n" ? "↵\n" : names[id],
@@ -73,9 +59,8 @@ export function letterBox(parent, names, { point, goOn }) {
       if (node.dataset.look === look) return;
       Object.assign(node.dataset, { look, weight: weight.toFixed(6), read: j >= first });
       place(node, { "aria-selected": j === i });
-      const strength = (85 * weight ** 0.6).toFixed(0); // small weights are to be seen
       Object.assign(node.style, {
-        background: weight >= 0.005 ? `color-mix(in srgb, var(--blue) ${strength}%, transparent)` : "",
+        background: spanShade(weight),
         outline: j === i ? "2px solid var(--orange)" : "",
         opacity: j < first ? 0.55 : "",
         fontWeight: j < given ? 700 : "",

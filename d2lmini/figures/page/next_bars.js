@@ -1,10 +1,15 @@
 // The page's side: what may come next, as bars.
 import { add, draw, panel, place, rove } from "../base/index.js";
-import { filtered, ranked } from "../live/filters.js";
+import { likeliest } from "../numbers/next_bars.js";
 
-// Hollow: the model's own probabilities; filled: those that are drawn from. `rows` lines, names of at most `wide` units.
-// Returns a function that shows tokens {id, name, own, after} (null: what is there is of another place, and pales):
-// `next` is the token that came, `choose(token)` follows a press.
+/** @typedef {{ id: number | string, name: string, own: number, after: number }} Next  a token that may come */
+
+/** @type {(i: number) => (() => void) | undefined} */
+const noAct = () => undefined;
+
+// Hollow: the model's own probabilities; filled: those that are drawn from. `rows` lines, names at most `wide` units.
+// Returns a function that shows tokens (null: what is there is of another place, and pales): `next` is the id of the
+// token that came, `choose(id)` follows a press.
 export function tokenBars(parent, rows, wide = 38) {
   const LINE = 25,
     LEFT = wide + 8,
@@ -18,29 +23,30 @@ export function tokenBars(parent, rows, wide = 38) {
   });
   draw(svg, "text", { x: LEFT, y: 15, opacity: 0.8 }, "next");
   draw(svg, "text", { x: 336, y: 15, "text-anchor": "end", opacity: 0.8 }, "probability → drawn from");
-  let act = null,
-    pressed = null; // what was under the pointer when it went down: the bars move
+  let act = noAct, // what a press of line i does
+    // and of the line that was under the pointer when it went down: the bars move
+    pressed = /** @type {(() => void) | undefined} */ (undefined);
   const lines = Array.from({ length: rows }, (_, i) => {
     const y = LINE * (i + 1),
       line = draw(svg, "g", { role: "button", style: "cursor: pointer" });
     const bar = { x: LEFT, y: y + 4, height: LINE - 8 };
     line.addEventListener("pointerdown", () => {
-      pressed = act?.(i);
+      pressed = act(i);
     });
     line.addEventListener("pointerleave", ({ pointerType }) => {
-      if (pointerType === "mouse") pressed = null; // a finger leaves before its click
+      if (pointerType === "mouse") pressed = undefined; // a finger leaves before its click
     });
     line.addEventListener("pointercancel", () => {
-      pressed = null;
+      pressed = undefined;
     });
     line.addEventListener("click", () => {
-      (pressed ?? act?.(i))?.();
-      pressed = null;
+      (pressed ?? act(i))?.();
+      pressed = undefined;
     });
     line.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
-      act?.(i)?.();
+      act(i)?.();
     });
     draw(line, "rect", { y, width: 340, height: LINE, fill: "transparent" });
     const name = draw(line, "text", { x: wide, y: y + 15, "text-anchor": "end" });
@@ -55,9 +61,13 @@ export function tokenBars(parent, rows, wide = 38) {
   });
   rove(lines.map(({ line }) => line));
 
-  return (tokens, { next, choose } = {}) => {
-    svg.style.opacity = tokens ? "" : 0.3;
-    act = null;
+  /**
+   * @param {Next[] | null} tokens
+   * @param {{ next?: number | string, choose?: (id: any) => void }} [settings]
+   */
+  const show = (tokens, { next, choose = () => {} } = {}) => {
+    svg.style.opacity = tokens ? "" : "0.3";
+    act = noAct;
     if (!tokens) return;
     const top = Math.max(...tokens.flatMap(({ own, after }) => [own, after]));
     act = (i) => tokens[i] && (() => choose(tokens[i].id));
@@ -73,6 +83,7 @@ export function tokenBars(parent, rows, wide = 38) {
       place(line, { "aria-label": `${name.textContent} ${number.textContent}: go on with it` });
     });
   };
+  return show;
 }
 
 // The `most` likeliest of V tokens. Returns a function that shows scores (or none) under filters.
@@ -83,14 +94,13 @@ export function nextBars(parent, shown, V, most) {
 
   return ({ logits, filters, next, choose }) => {
     if (!logits) return bars(null);
-    const own = filtered(logits),
-      after = filtered(logits, filters),
-      order = ranked(logits);
-    const tokens = order.slice(0, rows).map((id) => ({ id, name: shown(id), own: own[id], after: after[id] }));
-    bars(tokens, { next, choose });
-    const rest = order.slice(rows).reduce((sum, id) => sum + own[id], 0);
+    const { tokens, drawable, rest } = likeliest(logits, filters, rows);
+    bars(
+      tokens.map((token) => ({ ...token, name: shown(token.id) })),
+      { next, choose },
+    );
     caption.textContent =
-      `${after.filter(Boolean).length} of ${V} can be drawn; the model gives ${rest.toFixed(3)} to those not shown. ` +
+      `${drawable} of ${V} can be drawn; the model gives ${rest.toFixed(3)} to those not shown. ` +
       (next === undefined ? "Nothing is drawn yet." : "Orange, with a tick: what came next.");
   };
 }

@@ -1,15 +1,32 @@
-// The page's side: weights in pieces, too large for a script. They come from the book's host, out of files that a reader
-// picks, or from the browser's own store; each is checked and handed on. What has come stays: who goes on brings the
-// rest. A piece is {file, bytes, sha256}, as the manifest has it; a source is a function of a piece.
+// The page's side: weights in pieces, too large for a script. They come from the book's host, out of files that a
+// reader picks, or from the browser's own store; each is checked and handed on. What has come stays.
+
+/**
+ * @typedef {{ file: string, bytes: number, sha256: string }} Piece  as the manifest has it
+ * @typedef {{ signal: AbortSignal, told: (bytes: number) => void }} Hearing  `told` hears how much of a piece has come
+ * @typedef {((piece: Piece, hearing: Hearing) => Promise<ArrayBuffer>) & { spoilt?: (piece: Piece) => void }} Source
+ * @typedef {{ get: (piece: Piece) => Promise<ArrayBuffer | undefined>, drop: (piece: Piece) => Promise<unknown>,
+ *   put: (piece: Piece, buffer: ArrayBuffer) => Promise<unknown> }} Store
+ */
 
 // The browser's own store of pieces, by their checksums; where a page has none, its functions reject.
 export function pieceStore(name = "d2lmini-pieces") {
+  /**
+   * @template Result
+   * @param {IDBRequest<Result>} request
+   * @returns {Promise<Result>}
+   */
   const asked = (request) =>
     new Promise((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
-      request.onblocked = () => reject(new Error("another page of the book has it open"));
+      Object.assign(request, { onblocked: () => reject(new Error("another page of the book has it open")) });
     });
+  /**
+   * @template Result
+   * @param {IDBTransactionMode} mode
+   * @param {(pieces: IDBObjectStore) => IDBRequest<Result>} act
+   */
   async function within(mode, act) {
     const opening = indexedDB.open(name, 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore("pieces");
@@ -39,17 +56,22 @@ export function pieceStore(name = "d2lmini-pieces") {
   };
 }
 
-// From the book's host. `told(bytes)` hears how much of a piece has come.
+/**
+ * From the book's host.
+ * @param {string} folder
+ * @returns {Source}
+ */
 export function piecesOfHost(folder) {
   const damaged = new Set(); // files that came damaged: a cache between may hold them
+  /** @type {Source} */
   const source = async ({ file, bytes }, { signal, told }) => {
-    let response = null;
-    try {
-      response = await fetch(folder + file, { signal, cache: damaged.has(file) ? "reload" : "default" });
-    } catch (error) {
-      throw signal.aborted ? error : new Error(`${file} cannot be reached; perhaps the network is down`);
-    }
-    if (!response.ok) {
+    const broken = (/** @type {string} */ why) => (error) => {
+      throw signal.aborted ? error : new Error(why);
+    };
+    const gone = broken(`${file} cannot be reached; perhaps the network is down`),
+      cache = damaged.has(file) ? "reload" : "default",
+      response = await fetch(folder + file, { signal, cache }).catch(gone);
+    if (!(response.ok && response.body)) {
       damaged.add(file);
       throw new Error(`the server answers ${response.status} for ${file}`);
     }
@@ -57,9 +79,7 @@ export function piecesOfHost(folder) {
       reader = response.body.getReader();
     let at = 0;
     while (at <= bytes) {
-      const { done, value } = await reader.read().catch((error) => {
-        throw signal.aborted ? error : new Error(`the connection broke in the middle of ${file}`);
-      });
+      const { done, value } = await reader.read().catch(broken(`the connection broke in the middle of ${file}`));
       if (done) break;
       if (at + value.length <= bytes) all.set(value, at);
       at += value.length;
@@ -73,16 +93,22 @@ export function piecesOfHost(folder) {
   return Object.assign(source, { spoilt: ({ file }) => damaged.add(file) });
 }
 
-// Out of files that a reader picked: the pieces by their names, or one file with all of them one after the other.
-// `wrong` is what there is to say of them, or "".
+/**
+ * Out of files that a reader picked: the pieces by their names, or one file with all of them one after the other.
+ * `wrong` is what there is to say of them, or "".
+ * @param {File[]} files
+ * @param {Piece[]} pieces
+ * @returns {Source & { wrong: string }}
+ */
 export function piecesOfFiles(files, pieces) {
   const named = new Map(Array.from(files, (one) => [one.name, one])),
     total = pieces.reduce((sum, { bytes }) => sum + bytes, 0),
     whole = files.length === 1 && files[0].size === total ? files[0] : null;
   const missing = whole ? [] : pieces.filter(({ file }) => !named.has(file)).map(({ file }) => file);
+  /** @type {Source} */
   const source = async (piece, { told }) => {
     const at = pieces.slice(0, pieces.indexOf(piece)).reduce((sum, { bytes }) => sum + bytes, 0);
-    const found = whole ? whole.slice(at, at + piece.bytes) : named.get(piece.file);
+    const found = whole ? whole.slice(at, at + piece.bytes) : /** @type {File} */ (named.get(piece.file));
     if (found.size !== piece.bytes) throw new Error(`${piece.file} has ${found.size} bytes, expected ${piece.bytes}`);
     const buffer = await found.arrayBuffer().catch(() => {
       throw new Error(`${piece.file} cannot be read`);
@@ -95,19 +121,35 @@ export function piecesOfFiles(files, pieces) {
   return Object.assign(source, { wrong: missing.length ? `${none} ${few}` : "" });
 }
 
-// Whether a piece is what it was when it was made; true where a page may not compute it: over http from another machine.
-async function pieceIntact({ bytes, sha256 }, buffer) {
+/** @type {Source} */
+const nowhere = async ({ file }) => {
+  throw new Error(`the browser's store has not got ${file}`);
+};
+
+/**
+ * Whether a piece is what it was when it was made; true where a page may not compute it: over http from elsewhere.
+ * @param {Piece} piece
+ * @param {ArrayBuffer} buffer
+ */
+export async function pieceIntact({ bytes, sha256 }, buffer) {
   if (buffer.byteLength !== bytes) return false;
   if (!globalThis.crypto?.subtle) return true;
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", buffer));
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("") === sha256;
 }
 
-// Brings the pieces that `done`, a set of indices, lacks, and hands each on by `hand(i, buffer)`, which may take the
-// buffer away. The store is asked first, then `source`, null for none. `keep`: what comes is stored. `told(bytes)` hears
-// how much is there. A promise of {stored, refused}: how many came from the store, and why it took no more, or "".
+/**
+ * Brings the pieces that `done`, a set of indices, lacks, and hands each on by `hand(i, buffer)`, which may take the
+ * buffer away. The store is asked first, then `source`, null for none. `keep`: what comes is stored. `told(bytes)`
+ * hears how much is there. A promise of {stored, refused}: how many came from the store, why it took no more, or "".
+ * @param {Piece[]} pieces
+ * @param {Source | null} source
+ * @param {{ done: Set<number>, hand: (i: number, buffer: ArrayBuffer) => Promise<unknown>, store: Store,
+ *   keep?: boolean, signal: AbortSignal, told?: (bytes: number) => void }} settings
+ */
 export async function bringPieces(pieces, source, { done, hand, store, keep = false, signal, told = () => {} }) {
   const there = () => pieces.reduce((sum, { bytes }, i) => sum + (done.has(i) ? bytes : 0), 0);
+  const bring = source ?? nowhere;
   let refused = "",
     stored = 0;
   for (const [i, piece] of pieces.entries()) {
@@ -120,9 +162,8 @@ export async function bringPieces(pieces, source, { done, hand, store, keep = fa
     const own = await store.get(piece).catch(() => undefined),
       found = own && (await pieceIntact(piece, own));
     if (own && !found) await spoilt();
-    if (!found && !source) throw new Error(`the browser's store has not got ${piece.file}`);
     const before = there();
-    const buffer = found ? own : await source(piece, { signal, told: (bytes) => told(before + bytes) });
+    const buffer = found ? own : await bring(piece, { signal, told: (bytes) => told(before + bytes) });
     signal.throwIfAborted();
     if (!found && !(await pieceIntact(piece, buffer))) {
       await spoilt();

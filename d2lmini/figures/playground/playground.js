@@ -1,7 +1,7 @@
 // A small Transformer that learns in the page: its settings, its run, and what is seen of it.
 import { add, button, choice, keep, place } from "../base/index.js";
 import { pythonOf } from "../live/playground_python.js";
-import { announcer } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { playgroundAddress, playgroundCopies } from "./address.js";
 import { playgroundControls } from "./controls.js";
 import { playgroundCurve, playgroundGradients } from "./curve.js";

@@ -1,10 +1,12 @@
 // The weights of the real model: where they come from, how far they are, and what went wrong.
 import { add, button, place, tick } from "../base/index.js";
-import { announcer, LIVE } from "../page/host.js";
-import { bringPieces, pieceStore, piecesOfFiles, piecesOfHost } from "../page/piece_sources.js";
+import { LIVE } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
+import { pieceStore, piecesOfFiles, piecesOfHost } from "../page/piece_sources.js";
+import { realModelPieces } from "./bring.js";
+import { megabytes } from "./text.js";
 
 export const REAL_MODEL = "smollm2";
-const wholeMegabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
 // `told` is {title, bytes, memory, missing}, `missing` why this book has none, or "". `ready()` is called each time the
 // model has come. Returns {lost}: `lost(why)` offers to load it again.
@@ -13,16 +15,14 @@ export function realModelLoad(parent, told, ready) {
     folder = new URL(`${root}_static/real_model/`, location.href),
     local = location.protocol === "file:",
     host = local ? null : piecesOfHost(folder.href), // from file:// a page may fetch nothing
-    store = pieceStore();
-  let manifest = null,
-    feed = null,
-    stopping = null, // an AbortController, while it loads
+    store = pieceStore(),
+    model = realModelPieces(REAL_MODEL, store);
+  let stopping = /** @type {AbortController | null} */ (null), // while it loads
     keeps = true;
 
   const line = add(parent, "div", { class: "d2lmini-controls", style: "gap: 8px 16px; margin-bottom: 4px" });
-  const loading = button(line, `Load ${wholeMegabytes(told.bytes)}`, () =>
-    stopping ? stopping.abort() : load(() => host),
-  );
+  const press = () => (stopping ? stopping.abort() : load(() => host)),
+    loading = button(line, `Load ${megabytes(told.bytes)}`, press);
   const about = add(line, "span");
   const bar = add(parent, "progress", {
     max: told.bytes,
@@ -36,25 +36,9 @@ export function realModelLoad(parent, told, ready) {
   const keeping = tick(more, { label: "keep what is loaded in this browser", value: keeps }, (value) => {
     keeps = value;
   });
+  const keepingLine = /** @type {HTMLElement} */ (keeping.parentElement);
   const forget = button(more, "Forget what is kept", forgetAll, { style: "display: none; margin: 4px 0" });
-  const picking = add(more, "label", { style: "display: block; margin: 4px 0" });
-  const path = local ? decodeURIComponent(folder.pathname) : folder.href;
-  add(
-    picking,
-    "span",
-    { style: "display: block" },
-    (local ? "This page is open from a file, so it can read only what you pick. " : "") +
-      `Choose all ${told.pieces} files smollm2_….bin at once. They are in ${path}`,
-  );
-  const picked = add(picking, "input", {
-    type: "file",
-    multiple: "",
-    accept: ".bin",
-    style: "min-height: 28px; max-width: 100%",
-  });
-  picked.addEventListener("change", () => {
-    const files = [...picked.files];
-    picked.value = ""; // the same files may be picked again
+  const { picking, picked } = filePicker(more, told.pieces, folder, local, (files) => {
     if (files.length && !stopping) load((pieces) => piecesOfFiles(files, pieces));
   });
   offer();
@@ -66,9 +50,9 @@ export function realModelLoad(parent, told, ready) {
 
   // What there is to press and to pick, before the model is here.
   function offer() {
-    for (const node of [loading, picking, keeping.parentElement, more]) node.style.display = "";
+    for (const node of [loading, picking, keepingLine, more]) node.style.display = "";
     summary.textContent = local ? "Load from files" : "Load from files, or keep the model in this browser";
-    about.textContent = `${told.title}. It uses ${wholeMegabytes(told.memory)} of memory.`;
+    about.textContent = `${told.title}. It uses ${megabytes(told.memory)} of memory.`;
   }
 
   // What the browser has kept is offered.
@@ -78,7 +62,7 @@ export function realModelLoad(parent, told, ready) {
     if (stopping || LIVE.has(REAL_MODEL)) return;
     const whole = count >= told.pieces;
     loading.style.display = local && !whole ? "none" : "";
-    loading.textContent = `Load ${wholeMegabytes(told.bytes)}${whole ? " from this browser" : ""}`;
+    loading.textContent = `Load ${megabytes(told.bytes)}${whole ? " from this browser" : ""}`;
     if (count && !whole) about.textContent += ` ${count} of its ${told.pieces} pieces are kept in this browser.`;
   }
 
@@ -95,54 +79,33 @@ export function realModelLoad(parent, told, ready) {
   function show(bytes) {
     if (!parent.isConnected) stopping?.abort(); // the figure was reset
     bar.value = bytes;
-    place(bar, { "aria-valuetext": `${wholeMegabytes(bytes)} of ${wholeMegabytes(told.bytes)}` });
-    about.textContent = `${wholeMegabytes(bytes)} of ${wholeMegabytes(told.bytes)}`;
+    place(bar, { "aria-valuetext": `${megabytes(bytes)} of ${megabytes(told.bytes)}` });
+    about.textContent = `${megabytes(bytes)} of ${megabytes(told.bytes)}`;
   }
 
   // `sourceOf(pieces)`: where they come from that the store has not got.
   async function load(sourceOf) {
-    const began = performance.now(),
-      control = new AbortController();
-    stopping = control;
+    stopping = new AbortController();
+    const { signal } = stopping;
     loading.textContent = "Stop";
     loading.style.display = bar.style.display = "";
     place(picked, { disabled: "" });
     say("Loading …");
     let why = "";
     try {
-      manifest ??= await LIVE.manifest(REAL_MODEL).catch(() => {
-        throw new Error("its list of pieces cannot be reached; perhaps the network is down, or this book has none");
-      });
-      const source = sourceOf(manifest.pieces);
-      if (source?.wrong) throw new Error(source.wrong);
-      if (!feed) bar.value = 0;
-      feed ??= await LIVE.feed(manifest);
-      const lacking = await feed.missing();
-      const done = new Set(manifest.pieces.keys());
-      for (const i of lacking) done.delete(i);
-      const hand = async (i, buffer) => {
-        try {
-          await feed.piece(i, buffer);
-        } catch (error) {
-          if (!/damaged/.test(error.message)) feed = null; // the worker has gone, and what it had with it
-          throw error;
-        }
-      };
-      const { stored, refused } = await bringPieces(manifest.pieces, source, {
-        done,
-        hand,
-        store,
-        keep: keeps,
-        signal: control.signal,
+      why = await model.bring(sourceOf, {
+        keep: () => keeps,
+        signal,
         told: show,
+        anew: () => {
+          bar.value = 0;
+        },
+        last: () => {
+          about.textContent = "one moment …";
+        },
       });
-      about.textContent = "one moment …";
-      await feed.done();
-      const from = stored === lacking.length ? " from this browser" : "";
-      why = `Loaded${from} in ${((performance.now() - began) / 1000).toFixed(1)} s.`;
-      if (refused && keeps) why += ` This browser did not keep it: ${refused}.`;
     } catch (error) {
-      failed(error, control.signal.aborted);
+      failed(error, signal.aborted);
     }
     stopping = null;
     picked.removeAttribute("disabled");
@@ -152,11 +115,11 @@ export function realModelLoad(parent, told, ready) {
 
   function failed(error, stopped) {
     const there =
-      feed && bar.value
-        ? ` ${wholeMegabytes(bar.value)} of ${wholeMegabytes(told.bytes)} are here; the next attempt loads the rest.`
+      model.begun() && bar.value
+        ? ` ${megabytes(bar.value)} of ${megabytes(told.bytes)} are here; the next attempt loads the rest.`
         : "";
     if (error.memory) {
-      feed = null;
+      model.forget();
       bar.style.display = "none";
       say("This machine has too little memory for the model. Close other pages, or read the recorded answers below.");
     } else say(`${stopped ? "Stopped." : `The model is not loaded: ${error.message}.`}${there}`);
@@ -164,10 +127,10 @@ export function realModelLoad(parent, told, ready) {
   }
 
   function come(why) {
-    feed = null;
+    model.forget();
     loading.textContent = "";
     loading.style.display = bar.style.display = "none";
-    picking.style.display = keeping.parentElement.style.display = "none";
+    picking.style.display = keepingLine.style.display = "none";
     more.open = false;
     more.style.display = forget.style.display;
     summary.textContent = "Kept in this browser";
@@ -183,4 +146,25 @@ export function realModelLoad(parent, told, ready) {
       lookInStore();
     },
   };
+}
+
+// Where files are picked, `took(files)`. Returns the line and its field.
+function filePicker(parent, count, folder, local, took) {
+  const picking = add(parent, "label", { style: "display: block; margin: 4px 0" });
+  const path = local ? decodeURIComponent(folder.pathname) : folder.href;
+  add(
+    picking,
+    "span",
+    { style: "display: block" },
+    (local ? "This page is open from a file, so it can read only what you pick. " : "") +
+      `Choose all ${count} files smollm2_….bin at once. They are in ${path}`,
+  );
+  const style = "min-height: 28px; max-width: 100%",
+    picked = add(picking, "input", { type: "file", multiple: "", accept: ".bin", style });
+  picked.addEventListener("change", () => {
+    const files = [...(picked.files ?? [])];
+    picked.value = ""; // the same files may be picked again
+    took(files);
+  });
+  return { picking, picked };
 }

@@ -1,10 +1,12 @@
 // The loss of each token of a text that the reader pastes, by the real model.
 import { add, button, scroller } from "../base/index.js";
-import { announcer, LIVE, newestQuestion } from "../page/host.js";
+import { LIVE, newestQuestion } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { REAL_MODEL } from "./load.js";
-import { offNames } from "./look.js";
-import { tokenBox, tokenName } from "./text.js";
-import { realModelSentence, realModelUnread } from "./write.js";
+import { lossText, natsText, offNames, realModelSentence, realModelUnread, tokenName } from "./text.js";
+import { tokenBox } from "./token_box.js";
+
+/** @typedef {import("./text.js").Loss} Loss */
 
 const LOSS_DARKEST = 10; // nats
 const LOSS_TEXT = "The cat sat on the mat. The cat sat on the moon. Attention is all you need.";
@@ -12,7 +14,7 @@ const LOSS_TEXT = "The cat sat on the mat. The cat sat on the moon. Attention is
 // `off()`: the heads and blocks that are switched off.
 export function realModelLosses(parent, { lost, off }) {
   const question = newestQuestion(parent);
-  let rows = [], // {piece, nats, next} of each token
+  let rows = /** @type {Loss[]} */ ([]),
     at = 0,
     reading = false;
   const typing = add(parent, "label", { style: "display: block; margin: 4px 0 6px" });
@@ -56,7 +58,7 @@ export function realModelLosses(parent, { lost, off }) {
               `over the ${rows.length - 1} tokens after the first.`
           : "One token has no loss: no token comes before it. Type more.",
       );
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       reading = false;
       if (LIVE.has(REAL_MODEL)) say(realModelSentence(error.message));
       else lost(error);
@@ -79,26 +81,15 @@ export function realModelLosses(parent, { lost, off }) {
   }
 }
 
-const smallShare = (p) => (p < 0.0005 ? "below 0.001" : p.toFixed(3));
-const natsOf = (row) => (row.nats === null ? "the first token has no loss" : `${row.nats.toFixed(2)} nats`);
-
 // The words, the darker the higher their loss, and a line about the chosen one. Returns a function of rows and a place.
 export function lossBox(parent, choose) {
   const box = tokenBox(parent, { label: "losses of the text", choose, colour: "--orange" });
   const line = add(parent, "p", { style: "margin: 4px 0; min-height: 2.8em", "aria-live": "polite" });
-  return (rows, at) => {
-    const tokens = rows.map((row) => ({ name: row.piece, title: natsOf(row) })),
+  return (/** @type {Loss[]} */ rows, /** @type {number} */ at) => {
+    const tokens = rows.map(({ piece, nats }) => ({ name: piece, title: natsText(nats) })),
       shade = rows.map(({ nats }) => Math.min(1, (nats ?? 0) / LOSS_DARKEST));
     box({ tokens, chosen: at, shade });
-    const row = rows[at];
-    line.textContent = row
-      ? `“${tokenName(row.piece)}”: ${natsOf(row)}` +
-        (row.nats === null
-          ? "."
-          : `, probability ${smallShare(Math.exp(-row.nats))}. Likeliest tokens there: ${row.next.pieces
-              .map((piece, j) => `“${tokenName(piece)}” ${row.next.p[j].toFixed(2)}`)
-              .join(", ")}.`)
-      : "";
+    line.textContent = rows[at] ? lossText(rows[at]) : "";
   };
 }
 
@@ -112,7 +103,7 @@ function lossTable(parent) {
   const top = add(add(table, "thead"), "tr");
   for (const text of ["token", "nats", "expected"]) add(top, "th", { scope: "col" }, text);
   const body = add(table, "tbody");
-  return (rows) => {
+  return (/** @type {Loss[]} */ rows) => {
     body.replaceChildren();
     for (const { piece, nats, next } of rows) {
       const line = add(body, "tr");

@@ -1,9 +1,9 @@
 // Two prompts side by side: the same question without examples, and with them.
 import { add, button, choice } from "../base/index.js";
-import { announcer, LIVE, newestQuestion } from "../page/host.js";
+import { LIVE, newestQuestion } from "../page/host.js";
+import { announcer } from "../page/model_box.js";
 import { REAL_MODEL } from "./load.js";
-import { offNames } from "./look.js";
-import { realModelSentence, realModelUnread } from "./write.js";
+import { offNames, realModelSentence, realModelUnread } from "./text.js";
 
 const PAIR_TOKENS = 24;
 
@@ -64,7 +64,7 @@ export function realModelPairs(parent, { lost, off, presets }) {
       if (!done) return;
       const lines = sides.map(({ label, answer }) => `First line ${label}: “${firstLine(answer.textContent)}”.`);
       say(lines.join(" ") + (without.length ? ` Asked${offNames(without, " ")}.` : ""));
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (LIVE.has(REAL_MODEL)) say(realModelSentence(error.message));
       else lost(error);
     }

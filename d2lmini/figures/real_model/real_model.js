@@ -15,7 +15,7 @@ function render({ model, el }) {
     inBook = document.documentElement.dataset.content_root !== undefined;
   const loading = add(el, "div"),
     body = add(el, "div", { class: "d2lmini-live" });
-  let load = null,
+  let load = /** @type {ReturnType<typeof realModelLoad> | null} */ (null),
     shown = false;
   const before = add(body, "div");
   add(
@@ -26,7 +26,7 @@ function render({ model, el }) {
       "so the loaded model may continue a long answer differently.",
   );
   realModelRecorded(before, recorded);
-  const lost = (error) => load.lost(`The model has stopped: ${error.message}.`);
+  const lost = (error) => load?.lost(`The model has stopped: ${error.message}.`);
   if (inBook) load = realModelLoad(loading, told, ready);
   else {
     const where = "In the built book, on the page “A real model”, it writes what you ask: there it can be loaded.";

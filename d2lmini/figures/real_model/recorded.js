@@ -2,7 +2,8 @@
 import { add, choice, strongest, unpack } from "../base/index.js";
 import { tokenBars } from "../page/next_bars.js";
 import { lossBox } from "./losses.js";
-import { tokenBox, tokenName } from "./text.js";
+import { headName, namesBefore, tokenName } from "./text.js";
+import { tokenBox } from "./token_box.js";
 
 // `recorded` is real_model.json; `answers` of {title, tokens, given, next}, `heads`, `losses`.
 export function realModelRecorded(parent, { answers, heads, losses }) {
@@ -71,12 +72,9 @@ function recordedHeads(parent, { tokens, heads }) {
 
   function paint() {
     const row = weights[now].slice(at * tokens.length, at * tokens.length + at + 1),
-      names = tokens.map((name, j) => `“${tokenName(name)}”${j === at ? " (itself)" : ""}`);
+      most = strongest(namesBefore(tokens.slice(0, at + 1)), (j) => row[j]);
     box({ tokens: tokens.map((name) => ({ name })), chosen: at, shade: row });
-    const { block, head } = heads[now];
-    note.textContent =
-      `Block ${block + 1}, head ${head + 1}: at “${tokenName(tokens[at])}” it looks most at ` +
-      `${strongest(names.slice(0, at + 1), (j) => row[j])}.`;
+    note.textContent = `${headName(heads[now])}: at “${tokenName(tokens[at])}” it looks most at ${most}.`;
   }
 }
 

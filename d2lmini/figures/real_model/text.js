@@ -1,65 +1,11 @@
-// A text token by token, of which one is chosen; and what may come after it.
-import { add, onArrow, place } from "../base/index.js";
-import { letterBeside } from "../page/letters.js";
+// Names of tokens, and what is said of them.
 
-// `choose(i)` follows a press or the arrow keys. Returns a function that shows tokens {name, special, title}: the
-// first `given` are the reader's, `shade` has a share from 0 to 1 of each, `colour` is that of the shade.
-export function tokenBox(parent, { label, choose, colour = "--blue" }) {
-  const box = add(parent, "div", {
-    role: "listbox",
-    tabindex: 0,
-    dir: "auto",
-    "aria-label": `${label}: arrow keys choose a token`,
-    style:
-      "max-height: 15em; min-height: 3em; overflow-y: auto; white-space: pre-wrap; overflow-wrap: anywhere; " +
-      "padding: 6px 8px; border: 1px solid #8886; border-radius: 4px; cursor: pointer; position: relative; " +
-      "line-height: 1.65",
-  });
-  const prefix = `d2lmini-token-${Math.random().toString(36).slice(2)}`,
-    nodes = box.children;
-  let chosen = 0;
-  box.addEventListener("click", ({ target }) => {
-    if (target.dataset.i !== undefined) choose(Number(target.dataset.i));
-  });
-  onArrow(box, (down, right) => {
-    if (!nodes.length) return;
-    const to = down ? letterBeside(nodes, chosen, down) : chosen + right;
-    choose(Math.min(nodes.length - 1, Math.max(0, to)));
-    nodes[chosen]?.scrollIntoView({ block: "nearest" });
-  });
+const LONGEST = 40_000; // characters: no text of 2,048 tokens that people write is longer
 
-  return ({ tokens, given = 0, chosen: now, shade = null, follow = false }) => {
-    chosen = Math.max(0, Math.min(now ?? tokens.length - 1, tokens.length - 1));
-    while (nodes.length > tokens.length) box.lastChild.remove();
-    tokens.forEach(({ name, special, title }, j) => {
-      const node = nodes[j] ?? add(box, "span", { role: "option", "data-i": j, id: `${prefix}-${j}` }),
-        text = name.replaceAll("\n", "↵\n") || "·",
-        share = shade?.[j] ?? 0,
-        look = [text, share.toFixed(6), j === chosen, j < given, title].join(" ");
-      if (node.dataset.look === look) return;
-      if (node.textContent !== text) node.textContent = text;
-      Object.assign(node.dataset, { look, share: share.toFixed(6) });
-      place(node, { "aria-selected": j === chosen });
-      if (title) place(node, { title, "aria-label": `${text}: ${title}` });
-      else for (const key of ["title", "aria-label"]) node.removeAttribute(key);
-      const strength = (85 * share ** 0.6).toFixed(0); // small shares are to be seen
-      Object.assign(node.style, {
-        background:
-          share >= 0.005 ? `color-mix(in srgb, var(${colour}) ${strength}%, transparent)` : j % 2 ? "#8882" : "",
-        outline: j === chosen ? "2px solid var(--orange)" : "",
-        opacity: j < given ? 0.8 : "",
-        fontFamily: special ? "ui-monospace, monospace" : "",
-        fontSize: special ? "max(11px, 0.8em)" : "",
-        borderRadius: "2px",
-      });
-    });
-    if (tokens.length) place(box, { "aria-activedescendant": nodes[chosen].id });
-    else box.removeAttribute("aria-activedescendant");
-    if (follow) box.scrollTop = box.scrollHeight;
-  };
-}
-
-// A token as a name in a list: the space before a word, white space and line breaks are seen, and it has few letters.
+/**
+ * A token as a name in a list: the space before a word, white space and line breaks are seen, and it has few letters.
+ * @param {string} piece
+ */
 export function tokenName(piece, most = 14) {
   const spaces = piece.trim() ? /^ / : / /g,
     seen =
@@ -70,3 +16,71 @@ export function tokenName(piece, most = 14) {
         .replace(/␣{4,}/, ({ length }) => `␣×${length}`) || "·";
   return seen.length > most ? `${seen.slice(0, most - 1)}…` : seen;
 }
+
+/**
+ * Names of the tokens that the last one looks at.
+ * @param {string[]} pieces
+ */
+export const namesBefore = (pieces) =>
+  pieces.map((piece, i) => `“${tokenName(piece)}”${i === pieces.length - 1 ? " (itself)" : ""}`);
+
+/** @param {{ block: number, head: number }} at */
+export const headName = ({ block, head }) => `Block ${block + 1}, head ${head + 1}`;
+
+/**
+ * What an error says, as a sentence.
+ * @param {string} text
+ */
+export const realModelSentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`.replace(/([^.])$/, "$1.");
+
+/**
+ * What is wrong with a text before the model is asked, in a sentence, or "".
+ * @param {string} text
+ */
+export function realModelUnread(text) {
+  if (!text.trim()) return "The text is empty: type some words first.";
+  const length = text.length.toLocaleString("en");
+  return text.length > LONGEST ? `The text has ${length} characters, too many for the model: shorten it.` : "";
+}
+
+/**
+ * What is off, in words after `start`; "" where nothing is.
+ * @param {import("../numbers/real_model.js").Off[]} off
+ * @param {string} start
+ */
+export function offNames(off, start) {
+  const names = off.map(({ block, head }) => (head === null ? `block ${block + 1}` : `head ${block + 1}.${head + 1}`));
+  return names.length ? `${start}with ${names.join(", ")} off` : "";
+}
+
+/**
+ * @typedef {{ pieces: string[], p: number[] }} Next  likeliest tokens
+ * @typedef {{ piece: string, nats: number | null, next: Next }} Loss  of a token
+ */
+
+/** @param {number | null} nats */
+export const natsText = (nats) => (nats === null ? "the first token has no loss" : `${nats.toFixed(2)} nats`);
+
+/** @param {Loss} row */
+export function lossText({ piece, nats, next }) {
+  const said = `“${tokenName(piece)}”: ${natsText(nats)}`;
+  if (nats === null) return `${said}.`;
+  const p = Math.exp(-nats),
+    likeliest = next.pieces.map((one, j) => `“${tokenName(one)}” ${next.p[j].toFixed(2)}`).join(", ");
+  return `${said}, probability ${p < 0.0005 ? "below 0.001" : p.toFixed(3)}. Likeliest tokens there: ${likeliest}.`;
+}
+
+/**
+ * Why the model wrote no more than `count` tokens.
+ * @param {string} why
+ * @param {number} count
+ */
+export const endText = (why, count) =>
+  ({
+    stop: "The model ended its answer. “Go on” lets it write what would come next.",
+    count: count > 1 ? `It stopped at the limit of ${count} tokens. “Go on” writes more.` : "",
+    context: "The context is full.",
+  })[why] ?? "";
+
+/** @param {number} bytes */
+export const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;

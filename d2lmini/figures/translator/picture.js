@@ -1,28 +1,25 @@
 // English pieces, French pieces below, and lines between them: what a translator looked at when it chose each piece.
 import { add, button, choice, draw, place, rove, strongest, told } from "../base/index.js";
+import { goesOn, meanLooks, pieceText } from "../numbers/live_translator.js";
 
 const BETWEEN = 56; // pixels from row to row, for the lines
 const PIECE =
   "padding: 2px 4px; border: 1px solid #8886; border-radius: 4px; min-height: 28px; min-width: 24px; " +
   "box-sizing: border-box; text-align: center";
 
-// Pieces of one word stand side by side; ▁ is the space before a word.
-export function pieceLook(piece, joined) {
-  const goes = joined && !piece.startsWith("▁") && !/^<\w+>$/.test(piece);
-  return { text: piece.replaceAll("▁", "") || "▁", style: goes ? `${PIECE}; margin-left: -7px` : PIECE };
-}
+/** @typedef {{ node: HTMLElement, piece: string, text: string, weights: ArrayLike<number>[] }} Target */
+
+// Pieces of one word stand side by side.
+const pieceStyle = (piece, pieces) => (goesOn(piece, pieces) ? `${PIECE}; margin-left: -7px` : PIECE);
 
 export function attentionPicture(parent, blocks, heads) {
   const controls = add(parent, "div", { class: "d2lmini-controls" });
-  const chosen = { block: "all", head: "all" };
-  for (const [key, n] of [
-    ["block", blocks],
-    ["head", heads],
-  ]) {
+  const chosen = { block: /** @type {number | "all"} */ ("all"), head: /** @type {number | "all"} */ ("all") };
+  for (const [key, n] of Object.entries({ block: blocks, head: heads })) {
     const options = new Map([["all", "all (mean)"]]);
-    for (let i = 0; i < n; i++) options.set(i, `${key} ${i + 1}`);
+    for (let i = 0; i < n; i++) options.set(String(i), `${key} ${i + 1}`);
     choice(controls, { label: key, options, value: "all" }, (value) => {
-      chosen[key] = value;
+      chosen[key] = value === "all" ? value : Number(value);
       paint();
     });
   }
@@ -36,25 +33,11 @@ export function attentionPicture(parent, blocks, heads) {
   const above = row("English", "en", ""),
     below = row("French", "fr", `margin-top: ${BETWEEN}px; min-height: 30px`);
   const look = add(parent, "div", { class: "d2lmini-note" });
-  let sources = [],
-    targets = [],
-    pointed = null,
-    focused = null,
+  let sources = /** @type {{ node: HTMLElement, text: string }[]} */ ([]),
+    targets = /** @type {Target[]} */ ([]),
+    pointed = /** @type {number | null} */ (null),
+    focused = /** @type {number | null} */ (null),
     writing = false;
-
-  // Mean weight over the chosen blocks and heads.
-  function weight({ weights }, s) {
-    const S = sources.length;
-    const among = (value, n) => (value === "all" ? Array.from({ length: n }, (_, i) => i) : [Number(value)]);
-    let sum = 0,
-      count = 0;
-    for (const b of among(chosen.block, blocks))
-      for (const h of among(chosen.head, heads)) {
-        sum += weights[b][h * S + s];
-        count += 1;
-      }
-    return sum / count;
-  }
 
   function paint() {
     const frame = box.getBoundingClientRect();
@@ -63,14 +46,15 @@ export function attentionPicture(parent, blocks, heads) {
       return { x: own.left + own.width / 2 - frame.left, top: own.top - frame.top, bottom: own.bottom - frame.top };
     };
     const shown = pointed ?? (writing && targets.length ? targets.length - 1 : null);
-    const ends = sources.map(({ node }) => at(node));
+    const ends = sources.map(({ node }) => at(node)),
+      looks = targets.map(({ weights }) => meanLooks(weights, sources.length, chosen.block, chosen.head));
     svg.replaceChildren();
     targets.forEach((target, t) => {
       const from = at(target.node),
         strong = t === shown;
       place(target.node, { "aria-pressed": strong });
       ends.forEach((end, s) => {
-        const w = weight(target, s);
+        const w = looks[t][s];
         if (w < 0.03 || (shown !== null && !strong)) return;
         const line = {
           x1: from.x,
@@ -83,17 +67,17 @@ export function attentionPicture(parent, blocks, heads) {
       });
     });
     sources.forEach(({ node }, s) => {
-      const w = shown === null ? 0 : weight(targets[shown], s);
+      const w = shown === null ? 0 : looks[shown][s];
       node.style.background = `color-mix(in srgb, var(--orange) ${(60 * w).toFixed(0)}%, transparent)`;
     });
     place(look, { "aria-live": writing ? "off" : "polite" });
-    const best = shown !== null && sentenceOf(shown);
-    look.textContent = best || (targets.length ? told("Point at a French word.") : "");
+    if (shown === null) look.textContent = targets.length ? told("Point at a French word.") : "";
+    else {
+      const words = sources.map(({ text }) => text),
+        best = strongest(words, (s) => looks[shown][s]);
+      look.textContent = `“${targets[shown].text}”: ${best || "nothing has half a per cent"}`;
+    }
   }
-  const sentenceOf = (t) => {
-    const words = sources.map(({ text }) => text);
-    return `“${targets[t].text}”: ${strongest(words, (s) => weight(targets[t], s)) || "nothing has half a per cent"}`;
-  };
   new ResizeObserver(paint).observe(box);
   below.addEventListener("pointerleave", () => {
     pointed = focused;
@@ -101,10 +85,13 @@ export function attentionPicture(parent, blocks, heads) {
   });
 
   function target(piece, weights) {
-    const joined = targets.some(({ piece: before }) => before.startsWith("▁")) || piece.startsWith("▁");
-    const { text, style } = pieceLook(piece, joined),
+    const pieces = [...targets.map((before) => before.piece), piece],
+      text = pieceText(piece),
       t = targets.length;
-    const node = button(below, text, () => node.focus(), { style, "aria-label": `${text}: what the model looked at` });
+    const node = button(below, text, () => node.focus(), {
+      style: pieceStyle(piece, pieces),
+      "aria-label": `${text}: what the model looked at`,
+    });
     node.addEventListener("pointerenter", () => point(t));
     node.addEventListener("focus", () => {
       focused = t;
@@ -134,10 +121,9 @@ export function attentionPicture(parent, blocks, heads) {
     },
     source(pieces) {
       writing = true;
-      const joined = pieces.some((piece) => piece.startsWith("▁"));
       sources = pieces.map((piece) => {
-        const { text, style } = pieceLook(piece, joined);
-        return { text, node: add(above, "span", { style }, text) };
+        const text = pieceText(piece);
+        return { text, node: add(above, "span", { style: pieceStyle(piece, pieces) }, text) };
       });
       paint();
     },

@@ -1,4 +1,4 @@
-"""The page's side of the models: the newest question counts, loading is told to all, a lack of room is survived."""
+"""The page's side of the models: loading is told to all, a lack of room is survived."""
 
 from functools import cache
 
@@ -10,74 +10,16 @@ from d2lmini.models.weights import files
 from tools.bundles import bundled, runtime
 
 NAME = "translator_grammar"
-ASKED = """
-const jobs = [];
-globalThis.d2lminiLive = {
-  ask(name, task, options, step) {
-    const job = { name, step, stopped: false, stop() { this.stopped = true; } };
-    job.done = new Promise((resolve, reject) => Object.assign(job, { resolve, reject }));
-    jobs.push(job);
-    return job;
-  },
-};
-"""
 needs_weights = pytest.mark.skipif(NAME not in files.names(), reason="the translator's weights are not exported")
 
 
-@pytest.fixture
-def host(chromium):
-    """Runs the body of an async function in a page with base.js and host.js, whose models are `jobs`."""
-    context = chromium.new_context()
-    page = context.new_page()
-    modules = bundled('export * from "./base/index.js";\nexport * from "./page/host.js";', "page")
-    helpers = f"""{ASKED}{modules}
-    const {{ add, choice, newestQuestion, withModel, announcer }} = page;
-    const node = add(document.body, "div"), question = newestQuestion(node), said = [];
-    const put = (name) => question.asked((ask) => ask(name, "t", {{}}, (told) => said.push([name, told])));
-    """
-    yield lambda body: page.evaluate(f"(async () => {{ {helpers} {body} }})()")
-    context.close()
-
-
-def test_a_late_answer_of_an_older_question_is_dropped(host):
-    assert host("""const old = put("old"), now = put("new"), [first, second] = jobs;
-        first.step(1); second.step(2); first.resolve("late");
-        const busy = question.busy();
-        second.resolve("answer");
-        return [await old, await now, said, first.stopped, second.stopped, busy, question.busy()];""") == [
-        None, "answer", [["new", 2]], True, False, True, False,
-    ]  # fmt: skip
-
-
-def test_an_error_of_an_older_question_is_not_heard_of_and_one_of_the_newest_is(host):
-    assert host("""const old = put("old"), now = put("new");
-        jobs[0].reject(new Error("old")); jobs[1].reject(new Error("new"));
-        return [await old, await now.catch(({ message }) => message)];""") == [None, "new"]
-
-
-def test_who_stops_or_has_left_the_page_hears_nothing(host):
-    assert host("""const stopped = put("stopped");
-        question.stop(); jobs[0].step(1); jobs[0].resolve("late");
-        const gone = put("gone");
-        node.remove(); jobs[1].step(1); jobs[1].resolve("late");
-        return [await stopped, await gone, said, jobs.map((job) => job.stopped)];""") == [None, None, [], [True, True]]
-
-
-def test_several_jobs_of_one_question_stop_together(host):
-    assert host("""const both = question.asked((ask) => Promise.all([ask("a"), ask("b")]));
-        put("new"); for (const job of jobs) job.resolve(job.name);
-        return [await both, jobs.map((job) => job.stopped)];""") == [None, [True, True, False]]
-    assert host("""const later = question.asked(async (ask) => { await ask("a"); return ask("b"); });
-        jobs[0].resolve(1); put("new"); await 0; await 0;
-        const last = jobs.at(-1); last.resolve(2); for (const job of jobs) job.resolve(3);
-        return [await later, jobs.filter((job) => job.name === "b").every((job) => job.stopped)];""") == [None, True]
-
-
-def test_a_menu_keeps_the_order_of_a_map(host):
-    assert host("""const options = new Map([["", "none"], ["all", "all"], [0, "first"], [1, "second"]]);
-        choice(node, { label: "of", options, value: 1 }, () => {});
-        return [[...node.querySelectorAll("option")].map(({ value, text }) => value + " " + text),
-          node.querySelector("select").value];""") == [[" none", "all all", "0 first", "1 second"], "1"]
+def test_a_menu_keeps_the_order_of_a_map(open_page):
+    page, code = open_page("about:blank"), bundled('export { choice } from "./base/index.js";', "page")
+    found = page.evaluate(f"""() => {{ {code}
+        const options = new Map([["", "none"], ["all", "all"], [0, "first"], [1, "second"]]);
+        const {{ value }} = page.choice(document.body, {{ label: "of", options, value: 1 }}, () => {{}});
+        return [[...document.querySelectorAll("option")].map(({{ value, text }}) => value + " " + text), value]; }}""")
+    assert found == [[" none", "all all", "0 first", "1 second"], "1"]
 
 
 @pytest.fixture
