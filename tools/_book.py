@@ -38,6 +38,9 @@ def part():
             f"zipped ({record['date'][:10]})."
         )
     lines.append(f"- {pages(load('pages', 'cpu', 'views'))}")
+    lines.append(
+        "- These are numbers of Chromium. [What was tried in Firefox and WebKit](accessibility.md#browsers) is a table."
+    )
     path = results.FOLDER / "figure_start.json"
     if path.is_file():
         record = json.loads(path.read_text(encoding="utf-8"))
