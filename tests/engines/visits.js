@@ -5,8 +5,9 @@ const seen = (node) => node.checkVisibility();
 const shown = (selector) => all(selector).filter(seen).length;
 const named = (selector, text) => all(selector).find((node) => seen(node) && node.textContent.includes(text));
 
-async function until(test, what) {
-  for (let i = 0; i < 300; i++) {
+// What `test` gives once that is true; a turn is 50 ms.
+async function until(test, what, turns = 300) {
+  for (let i = 0; i < turns; i++) {
     const found = test();
     if (found) return found;
     await wait(50);
@@ -78,6 +79,22 @@ const VISITS = {
   async chooser(keys) {
     for (const key of keys) document.querySelector(`.set-table input[value="${key}"]`).click();
     return (await until(() => seen(all(".set-chosen pre")[0]) && all(".set-chosen pre")[0], "the command")).textContent;
+  },
+
+  // the real language model: loaded, and so many tokens written, always the likeliest one
+  async write({ prompt, count }) {
+    const set = (node, value) => {
+      node.value = String(value);
+      node.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    (await until(() => named("button", "Load "), "the button")).click();
+    const field = await until(() => document.querySelector("textarea"), "the model", 2400);
+    set(document.querySelector("input[aria-label='length limit']"), count);
+    set(field, prompt);
+    named("button", "Write").click();
+    await wait(100);
+    await until(() => named("button", "Write"), "the answer", 1200);
+    return all("[role=option]").map(({ textContent }) => textContent);
   },
 
   async dark() {
