@@ -13,11 +13,8 @@ is then another, and what was not is the same.
 A derivative may also be made of differences. Within `Noise` exponentials are a little off, and each time otherwise: a
 difference over a small step makes much of that, a formula does not.
 
-Where a reader is to write what the package or torch has, `Calls` tells whether that was called.
-
-    with t.watching(partial(Calls, "torch.optim."), "names") as seen:
-        got = t.call(answer, *inputs)
-    t.that(not seen.names, "borrowed", ...)
+Where a reader is to write what the package or torch has, `Calls` tells whether that was called, and `Trial.refusing`
+rejects the answer.
 """
 
 import sys
