@@ -36,7 +36,6 @@ LONG = {  # experiments, and parts with checks of their own: they may become sho
     "d2l_11_8_1": 347,
     "d2l_11_8_2": 512,
     "d2l_11_9_1": 360,
-    "own_08_3": 302,
     "own_09_1": 357,
     "own_09_2": 344,
     "own_16_3": 304,
