@@ -41,7 +41,6 @@ LONG = {  # experiments, and parts with checks of their own: they may become sho
     "own_16_3": 304,
     "own_18_2": 348,
     "udl_12_11": 464,
-    "udl_12_7": 302,
 }
 
 
