@@ -38,7 +38,6 @@ LONG = {  # experiments, and parts with checks of their own: they may become sho
     "d2l_11_9_1": 360,
     "own_09_1": 357,
     "own_09_2": 344,
-    "own_16_3": 304,
     "own_18_2": 348,
     "udl_12_11": 464,
 }
