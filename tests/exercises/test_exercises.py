@@ -31,7 +31,6 @@ LONG = {  # experiments, and parts with checks of their own: they may become sho
     "d2l_11_2_2": 379,
     "d2l_11_4_1": 429,
     "d2l_11_4_2": 472,
-    "d2l_11_8_1": 347,
     "d2l_11_8_2": 512,
     "d2l_11_9_1": 360,
     "own_09_1": 357,
