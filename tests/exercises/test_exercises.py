@@ -32,7 +32,7 @@ LONG = {  # experiments, and parts with checks of their own: they may become sho
     "d2l_11_4_1": 429,
     "d2l_11_4_2": 472,
     "d2l_11_8_2": 512,
-    "d2l_11_9_1": 360,
+    "d2l_11_9_1": 356,
     "own_09_1": 352,
     "own_09_2": 318,
     "own_18_2": 348,
