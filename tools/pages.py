@@ -105,7 +105,7 @@ def measured_parts():
 
 
 def _looks(part):
-    """Whether the check, or a function of its file that it calls, uses `Trial.look` or `Trial.watching`."""
+    """Whether the check, or a function of its file that it calls, uses `Trial.look`, `watching` or `refusing`."""
     left, seen = [getattr(part, "verify", None)], set()
     while left:
         function = left.pop()
@@ -114,7 +114,7 @@ def _looks(part):
             names = set(function.__code__.co_names).union(
                 *(code.co_names for code in function.__code__.co_consts if isinstance(code, CodeType))
             )
-            if names & {"look", "watching"}:
+            if names & {"look", "watching", "refusing"}:
                 return True
             left += [function.__globals__.get(name) for name in names if name in function.__globals__]
     return False

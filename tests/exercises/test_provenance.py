@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from d2lmini.exercises.engine import Trial
-from d2lmini.exercises.engine.provenance import Calls, DoubledSlopes, differentiated
+from d2lmini.exercises.engine.provenance import Calls, DoubledSlopes, Exponentials, differentiated
 from d2lmini.exercises.grading.remote import Loopback
 
 X = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
@@ -99,6 +99,25 @@ def test_a_check_sees_it_here_and_in_another_process():
             again = t.unpack(t.call(t.host.adopt(answer), X), "left", "right")
         assert seen.runs == 1
         assert [differentiated(a, b) for a, b in zip(sides, again, strict=True)] == [True, False]
+
+
+def test_exponentials_are_seen_within_attention_as_well():
+    x = torch.ones(1, 2, 3, 4)
+    ways = {
+        "softmax": lambda x: x.softmax(-1).expand(5, 2, 3, 4),
+        "exp": torch.exp,
+        "scaled_dot_product": lambda x: torch.nn.functional.scaled_dot_product_attention(x, x, x),
+    }
+    for host in (None, Loopback()):
+        for name, way in ways.items():
+            t = Trial(0, host=host)
+            with t.watching(Exponentials, "seen") as ran:
+                t.call(t.host.adopt(way), x)
+            assert any(name in operation for operation, _ in ran.seen), name
+            assert all(3 in shape for _, shape in ran.seen)
+    with Exponentials() as ran:
+        x.expand(5, 2, 3, 4) + 1
+    assert ran.seen == []
 
 
 def borrowed_step(x):

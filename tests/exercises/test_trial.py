@@ -1,5 +1,7 @@
 """What a check has to work with."""
 
+import statistics
+
 import numpy as np
 import pytest
 import torch
@@ -45,6 +47,41 @@ def test_tuples_dicts_and_directions():
         (lambda: t.that(torch.tensor(True), "no", "a tensor is not True"), "no"),
     ]:
         assert code_of(call) == code
+
+
+def test_counts_and_lists_of_numbers():
+    t = Trial(0)
+    for whole in (3, torch.tensor(3)):
+        t.whole(whole)
+    assert t.numbers([1, torch.tensor(0.5)], 2) == t.numbers(torch.tensor([1, 0.5]), 2) == [1, 0.5]
+    for call, code in [
+        (lambda: t.whole(3.0), "type"),
+        (lambda: t.whole(True), "type"),
+        (lambda: t.whole(torch.tensor(3.0)), "type"),
+        (lambda: t.numbers(None, 1), "shape"),
+        (lambda: t.numbers([1, 2], 1), "shape"),
+        (lambda: t.numbers(["1"], 1), "type"),
+        (lambda: t.numbers([True], 1), "type"),
+        (lambda: t.numbers([float("nan")], 1), "nonfinite"),
+        (lambda: t.numbers([10**400], 1), "nonfinite"),
+    ]:
+        with pytest.raises(Rejected) as caught:
+            call()
+        assert caught.value.code == code
+
+
+def test_what_is_refused_must_not_be_called():
+    t = Trial(0)
+    with t.refusing("statistics.", message="add up yourself"):
+        t.call(lambda: sum([1, 7]) / 2)
+    with (
+        pytest.raises(Rejected, match="add up yourself") as caught,
+        t.refusing("statistics.", message="add up yourself"),
+    ):
+        t.call(lambda: statistics.fmean([1, 7]))
+    assert caught.value.code == "borrowed"
+    with pytest.raises(Rejected, match="too large"), t.refusing("statistics.", message="add up yourself"):
+        t.number(t.call(lambda: statistics.fmean([1, 7])), 3)
 
 
 def test_a_key_that_nobody_asked_for_is_told_where_one_is_lacking():

@@ -14,6 +14,7 @@ related.py      a wrong value beside the right one
 relations.py    how the two are related: twice as large, reversed, a logarithm, ...
 places.py       where the wrong entries stand: in the last column, above the diagonal, ...
 provenance.py   where a result came from: out of a derivative, out of a ready function
+rivals.py       what is done with models that an answer trains, to compare them
 host.py         where an answer lives: in this process
 guard.py        what an answer does to this process does not outlive it
 limits.py       a time limit that an endless loop cannot swallow

@@ -13,11 +13,8 @@ is then another, and what was not is the same.
 A derivative may also be made of differences. Within `Noise` exponentials are a little off, and each time otherwise: a
 difference over a small step makes much of that, a formula does not.
 
-Where a reader is to write what the package or torch has, `Calls` tells whether that was called.
-
-    with t.watching(partial(Calls, "torch.optim."), "names") as seen:
-        got = t.call(answer, *inputs)
-    t.that(not seen.names, "borrowed", ...)
+Where a reader is to write what the package or torch has, `Calls` tells whether that was called, and `Trial.refusing`
+rejects the answer.
 """
 
 import sys
@@ -77,13 +74,34 @@ class Noise(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
         name = func._schema.name
-        if not isinstance(out, torch.Tensor) or "backward" in name or not ("exp" in name or "softmax" in name):
+        if not isinstance(out, torch.Tensor) or "backward" in name or not _exponentiates(name):
             return out
-        if "expand" in name or not out.is_floating_point():
+        if not out.is_floating_point():
             return out
         self.runs += 1
         off = torch.randn(out.shape, generator=self._generator, dtype=torch.float64).to(out)
         return out * (1 + self.SIZE * off)
+
+
+class Exponentials(TorchDispatchMode):
+    """Within ``with Exponentials() as ran:``, ``ran.seen`` lists what torch exponentiates, be it within attention.
+
+    Each is a pair: the name of the operation, as ``aten::_softmax``, and the shape of its first argument.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func._schema.name
+        if _exponentiates(name) or "scaled_dot_product" in name:
+            self.seen.append((name, tuple(getattr(args[0], "shape", ()))))
+        return func(*args, **(kwargs or {}))
+
+
+def _exponentiates(name):
+    return "softmax" in name or ("exp" in name and "expand" not in name)
 
 
 class Calls:

@@ -3,6 +3,7 @@
 import contextlib
 import random
 import statistics
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from . import against
 from .compare import Compared, Rejected, compare_number, compare_tensor
 from .host import Host
+from .provenance import Calls
 
 
 class Stop(Exception):
@@ -88,6 +90,16 @@ class Trial:
         finally:
             self._watches.pop()
 
+    @contextlib.contextmanager
+    def refusing(self, *beginnings, message):
+        """Within ``with t.refusing("torch.optim.", message="..."):``, answers must call no function of these.
+
+        ``beginnings`` are those of names, as `Calls` has them. The message says what to write instead.
+        """
+        with self.watching(partial(Calls, *beginnings), "names") as seen:
+            yield
+        self.that(not seen.names, "borrowed", message)
+
     def look(self, function, *results):
         """Return ``function(given, *results)``: what the answer did to what it was given, or what it returned is like.
 
@@ -140,6 +152,23 @@ class Trial:
         self.references.append(want)
         self.compared = Compared(name, got, (rtol, 0.0), want)
         compare_number(got, want, name=name, mistakes=mistakes, rtol=rtol)
+
+    def whole(self, got, name="the result"):
+        """Reject ``got``, a number or a tensor of one, unless it is an integer: what is counted is one."""
+        kind = got.dtype if isinstance(got, torch.Tensor) else type(got)
+        message = f"{name} is a {getattr(kind, '__name__', kind)}, expected an int: a count is one"
+        self.that(kind is int or getattr(kind, "is_floating_point", True) is False, "type", message)
+
+    def numbers(self, got, count, name="the result"):
+        """Return a list of ``count`` finite numbers, or reject it; it may be a tensor, and so may each of them."""
+        got = list(got) if isinstance(got, torch.Tensor) and got.dim() == 1 else got
+        listed = isinstance(got, (list, tuple)) and len(got) == count
+        self.that(listed, "shape", f"{name} must be a list of {count} numbers")
+        got = [x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else x for x in got]
+        plain = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in got)
+        self.that(plain, "type", f"{name} must hold numbers")
+        self.that(all(-1e300 < x < 1e300 for x in got), "nonfinite", f"{name} must hold finite numbers")
+        return got
 
     def that(self, condition, code, message):
         """Reject with ``code`` and ``message`` unless ``condition`` is True (a tensor or None is not)."""
