@@ -18,10 +18,11 @@ from toy_exercise import PART
 from d2lmini.exercises.engine import registry, source
 from d2lmini.exercises.engine.document import take_apart
 from d2lmini.exercises.engine.judge import BROKEN, PASSED, judge, prepare
-from d2lmini.exercises.engine.model import Coded, Experiment
+from d2lmini.exercises.engine.model import Coded, Experiment, Part
 
 SAMPLE = 5  # changes of a part that an ordinary run tries; of an experiment, which trains, one
 SLOPES = re.compile(r"\.gradient\(|\bgradients=")  # what a check says that compares gradients
+ENDLESS = 3.0  # seconds until a loop counts as endless, where the check has no longer time of its own
 LEFT_OUT = {  # parts in which most changes are right, as the check asks what comes out and not how, or which take long
     "own-16.4a": "any table that keeps the two promises is right",
     "own-17.1a": "the fit comes to the same minimum from nearly any start, by nearly any steps",
@@ -90,7 +91,7 @@ def by_turn(found, count, seed):
 def problems(part, some, right, seed=0):
     """Return what is wrong with the verdicts on some changes of a part, ``right`` of which are equivalent."""
     undiagnosed = replace(part, mutants=())  # why a change is refused does not matter here, and takes long to find
-    seconds = part.seconds if isinstance(part, Experiment) else part.seconds / 5  # many changes make a loop endless
+    seconds = part.seconds if part.seconds > Part.seconds else ENDLESS
     prepare(part, part.answer)
     found = []
     for change in some:
@@ -124,6 +125,12 @@ def test_a_few_changes_of_each_type_are_refused(key):
 def test_every_change_is_refused(key):
     wrong = [problem for part, found in made(key) for problem in problems(part, found, equivalent().get(part.key, {}))]
     assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("key", "why"), LEFT_OUT.items())
+def test_a_part_that_is_left_out(key, why):
+    pytest.skip(f"CHANGES OF {key} ARE NOT TRIED: {why}")
 
 
 def test_what_is_listed_or_left_out_is_a_part():
