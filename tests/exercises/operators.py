@@ -36,16 +36,7 @@ UNASKED = {"device", "strict"}  # options that make no difference on the CPU and
 OF_ITS_KIND = {"dtype", "device"}  # of which tensor they are taken is one where all have the same
 SYMMETRIC = {"transpose", "maximum", "minimum", "max", "min", "equal", "isclose", "mse_loss", "cosine_similarity"}
 NEEDED = {"range", "len", "zip", "enumerate", "dict", "super", "slice", "set", "map"}  # without them it only raises
-CONSTANT = {
-    "eye",
-    "arange",
-    "tensor",
-    "ones",
-    "zeros",
-    "full",
-    "new_zeros",
-    "new_full",
-}  # nothing flows back to where they are made
+CONSTANT = {"eye", "arange", "tensor", "ones", "zeros", "full", "new_zeros", "new_full"}  # they have no gradient
 TINY = 1e-3  # a smaller number only keeps another from zero: twice as much is as good
 
 
