@@ -77,10 +77,11 @@ def pytest_collection_modifyitems(items):
 
 
 def share(nodeid):
-    """What a worker takes at a time: a file, and of the two that take minutes an exercise or a page of the book."""
+    """What a worker takes at a time: a file, and of those that take minutes an exercise or a page of the book."""
     file, _, test = nodeid.partition("::")
     page = re.search(r"[\w/]+\.html", test)
-    return nodeid if file.endswith("test_promises.py") else f"{file} {page[0] if page else ''}"
+    by_exercise = file.endswith(("test_promises.py", "test_made_mistakes.py"))
+    return nodeid if by_exercise else f"{file} {page[0] if page else ''}"
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which need not be there

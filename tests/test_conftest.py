@@ -44,7 +44,9 @@ def test_a_worker_takes_a_file_a_page_or_an_exercise():
     light, dark = "tests/b.py::test_alt[light-chapters/01_a.html]", "tests/b.py::test_axe[dark-chapters/01_a.html]"
     assert share(light) == share(dark) != share("tests/b.py::test_alt[light-chapters/02_a.html]")
     assert share("s/a::ipynb::Cell 1") == share("s/a::ipynb::Cell 2")
-    assert share("tests/exercises/test_promises.py::test[a]") != share("tests/exercises/test_promises.py::test[b]")
+    for name in ("promises", "made_mistakes"):
+        file = f"tests/exercises/test_{name}.py"
+        assert share(f"{file}::test[a]") != share(f"{file}::test[b]")
 
 
 def test_pytest_asks_our_scheduler(suite):
