@@ -153,7 +153,7 @@ function within(name, value, least, most) {
 
 // Whether a prompt is one of those that are kept from training (FNV-1a of its tokens).
 /** @param {number[]} prompt */
-function keptBack(prompt) {
+export function keptBack(prompt) {
   let hash = 0x811c9dc5;
   for (const token of prompt) hash = Math.imul(hash ^ token, 0x01000193);
   return ((hash ^ (hash >>> 15)) >>> 0) % HELD_OUT === 0;
