@@ -22,16 +22,16 @@ help:  ## this list
 book: $(READY)  ## execute the chapters and build the HTML: _build/html/index.html
 	$(BIN)/jupyter-book build $(BOOK_FLAGS) .
 
-test: needs book  ## tests of every kind: package, chapters, exercises, and the built book in Chromium
+test: needs node book  ## tests of every kind: package, chapters, exercises, and the built book in Chromium
 	$(PYTEST) $(NBVAL) -m "not second" exercises/solutions tests
 
-test-all: needs book  ## all of them: every exercise, all training, every theme, and Firefox and WebKit as well
+test-all: needs node book  ## all of them: every exercise, all training, every theme, and Firefox and WebKit as well
 	D2LMINI_ALL=1 $(PYTEST) $(NBVAL) exercises/solutions tests
 
 needs:
 	@.ci/system --check
 
-quick: $(READY)  ## the tests that need no book, no browser, no audit of exercises and no training
+quick: $(READY) node  ## the tests that need no book, no browser, no audit of exercises and no training
 	$(PYTEST) -m "$(QUICK)" tests
 
 pdf: book  ## print the book into one PDF, _build/html/pdf: what stands open, or all of it with PDF=all

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import d2lmini  # noqa: F401  before torch: it says how threads wait
+from tools.bundles import ESBUILD
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_build" / "html"
@@ -60,6 +61,12 @@ def book_plots():
     plt.close("all")
 
 
+def bundles_modules(item):
+    """Whether a test makes scripts of JavaScript's modules, which esbuild does."""
+    names = vars(item.module).values()
+    return "opened" in item.fixturenames or any(getattr(one, "__module__", "") == "tools.bundles" for one in names)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(items):
     turns = dict.fromkeys(("audit", "train"), 0)
@@ -67,6 +74,8 @@ def pytest_collection_modifyitems(items):
         fixtures = getattr(item, "fixturenames", ())
         if {"chromium", "browsers"} & {*fixtures}:
             item.add_marker("browser")
+        if not ESBUILD.exists() and bundles_modules(item):
+            item.add_marker(pytest.mark.skip(f"{SKIPPED}: there is no esbuild (make node)"))
         if "browsers" in fixtures:  # other ones than Chromium
             item.add_marker("second")
         for kind in turns:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from conftest import CHROMIUM, CHROMIUM_FLAGS
 
-SECONDS = 120  # for one script: a model may be loaded in it
+SECONDS = 240  # for one script: a model may be loaded in it
 MINI_BROWSER = next(iter(sorted(glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser"), reverse=True)), None)
 WEBKIT_DRIVER = shutil.which("WebKitWebDriver")
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
