@@ -10,7 +10,7 @@ from conftest import sphinx_extension
 import d2lmini.figures as figures
 from d2lmini.figures.base import IN_BOOK, Figure, table
 from tools import bundles
-from tools.bundles import ESBUILD
+from tools.bundles import ESBUILD, FIGURES
 
 
 def query_plane(**changes):
@@ -63,3 +63,15 @@ def test_what_is_built_is_what_the_modules_give():
     assert bundles.sync(check=True) == []
     with pytest.raises(ValueError, match="Could not resolve"):
         bundles.bundled('import "./nowhere.js";', "x")
+
+
+def test_no_module_is_longer_than_300_lines_and_no_function_than_150():
+    modules = [path for path in FIGURES.rglob("*.js") if "built" not in path.parts and path.name != "kernels.js"]
+    assert len(modules) > 100
+    long = []
+    for path in modules:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        starts = [i for i, line in enumerate(lines) if re.match(r"(export )?(async )?function\b", line)]
+        long += [path.name] if len(lines) > 300 else []
+        long += [lines[i] for i in starts if lines[i:].index("}") > 150]
+    assert long == []
