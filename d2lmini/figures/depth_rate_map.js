@@ -1,5 +1,5 @@
 // Depth against learning rate: which settings of a recipe train, and the losses of one over the steps.
-import { add, button, choice, draw, fold, keep, panel, place, rove, scroller, views } from "./base/index.js";
+import { add, button, choice, draw, fold, keepAll, panel, place, rove, scroller, views } from "./base/index.js";
 import { bounds, highest, middles, share } from "./numbers/depth_rate_map.js";
 
 /**
@@ -241,11 +241,7 @@ function render({ model, el }) {
     state = /** @type {State} */ ({ ...given, over: null }),
     { recipes } = Object.assign(state, bounds(state));
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes))
-      if (state[key] !== value) {
-        state[key] = value;
-        keep(model, key, value);
-      }
+    keepAll(model, state, changes);
     paint();
   };
   const names = Object.fromEntries(recipes.map(({ name }) => [name, name]));

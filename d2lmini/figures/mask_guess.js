@@ -1,5 +1,5 @@
 // A word is masked, bars show how sure a model is there; the reader guesses, and then sees which words these are.
-import { add, button, choice, draw, keep, panel, place, rove, unpack } from "./base/index.js";
+import { add, button, choice, draw, keepAll, panel, place, rove, unpack } from "./base/index.js";
 import { looked, placeOf, scaleEnd } from "./numbers/mask_guess.js";
 
 /**
@@ -83,11 +83,7 @@ function render({ model, el }) {
     ),
     state = /** @type {State} */ ({ passage, position, guess, revealed });
   const change = (changes, act = paint) => {
-    for (const [key, value] of Object.entries(changes))
-      if (state[key] !== value) {
-        state[key] = value;
-        keep(model, key, value);
-      }
+    keepAll(model, state, changes);
     act();
   };
 

@@ -6,6 +6,7 @@ import {
   draw,
   fold,
   keep,
+  keepAll,
   panel,
   place,
   scroller,
@@ -202,11 +203,7 @@ function render({ model, el }) {
   state.orders = unpack(model.get("orders"));
   const { num_tokens: T, limits, presets, draws } = state;
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes))
-      if (state[key] !== value) {
-        state[key] = value;
-        keep(model, key, value);
-      }
+    keepAll(model, state, changes);
     paint();
   };
 

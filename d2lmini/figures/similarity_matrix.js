@@ -1,5 +1,5 @@
 // Cosines of pictures and texts: bets of one picture or one text, and the loss, by temperature.
-import { add, button, keep, place, rove, scroller, slider, unpack } from "./base/index.js";
+import { add, button, keepAll, place, rove, scroller, slider, unpack } from "./base/index.js";
 import { bets, reckon } from "./numbers/similarity_matrix.js";
 import { photo } from "./page/photo.js";
 
@@ -88,11 +88,7 @@ function render({ model, el }) {
     chosen: model.get("chosen"),
   };
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes))
-      if (state[key] !== value) {
-        state[key] = value;
-        keep(model, key, value);
-      }
+    keepAll(model, state, changes);
     paint();
   };
   const pictures = model.get("images").map((packed) => photo(unpack(packed), model.get("width"), model.get("height")));

@@ -1,5 +1,5 @@
 // Samples of one question vote: a square for each, in the row of its answer.
-import { add, button, choice, keep, place, scroller, stepper } from "./base/index.js";
+import { add, button, choice, keep, keepAll, place, scroller, stepper } from "./base/index.js";
 import { count, rightSteps } from "./numbers/vote_explorer.js";
 
 /**
@@ -129,11 +129,7 @@ function render({ model, el }) {
   /** @type {State} */
   const state = { questions, sizes, shares, question, votes, revealed };
   const change = (changes) => {
-    for (const [key, value] of Object.entries(changes))
-      if (state[key] !== value) {
-        state[key] = value;
-        keep(model, key, value);
-      }
+    keepAll(model, state, changes);
     paint();
   };
 

@@ -8,6 +8,20 @@ export function keep(model, key, value) {
 }
 
 /**
+ * Change a state, and tell the model what of it is new.
+ * @param {{ set: (key: string, value: unknown) => void, save_changes: () => void }} model
+ * @param {Record<string, any>} state
+ * @param {object} changes
+ */
+export function keepAll(model, state, changes) {
+  for (const [key, value] of Object.entries(changes))
+    if (state[key] !== value) {
+      state[key] = value;
+      keep(model, key, value);
+    }
+}
+
+/**
  * A labelled range input with its value beside it. `scale: "log"` walks powers of ten; `say` writes the value.
  * @param {Element} parent
  * @param {{ label: string, min: number, max: number, step: number, value: number, scale?: string, digits?: number,
