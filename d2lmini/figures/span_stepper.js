@@ -1,5 +1,5 @@
 // Span corruption: words, noise, input, target, and the words again.
-import { add, button, choice, keep, place, rove, stepper, unpack } from "./base/index.js";
+import { add, button, choice, keepAll, place, rove, stepper, unpack } from "./base/index.js";
 import { corrupt, drawnNoise, restore } from "./numbers/span_stepper.js";
 
 /**
@@ -101,13 +101,7 @@ function render({ model, el }) {
   );
   /** @type {State} */
   const state = { text, share, mean, draw, noise: drawn, step: first };
-  const change = (changes) => {
-    for (const [key, value] of Object.entries(changes))
-      if (state[key] !== value) {
-        state[key] = value;
-        keep(model, key, value);
-      }
-  };
+  const change = (changes) => keepAll(model, state, changes);
   const words = () => texts[state.text].words;
 
   // Noise that was drawn, of another setting, text or draw.
