@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 import d2lmini  # noqa: F401  before torch: it says how threads wait
-from tools.bundles import ESBUILD
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "_build" / "html"
+ESBUILD = ROOT / "node_modules" / ".bin" / "esbuild"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SKIPPED = "BROWSER TESTS SKIPPED"
 # `make test` takes a third of the audits and of the training, another one each day; `make test-all` takes all

@@ -115,16 +115,17 @@ def firefox():
             )  # fmt: skip
             return told["result"]["value"]
 
-        yield Driven(
-            lambda url: ask("browsingContext.navigate", context=context, url=url, wait="complete"),
-            script,
-            lambda width, height: ask(
-                "browsingContext.setViewport", context=context, viewport={"width": width, "height": height}
-            ),
-        )
-        line.close()
-        program.terminate()
-        program.wait()
+        def size(width, height):
+            ask("browsingContext.setViewport", context=context, viewport={"width": width, "height": height})
+
+        try:
+            yield Driven(
+                lambda url: ask("browsingContext.navigate", context=context, url=url, wait="complete"), script, size
+            )
+        finally:
+            line.close()
+            program.terminate()
+            program.wait()
 
 
 @contextmanager
@@ -142,8 +143,10 @@ def webkit():
         service = Service(executable_path=WEBKIT_DRIVER, env=environment)
         browser = webdriver.WebKitGTK(options=options, service=service)
         browser.set_script_timeout(SECONDS)
-        yield Driven(browser.get, browser.execute_async_script, browser.set_window_size)
-        browser.quit()
+        try:
+            yield Driven(browser.get, browser.execute_async_script, browser.set_window_size)
+        finally:
+            browser.quit()
 
 
 @contextmanager
