@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 
-from conftest import CHROMIUM, CHROMIUM_FLAGS
-
 SECONDS = 240  # for one script: a model may be loaded in it
 MINI_BROWSER = next(iter(sorted(glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser"), reverse=True)), None)
 WEBKIT_DRIVER = shutil.which("WebKitWebDriver")
@@ -34,8 +32,11 @@ WRAPPED = """const [given, done] = [arguments[0], arguments[arguments.length - 1
 
 
 class Chromium:
-    def __init__(self, page):
-        self.page = page
+    """A page of the browser that the other tests of a worker share: two Playwrights in a process do not go together."""
+
+    def __init__(self, browser):
+        self.page = browser.new_page()
+        self.page.set_default_timeout(1000 * SECONDS)
 
     def goto(self, url):
         self.page.goto(url, wait_until="load")
@@ -64,18 +65,6 @@ class Driven:
         if "error" in told:
             raise RuntimeError(told["error"])
         return told["value"]
-
-
-@contextmanager
-def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
-        page = browser.new_page()
-        page.set_default_timeout(1000 * SECONDS)
-        yield Chromium(page)
-        browser.close()
 
 
 @contextmanager
@@ -167,9 +156,8 @@ def screen():
         server.wait()
 
 
-# how an engine is opened, and what of the system it needs
+# how the others are opened, and what of the system they need
 ENGINES = {
-    "chromium": (chromium, {"chromium": CHROMIUM}),
     "firefox": (firefox, {"firefox-esr": FIREFOX}),
     "webkit": (webkit, {"webkit2gtk-driver": WEBKIT_DRIVER and MINI_BROWSER, "xvfb": shutil.which("Xvfb")}),
 }

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 from conftest import ROOT, SKIPPED
 
-from .browsers import ENGINES
+from .browsers import ENGINES, Chromium
 
 # in the head of every page: errors are kept where a test finds them
 WATCH = """<script>
@@ -24,10 +24,10 @@ sys.path.append(str(ROOT / "tests" / "figures"))  # for the examples of figures
 
 
 @pytest.fixture(scope="session")
-def browsers():
+def browsers(chromium):
     """A function that gives a browser by the name of its engine; skips, loudly, where it is not on this machine."""
     with ExitStack() as open_ones:
-        found = {}
+        found = {"chromium": Chromium(chromium)}
 
         def browser(name):
             if name not in found:
