@@ -1,5 +1,5 @@
 // Byte-pair encoding of a text that the reader types: merges are learned and applied in the page.
-import { add, draw, keep, panel, place, scroller, stepper, views } from "./base/index.js";
+import { add, columns, draw, keep, panel, place, scroller, stepper, views } from "./base/index.js";
 import { closes, join, LONGEST, learn, rankedPairs, split } from "./numbers/bpe_stepper.js";
 
 /**
@@ -76,9 +76,7 @@ function curve(parent, title, style) {
 function pairTable(parent) {
   const sheet = add(scroller(parent), "table");
   add(sheet, "caption", {}, "most frequent pairs; the first is next");
-  const head = add(add(sheet, "thead"), "tr"),
-    body = add(sheet, "tbody");
-  for (const name of ["pair", "becomes", "times"]) add(head, "th", { scope: "col" }, name);
+  const body = columns(sheet, ["pair", "becomes", "times"]);
   return (ids, names) => {
     const pairs = rankedPairs(ids, names);
     body.replaceChildren();

@@ -1,5 +1,5 @@
 // The scores of a causal model, token by token: what is computed now, before, again, or never.
-import { add, draw, keep, panel, place, scroller, stepper, tick } from "./base/index.js";
+import { add, columns, draw, keep, panel, place, scroller, stepper, tick } from "./base/index.js";
 import { counts, scoreMarks, tokenMarks } from "./numbers/cache_walk.js";
 
 /**
@@ -79,10 +79,7 @@ function costs(box, /** @type {Sizes} */ sizes) {
   const { layers, heads, size } = sizes,
     sheet = add(scroller(box), "table");
   add(sheet, "caption", {}, `what it costs a model of ${layers} layers with ${heads} heads of ${size}`);
-  const head = add(add(sheet, "thead"), "tr"),
-    body = add(sheet, "tbody");
-  add(head, "td");
-  for (const name of ["cache", "no cache"]) add(head, "th", { scope: "col" }, name);
+  const body = columns(sheet, [null, "cache", "no cache"]);
   const cells = Object.values(COUNTERS).map((name) => {
     const row = add(body, "tr");
     add(row, "th", { scope: "row" }, name);

@@ -1,5 +1,5 @@
 // Writing with a GPT in the page: the text, what may come next, where a head looks, and what a cache saves.
-import { add, button, choice, keep, place, scroller, slider, strongest, tick } from "./base/index.js";
+import { add, button, choice, columns, keep, place, scroller, slider, strongest, tick } from "./base/index.js";
 import { filtersOf, LONGEST, letterName, lettersBack, meanCosts, readable, whereIs } from "./numbers/live_writer.js";
 import { newestQuestion } from "./page/host.js";
 import { letterBox } from "./page/letters.js";
@@ -175,11 +175,7 @@ function headLook(parent, model, set, changed) {
 // What each character cost, with a cache and without. Returns a function that shows it.
 function cacheTable(parent, value, turn) {
   tick(parent, { label: "keep keys and values (cache)", value }, turn);
-  const grid = add(scroller(parent), "table"),
-    top = add(add(grid, "thead"), "tr"),
-    lines = add(grid, "tbody");
-  add(top, "td");
-  for (const name of ["written", "positions each", "ms each"]) add(top, "th", { scope: "col" }, name);
+  const lines = columns(add(scroller(parent), "table"), [null, "written", "positions each", "ms each"]);
   const rows = ["with cache", "without"].map((name) => {
     const line = add(lines, "tr");
     add(line, "th", { scope: "row" }, name);

@@ -3,6 +3,7 @@ import {
   add,
   button,
   choice,
+  columns,
   draw,
   fold,
   keep,
@@ -157,14 +158,12 @@ function tower(figure, /** @type {State} */ state, /** @type {(query: number) =>
 function costs(/** @type {Element} */ el, /** @type {State} */ state) {
   const folded = fold(el, "longer sequences"),
     sheet = add(scroller(folded), "table"),
-    heads = add(add(sheet, "thead"), "tr"),
-    body = add(sheet, "tbody"),
+    body = columns(sheet, ["tokens T", "pairs", "of T²", "keys a query"]),
     T = state.num_tokens;
   const caption =
     "The same pattern in longer sequences. The parts keep their numbers; a window of all and the chosen tokens " +
     "grow with T.";
   add(sheet, "caption", {}, caption);
-  for (const text of ["tokens T", "pairs", "of T²", "keys a query"]) add(heads, "th", { scope: "col" }, text);
   const rows = [T, ...state.lengths].map((length) => {
     const row = add(body, "tr");
     add(row, "th", { scope: "row" }, number(length));

@@ -1,5 +1,5 @@
 // A row of weights as bars, the levels of its groups, and the error of each weight.
-import { add, choice, draw, keep, panel, place, scroller, slider, tick } from "./base/index.js";
+import { add, choice, columns, draw, keep, panel, place, scroller, slider, tick } from "./base/index.js";
 import { bytesPerWeight, codeRange, quantised } from "./numbers/quantised_row.js";
 
 /**
@@ -86,9 +86,7 @@ function plot(figure, /** @type {State} */ state, point) {
 function groupTable(box, /** @type {State} */ state, /** @type {Map<number, string>} */ groups) {
   const sheet = add(scroller(box), "table"),
     caption = add(sheet, "caption"),
-    head = add(add(sheet, "thead"), "tr");
-  for (const name of ["one scale for", "mean squared error", "bytes a weight"]) add(head, "th", { scope: "col" }, name);
-  const body = add(sheet, "tbody");
+    body = columns(sheet, ["one scale for", "mean squared error", "bytes a weight"]);
   const lines = [...groups].map(([group, name]) => {
     const row = add(body, "tr");
     add(row, "th", { scope: "row" }, name);

@@ -1,5 +1,5 @@
 // A small score matrix: scale, mask and temperature, and one row in detail.
-import { add, draw, keep, panel, place, rove, rowName, scroller, slider, tick } from "./base/index.js";
+import { add, columns, draw, keep, panel, place, rove, rowName, scroller, slider, tick } from "./base/index.js";
 import { entropy, rowsOf } from "./numbers/score_matrix.js";
 
 /** @typedef {import("./numbers/score_matrix.js").State & { tokens: string[] }} State */
@@ -9,10 +9,7 @@ function matrix(parent, tokens, entry, follow) {
   const scroll = scroller(parent);
   /** @type {HTMLElement} */ (scroll.parentElement).style.flexBasis = "23rem"; // six words side by side
   const sheet = add(scroll, "table", { "aria-label": "attention weights, a row for each query" });
-  const head = add(add(sheet, "thead"), "tr"),
-    body = add(sheet, "tbody");
-  add(head, "th", { scope: "col" }, "query");
-  for (const token of tokens) add(head, "th", { scope: "col" }, token);
+  const body = columns(sheet, ["query", ...tokens]);
   const lines = tokens.map((token, t) => {
     const row = add(body, "tr"),
       name = rowName(row, token, `show the row of ${token}`, () => follow(t));

@@ -1,5 +1,5 @@
 // Attention in tiles: a row for each query, with the scores of one tile and what is known of the query so far.
-import { add, choice, keep, place, rove, rowName, scroller, stepper, tick } from "./base/index.js";
+import { add, choice, columns, keep, place, rove, rowName, scroller, stepper, tick } from "./base/index.js";
 import { average, cuts, errorOf, known, memory, sees, statuses } from "./numbers/tiling_stepper.js";
 
 /**
@@ -122,10 +122,7 @@ function sheet(/** @type {Element} */ el, /** @type {State} */ state, /** @type 
 // What is kept and moved, beside the plain form.
 function counts(/** @type {Element} */ el, /** @type {State} */ { scores, values }) {
   const box = add(el, "table", { "aria-label": "what is kept and moved", style: "margin-top: 8px" }),
-    heads = add(add(box, "thead"), "tr"),
-    body = add(box, "tbody");
-  add(heads, "td");
-  for (const text of ["scores at once", "numbers moved"]) add(heads, "th", { scope: "col" }, text);
+    body = columns(box, [null, "scores at once", "numbers moved"]);
   const cells = ["in tiles, so far", "whole matrix"].flatMap((name) => {
     const row = add(body, "tr");
     add(row, "th", { scope: "row" }, name);

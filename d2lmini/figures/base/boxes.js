@@ -46,3 +46,16 @@ export function fold(parent, text) {
   add(box, "summary", {}, text);
   return box;
 }
+
+/**
+ * The head of a table, with a name over each column (null: a corner without one), and its body, which is returned.
+ * @param {HTMLTableElement} table
+ * @param {(string | null)[]} names
+ */
+export function columns(table, names) {
+  const head = add(add(table, "thead"), "tr");
+  for (const name of names)
+    if (name === null) add(head, "td");
+    else add(head, "th", { scope: "col" }, name);
+  return add(table, "tbody");
+}

@@ -1,5 +1,5 @@
 // The part of a figure that needs a model: the button that loads it, what was recorded, and what is read out meanwhile.
-import { add, button, place, scroller } from "../base/index.js";
+import { add, button, columns, place, scroller } from "../base/index.js";
 import { LIVE, NO_ROOM } from "./host.js";
 
 // A region that is read out when it changes.
@@ -74,9 +74,7 @@ export function withModel(parent, { weights, recorded = null, called = "the mode
 function recordedTable(parent, { caption, header, rows }) {
   const box = add(scroller(parent), "table", { class: "d2lmini-words" });
   add(box, "caption", {}, caption);
-  const top = add(add(box, "thead"), "tr");
-  for (const text of header) add(top, "th", { scope: "col" }, text);
-  const lines = add(box, "tbody");
+  const lines = columns(box, header);
   for (const [first, ...rest] of rows) {
     const line = add(lines, "tr");
     add(line, "th", { scope: "row" }, first);

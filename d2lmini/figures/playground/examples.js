@@ -1,5 +1,5 @@
 // What the model says to held-out examples, right and wrong, and the text that it writes.
-import { add, place, scroller } from "../base/index.js";
+import { add, columns, place, scroller } from "../base/index.js";
 
 const WRONG = "color: var(--orange); text-decoration-thickness: 2px; text-decoration-skip-ink: none";
 
@@ -13,9 +13,7 @@ export function playgroundExamples(parent) {
     "data-part": "examples",
     "aria-label": "held-out examples",
   });
-  const top = add(add(box, "thead"), "tr");
-  for (const text of ["✓ ✗", "asked", "right answer", "the model's"]) add(top, "th", { scope: "col" }, text);
-  const lines = add(box, "tbody");
+  const lines = columns(box, ["✓ ✗", "asked", "right answer", "the model's"]);
   const written = add(parent, "div", { "data-part": "sample" });
   add(written, "div", {}, "What it writes, drawn at temperature 0.8:");
   const sample = add(written, "div", {

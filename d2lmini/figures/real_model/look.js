@@ -1,5 +1,5 @@
 // Inside the real model: where each head looks from the chosen token, what each block would say, and what is off.
-import { add, button, choice, scroller, strongest } from "../base/index.js";
+import { add, button, choice, columns, scroller, strongest } from "../base/index.js";
 import { HEAD_SHADES, headShare, isGone, isOff, toggled } from "../numbers/real_model.js";
 import { headGrid } from "./head_grid.js";
 import { REAL_MODEL } from "./load.js";
@@ -132,9 +132,7 @@ function blockTable(parent, blocks) {
   box.style.overflowY = "auto";
   const table = add(box, "table", { class: "d2lmini-words" });
   add(table, "caption", {}, "What the last layer would predict from the output of each block");
-  const top = add(add(table, "thead"), "tr");
-  for (const text of ["block", "likeliest next tokens"]) add(top, "th", { scope: "col" }, text);
-  const body = add(table, "tbody");
+  const body = columns(table, ["block", "likeliest next tokens"]);
   const lines = Array.from({ length: blocks + 1 }, (_, b) => {
     const line = add(body, "tr");
     add(line, "th", { scope: "row" }, b ? String(b) : "embedding");

@@ -1,5 +1,5 @@
 // The loss of each token of a text that the reader pastes, by the real model.
-import { add, button, scroller } from "../base/index.js";
+import { add, button, columns, scroller } from "../base/index.js";
 import { LIVE, newestQuestion } from "../page/host.js";
 import { announcer } from "../page/model_box.js";
 import { REAL_MODEL } from "./load.js";
@@ -100,9 +100,7 @@ function lossTable(parent) {
   box.style.overflowY = "auto";
   const table = add(box, "table", { class: "d2lmini-words" });
   add(table, "caption", {}, "Loss of each token");
-  const top = add(add(table, "thead"), "tr");
-  for (const text of ["token", "nats", "expected"]) add(top, "th", { scope: "col" }, text);
-  const body = add(table, "tbody");
+  const body = columns(table, ["token", "nats", "expected"]);
   return (/** @type {Loss[]} */ rows) => {
     body.replaceChildren();
     for (const { piece, nats, next } of rows) {

@@ -1,5 +1,5 @@
 // A scaling law as a calculator: loss along a budget on one side, models and the best sizes on the other.
-import { add, button, choice, fold, keep, place, scroller, slider, views } from "../base/index.js";
+import { add, button, choice, columns, fold, keep, place, scroller, slider, views } from "../base/index.js";
 import { count, cut, FAR, flops, inside, loss, optimum, power, reckon, terms } from "../numbers/scaling_calculator.js";
 import { lossChart, modelsChart } from "./charts.js";
 
@@ -65,12 +65,8 @@ function settings(/** @type {Element} */ el, /** @type {State} */ state, /** @ty
 }
 
 // The numbers of the choice and of the optimum.
-function columns(/** @type {Element} */ el) {
-  const sheet = add(scroller(fold(el, "the numbers")), "table"),
-    heads = add(add(sheet, "thead"), "tr");
-  add(heads, "td");
-  for (const text of ["your choice", "the optimum"]) add(heads, "th", { scope: "col" }, text);
-  const body = add(sheet, "tbody");
+function numberTable(/** @type {Element} */ el) {
+  const body = columns(add(scroller(fold(el, "the numbers")), "table"), [null, "your choice", "the optimum"]);
   const cells = ROWS.map((text) => {
     const row = add(body, "tr");
     add(row, "th", { scope: "row" }, text);
@@ -134,7 +130,7 @@ function render({ model, el }) {
     paintSettings,
     lossChart(boxes[0], state, change),
     modelsChart(boxes[1], state, change),
-    columns(el),
+    numberTable(el),
   ];
   const note = add(el, "div", {
     class: "d2lmini-note",
