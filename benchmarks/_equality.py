@@ -159,17 +159,21 @@ def fifty_steps(changes, optimiser):
     return options, losses_of(model, optimiser, tokens, targets)
 
 
-def losses_of(model, options, tokens, targets):
-    """What torch's own optimiser makes of a model."""
+def optimiser_of(options, weights):
+    """torch's optimiser of weights, by which matrices alone decay."""
     name, rate, decay = options["name"], options["rate"], options.get("weight_decay", 0.01)
-    matrices, others = ([w for w in model.parameters() if (w.dim() > 1) == wanted] for wanted in (True, False))
     if name == "sgd":
-        optimizer = torch.optim.SGD(model.parameters(), rate, momentum=options["momentum"])
-    elif name == "adam":
-        optimizer = torch.optim.Adam(model.parameters(), rate, betas=options["betas"])
-    else:
-        groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0}]
-        optimizer = torch.optim.AdamW(groups, rate)
+        return torch.optim.SGD(weights, rate, momentum=options["momentum"])
+    if name == "adam":
+        return torch.optim.Adam(weights, rate, betas=options["betas"])
+    matrices, others = ([weight for weight in weights if (weight.dim() > 1) == wanted] for wanted in (True, False))
+    groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0}]
+    return torch.optim.AdamW(groups, rate)
+
+
+def losses_of(model, options, tokens, targets):
+    """What torch's own optimiser makes of a model, batch by batch: list of losses."""
+    optimizer, rate = optimiser_of(options, list(model.parameters())), options["rate"]
     losses = []
     for step, (X, Y) in enumerate(zip(tokens, targets, strict=True)):
         for group in optimizer.param_groups:

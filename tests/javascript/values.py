@@ -4,7 +4,7 @@
 
 The function ``cases`` of a file of `cases/` yields (name of a function, list of its arguments, what it has to return);
 both are JSON. The functions are those of the module of `d2lmini/figures/numbers` that has the file's name, or of the
-module that it names in ``MODULE``. Floats are within 1e-6, or what ``WITHIN`` says, relative to numbers above 1.
+module that it names in ``MODULE``. A float may differ by 1e-6, or what ``WITHIN`` says, of what is wanted and a tenth.
 """
 
 import importlib

@@ -5,6 +5,7 @@ import itertools
 import torch
 import torch.nn.functional as F
 
+from benchmarks._equality import FIFTY, batch_of, losses_of, optimiser_of
 from d2lmini.figures.translator import random_numbers
 from d2lmini.models.tiny import TinyConfig, TinyTransformer
 
@@ -22,12 +23,7 @@ CHOICES = {
     "causal": [True, False],
     "num_heads": [1, 2, 4],
 }
-OPTIMISERS = [
-    {"name": "adamw", "rate": 3e-3, "warmup": 10, "clip": 1.0, "weight_decay": 0.1},
-    {"name": "adam", "rate": 1e-2, "betas": [0.8, 0.95]},
-    {"name": "sgd", "rate": 0.05, "momentum": 0.9, "warmup": 5},
-    {"name": "adamw", "rate": 3e-3, "clip": 0.5},
-]
+OPTIMISERS = [optimiser for _, optimiser in FIFTY]
 STEPS = 9
 
 
@@ -71,7 +67,7 @@ def optimised():
         given = {"weights": list(map(rounded, weights)), "shapes": shapes, "rate": options["rate"], "clip": number % 2}
         given["gradients"] = [list(map(rounded, step)) for step in gradients]
         own = {key: options[key] for key in ("betas", "momentum", "weight_decay") if key in options}
-        optimiser = made(options, weights)
+        optimiser = optimiser_of(options, weights)
         for step in gradients:
             for weight, gradient in zip(weights, step, strict=True):
                 weight.grad = gradient.clone()
@@ -79,18 +75,6 @@ def optimised():
                 torch.nn.utils.clip_grad_norm_(weights, 1)
             optimiser.step()
         yield "optimised", [options["name"], own, given], list(map(rounded, weights))
-
-
-def made(options, weights):
-    """torch's optimiser, by which matrices alone decay."""
-    name, rate, decay = options["name"], options["rate"], options.get("weight_decay", 0.01)
-    if name == "sgd":
-        return torch.optim.SGD(weights, rate, momentum=options["momentum"])
-    if name == "adam":
-        return torch.optim.Adam(weights, rate, betas=options["betas"])
-    matrices, others = ([weight for weight in weights if (weight.dim() > 1) == wanted] for wanted in (True, False))
-    groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0}]
-    return torch.optim.AdamW(groups, rate)
 
 
 def learned(seed, changes, options):
@@ -105,21 +89,6 @@ def learned(seed, changes, options):
         towards = [2 * next(numbers) - 1 for _ in range(weight.numel())]
         along = weight.grad.flatten() @ torch.tensor(towards, dtype=torch.float64)
         gradients.append(rounded(torch.stack([weight.grad.norm(), along])))
-    batch = {"tokens": tokens.flatten().tolist(), "targets": targets.flatten().tolist(), "batch": 2}
-    wanted = {"loss": rounded(loss)[0], "gradients": gradients, "losses": losses(model, tokens, targets, options)}
-    return "learned", [vars(model.config), seed, batch, options, STEPS], wanted
-
-
-def losses(model, tokens, targets, options):
-    optimiser, found = made(options, list(model.parameters())), []
-    for step in range(STEPS):
-        for group in optimiser.param_groups:
-            group["lr"] = options["rate"] * min(1, (step + 1) / max(1, options.get("warmup", 0)))
-        optimiser.zero_grad()
-        loss = model.loss(model(tokens), targets)
-        loss.backward()
-        if "clip" in options:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
-        optimiser.step()
-        found.append(loss)
-    return rounded(torch.stack(found))
+    losses = losses_of(model, options, *([batch] * STEPS for batch in (tokens, targets)))
+    wanted = {"loss": rounded(loss)[0], "gradients": gradients, "losses": rounded(torch.tensor(losses))}
+    return "learned", [vars(model.config), seed, batch_of(tokens, targets), options, STEPS], wanted
