@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 QUICK  := not browser and not audit and not train and not slow and not second
 TESTING := pytest pytest-timeout pytest-xdist hypothesis nbval
 NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
-# package.json pins the one package exactly: it has no others to lock
+# package.json pins exactly, and what those packages bring is of their own versions: there is nothing to lock
 NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefer-offline --loglevel=error
 
 .PHONY: help book test test-all needs quick pdf slides lab check sync bench system core node package release-notes links clean

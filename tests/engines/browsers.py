@@ -45,15 +45,12 @@ class Chromium:
         """What the body of an async function returns, as JSON; ``given`` is its argument."""
         return self.page.evaluate(f"async (given) => {{ {body} }}", given)
 
-    def size(self, width, height):
-        self.page.set_viewport_size({"width": width, "height": height})
-
 
 class Driven:
     """A browser that speaks WebDriver: `script` runs an asynchronous one."""
 
-    def __init__(self, goto, script, size):
-        self.goto, self._script, self.size = goto, script, size
+    def __init__(self, goto, script):
+        self.goto, self._script = goto, script
 
     def run(self, body, given=None):
         """As `Chromium.run`.
@@ -104,13 +101,8 @@ def firefox():
             )  # fmt: skip
             return told["result"]["value"]
 
-        def size(width, height):
-            ask("browsingContext.setViewport", context=context, viewport={"width": width, "height": height})
-
         try:
-            yield Driven(
-                lambda url: ask("browsingContext.navigate", context=context, url=url, wait="complete"), script, size
-            )
+            yield Driven(lambda url: ask("browsingContext.navigate", context=context, url=url, wait="complete"), script)
         finally:
             line.close()
             program.terminate()
@@ -133,7 +125,7 @@ def webkit():
         browser = webdriver.WebKitGTK(options=options, service=service)
         browser.set_script_timeout(SECONDS)
         try:
-            yield Driven(browser.get, browser.execute_async_script, browser.set_window_size)
+            yield Driven(browser.get, browser.execute_async_script)
         finally:
             browser.quit()
 

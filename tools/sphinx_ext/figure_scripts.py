@@ -6,6 +6,7 @@ classic scripts: from file:// a page may neither fetch nor import, but it may ad
 
 import os
 import re
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from d2lmini.models.weights import files
 MARK = re.compile(r'<script data-d2lmini="(\w+)"></script>')  # as `Figure` leaves it
 
 
+@cache
 def figure_scripts():
     """Returns: dict of the scripts that are loaded with a page, by name."""
     kinds = (getattr(figures, name) for name in figures.__all__)

@@ -18,11 +18,6 @@ def built(name):
     return files("d2lmini.figures").joinpath("built", name).read_text(encoding="utf-8")
 
 
-def in_book():
-    """Whether what is shown now will stand in a page of the book. Returns: bool."""
-    return bool(os.environ.get(IN_BOOK))
-
-
 def _numbers(value):
     """Tensors and arrays as nested lists, floats cut to 6 significant digits: a page holds a few KB."""
     if hasattr(value, "tolist"):
@@ -86,16 +81,18 @@ class Figure:
     @classmethod
     def script(cls):
         """What makes the figure's elements alive, after the script ``base.js``. Returns: str, JavaScript."""
-        said = ", ".join(map(json.dumps, (cls.title, cls.hint)))
-        show = f"d2lminiBase.show({json.dumps(cls.tag())}, d2lminiFigure.default, {said});"
+        show = f"d2lminiBase.show({json.dumps(cls.tag())}, d2lminiFigure.default, {cls._said()});"
         return f"(() => {{{built(f'{cls.name}.js')}{show}}})();\n"
 
     def module(self):
         """The front-end module in the anywidget form, which needs nothing else. Returns: str, JavaScript."""
-        said = ", ".join(map(json.dumps, (self.title, self.hint)))
-        render = f"d2lminiBase.framed(d2lminiFigure.default.render, {said})"
+        render = f"d2lminiBase.framed(d2lminiFigure.default.render, {self._said()})"
         own = built("base.js") + built(f"{self.name}.js")
         return f"{own}{self.brought()}export default {{ render: {render} }};\n"
+
+    @classmethod
+    def _said(cls):
+        return f"{json.dumps(cls.title)}, {json.dumps(cls.hint)}"
 
     def brought(self):
         """What else a notebook's output has to bring, as there is no book to load it from. Returns: str, JavaScript."""
@@ -108,12 +105,10 @@ class Figure:
             f'<{tag} role="group" aria-label="{html.escape(self.label)}" data-state="{state}">{self.fallback()}</{tag}>'
         )
         # neither modules nor deferred: they run before the page's fonts and formulas are there
-        if in_book():  # tools/sphinx_ext/figure_scripts.py knows where the files are
+        if os.environ.get(IN_BOOK):  # tools/sphinx_ext/figure_scripts.py knows where the files are
             return f'{shown}<script data-d2lmini="base"></script><script data-d2lmini="{self.name}"></script>'
-        return "".join([shown, *(f"<script>{one}</script>" for one in self._scripts() if one)])
-
-    def _scripts(self):
-        return built("base.js"), self.script(), self.brought()
+        scripts = built("base.js"), self.script(), self.brought()
+        return "".join([shown, *(f"<script>{one}</script>" for one in scripts if one)])
 
     def __repr__(self):
         return f"{type(self).__name__}: {self.label}"
