@@ -33,13 +33,7 @@ def differences(got, want):
         assert [step for step, _ in got[figure]] == [step for step, _ in steps], figure
         for (step, texts), (_, others) in zip(got[figure], steps, strict=True):
             if len(texts) != len(others):
-                found.append(
-                    (
-                        figure,
-                        step,
-                        *([text for text in of if text not in to] for of, to in ((texts, others), (others, texts))),
-                    )
-                )
+                found.append((figure, step, texts, others))
             else:
                 pairs = zip(texts, others, strict=True)
                 found += [(figure, step, *pair) for pair in pairs if not same(*pair)]

@@ -44,13 +44,12 @@ class Visit:
         return self.page.locator(".d2lmini-figure")
 
     def anew(self):
-        """The visit, with the figure as it was at first, in the middle of a long page."""
+        """The visit, with the figure as it was at first."""
         self.frame.get_by_role("button", name="Reset").click()
         self.page.mouse.move(1, 1)
         self.page.evaluate("document.activeElement.blur()")
         self.page.wait_for_function(IDLE)
         self.page.evaluate(SETTLED)
-        self.page.log["errors"].clear()
         return self
 
 
