@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from book_page import shown_in_book
 from conftest import sphinx_extension
 
 import d2lmini.figures as figures
@@ -22,7 +23,7 @@ def query_plane(**changes):
 def test_every_figure_has_a_module_and_a_fallback(name):
     kind = getattr(figures, name)
     assert issubclass(kind, Figure)
-    assert kind.script().count(f'd2lminiBase.show("{kind.tag()}", d2lminiFigure.default, ') == 1
+    assert kind.script().count(f'd2lminiBase.show("{kind.tag()}", d2lminiFigure.default)') == 1
     assert kind.title and kind.hint.endswith((".", "?"))
     assert kind.fallback is not Figure.fallback
 
@@ -75,3 +76,16 @@ def test_no_module_is_longer_than_300_lines_and_no_function_than_150():
         long += [path.name] if len(lines) > 300 else []
         long += [lines[i] for i in starts if lines[i:].index("}") > 150]
     assert long == []
+
+
+def test_a_title_and_a_hint_of_ones_own_are_shown_wherever_the_script_comes_from(open_page, tmp_path):
+    own = type("Own", (figures.QueryPlane,), {"title": "Mine & <b>yours</b>", "hint": 'Say "click on" it.'})
+    plane = query_plane()
+    mine = own([0.9, 0.6], [[1.5, 0.2], [0.3, 1.4]], [[1.0, 0.0], [0.0, 1.0]])
+    for shown in ("".join(one._repr_html_() for one in (mine, plane)), *(shown_in_book(tmp_path, mine),)):
+        path = tmp_path / "page.html"
+        path.write_text(f'<!doctype html><meta charset="utf-8">{shown}', encoding="utf-8")
+        page = open_page(path.as_uri())
+        titles = page.locator(".d2lmini-title").all_inner_texts()
+        assert titles == [own.title, plane.title][: len(titles)]
+        assert page.locator(".d2lmini-hint").first.inner_text() == own.hint

@@ -81,18 +81,15 @@ class Figure:
     @classmethod
     def script(cls):
         """What makes the figure's elements alive, after the script ``base.js``. Returns: str, JavaScript."""
-        show = f"d2lminiBase.show({json.dumps(cls.tag())}, d2lminiFigure.default, {cls._said()});"
+        show = f"d2lminiBase.show({json.dumps(cls.tag())}, d2lminiFigure.default);"
         return f"(() => {{{built(f'{cls.name}.js')}{show}}})();\n"
 
     def module(self):
         """The front-end module in the anywidget form, which needs nothing else. Returns: str, JavaScript."""
-        render = f"d2lminiBase.framed(d2lminiFigure.default.render, {self._said()})"
+        said = f"{json.dumps(self.title)}, {json.dumps(self.hint)}"
+        render = f"d2lminiBase.framed(d2lminiFigure.default.render, {said})"
         own = built("base.js") + built(f"{self.name}.js")
         return f"{own}{self.brought()}export default {{ render: {render} }};\n"
-
-    @classmethod
-    def _said(cls):
-        return f"{json.dumps(cls.title)}, {json.dumps(cls.hint)}"
 
     def brought(self):
         """What else a notebook's output has to bring, as there is no book to load it from. Returns: str, JavaScript."""
@@ -100,10 +97,11 @@ class Figure:
 
     def _repr_html_(self):
         tag = self.tag()
-        state = html.escape(json.dumps(self.state, separators=(",", ":")))
-        shown = (
-            f'<{tag} role="group" aria-label="{html.escape(self.label)}" data-state="{state}">{self.fallback()}</{tag}>'
-        )
+        # title and hint are the object's: a script is that of all figures of a kind
+        said = {"data-title": self.title, "data-hint": self.hint, "aria-label": self.label}
+        said |= {"data-state": json.dumps(self.state, separators=(",", ":"))}
+        attributes = " ".join(f'{name}="{html.escape(value)}"' for name, value in said.items())
+        shown = f'<{tag} role="group" {attributes}>{self.fallback()}</{tag}>'
         # neither modules nor deferred: they run before the page's fonts and formulas are there
         if os.environ.get(IN_BOOK):  # tools/sphinx_ext/figure_scripts.py knows where the files are
             return f'{shown}<script data-d2lmini="base"></script><script data-d2lmini="{self.name}"></script>'

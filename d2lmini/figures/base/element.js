@@ -29,10 +29,9 @@ class PageModel {
 }
 
 // Makes elements of the name `tag` show a figure: what its module exports, in the frame that all have.
-export function show(tag, { render }, title, hint) {
+export function show(tag, { render }) {
   if (customElements.get(tag)) return;
-  const figure = framed(render, title, hint),
-    sheet = new CSSStyleSheet();
+  const sheet = new CSSStyleSheet();
   sheet.replaceSync(style);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   customElements.define(
@@ -40,9 +39,10 @@ export function show(tag, { render }, title, hint) {
     class extends HTMLElement {
       connectedCallback() {
         if (this.dataset.ready) return;
-        const live = document.createElement("div");
+        const live = document.createElement("div"),
+          { title, hint, state = "{}" } = this.dataset;
         try {
-          figure({ model: new PageModel(JSON.parse(this.dataset.state ?? "{}"), this), el: live });
+          framed(render, title, hint)({ model: new PageModel(JSON.parse(state), this), el: live });
           this.replaceChildren(live);
           this.dataset.ready = "yes";
         } catch (error) {
