@@ -19,7 +19,7 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 CHAPTER = re.compile(r"chapters/(\d\d)_")
-LIVE = re.compile(r'<d2lmini-([a-z0-9-]+) role="group" aria-label="([^"]*)"')
+LIVE = re.compile(r'<d2lmini-([a-z0-9-]+) [^>]*?aria-label="([^"]*)"')
 DIAGRAM = re.compile(r'<figure class="d2lmini-diagram".*?aria-label="([^"]*)"', re.S)
 OWN_CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.S)
 TABLE = re.compile(r'(<table class="table d2lmini-table"><caption>)(.*?)</caption>', re.S)
