@@ -25,7 +25,7 @@ def normalise(notebook):
         for key in ("execution", "collapsed", "jupyter", "trusted", "scrolled", "id", "colab", "outputId"):
             cell.metadata.pop(key, None)
         if cell.cell_type != "code":
-            cell.source = citations.readable(cell.source, "../")
+            cell.source = citations.readable(cell.source, "../pages/")
             continue
         cell.outputs, cell.execution_count = [], None
         if "setup" in cell.metadata.get("tags", []):

@@ -1,16 +1,15 @@
 """Citations that read well in a notebook, too: `make sync` turns {cite}`key` into [[Author et al., year]](...#key).
 
-The link leads to the list in `bibliography.md`, which is written here from `references.bib`. While the book is built,
-tools/sphinx_ext/citations.py makes citations and a bibliography of Sphinx of both.
+The link leads to `pages/bibliography.md`. While the book is built, tools/sphinx_ext/citations.py makes Sphinx's
+citations of such links, and Sphinx writes that page from `pages/references.bib`.
 """
 
 import re
 from functools import cache
 
 from pybtex.database import parse_file
-from pybtex.plugin import find_plugin
 
-from tools._generated import ROOT, between, main, put
+from tools._generated import ROOT, main, put
 from tools.sphinx_ext.citations import LINK, tell_apart
 from tools.sphinx_ext.citations import label as label_of
 
@@ -19,7 +18,7 @@ RAW = re.compile(r"\{cite\}`\s*([^`]+?)\s*`")
 
 @cache
 def _entries():
-    entries = parse_file(str(ROOT / "references.bib")).entries
+    entries = parse_file(str(ROOT / "pages" / "references.bib")).entries
     tell_apart(entries.values())
     return entries
 
@@ -42,7 +41,7 @@ def readable(markdown, to_root):
 
     Args:
         markdown: str.
-        to_root: the way from its folder to that of `bibliography.md`, as "../".
+        to_root: the way from its folder to that of `bibliography.md`, as "../pages/".
 
     Returns:
         str.
@@ -58,25 +57,10 @@ def readable(markdown, to_root):
     return LINK.sub(lambda found: link(found[1]), markdown)
 
 
-def references():
-    """The list of all entries. Returns: str, Markdown."""
-    style = find_plugin("pybtex.style.formatting", "plain")()
-    backend = find_plugin("pybtex.backends", "markdown")()
-    lines = []
-    for entry in style.format_entries(_entries().values()):
-        text = " ".join(entry.text.render(backend).replace(r"\.", ".").replace(r"\-", "-").split())
-        lines.append(f'- <a id="{entry.key}"></a>[{label(entry.key)}] {text}')
-    return "\n".join(lines)
-
-
 def sync(check):
     """Returns: list of the files that were out of step."""
-    page = (ROOT / "bibliography.md").read_text(encoding="utf-8")
-    intro = readable((ROOT / "intro.md").read_text(encoding="utf-8"), "")
-    return [
-        *put(ROOT / "bibliography.md", between(page, "references", references()), check),
-        *put(ROOT / "intro.md", intro, check),
-    ]
+    intro = readable((ROOT / "intro.md").read_text(encoding="utf-8"), "pages/")
+    return put(ROOT / "intro.md", intro, check)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def syllabi():
         had = []
         for number, week in enumerate(weeks, 1):
             had += week["chapters"]
-            titles = ", ".join(f"[{n} {TITLES[n]}](chapters/{NAMES[n]}.ipynb)" for n in week["chapters"])
+            titles = ", ".join(f"[{n} {TITLES[n]}](../chapters/{NAMES[n]}.ipynb)" for n in week["chapters"])
             read = spent(core_minutes(week["chapters"]))
             took = sum(measured[NAMES[n]]["cpu"]["seconds"] for n in week["chapters"])
             chooses = f"#had={','.join(had)}&amp;set={','.join(week['exercises'])}"
@@ -136,8 +136,8 @@ def sync(check):
         notebook = nbformat.read(path, as_version=4)
         notebook.cells[0].source = with_line(notebook.cells[0].source, read_before(number))
         stale += put(path, nbformat.writes(notebook) + "\n", check)
-    text = (ROOT / "lecturers.md").read_text(encoding="utf-8")
-    return stale + put(ROOT / "lecturers.md", between(text, "syllabi", syllabi()), check)
+    page = ROOT / "pages" / "lecturers.md"
+    return stale + put(page, between(page.read_text(encoding="utf-8"), "syllabi", syllabi()), check)
 
 
 if __name__ == "__main__":

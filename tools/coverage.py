@@ -1,4 +1,4 @@
-"""The page "Coverage": what both books, the tutorial and the slides hold, and where it is here, from coverage.yml."""
+"""What both books, the tutorial and the slides hold, and where it is here: the page "Coverage", from coverage.yml."""
 
 import re
 from functools import cache
@@ -11,8 +11,7 @@ from markdown_it import MarkdownIt
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from d2lmini.exercises.engine import registry
-from tools import citations
-from tools._generated import ROOT, main, put
+from tools._generated import ROOT
 
 DATA = ROOT / "tools" / "coverage.yml"
 KINDS = {"section": "", "equation": "equation ", "figure": "figure ", "problem": "problem ", "part": ""}
@@ -20,22 +19,6 @@ VERBS = ("taught", "drawn", "computed", "solved")
 FIELDS = {"title", "words", "note", "absent", "same", "below", *VERBS}
 ANCHORS = 3  # levels of headings to which links are made: myst_heading_anchors of _config.yml
 DRAWS = re.compile(r"\bdiagrams\.|from d2lmini\.figures import|show_heatmaps\(|\bplot\(|\bplt\b|\.imshow\(")
-HEAD = """\
-# Coverage
-
-<!-- Written by `python -m tools.coverage` from tools/coverage.yml: change that. -->
-
-What the five sources of this book hold, item by item, and where it is here. Numbers are the sources' own; what stands
-beside them is in our words. UDL's are those of the draft of its chapter 12.
-
-- **Taught**: that section explains it. **Drawn**: it has a diagram, a plot or a figure that moves. **Computed**: a cell
-  works it out. **Solved**: that exercise, with its solution.
-- Where the sources tell the same, the row says where it was told first, and leads to the same places.
-- What is not here is named. Tests hold that no item is forgotten, that every link leads to a section which speaks of
-  the matter, and that what is called drawn or computed is.
-
-The code of D2L's chapter has the same names here: the [API page](api.md) lists them.
-"""
 
 
 class Section(NamedTuple):
@@ -211,7 +194,7 @@ def _here(row, names):
         except ValueError as error:
             raise ValueError(f"tools/coverage.yml, {row.name}: {error}") from None
         text = f"{target[:2]} {section.title}" if "#" in target else target
-        links.append(f"[{text}]({section.path}#{section.slug}) *{', '.join(verbs)}*")
+        links.append(f"[{text}](../{section.path}#{section.slug}) *{', '.join(verbs)}*")
     told = "; ".join(links)
     if row.same:
         source, kind, number = row.same.split(" ", 2)
@@ -219,8 +202,8 @@ def _here(row, names):
     return f"{told}. {row.note}" if row.note else told
 
 
-def page():
-    """Returns: str, Markdown."""
+def tables():
+    """How many items each source has, and a table of them for each. Returns: str, Markdown."""
     every, names = rows(), {source["source"]: source["name"] for source in _sources()}
     kinds = ("sections", "equations", "figures", "problems", "other", "not here")
     count = [f"| source | {' | '.join(kinds)} |", "|---" * 7 + "|"]
@@ -245,13 +228,4 @@ def page():
                 name, title = f"**{name}**", f"**{title}**"
             lines.append(f"| {name} | {title} | {_here(row, names)} |")
         parts.append("\n".join(lines))
-    return citations.readable("\n\n".join([HEAD.rstrip("\n"), "\n".join(count), *parts]), "") + "\n"
-
-
-def sync(check):
-    """Returns: list of the files that were out of step."""
-    return put(ROOT / "coverage.md", page(), check)
-
-
-if __name__ == "__main__":
-    main(sync, command="python -m tools.coverage")
+    return "\n\n".join(["\n".join(count), *parts])

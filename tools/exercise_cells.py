@@ -98,9 +98,9 @@ def page(chapter, executed):
 # Exercises {chapter}: {title}
 
 {_first_choice(chapter)}**Code** is written in [the notebook of this page]({colab}) (on Colab; `make lab` opens it
-[on your own machine](../troubleshooting.md#your-own-machine)). The notebook tries your code on random inputs and names
-the mistake. Hints and solutions are folded: first try, then look. What you answer and tick here stays in this browser:
-[Your progress](../your_progress.md)."""
+[on your own machine](../pages/troubleshooting.md#your-own-machine)). The notebook tries your code on random inputs and
+names the mistake. Hints and solutions are folded: first try, then look. What you answer and tick here stays in this
+browser: [Your progress](../pages/your_progress.md)."""
     outputs = {cell.id: cell for cell in executed.cells}
     cells = [_markdown("intro", intro)]
     for exercise in registry.exercises(chapter):
@@ -111,7 +111,7 @@ the mistake. Hints and solutions are folded: first try, then look. What you answ
     if after:
         further = f"Next: [chapter {after[0][0][:2]}, {after[0][1]}](../chapters/{after[0][0]}.ipynb)"
     else:
-        further = "These were the last exercises: [Your progress](../your_progress.md)"
+        further = "These were the last exercises: [Your progress](../pages/your_progress.md)"
     cells.append(_markdown("further", f"---\n\n{further}"))
     return new_notebook(cells=cells, metadata=METADATA, nbformat_minor=5)
 

@@ -1,4 +1,4 @@
-"""The pages "Glossary" and "Index", from tools/glossary.yml and the chapters' text."""
+"""What the pages "Glossary" and "Index" hold, from tools/glossary.yml and the chapters' text."""
 
 import re
 from functools import cache
@@ -7,13 +7,12 @@ from itertools import groupby
 import yaml
 
 from tools import coverage, site
-from tools._generated import ROOT, main, put
+from tools._generated import ROOT
 
 DATA = ROOT / "tools" / "glossary.yml"
 MANY = 12  # sections; of a term in more of them the index names one a chapter
 LEFT_OUT = {"summary", "going-further"}  # they repeat or contain what other headings have
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-MARK = "<!-- Written by `python -m tools.glossary` from tools/glossary.yml: change that. -->"
 
 
 @cache
@@ -74,7 +73,7 @@ def places(term):
 
 def _link(target, bold=False):
     section = coverage.find(target)
-    link = f"[{target[:2]} {section.title}]({section.path}#{section.slug})"
+    link = f"[{target[:2]} {section.title}](../{section.path}#{section.slug})"
     return f"**{link}**" if bold else link
 
 
@@ -93,11 +92,7 @@ def glossary():
         entry = terms()[term]
         return f"- **{heading(term)}**: {entry['says']} {_link(entry['at'])}."
 
-    opening = (
-        "The terms of the book, each in a sentence or two, and the section to read. "
-        "The [index](book_index.md) tells where it is used. Letters are on the [notation page](notation.md)."
-    )
-    return f"# Glossary\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"
+    return _by_letter(line)
 
 
 def index():
@@ -112,12 +107,7 @@ def index():
         links = " · ".join(_link(target, bold=target == at) for target in named)
         return f"- [{term}](glossary.md#{term[0].lower()}): {links}"
 
-    opening = (
-        "Where the chapters use the terms of the [glossary](glossary.md). In **bold**: the section to read first. "
-        f"For a term in more than {MANY} sections, one section per chapter is listed: the one that uses it most. "
-        "Summaries are left out."
-    )
-    return f"# Index\n\n{MARK}\n\n{opening}\n\n{_by_letter(line)}"
+    return _by_letter(line)
 
 
 @cache
@@ -125,13 +115,3 @@ def _in_order():
     """All headings in the order of the book. Returns: tuple of targets."""
     names = [name for name, _ in site.chapters()]
     return tuple(f"{name[:2]}#{slug}" for name in names for slug in coverage.sections(f"chapters/{name}.ipynb"))
-
-
-def sync(check):
-    """Returns: list of the files that were out of step."""
-    pages = {"glossary.md": glossary(), "book_index.md": index()}
-    return [path for name, text in pages.items() for path in put(ROOT / name, text.rstrip("\n") + "\n", check)]
-
-
-if __name__ == "__main__":
-    main(sync, command="python -m tools.glossary")

@@ -5,15 +5,10 @@ import json
 from d2lmini import results
 from tools import _book, _chart, _in_page, _learning, site
 from tools._bars import BARS, NEAR, NOT, Bar, load, missing
-from tools._generated import ROOT, put
 
 DEVICES = ("cpu", "cuda")
 MIB = 2**20
 HEAD = """\
-# Measured
-
-<!-- Written by `python -m tools.measured` from the records in d2lmini/results/: change those or that. -->
-
 How fast is what this book builds, beside what others use? Every number in the tables was written by a program,
 often of [`benchmarks/`]({url}/tree/{branch}/benchmarks), into a record, and from there onto this page.
 
@@ -222,8 +217,8 @@ PARTS = (
         "attention",
         "contests",
         attention_part,
-        "The function of [chapter 03](chapters/03_attention_scoring.ipynb) and the module of "
-        "[chapter 05](chapters/05_multi_head_attention.ipynb), from short to long sequences.",
+        "The function of [chapter 03](../chapters/03_attention_scoring.ipynb) and the module of "
+        "[chapter 05](../chapters/05_multi_head_attention.ipynb), from short to long sequences.",
     ),
     (
         "A training step",
@@ -238,7 +233,7 @@ PARTS = (
         "decoding",
         "contests",
         lambda device: contests_part("decoding", device),
-        "Greedy decoding with a cache, as in [chapter 16](chapters/16_decoding.ipynb); ours is the copy that "
+        "Greedy decoding with a cache, as in [chapter 16](../chapters/16_decoding.ipynb); ours is the copy that "
         "`for_decoding` makes.",
     ),
     (
@@ -253,7 +248,7 @@ PARTS = (
         "cost",
         "curves",
         cost_part,
-        "[Chapter 06](chapters/06_self_attention_and_position.ipynb) counts what a layer costs at T tokens of D "
+        "[Chapter 06](../chapters/06_self_attention_and_position.ipynb) counts what a layer costs at T tokens of D "
         "features, and the chapter on long sequences what is left of it with a window of w and in linear time, in H "
         "heads and L blocks. An exponent is the slope of a line through logarithms, of the formula over the same sizes "
         "and of the time forward and backward. Where the time grows more slowly than its formula, there "
@@ -271,7 +266,7 @@ PARTS = (
 
 
 def page():
-    """The whole page, Markdown."""
+    """All below the title of the page, Markdown."""
     place = site.repository()
     parts = [
         HEAD.format(near=NEAR, url=place["url"], branch=place["branch"]),
@@ -296,7 +291,7 @@ def page():
     ]
     parts += ["## What was not measured\n", not_measured()]
     parts += ["## Every experiment\n", EXPERIMENTS, experiments_table()]
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return "\n\n".join(part.strip("\n") for part in parts)
 
 
 def _range(quartiles, form):
@@ -306,14 +301,3 @@ def _range(quartiles, form):
 
 def _folded(title, table):
     return f":::{{dropdown}} {title}\n{table}\n:::"
-
-
-def sync(check):
-    """Returns: list of the files that were out of step."""
-    return put(ROOT / "measured.md", page(), check)
-
-
-if __name__ == "__main__":
-    from tools._generated import main
-
-    main(sync, command="python -m tools.measured")

@@ -11,6 +11,7 @@ from d2lmini.exercises.engine import registry
 from tools import course, findings, site
 from tools._generated import ROOT, between, main, put
 
+PAGES = ROOT / "pages"
 TITLE = "Attention and Transformers, typed by you"
 
 
@@ -57,6 +58,11 @@ def cost():
         "| you need | Python 3.11 or newer, `make` |\n"
         "| you do not need | a GPU, an account, a data set, Node, LaTeX |"
     )
+
+
+def measured():
+    """Where README leads to for all records: the book, whose page its file in the repository does not show."""
+    return f"{site.address()}measured.html" if site.address() else "pages/measured.md"
 
 
 def cite():
@@ -133,8 +139,8 @@ def _links():
     """The files in which one link holds the address: where it stands there, and what it is. Returns: dict."""
     url = site.repository()["url"]
     return {
-        "accessibility.md": (r"(?<=\[Open an issue\]\()\S+(?=/issues/new)", url),
-        "licences.md": (r"(?<=\[README\]\()\S+(?=#how-to-cite)", url),
+        "pages/accessibility.md": (r"(?<=\[Open an issue\]\()\S+(?=/issues/new)", url),
+        "pages/licences.md": (r"(?<=\[README\]\()\S+(?=#how-to-cite)", url),
         "d2lmini/exercises/engine/registry.py": (r'(?<=\nREPOSITORY = ")[^"]*', site.colab("").rstrip("/")),
     }
 
@@ -156,11 +162,12 @@ def sync(check):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = between(between(readme, "start", start()), "cost", cost())
     readme = between(between(readme, "results", findings.sentences()), "cite", cite())
+    readme = re.sub(r"(?<=\[Measured\]\()[^)]*", measured(), readme)
     intro = between((ROOT / "intro.md").read_text(encoding="utf-8"), "chapters", chapter_table())
     intro = between(intro, "results", findings.sentences(findings.BAIT))
-    lecturers = (ROOT / "lecturers.md").read_text(encoding="utf-8")
+    lecturers = (PAGES / "lecturers.md").read_text(encoding="utf-8")
     lecturers = between(between(lecturers, "grading", grading_table()), "measured", measured_parts())
-    troubleshooting = between((ROOT / "troubleshooting.md").read_text(encoding="utf-8"), "memory", memory())
+    troubleshooting = between((PAGES / "troubleshooting.md").read_text(encoding="utf-8"), "memory", memory())
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     citation = re.sub(r"^title: .*\n", f'title: "d2lmini: {TITLE}"\n', citation, flags=re.M)
     citation = re.sub(r"^version: .*\n", f"version: {site.VERSION}\n", citation, flags=re.M)
@@ -169,8 +176,8 @@ def sync(check):
     return [
         *put(ROOT / "README.md", readme, check),
         *put(ROOT / "intro.md", intro, check),
-        *put(ROOT / "lecturers.md", lecturers, check),
-        *put(ROOT / "troubleshooting.md", troubleshooting, check),
+        *put(PAGES / "lecturers.md", lecturers, check),
+        *put(PAGES / "troubleshooting.md", troubleshooting, check),
         *put(ROOT / "CITATION.cff", citation, check),
         *(stale for name, link in _links().items() for stale in put(ROOT / name, _linked(name, *link), check)),
     ]

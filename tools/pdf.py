@@ -46,7 +46,8 @@ p span:first-child { flex: 1; border-bottom: 1px dotted #aaa; }
 
 def printed_pages():
     """(part, level, name) of each page that is printed, in the order of the book. Returns: list."""
-    return [page for page in site.pages() if page[2] not in LEFT_OUT]
+    pages = ((part, level, site.served(name)) for part, level, name in site.pages())
+    return [page for page in pages if page[2] not in LEFT_OUT]
 
 
 TITLE_OF_PAGE = """() => [...document.querySelector("article h1").childNodes]

@@ -15,10 +15,11 @@ import yaml
 from docutils import nodes
 from sphinx import addnodes
 
-from tools import coverage, glossary
+from tools import coverage, glossary, site
 from tools._generated import ROOT
 
-LEFT_OUT = {"glossary", "book_index", "coverage", "bibliography"}  # what they say has entries of its own, or is a list
+# what they say has entries of its own, or is a list
+LEFT_OUT = {f"pages/{name}" for name in ("glossary", "book_index", "coverage", "bibliography")}
 SOURCES = {"d2l": "D2L", "udl": "UDL"}
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _PLAIN = re.compile(r"[\w =+*/()<>.,'^-]{1,16}")  # a formula that needs no typesetting
@@ -29,15 +30,15 @@ def entries(env):
     """All of them. Args: the environment of a build. Returns: list of lists."""
     here = {f"{docname}.html" for docname in env.found_docs}
     found = [entry for entry in (*terms(), *numbers()) if entry[3].partition("#")[0] in here]
-    for docname in sorted(env.found_docs - LEFT_OUT):
+    for docname in sorted(env.found_docs - LEFT_OUT, key=site.served):
         doctree = env.get_doctree(docname)
         page = env.titles[docname].astext() if docname in env.titles else docname
         kind = "exercise" if docname.startswith("exercises/") else "section"
         own = own_numbers(env, docname)
         for title, slug, text in sections(doctree):
-            found.append([kind, title, page, f"{docname}.html#{slug}", text, own.get(slug, "")])
+            found.append([kind, title, page, f"{site.served(docname)}.html#{slug}", text, own.get(slug, "")])
     for name, _, _, docname, anchor, _ in env.get_domain("py").get_objects():
-        found.append(["name", name, "API", f"{docname}.html#{anchor}", ""])
+        found.append(["name", name, "API", f"{site.served(docname)}.html#{anchor}", ""])
     return found
 
 

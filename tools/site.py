@@ -69,6 +69,11 @@ def built(folder=ROOT / "_build" / "html"):
     return Path(folder)
 
 
+def served(name):
+    """The name of a built page, of that of its file: both without an ending. Returns: str."""
+    return name.removeprefix("pages/")
+
+
 def lead_to(book, made, words):
     """Once something is made beside a built book, its page For lecturers has a link to it, and only then."""
     page, link = book / "lecturers.html", f'<p><a href="{made}">{words}</a></p>'

@@ -7,11 +7,8 @@ from tools import (
     citations,
     core,
     course,
-    coverage,
     exercise_notebooks,
-    glossary,
     live_kernels,
-    measured,
     notices,
     pages,
 )
@@ -26,11 +23,8 @@ if __name__ == "__main__":
         core.sync,
         exercise_notebooks.sync,
         pages.sync,
-        measured.sync,
         citations.sync,
-        coverage.sync,
         course.sync,
-        glossary.sync,
         notices.sync,
         command="make sync",
     )

@@ -439,10 +439,6 @@ def test_the_heaviest_pages_are_those_of_a_built_book(tmp_path):
     assert book.largest(tmp_path, 2) == ["a.html", "b.html"]
 
 
-def test_the_page_is_in_step():
-    assert measured.sync(check=True) == [], "mend with: make sync"
-
-
 @pytest.mark.parametrize("name", [*MODULES, *IN_PAGE])
 def test_what_is_recorded_is_of_a_clean_tree_and_of_these_sizes(name):
     path = results.FOLDER / f"benchmark_{name}.json"

@@ -127,13 +127,17 @@ def build_exercises(folder, chapter="03_attention_scoring"):
         path = folder / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / f"{name}.ipynb", path)
-    for page in ("your_progress", "troubleshooting", "lecturers"):
-        shutil.copy(ROOT / f"{page}.md", folder)
     (folder / "intro.md").write_text("# A small book\n\n```{progress} line\n```\n", encoding="utf-8")
     part = ["- caption: One", "  numbered: true", "  chapters:", f"  - file: chapters/{chapter}", "    sections:"]
     part += [f"    - file: exercises/{chapter}", "      title: Exercises"]
-    part += ["  - file: your_progress", "  - file: troubleshooting", "  - file: lecturers"]
+    part += [f"  - file: pages/{page}" for page in ("your_progress", "troubleshooting", "lecturers")]
     return _made(folder, ["format: jb-book", "root: intro", "parts:", *part])
+
+
+def build_pages(folder, names):
+    """Build a book of some of `pages/`, without the chapters that they lead to. Returns: path of its pages."""
+    (folder / "intro.md").write_text("# A small book\n", encoding="utf-8")
+    return _made(folder, ["format: jb-book", "root: intro", "chapters:", *(f"- file: pages/{name}" for name in names)])
 
 
 def _made(folder, toc):
@@ -142,7 +146,7 @@ def _made(folder, toc):
     config, changed = re.subn("execute_notebooks: cache", 'execute_notebooks: "off"', config)
     assert changed == 1
     (folder / "_config.yml").write_text(config, encoding="utf-8")
-    shutil.copy(ROOT / "references.bib", folder)
+    shutil.copytree(ROOT / "pages", folder / "pages")
     (folder / "d2lmini").mkdir()
     (folder / "tools").mkdir()
     os.symlink(ROOT / "tools" / "sphinx_ext", folder / "tools" / "sphinx_ext")

@@ -7,7 +7,7 @@ from conftest import ROOT
 
 from tools import site
 
-PAGE = (ROOT / "accessibility.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "pages" / "accessibility.md").read_text(encoding="utf-8")
 ITEMS = re.split(r"^- ", re.search(r"<!-- rely -->\n(.*?)<!-- end rely -->", PAGE, re.S)[1], flags=re.M)[1:]
 HELD = re.compile(r"<!-- (tests/\S+\.py): (test_\w+) -->")
 
@@ -30,7 +30,8 @@ def test_the_table_of_browsers_names_the_tests_of_figures_pages_and_the_real_mod
 def test_it_is_short_and_its_addresses_are_those_of_the_project():
     assert len(HELD.sub("", PAGE).split()) < 600
     for name in ("accessibility", "licences"):
-        addresses = re.findall(r"https://github\.com/[^)\s]+", (ROOT / f"{name}.md").read_text(encoding="utf-8"))
+        text = (ROOT / "pages" / f"{name}.md").read_text(encoding="utf-8")
+        addresses = re.findall(r"https://github\.com/[^)\s]+", text)
         assert addresses and all(address.startswith(site.repository()["url"]) for address in addresses)
     (template,) = re.findall(r"template=(\S+?)\)", PAGE)
     assert (ROOT / ".github" / "ISSUE_TEMPLATE" / template).exists()

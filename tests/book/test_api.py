@@ -9,7 +9,7 @@ from conftest import ROOT
 
 import d2lmini
 
-ON_PAGE = re.findall(r"^\.\. automodule:: (\S+)$", (ROOT / "api.md").read_text(encoding="utf-8"), re.M)
+ON_PAGE = re.findall(r"^\.\. automodule:: (\S+)$", (ROOT / "pages" / "api.md").read_text(encoding="utf-8"), re.M)
 NOT_ON_PAGE = {
     "d2lmini.__main__": "the command line",
     "d2lmini.selfcheck": "the command line",

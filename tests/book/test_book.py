@@ -3,12 +3,13 @@
 import functools
 import json
 import re
-from pathlib import Path
 
 import pytest
 import torch
 from browser_actions import SPOKEN, faults_of, set_range
 from conftest import ALL, BOOK, ROOT
+
+from tools import site
 
 PAGES = sorted(
     [f"chapters/{path.stem}.html" for path in (ROOT / "chapters").glob("*.ipynb")]
@@ -286,13 +287,11 @@ def test_search_finds_a_chapter(open_page, book_url):
 
 
 def test_colab_opens_the_notebook(open_page, book_url):
-    from tools.site import colab
-
     page = open_page(f"{book_url}/{PLANE}")
     links = page.locator("a[href*='colab.research.google.com']").evaluate_all("nodes => nodes.map(n => n.href)")
-    assert colab("chapters/01_queries_keys_values.ipynb") in links
+    assert site.colab("chapters/01_queries_keys_values.ipynb") in links
 
 
 def test_the_pages_are_those_of_the_table_of_contents():
     toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
-    assert sorted(f"{Path(name)}.html" for name in re.findall(r"(?:file|root): (\S+)", toc)) == PAGES
+    assert sorted(f"{site.served(name)}.html" for name in re.findall(r"(?:file|root): (\S+)", toc)) == PAGES

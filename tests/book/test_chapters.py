@@ -57,7 +57,8 @@ def test_opening(chapter):
     first = chapter.cells[0].source
     assert re.match(r"# \S", first) and "After this chapter you can" in first
     books = first if chapter.name[:2] in core.WAITING else " ".join(from_the_books(chapter))
-    for words in (r"\*Dive\sinto\sDeep\sLearning\*", r"\*Understanding\sDeep\sLearning\*", r"\]\(\.\./notation\.md\)"):
+    textbooks = r"\*Dive\sinto\sDeep\sLearning\*", r"\*Understanding\sDeep\sLearning\*"
+    for words in (*textbooks, r"\]\(\.\./pages/notation\.md\)"):
         assert re.search(words, books), words
     if books is not first:
         assert "D2L" not in first and "UDL" not in first

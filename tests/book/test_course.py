@@ -97,7 +97,7 @@ def test_the_syllabi_give_the_minutes_of_the_cores():
     chosen = [re.findall(r'href="#had=([\d,]+)&amp;set=([\w,.-]+)"', row[4]) for row in rows]
     assert [keys.split(",") for [(_, keys)] in chosen] == [week["exercises"] for week in weeks]
     assert [had for [(had, _)] in chosen][:2] == ["01,02,03", "01,02,03,04,05"]
-    assert course.syllabi().strip() in (ROOT / "lecturers.md").read_text(encoding="utf-8")
+    assert course.syllabi().strip() in (ROOT / "pages" / "lecturers.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", COURSES)

@@ -87,4 +87,4 @@ def test_a_page_without_choices_says_nothing_of_them():
 def test_the_end_of_a_page_leads_to_the_next_chapter():
     names = [name for name, _ in site.chapters()]
     ends = [made(name[:2]).cells[-1].source for name in names]
-    assert [re.search(r"\]\(\.\./(?:chapters/)?(\w+)", end)[1] for end in ends] == [*names[1:], "your_progress"]
+    assert [re.search(r"\]\(\.\./(?:chapters|pages)/(\w+)", end)[1] for end in ends] == [*names[1:], "your_progress"]

@@ -4,16 +4,11 @@ import re
 
 import pytest
 import yaml
-from conftest import ROOT
 
 from tools import coverage, glossary
 
 TERMS = glossary.terms()
-PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("glossary.md", "book_index.md")}
-
-
-def test_in_step():
-    assert glossary.sync(check=True) == [], "mend with: python -m tools.glossary"
+GLOSSARY, INDEX = glossary.glossary(), glossary.index()
 
 
 def test_there_are_enough_terms():
@@ -32,8 +27,8 @@ def test_the_section_that_explains_a_term_uses_it(term):
 @pytest.mark.parametrize("term", TERMS)
 def test_the_index_leads_to_sections_that_use_the_term(term):
     start = rf"^- \[{re.escape(term)}\]\(glossary\.md#{term[0].lower()}\): "
-    row = re.search(f"{start}(.*)$", PAGES["book_index.md"], re.M)
-    linked = re.findall(r"\((chapters/(\d\d)\w*\.ipynb)#([^)]+)\)", row[1])
+    row = re.search(f"{start}(.*)$", INDEX, re.M)
+    linked = re.findall(r"\(\.\./(chapters/(\d\d)\w*\.ipynb)#([^)]+)\)", row[1])
     assert linked and len(set(linked)) == len(linked)
     for path, number, slug in linked:
         assert slug in coverage.sections(path)
@@ -42,15 +37,15 @@ def test_the_index_leads_to_sections_that_use_the_term(term):
 
 
 def test_an_abbreviation_stands_at_its_term():
-    assert "- **rotary encoding (RoPE)**: " in PAGES["glossary.md"]
+    assert "- **rotary encoding (RoPE)**: " in GLOSSARY
     shorts = [entry["short"] for entry in TERMS.values() if "short" in entry]
     assert len(shorts) == len({short.casefold() for short in shorts}) >= 15
     for short in shorts:
-        assert PAGES["glossary.md"].count(f" ({short})**: ") == 1, short
+        assert GLOSSARY.count(f" ({short})**: ") == 1, short
 
 
 def test_the_order_of_the_alphabet_and_no_term_twice():
-    for page in PAGES.values():
+    for page in (GLOSSARY, INDEX):
         names = re.findall(r"^- (?:\*\*|\[)(.+?)(?:\*\*: |\]\(glossary)", page, re.M)
         assert names == sorted(names, key=str.casefold) and len(names) == len(TERMS)
         assert len({name.casefold() for name in names}) == len(names)

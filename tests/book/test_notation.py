@@ -9,7 +9,7 @@ from conftest import ROOT
 import d2lmini
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
-PAGE = (ROOT / "notation.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "pages" / "notation.md").read_text(encoding="utf-8")
 MATH = re.compile(r"\$\$(.*?)\$\$|(?<![\\$])\$([^$]+?)\$(?!\$)", re.S)
 NAMES = re.compile(r"\\(?:text|texttt|operatorname\*?|mathrm|mathbb|begin|end)\{[^{}]*\}")  # words, sets of numbers
 KINDS = {"mathbf": "bold", "boldsymbol": "bold", "mathcal": "script"}

@@ -163,4 +163,4 @@ def test_the_pages_are_those_of_the_table_of_contents():
     names = [name for _, _, name in pdf.printed_pages()]
     assert len(names) == len({*names}) and "chapters/01_queries_keys_values" in names and "notation" in names
     assert not {*names} & {*pdf.LEFT_OUT} and not any("solutions" in name for name in names)
-    assert all((ROOT / f"{name}.md").exists() or (ROOT / f"{name}.ipynb").exists() for name in names)
+    assert all((ROOT / "pages" / f"{name}.md").exists() or (ROOT / f"{name}.ipynb").exists() for name in names)

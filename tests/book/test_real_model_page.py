@@ -19,11 +19,13 @@ page_extension = sphinx_extension("real_model_page")
 
 def build(folder, **environment):
     """Builds it. Returns: path of its pages, and what the build said."""
-    text = re.sub(r"\]\(chapters/\w+\.ipynb\)", "](https://example.org)", (ROOT / "real_model.md").read_text("utf-8"))
+    text = (ROOT / "pages" / "real_model.md").read_text(encoding="utf-8")
+    text = re.sub(r"\]\(../chapters/\w+\.ipynb\)", "](https://example.org)", text)
     (folder / "real_model.md").write_text(text, encoding="utf-8")
     (folder / "_toc.yml").write_text("format: jb-book\nroot: real_model\n", encoding="utf-8")
     shutil.copy(ROOT / "_config.yml", folder)
-    shutil.copy(ROOT / "references.bib", folder)
+    (folder / "pages").mkdir()
+    shutil.copy(ROOT / "pages" / "references.bib", folder / "pages")
     (folder / "d2lmini").mkdir()
     (folder / "tools").mkdir()
     os.symlink(ROOT / "tools" / "sphinx_ext", folder / "tools" / "sphinx_ext")

@@ -89,7 +89,7 @@ def test_unknown_names():
         experiments.find("xyz")
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "troubleshooting.md", "lecturers.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "pages/troubleshooting.md", "pages/lecturers.md"])
 def test_commands_on_pages_name_presets_that_exist(page):
     commands = re.findall(r"d2lmini run (\w+) --preset (\w+)", (ROOT / page).read_text(encoding="utf-8"))
     for name, preset in commands:

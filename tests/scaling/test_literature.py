@@ -13,7 +13,8 @@ MODELS = {model.name: model for model in PUBLISHED_MODELS}
 
 
 def test_each_has_its_source():
-    keys = set(re.findall(r"^@\w+\{([^,]+),", (ROOT / "references.bib").read_text(encoding="utf-8"), re.M))
+    works = (ROOT / "pages" / "references.bib").read_text(encoding="utf-8")
+    keys = set(re.findall(r"^@\w+\{([^,]+),", works, re.M))
     assert len(MODELS) == len(PUBLISHED_MODELS) >= 13
     assert {model.source for model in PUBLISHED_MODELS} | {law.source for law in PUBLISHED_LAWS.values()} <= keys
     for model in PUBLISHED_MODELS:  # the key has the year of the paper

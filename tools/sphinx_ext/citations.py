@@ -1,4 +1,4 @@
-"""Make Sphinx's citations of the links that tools/citations.py writes, and its bibliography of the list behind them.
+"""Make Sphinx's citations of the links that tools/citations.py writes.
 
 Works of the same authors and year get letters, here and there by the same function. The roles that docutils gives to
 the list and its entries go: to a screen reader a list has items, and these are none.
@@ -11,10 +11,9 @@ from pybtex.plugin import find_plugin, register_plugin
 from pybtex.style.formatting.plain import Style as Plain
 from pybtex.style.labels import BaseLabelStyle
 
-LINK = re.compile(r"\[\[[^\[\]]*\]\]\((?:\.\./)*bibliography\.md#([\w-]+)\)")  # needs no quotes: notebooks come as JSON
-LIST = re.compile(r"<!-- references -->.*<!-- end references -->", re.S)
+# needs no quotes: notebooks come as JSON
+LINK = re.compile(r"\[\[[^\[\]]*\]\]\((?:\.\./)*(?:pages/)?bibliography\.md#([\w-]+)\)")
 ROLES = re.compile(r' role="(?:list|doc-biblioentry)"')
-BIBLIOGRAPHY = "```{bibliography}\n:style: author_year\n```"
 
 
 def label(entry):
@@ -57,12 +56,10 @@ def _letters(app, env, docnames):
 
 def _cite(app, docname, source):
     source[0] = LINK.sub(r"{cite}`\1`", source[0])
-    if docname == "bibliography":
-        source[0] = LIST.sub(BIBLIOGRAPHY, source[0])
 
 
 def _plain(app, pagename, templatename, context, doctree):
-    if pagename == "bibliography":
+    if pagename == "pages/bibliography":
         context["body"] = ROLES.sub("", context["body"])
 
 

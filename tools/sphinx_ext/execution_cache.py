@@ -29,7 +29,7 @@ def _read_again(app, env, added, changed, removed):
     stale = getattr(env, "d2lmini_digest", None) not in (None, app.d2lmini_digest)
     env.d2lmini_digest = app.d2lmini_digest
     # chapters run the package, the API page prints its docstrings
-    return [name for name in env.found_docs if name.startswith("chapters/") or name == "api"] if stale else []
+    return [name for name in env.found_docs if name.startswith("chapters/") or name == "pages/api"] if stale else []
 
 
 def setup(app):

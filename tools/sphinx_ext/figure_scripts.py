@@ -58,7 +58,7 @@ def with_files(body, at, scripts):
 
 def _load(app, pagename, templatename, context, doctree):
     if "data-d2lmini=" in (context.get("body") or ""):
-        at = "../" * pagename.count("/") + "_static/figures"
+        at = context["pathto"]("_static/figures", resource=True)
         context["body"] = with_files(context["body"], at, figure_scripts())
 
 
