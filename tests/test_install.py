@@ -53,8 +53,9 @@ def zipped(tmp_path_factory):
     folder = tmp_path_factory.mktemp("archive")
     top = folder / "d2lmini-tag"
     shutil.copytree(ROOT / "d2lmini", top / "d2lmini", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT", "THIRD-PARTY-NOTICES.txt"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, top)
+    shutil.copytree(ROOT / "licences", top / "licences")
     path = folder / "archive.zip"
     with zipfile.ZipFile(path, "w") as out:
         for file in sorted(top.rglob("*")):

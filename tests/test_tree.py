@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,13 @@ def test_the_map_of_a_folder_names_each_of_its_modules(folder):
     inside = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
     inside += [path.name for path in FOLDERS if path.parent == folder]
     assert sorted(named) == sorted(inside)
+
+
+def test_the_root_is_read_in_one_glance():
+    """That of a fresh clone, without what begins with a dot."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    shown = {name.partition("/")[0] for name in tracked if not name.startswith(".")}
+    assert len(shown) <= 20, sorted(shown)
 
 
 def test_the_tree_of_the_readme_is_that_of_the_repository():

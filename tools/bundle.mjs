@@ -22,6 +22,7 @@ const settings = {
   legalComments: "none",
   minify: true,
   target: "es2022",
+  tsconfig: fileURLToPath(new URL("jsconfig.json", import.meta.url)), // its "strict" goes into what is made
   write: false,
 };
 

@@ -24,7 +24,7 @@ def bundled(source, name):
     if not ESBUILD.exists():
         raise FileNotFoundError("esbuild is missing, which makes scripts of modules: run `make node`")
     options = f"--global-name={name}", "--format=iife", "--charset=utf8", "--loader:.css=text", "--log-level=error"
-    command = [ESBUILD, "--bundle", *options]
+    command = [ESBUILD, "--bundle", f"--tsconfig={ROOT / 'tools' / 'jsconfig.json'}", *options]
     done = subprocess.run(command, input=source, cwd=FIGURES, capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         raise ValueError(done.stderr.strip())

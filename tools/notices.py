@@ -17,7 +17,7 @@ from d2lmini.figures.live.page import FREE, made_of
 from d2lmini.models.weights import files as weights
 from tools._generated import ROOT, between, main, put
 
-NOTICES, PAGE = ROOT / "THIRD-PARTY-NOTICES.txt", ROOT / "pages" / "licences.md"
+NOTICES, PAGE = ROOT / "licences" / "THIRD-PARTY-NOTICES.txt", ROOT / "pages" / "licences.md"
 STATIC = ROOT / "tools" / "sphinx_ext" / "static"
 CODE = (".py", ".js", ".css")  # in the package these are all our own
 HEAD = """Third-party notices of d2lmini

