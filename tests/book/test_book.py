@@ -114,24 +114,29 @@ def seen(request, look_at):
     return seen
 
 
-@pytest.mark.parametrize("name", PAGES)
+def of_each_page(test):
+    """A test of what one visit has `seen`, by turn."""
+    return pytest.mark.by_turn("seen", "name")(pytest.mark.parametrize("name", PAGES)(test))
+
+
+@of_each_page
 def test_a_page_asks_only_its_own_host_and_logs_no_error(seen, book_url, name):
     outside = [u for u in seen(name)["requests"] if not u.startswith((book_url, "data:", "blob:"))]
     assert outside == [] and seen(name)["errors"] == [] and not seen(name)["unset mathematics"]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@of_each_page
 def test_no_page_is_wider_than_the_screen(seen, name):
     assert seen(name)["overflow"] <= 0 and seen(name)["overflow when enlarged"] <= 0
 
 
-@pytest.mark.parametrize("name", PAGES)
+@of_each_page
 def test_no_line_of_code_is_cut_off(seen, name):
     assert seen(name)["cut"] == 0
 
 
 @pytest.mark.parametrize("seen", ["light"], indirect=True)
-@pytest.mark.parametrize("name", PAGES)
+@of_each_page
 def test_no_equation_is_cut_off_on_a_wide_screen(seen, name):
     assert seen(name)["cut equations"] == []
 
@@ -161,12 +166,12 @@ def test_the_code_that_is_copied_is_the_code_of_the_cell(open_page, book_url):
     assert shown == [re.sub(r"^# @title .*\n", "", source).strip() for source in sources]  # the title is the fold's
 
 
-@pytest.mark.parametrize("name", PAGES)
+@of_each_page
 def test_every_picture_has_a_text(seen, name):
     assert [alt for alt in seen(name)["alt"] if len(alt) < 20 or re.search(r"\.(png|svg)$", alt)] == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+@of_each_page
 def test_axe_finds_nothing_serious_in_the_text(seen, name):
     assert seen(name)["axe"] == []
 
