@@ -65,20 +65,16 @@ async function all() {
   const [figuresBuilt, served, inline] = BUILT,
     css = await made(join(FIGURES, "base", "style.css")),
     base = { globalName: "d2lminiBase", plugins: [styleAsText(css)] },
+    runtime = { globalName: "d2lminiRuntime" },
     figure = { globalName: "d2lminiFigure", plugins: [sharedInThePage] };
   const found = {
     [join(figuresBuilt, "base.css")]: css,
     [join(figuresBuilt, "diagram.css")]: await made(join(FIGURES, "diagrams", "diagram.css")),
     [join(figuresBuilt, "base.js")]: await made(SHARED, base),
-    [join(figuresBuilt, "runtime.js")]: await made(join(FIGURES, "live", "worker.js"), {
-      globalName: "d2lminiRuntime",
-    }),
+    [join(figuresBuilt, "runtime.js")]: await made(join(FIGURES, "live", "worker.js"), runtime),
   };
   for (const path of figures()) found[join(figuresBuilt, basename(path))] = await made(path, figure);
-  for (const [from, to] of [
-    ["scripts", served],
-    ["scripts/inline", inline],
-  ])
+  for (const [from, to] of Object.entries({ scripts: served, "scripts/inline": inline }))
     for (const name of names(join(BOOK, from))) found[join(to, name)] = await made(join(BOOK, from, name));
   return found;
 }

@@ -7,11 +7,8 @@ import { keep, recall } from "./parts/storage.js";
 const EVERYTHING = "open everything";
 const root = document.documentElement;
 
-/**
- * The switch, which exercises do not have, and the answers that it shows too. Returns: answer -> how to show it.
- * @param {HTMLElement} article
- */
-function answers(article) {
+// The switch, which exercises do not have, and the answers that it shows too. Returns: answer -> how to show it.
+function answers(/** @type {HTMLElement} */ article) {
   const [toggle] = all(article, ".fold-switch input", HTMLInputElement);
   const folds = toggle ? all(article, "details.fold, details.hide", HTMLDetailsElement) : [];
   const kept = () => Boolean(recall(EVERYTHING));
@@ -38,11 +35,8 @@ function answers(article) {
   return new Map(places.map((answer, i) => [answer, predictions[i].reveal]));
 }
 
-/**
- * A link, the address bar or a search leads into what is folded: open all that it is in.
- * @param {HTMLElement} article
- */
-function leads(article) {
+// A link, the address bar or a search leads into what is folded: open all that it is in.
+function leads(/** @type {HTMLElement} */ article) {
   const reveal = answers(article);
   function open(/** @type {Element} */ node) {
     for (let up = node; up !== article && up.parentElement; up = up.parentElement) {

@@ -1,4 +1,4 @@
-// What scripts leave in a page for others, ours and those of the theme.
+// What scripts leave in a page for others: ours, those of the theme and of reveal.js.
 import type { Progress } from "./parts/progress.js";
 import type { Found } from "./parts/sections.js";
 
@@ -8,5 +8,7 @@ declare global {
     bookProgress: Progress;
     bookSections: Found;
     MathJax?: { startup?: { promise?: Promise<void> } };
+    Reveal: any;
+    RevealNotes: any;
   }
 }

@@ -67,11 +67,8 @@ function follow() {
   chosen = given.set.filter((key) => keys.includes(key));
   unknown = given.set.filter((key) => !keys.includes(key));
   for (const box of had) box.checked = given.had.includes(box.value);
-  for (const [select, value] of /** @type {const} */ ([
-    [kind, given.kind],
-    [source, given.source],
-  ])) {
-    select.value = value;
+  for (const select of [kind, source]) {
+    select.value = select === kind ? given.kind : given.source;
     if (select.selectedIndex < 0) select.value = "";
   }
   graded.checked = given.graded;

@@ -10,12 +10,8 @@ const BOOKS = { d2l: "Dive into Deep Learning", udl: "Understanding Deep Learnin
 const HINT = "Try a term, D2L 11.3, or UDL problem 12.5.";
 const sections = new Sections(window.bookSections);
 
-/**
- * Which book a number is of; a section of this one has its number where a number was asked for.
- * @param {import("./parts/sections.js").Entry} entry
- * @param {boolean} asNumber
- */
-function bookOf(entry, asNumber) {
+// Which book a number is of; a section of this one has its number where a number was asked for.
+function bookOf(/** @type {import("./parts/sections.js").Entry} */ entry, /** @type {boolean} */ asNumber) {
   if (entry.kind === "number") return BOOKS[entry.inTitle.split(" ")[0]];
   return asNumber && entry.number ? `This book, ${entry.number}` : NAMES[entry.kind];
 }

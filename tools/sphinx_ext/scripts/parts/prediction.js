@@ -1,15 +1,11 @@
-// A prediction: the form that asks for it, and the answer behind it, which is hidden "until found": the browser's search
-// in the page looks into it.
+// A prediction: the form that asks for it, and the answer behind it, which is hidden "until found": the search of the
+// browser looks into it.
 import { add } from "../../../../d2lmini/figures/base/nodes.js";
 import { one } from "./page.js";
 import { keep, recall } from "./storage.js";
 
-/**
- * Returns: `render`, to be called when all is opened or closed, and `reveal`, to show the answer.
- * @param {HTMLElement} answer
- * @param {() => boolean} everything whether all is open
- */
-export function prediction(answer, everything) {
+// Returns: `render`, for when all is opened or closed, which `everything` tells, and `reveal`, to show the answer.
+export function prediction(/** @type {HTMLElement} */ answer, /** @type {() => boolean} */ everything) {
   const place = /** @type {HTMLElement} */ (answer.previousElementSibling),
     name = String(place.dataset.question),
     form = one(place, "form", HTMLFormElement),

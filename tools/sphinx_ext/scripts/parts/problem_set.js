@@ -7,11 +7,7 @@ import { number } from "./text.js";
  * @typedef {{ had: string[], kind: string, source: string, graded: boolean }} Wanted  empty: whatever it is
  */
 
-/**
- * @param {Exercise} exercise
- * @param {Wanted} wanted
- */
-export function fits({ chapters, kinds, source, graded }, wanted) {
+export function fits(/** @type {Exercise} */ { chapters, kinds, source, graded }, /** @type {Wanted} */ wanted) {
   return (
     (!wanted.had.length || chapters.every((chapter) => wanted.had.includes(chapter))) &&
     (!wanted.kind || kinds.includes(wanted.kind)) &&
@@ -42,20 +38,14 @@ export function counted(/** @type {Exercise[]} */ chosen) {
   return `Chosen: ${number(chosen.length, "exercise")} with ${parts}; limits ${seconds} s.`;
 }
 
-/**
- * What stands behind the # of an address, without what is not set.
- * @param {Wanted & { set: string[] }} settings
- */
-export function written({ had, kind, source, graded, set }) {
+// What stands behind the # of an address, without what is not set.
+export function written(/** @type {Wanted & { set: string[] }} */ { had, kind, source, graded, set }) {
   const given = Object.entries({ had, kind, source, graded: graded ? "yes" : "", set });
   return given.flatMap(([name, value]) => (value.length ? [`${name}=${value}`] : [])).join("&");
 }
 
-/**
- * Returns: the settings, null if the text holds none.
- * @param {string} text
- */
-export function read(text) {
+// Returns: the settings, null if the text holds none.
+export function read(/** @type {string} */ text) {
   const given = new URLSearchParams(text),
     one = (/** @type {string} */ name) => given.get(name) ?? "",
     several = (/** @type {string} */ name) => [...new Set(one(name).split(",").filter(Boolean))];

@@ -100,20 +100,12 @@ export class Progress {
     return Object.keys(this.#parts).length;
   }
 
-  /**
-   * @param {string} key
-   * @returns {Entry}
-   */
-  of(key) {
+  of(/** @type {string} */ key) {
     return { ...NEW, ...this.#parts[key] };
   }
 
-  /**
-   * How many parts are done: of these, or of all.
-   * @param {(entry: Entry) => boolean} done
-   * @param {string[]} keys
-   */
-  count(done, keys = Object.keys(this.#parts)) {
+  // How many parts are done: of these, or of all.
+  count(/** @type {(entry: Entry) => boolean} */ done, keys = Object.keys(this.#parts)) {
     return keys.filter((key) => done(this.of(key))).length;
   }
 
@@ -122,26 +114,20 @@ export class Progress {
     return kept(PREDICTIONS);
   }
 
-  /**
-   * @param {string} key
-   * @param {Partial<Entry>} values
-   */
-  change(key, values) {
+  change(/** @type {string} */ key, /** @type {Partial<Entry>} */ values) {
     this.#load(); // what another page wrote meanwhile
     this.#parts[key] = { ...this.of(key), ...values };
     this.#save();
   }
 
-  /**
-   * One part, or all that was done and predicted.
-   * @param {string} [key]
-   */
-  forget(key) {
+  // One part, or all that was done and predicted.
+  forget(key = "") {
     this.#load();
-    if (key === undefined) {
+    if (key) delete this.#parts[key];
+    else {
       this.#parts = {};
       for (const name of this.predictions()) keep(name, "");
-    } else delete this.#parts[key];
+    }
     this.#save();
   }
 
@@ -150,11 +136,8 @@ export class Progress {
     return `${this.#text(1)}\n`;
   }
 
-  /**
-   * Add what a file says. Returns: number of its parts. Throws: it is none of ours.
-   * @param {string} text
-   */
-  read(text) {
+  // Add what a file says. Returns: number of its parts. Throws: it is none of ours.
+  read(/** @type {string} */ text) {
     const found = parsed(text);
     this.#load();
     for (const [key, entry] of Object.entries(found)) this.#parts[key] = merged(this.#parts[key], entry);
@@ -162,11 +145,8 @@ export class Progress {
     return Object.keys(found).length;
   }
 
-  /**
-   * To be called now and after each change.
-   * @param {() => void} listener
-   */
-  listen(listener) {
+  // Called now and after each change.
+  listen(/** @type {() => void} */ listener) {
     this.#listeners.push(listener);
     listener();
   }

@@ -18,12 +18,8 @@ const bare = (/** @type {string} */ text) => low(text).replace(/[-‐‑–]/g, 
 const wordsOf = (/** @type {string} */ text) => bare(text).match(/[\p{L}\p{N}]+(?:[.'][\p{L}\p{N}]+)*/gu) ?? [];
 const joined = (/** @type {string[]} */ ...words) => words.join("").replaceAll(" ", "");
 
-/**
- * Where a phrase is in a text, from the beginning of a word: "rope" is not in "properly".
- * @param {string} phrase
- * @param {string} text
- */
-function places(phrase, text, most = Infinity) {
+// Where a phrase is in a text, from the beginning of a word: "rope" is not in "properly".
+function places(/** @type {string} */ phrase, /** @type {string} */ text, most = Infinity) {
   const found = [];
   for (let at = text.indexOf(phrase); at >= 0 && found.length < most; at = text.indexOf(phrase, at + phrase.length))
     if (at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1])) found.push(at);
@@ -31,12 +27,8 @@ function places(phrase, text, most = Infinity) {
 }
 const count = (/** @type {string} */ phrase, /** @type {string} */ text) => places(phrase, text, 5).length;
 
-/**
- * Where any of some phrases is, as [begin, end], none in another.
- * @param {string[]} phrases
- * @param {string} text
- */
-function marks(phrases, text) {
+// Where any of some phrases is, as [begin, end], none in another.
+function marks(/** @type {string[]} */ phrases, /** @type {string} */ text) {
   const found = phrases.flatMap((phrase) => places(phrase, text).map((at) => [at, at + phrase.length]));
   found.sort((a, b) => a[0] - b[0]);
   return found.filter(([start], i) => i === 0 || start >= found[i - 1][1]);
@@ -82,12 +74,8 @@ const rank = (/** @type {Entry} */ entry) =>
     0,
   );
 
-/**
- * The text around the first of some phrases, in pieces of which each second one is a phrase.
- * @param {Entry} entry
- * @param {string[]} phrases
- */
-export function excerpt({ inText, text }, phrases) {
+// The text around the first of some phrases, in pieces of which each second one is a phrase.
+export function excerpt(/** @type {Entry} */ { inText, text }, /** @type {string[]} */ phrases) {
   const [first] = marks(phrases, inText)[0] ?? [0];
   const start = inText.length === text.length ? first - 60 : 0; // else accents were dropped, and places are others
   const from = start > 0 ? text.indexOf(" ", start) + 1 : 0; // from a word
@@ -112,11 +100,7 @@ export class Sections {
     for (const [word, phrases] of Object.entries(synonyms)) this.#says(bare(word), phrases.map(bare));
   }
 
-  /**
-   * @param {string} phrase
-   * @param {string[]} ways to say it
-   */
-  #says(phrase, ways = []) {
+  #says(/** @type {string} */ phrase, ways = /** @type {string[]} */ ([])) {
     const key = joined(phrase);
     this.#written.set(key, [...new Set([...this.#forms(key), phrase, ...ways])]);
   }
@@ -160,23 +144,15 @@ export class Sections {
     return found.length ? found : this.#ranked(wordsOf(query).map(this.#forms, this), query);
   }
 
-  /**
-   * @param {string[][]} words
-   * @param {string} query
-   */
-  #ranked(words, query) {
+  #ranked(/** @type {string[][]} */ words, /** @type {string} */ query) {
     const phrase = bare(query.trim());
     const scored = this.#entries.map((entry) => ({ entry, points: score(entry, words, phrase) }));
     const found = scored.filter(({ points }) => points).sort((a, b) => b.points - a.points);
     return found.map(({ entry }) => entry);
   }
 
-  /**
-   * Where an entry leads. The page that is opened marks the words, and opens the fold that one of them is in.
-   * @param {Entry} entry
-   * @param {string} query
-   */
-  address({ kind, address }, query) {
+  // Where an entry leads. The page that is opened marks the words, and opens the fold that one of them is in.
+  address(/** @type {Entry} */ { kind, address }, /** @type {string} */ query) {
     if (kind === "number" || kind === "name") return address;
     const [page, place] = address.split("#");
     const parts = (/** @type {string} */ form) =>
