@@ -26,7 +26,6 @@ def text_of(cell):
 
 LONGEST = 300  # lines of a document
 LONG = {  # three parts with code, or an experiment with models that are watched: they may become shorter
-    "d2l_11_1_1": 343,
     "d2l_11_1_3": 451,
     "d2l_11_2_2": 372,
     "d2l_11_4_1": 367,
