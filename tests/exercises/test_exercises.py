@@ -32,7 +32,6 @@ LONG = {  # three parts with code, or an experiment with models that are watched
     "d2l_11_4_2": 426,
     "d2l_11_8_2": 498,
     "d2l_11_9_1": 356,
-    "own_09_1": 352,
     "udl_12_11": 464,
 }
 
