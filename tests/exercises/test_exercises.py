@@ -31,7 +31,6 @@ LONG = {  # three parts with code, or an experiment with models that are watched
     "d2l_11_4_1": 367,
     "d2l_11_4_2": 426,
     "d2l_11_8_2": 498,
-    "d2l_11_9_1": 356,
     "udl_12_11": 464,
 }
 
