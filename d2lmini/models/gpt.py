@@ -16,8 +16,8 @@ from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
-from .choices import NETWORKS, head_norm_maker, init_by_inputs, init_normal, norm_maker
 from .heads import cross_entropy
+from .named_parts import NETWORKS, head_norm_maker, init_by_inputs, init_normal, norm_maker
 from .tokens import embedded, padded
 
 

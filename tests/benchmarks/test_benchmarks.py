@@ -30,7 +30,7 @@ from benchmarks import (
     training,
     translation,
 )
-from benchmarks import utilisation as of_gpu
+from benchmarks import utilization as of_gpu
 from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
@@ -46,7 +46,7 @@ MODULES = {
     "translation": translation,
     "decoding": decoding,
     "cost": cost,
-    "utilisation": of_gpu,
+    "utilization": of_gpu,
     "grading": grading,
 }
 IN_PAGE = {
@@ -194,18 +194,18 @@ def test_the_slope_of_a_power_is_its_exponent():
 
 
 @pytest.mark.slow
-def test_utilisation_is_of_the_measured_rate(records):
-    found = load(records, "utilisation")
+def test_utilization_is_of_the_measured_rate(records):
+    found = load(records, "utilization")
     seconds = found["contests"][0]["contestants"]["ours"]["seconds"][1]
-    assert found["utilisation"] == pytest.approx(found["flops"] / seconds / found["matrix_flops"], abs=0.001)
+    assert found["utilization"] == pytest.approx(found["flops"] / seconds / found["matrix_flops"], abs=0.001)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_utilisation_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch, capsys):
+def test_utilization_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit):
         main(
-            "utilisation",
+            "utilization",
             lambda *args: pytest.fail("measured"),
             None,
             None,

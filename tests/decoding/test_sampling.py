@@ -186,7 +186,7 @@ def test_image_gpt_draws_what_it_drew_before():
 # ---- repetition
 
 
-def test_what_has_occurred_is_penalised_and_the_prompt_counts():
+def test_what_has_occurred_is_penalized_and_the_prompt_counts():
     flat = Table([0.25] * 4, [0.25] * 4, [0.25] * 4, [0.25] * 4)
 
     def step(tokens, state):

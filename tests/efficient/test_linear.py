@@ -99,11 +99,11 @@ def test_token_by_token_is_the_same():
         before = None if state is None else LinearState(*(x.clone() for x in state))
         output, new = linear_attention_step(q[:, :, t : t + 1], k[:, :, s : s + 1], v[:, :, s : s + 1], state)
         assert before is None or all(map(torch.equal, before, state))  # the old state is left alone
-        assert new.matrix.shape == (2, 3, 5, 4) and new.normaliser.shape == (2, 3, 5)
+        assert new.matrix.shape == (2, 3, 5, 4) and new.normalizer.shape == (2, 3, 5)
         state, steps = new, [*steps, output]
     torch.testing.assert_close(torch.cat(steps[3:], -2), want)
     torch.testing.assert_close(state.matrix, elu_feature_map(k).mT @ v)
-    torch.testing.assert_close(state.normaliser, elu_feature_map(k).sum(-2))
+    torch.testing.assert_close(state.normalizer, elu_feature_map(k).sum(-2))
 
 
 def test_masks_of_heads_and_what_is_hidden_has_no_effect():

@@ -30,7 +30,7 @@ from d2lmini.lab import summaries
 from d2lmini.lab.fit import fit_part
 from d2lmini.lab.parts import Parts
 from d2lmini.models.weights.minilm import load_minilm, sentence_embeddings
-from d2lmini.quantised import weight_bytes
+from d2lmini.quantized import weight_bytes
 from d2lmini.tokenization.characters import CharacterTokenizer
 from d2lmini.tokenization.fast_bpe import BPETokenizer
 from d2lmini.training import DataModule, Module

@@ -17,7 +17,7 @@ import torch
 from d2lmini.decoding import PromptLookup, speculative_sample
 from d2lmini.experiments.real_model import bases
 from d2lmini.lab.parts import Parts
-from d2lmini.quantised import quantise_model
+from d2lmini.quantized import quantize_model
 from d2lmini.tokenization.characters import CharacterTokenizer
 
 _BRIDGE = (
@@ -120,7 +120,7 @@ def make(draft, model):
         "none": lambda: PromptLookup(),  # it is asked for no token
         "look-up": lambda: PromptLookup(draft.size),
         "blocks": lambda: shortened(model, draft.size),
-        "bits": lambda: quantise_model(model, draft.size),
+        "bits": lambda: quantize_model(model, draft.size),
     }
     if draft.kind not in makers:
         raise ValueError(f"the draft is of kind {draft.kind!r}, expected one of {', '.join(makers)}")
