@@ -35,7 +35,7 @@ _MODULES = {
         "key_mask",
         "padding_mask",
         "prefix_mask",
-        "real_tokens",
+        "token_mask",
         "sliding_window_mask",
     ],
     "pooling": [

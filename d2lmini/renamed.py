@@ -18,6 +18,7 @@ NAMES = {
     "quantise": "quantize",
     "quantise_model": "quantize_model",
     "quantised": "quantized",  # the experiment
+    "real_tokens": "token_mask",
     "tokenised_bleu": "tokenized_bleu",
 }
 MODULES = {  # with all that is in a package

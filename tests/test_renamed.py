@@ -85,6 +85,11 @@ def test_arguments_and_attributes_go_on():
         assert efficient.LinearState(matrix.scale, matrix.codes).normaliser is matrix.codes
     with warned("quantized"):
         assert figures.QuantizedRow.of().quantised()
+    for kind in (decoding.Decoded, decoding.Sampled):
+        with warned("valid_lens"):
+            assert kind(*range(len(kind._fields))).lengths == 1
+    with warned("mask"):
+        assert figures.SwinExplorer({"dark": torch.zeros(28, 28)}).may_attend(7, 1).any()
 
 
 def test_public_names_and_files_are_spelled_as_the_libraries_of_the_field_spell():

@@ -248,8 +248,8 @@ def test_the_plain_transformer_is_d2ls_and_as_large_as_ours():
     }
     for one, other in copies.items():
         plain.get_submodule(other).load_state_dict(ours.get_submodule(one).state_dict())
-    source, target, lens = torch.randint(11, (3, 4)), torch.randint(11, (3, 5)), torch.tensor([4, 1, 2])
-    torch.testing.assert_close(plain(source, target, lens), ours(source, target, lens))
+    src, tgt, lens = torch.randint(11, (3, 4)), torch.randint(11, (3, 5)), torch.tensor([4, 1, 2])
+    torch.testing.assert_close(plain(src, tgt, lens), ours(src, tgt, lens))
 
 
 def test_a_record_is_written_where_it_is_told(tmp_path, capsys):

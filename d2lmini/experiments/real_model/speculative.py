@@ -143,7 +143,7 @@ def lengths_of(kind, config, loaded):
 
 def length_of(model, prompt, most, stop):
     """How many tokens a model writes greedily up to its stop, which counts, at most so many."""
-    lengths = model.generate([prompt], most, temperature=0, stop=stop).lengths
+    lengths = model.generate([prompt], most, temperature=0, stop=stop).valid_lens
     return min(most, int(lengths[0]) + 1)
 
 
