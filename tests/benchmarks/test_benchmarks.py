@@ -31,7 +31,7 @@ from benchmarks import (
     training,
     translation,
 )
-from benchmarks import utilisation as of_gpu
+from benchmarks import utilization as of_gpu
 from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
@@ -47,7 +47,7 @@ MODULES = {
     "translation": translation,
     "decoding": decoding,
     "cost": cost,
-    "utilisation": of_gpu,
+    "utilization": of_gpu,
     "grading": grading,
 }
 IN_PAGE = {
@@ -208,18 +208,18 @@ def test_the_slope_of_a_power_is_its_exponent():
 
 
 @pytest.mark.slow
-def test_utilisation_is_of_the_measured_rate(record):
-    found = record("utilisation")
+def test_utilization_is_of_the_measured_rate(record):
+    found = record("utilization")
     seconds = found["contests"][0]["contestants"]["ours"]["seconds"][1]
-    assert found["utilisation"] == pytest.approx(found["flops"] / seconds / found["matrix_flops"], abs=0.001)
+    assert found["utilization"] == pytest.approx(found["flops"] / seconds / found["matrix_flops"], abs=0.001)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_utilisation_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch, capsys):
+def test_utilization_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit):
         main(
-            "utilisation",
+            "utilization",
             lambda *args: pytest.fail("measured"),
             None,
             None,
@@ -262,8 +262,8 @@ def test_the_plain_transformer_is_d2ls_and_as_large_as_ours():
     }
     for one, other in copies.items():
         plain.get_submodule(other).load_state_dict(ours.get_submodule(one).state_dict())
-    source, target, lens = torch.randint(11, (3, 4)), torch.randint(11, (3, 5)), torch.tensor([4, 1, 2])
-    torch.testing.assert_close(plain(source, target, lens), ours(source, target, lens))
+    src, tgt, lens = torch.randint(11, (3, 4)), torch.randint(11, (3, 5)), torch.tensor([4, 1, 2])
+    torch.testing.assert_close(plain(src, tgt, lens), ours(src, tgt, lens))
 
 
 def test_a_record_is_written_where_it_is_told(tmp_path, capsys):

@@ -70,7 +70,7 @@ def test_what_was_right_becomes_likelier(start, begun, monkeypatch):
     right = group.right.flatten()
     assert gain[right].mean() > 0 > gain[~right].mean()
     assert seen["reward"] == seen["right"] == [0.5] and seen["idle"] == [0]
-    assert seen["entropy"] == [group.entropy] and seen["length"] == [group.lengths.float().mean().item()]
+    assert seen["entropy"] == [group.entropy] and seen["length"] == [group.valid_lens.float().mean().item()]
 
 
 @pytest.mark.parametrize("verdict", [False, True])

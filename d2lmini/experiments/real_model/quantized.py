@@ -18,12 +18,12 @@ from d2lmini.experiments.gpt import characters, gpt_shakespeare, language
 from d2lmini.experiments.real_model import bases
 from d2lmini.lab import summaries
 from d2lmini.lab.parts import Parts
-from d2lmini.quantised import quantise_model, weight_bytes
+from d2lmini.quantized import quantize_model, weight_bytes
 
 
 @dataclass(frozen=True)
 class Format:
-    """How weights are kept: see `quantise_model`, whose arguments these are."""
+    """How weights are kept: see `quantize_model`, whose arguments these are."""
 
     name: str
     bits: int
@@ -126,7 +126,7 @@ def measure(model, texts, window, config):
     """
     made = {FLOAT: model}
     for form in config.formats:
-        made[form.name] = quantise_model(model, form.bits, form.group, embedding_bits=form.embedding_bits)
+        made[form.name] = quantize_model(model, form.bits, form.group, embedding_bits=form.embedding_bits)
     first = next(iter(texts.values())).long()
 
     def step(model):

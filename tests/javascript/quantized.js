@@ -1,5 +1,5 @@
-// A product of a quantised matrix, for cases/quantised.py.
-import { floatProducts, Int8Matrix, Q4Matrix } from "../../d2lmini/figures/live/quantised.js";
+// A product of a quantised matrix, for cases/quantized.py.
+import { floatProducts, Int8Matrix, Q4Matrix } from "../../d2lmini/figures/live/quantized.js";
 import { memoryUsed, part, prepare, Tensor, tidy } from "../../d2lmini/figures/live/tensor.js";
 
 export const ways = { simd: prepare };

@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from ..renamed import Attribute
 from .base import Figure, table
 
 BITS = range(2, 9)
@@ -11,7 +12,7 @@ LONGEST = 128  # weights of a row: their bars would be thinner than two units
 SCALE_BYTES = 2  # of a scale or a minimum: float16
 
 
-class QuantisedRow(Figure):
+class QuantizedRow(Figure):
     """Rows of real weights as bars, and the levels that few bits leave to them.
 
     The reader chooses the bits, how many neighbours share a scale, and whether the levels are symmetric about 0 or
@@ -37,7 +38,8 @@ class QuantisedRow(Figure):
     Source: GGUF's formats Q8_0 and Q4_1; Dettmers et al. 2022 for outliers.
     """
 
-    name = "quantised_row"
+    name = "quantized_row"
+    quantised = Attribute("quantised", "quantized")
     title = "A row of weights in few bits"
     hint = (
         "Move the bits and choose who shares a scale; point at a weight (or move its slider) to follow it to its "
@@ -92,7 +94,7 @@ class QuantisedRow(Figure):
             options: as for the class.
 
         Returns:
-            A `QuantisedRow`.
+            A `QuantizedRow`.
 
         Raises:
             ValueError: the matrix has no such piece.
@@ -112,7 +114,7 @@ class QuantisedRow(Figure):
         rows = {f"with an outlier (row {most[0]})": pieces[most], f"without one (row {least[0]})": pieces[least]}
         return cls(rows, **options)
 
-    def quantised(self, row=None, bits=None, group=None, minimum=None):
+    def quantized(self, row=None, bits=None, group=None, minimum=None):
         """What the page computes; None: as it is shown first.
 
         Args:
@@ -149,7 +151,7 @@ class QuantisedRow(Figure):
         rows = []
         for i, name in enumerate(state["names"]):
             for group in (0, 32, 16):
-                found = self.quantised(row=i, group=group)
+                found = self.quantized(row=i, group=group)
                 who = f"groups of {group}" if group else f"the whole row of {n}"
                 rows.append(
                     [f"{name}, {who}", f"{found['error']:.3g}", f"{found['largest']:.3f}", f"{found['bytes']:.3f}"]

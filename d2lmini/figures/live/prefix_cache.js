@@ -1,7 +1,7 @@
 // What a large model has read last. Its keys and values serve every text that begins with the same tokens.
-import { floatProducts } from "./quantised.js";
+import { floatProducts } from "./quantized.js";
 import { tidy } from "./tensor.js";
-import { tooLong } from "./texts.js";
+import { tooLong } from "./tokenizer_tools.js";
 
 const AT_ONCE = globalThis.document ? 8 : 32; // tokens that are read at once: without a worker the page waits for them
 
@@ -13,7 +13,7 @@ const AT_ONCE = globalThis.document ? 8 : 32; // tokens that are read at once: w
  *   scored?: (scores: Tensor, at: number) => void }} Options
  */
 
-export class Reading {
+export class PrefixCache {
   /** @param {import("./gpt.js").GPT} model */
   constructor(model) {
     this.model = model;
@@ -24,7 +24,7 @@ export class Reading {
   }
 
   // Reads tokens, in slices: yields how many are read, returns the scores (V,) of what follows the last of them.
-  //   off: [{block, head}], left out; without a head, the whole block. float_products: see quantised.js.
+  //   off: [{block, head}], left out; without a head, the whole block. float_products: see quantized.js.
   //   from: the first of the tokens that must be read now, even where its keys are there already.
   //   seen(block, weights, at), after(i, X, at), scored(scores, at): as `GPT.extend` has them, of the tokens from
   //   `at` on; scored, which wants scores of them all, is called with a tensor (T, V).

@@ -1,10 +1,10 @@
 // A row of weights as bars, the levels of its groups, and the error of each weight.
 import { add, choice, columns, draw, keep, panel, place, scroller, slider, tick } from "./base/index.js";
-import { bytesPerWeight, codeRange, quantised } from "./numbers/quantised_row.js";
+import { bytesPerWeight, codeRange, quantized } from "./numbers/quantized_row.js";
 
 /**
- * @typedef {import("./numbers/quantised_row.js").Settings & { rows: number[][], row: number, weight: number }} State
- * @typedef {ReturnType<typeof quantised>} Found
+ * @typedef {import("./numbers/quantized_row.js").Settings & { rows: number[][], row: number, weight: number }} State
+ * @typedef {ReturnType<typeof quantized>} Found
  */
 
 const LEFT = 44,
@@ -62,7 +62,7 @@ function plot(figure, /** @type {State} */ state, point) {
   }
   return (/** @type {Found} */ found) => {
     const weights = state.rows[state.row],
-      whole = quantised(weights, { ...state, group: 0 }).parts[0].step / 2;
+      whole = quantized(weights, { ...state, group: 0 }).parts[0].step / 2;
     const most = Math.max(...weights.map(Math.abs)) * 1.06,
       y = (value) => ((most - value) / (2 * most)) * TALL;
     grid.replaceChildren();
@@ -98,7 +98,7 @@ function groupTable(box, /** @type {State} */ state, /** @type {Map<number, stri
     caption.textContent = `${bits} bits, ${minimum ? "with a minimum" : "symmetric"}; float32 takes 4 bytes`;
     for (const { group, row, cells } of lines) {
       const settings = { bits, group, minimum };
-      cells[0].textContent = quantised(weights, settings).error.toPrecision(3).replace("-", "−");
+      cells[0].textContent = quantized(weights, settings).error.toPrecision(3).replace("-", "−");
       cells[1].textContent = bytesPerWeight(weights.length, settings).toFixed(3);
       row.classList.toggle("chosen", group === state.group);
     }
@@ -154,7 +154,7 @@ function render({ model, el }) {
   const paintTable = groupTable(side, state, groups);
 
   function paint() {
-    const found = quantised(rows[state.row], state);
+    const found = quantized(rows[state.row], state);
     paintPlot(found);
     note.textContent = say(state, found);
     paintTable();

@@ -1,4 +1,4 @@
-"""SmolLM2 for the page: its weights in pieces of 8 MB, which figures/live/pieces.js reads, and a manifest of them.
+"""SmolLM2 for the page: its weights in pieces of 8 MB, for figures/live/model_pieces.js, and a manifest of them.
 
 Matrices that are published in blocks of 4 bits keep them bit for bit, in the order that the page's products read. The
 embedding is rounded anew to 8 bits with a scale a row; the factors of the norms stay float32. A piece is a file of

@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 import d2lmini as d2l
-from d2lmini.figures import QuantisedRow
+from d2lmini.figures import QuantizedRow
 
 ROWS = {
     "one": 0.1 * torch.randn(64, generator=torch.Generator().manual_seed(0), dtype=torch.float64),
@@ -18,7 +18,7 @@ SETTINGS = [(bits, group, minimum) for bits in (2, 4, 8) for group in (0, 32, 16
 
 
 def figure(**changes):
-    return QuantisedRow(**{**dict(rows=ROWS), **changes})
+    return QuantizedRow(**{**dict(rows=ROWS), **changes})
 
 
 @pytest.mark.parametrize(("bits", "group", "minimum"), SETTINGS)
@@ -34,7 +34,7 @@ def test_each_weight_goes_to_the_nearest_level(bits, group, minimum):
         levels = ends * torch.arange(-most, most + 1, dtype=torch.float64) / most
     nearest = (parts[:, :, None] - levels[:, None]).abs().argmin(-1)
     want = levels.gather(1, nearest).flatten()
-    found = shown.quantised(0, bits, group, minimum)
+    found = shown.quantized(0, bits, group, minimum)
     assert_close(torch.tensor(found["values"], dtype=torch.float64), want, rtol=1e-9, atol=1e-12)
     assert found["error"] == pytest.approx((want - weights).square().mean().item())
     assert found["largest"] == pytest.approx((want - weights).abs().max().item())
@@ -44,7 +44,7 @@ def test_each_weight_goes_to_the_nearest_level(bits, group, minimum):
 
 def test_a_group_confines_an_outlier():
     shown = figure()
-    whole, grouped = shown.quantised(group=0), shown.quantised(group=16)
+    whole, grouped = shown.quantized(group=0), shown.quantized(group=16)
     weights = shown.state["rows"][0]
     missed = [[abs(a - b) for a, b in zip(found["values"], weights, strict=True)] for found in (whole, grouped)]
     assert max(missed[0][:32]) > 4 * max(missed[1][:32])  # far from the outlier
@@ -54,12 +54,12 @@ def test_a_group_confines_an_outlier():
 def test_zeros_stay_zeros():
     zeros = figure(rows={"zeros": torch.zeros(32), "zeros and one": torch.eye(32)[0]})
     for minimum in (False, True):
-        assert zeros.quantised(0, 4, 0, minimum)["values"] == [0.0] * 32
-        assert zeros.quantised(0, 4, 0, minimum)["error"] == 0.0
+        assert zeros.quantized(0, 4, 0, minimum)["values"] == [0.0] * 32
+        assert zeros.quantized(0, 4, 0, minimum)["error"] == 0.0
 
 
 def test_pieces_of_trained_weights():
-    shown = QuantisedRow.of(bits=3)
+    shown = QuantizedRow.of(bits=3)
     matrix = d2l.trained("gpt_shakespeare").blks[-1].ffn.dense2.weight.detach().double()
     pieces = matrix.view(-1, 96)
     spread = pieces.abs().amax(1) / pieces.std(1)
@@ -93,7 +93,7 @@ def test_bad_input_is_refused(changes, message):
 
 def test_a_matrix_that_is_too_narrow_is_refused():
     with pytest.raises(ValueError, match=r"shape \(4, 64\), expected \(O, I\) with I at least 96"):
-        QuantisedRow.of(torch.randn(4, 64))
+        QuantizedRow.of(torch.randn(4, 64))
 
 
 def test_the_fallback_has_all_groups_of_all_rows():
@@ -101,7 +101,7 @@ def test_the_fallback_has_all_groups_of_all_rows():
     assert text.count("<tr>") == 7 and "5 bits, symmetric" in text
     for row in range(2):
         for group in (0, 32, 16):
-            found = figure().quantised(row, 5, group, False)
+            found = figure().quantized(row, 5, group, False)
             assert f"<td>{found['error']:.3g}</td><td>{found['largest']:.3f}</td><td>{found['bytes']:.3f}</td>" in text
 
 
@@ -114,13 +114,13 @@ def test_the_page_computes_the_same(open_figure):
     page = open_figure(shown)
 
     def sees(row, bits, group, minimum, weight):
-        found = shown.quantised(row, bits, group, minimum)
+        found = shown.quantized(row, bits, group, minimum)
         cells = page.locator("tbody tr.chosen td").all_inner_texts()
         assert number(cells[0]) == pytest.approx(found["error"], rel=5e-3)
         assert number(cells[1]) == pytest.approx(found["bytes"], abs=1e-3)
         for line, size in zip(page.locator("tbody tr").all(), (0, 32, 16), strict=True):
             error = line.locator("td").first.inner_text()
-            assert number(error) == pytest.approx(shown.quantised(row, bits, size, minimum)["error"], rel=5e-3)
+            assert number(error) == pytest.approx(shown.quantized(row, bits, size, minimum)["error"], rel=5e-3)
         said = page.locator(".d2lmini-note").inner_text()
         level, missed = re.search(r"= (-?\d+\.\d+), an error of (\d+\.\d+)", said).groups()
         value = shown.state["rows"][row][weight]

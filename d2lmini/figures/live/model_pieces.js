@@ -1,12 +1,12 @@
-// A large model that comes in pieces, as models/weights/pieces.py makes them: each is decoded into the memory of the
+// A large model that comes in pieces, as models/weights/model_pieces.py makes them: each is decoded into the memory of the
 // tensors and let go, so that nothing is held twice.
 import { GPT } from "./gpt.js";
-import { Int8Matrix, Q4Matrix } from "./quantised.js";
-import { Reading } from "./reading.js";
+import { PrefixCache } from "./prefix_cache.js";
+import { Int8Matrix, Q4Matrix } from "./quantized.js";
 import { lasting, prepare, reserve, Tensor } from "./tensor.js";
 import { crc32 } from "./weights.js";
 
-const PIECES_FORMAT = "d2lmini pieces 1"; // as models/weights/pieces.py has it
+const PIECES_FORMAT = "d2lmini pieces 1"; // as models/weights/model_pieces.py has it
 
 /**
  * @typedef {{ name: string, kind: string, shape: number[], row: number, rows: number, at: number, bytes: number }} PartSaid
@@ -89,7 +89,7 @@ export class Pieces {
     const { config } = this.manifest,
       weights = (/** @type {string} */ name) => /** @type {any} */ (this.matrices.get(name) ?? null), // as if tensors
       model = new GPT(weights, config),
-      reading = new Reading(model);
+      reading = new PrefixCache(model);
     const free = () => {
       reading.free();
       this.free();

@@ -1,5 +1,5 @@
 // Matrices in 8 or in 4 bits, as published weights come: kept as they are, and multiplied with numbers rounded to 16 bits.
-import { lasting, multiplyTransposed, part, quantisedProducts, Tensor } from "./tensor.js";
+import { lasting, multiplyTransposed, part, quantizedProducts, Tensor } from "./tensor.js";
 import { half } from "./weights.js";
 
 const BLOCK = 32; // weights or numbers of X with a scale of their own
@@ -20,13 +20,13 @@ export function floatProducts(wanted) {
 function rounded(X) {
   const size = X.length,
     [x, of] = [new Tensor(size / 2), new Tensor(size / BLOCK, 2)];
-  if (size) quantisedProducts().quantise(X.place, x.place, of.place, size); // rows are whole blocks
+  if (size) quantizedProducts().quantize(X.place, x.place, of.place, size); // rows are whole blocks
   return { x, of };
 }
 
 // What both kinds share; `product` and `spread` are their own. It takes the place of a tensor as the weight of a `Linear`
 // or an `Embedding`.
-class QuantisedMatrix {
+class QuantizedMatrix {
   /** @param {number[]} shape @param {number} bytes */
   constructor([outputs, inputs], bytes) {
     if (inputs % BLOCK) throw new RangeError(`rows of ${inputs} weights, expected whole blocks of ${BLOCK}`);
@@ -76,7 +76,7 @@ class QuantisedMatrix {
 }
 
 // 8 bits and a scale a row.
-export class Int8Matrix extends QuantisedMatrix {
+export class Int8Matrix extends QuantizedMatrix {
   /** @param {number[]} shape */
   constructor(shape) {
     const [outputs, inputs] = shape;
@@ -95,18 +95,18 @@ export class Int8Matrix extends QuantisedMatrix {
   product({ x, of }, to, T) {
     const [outputs, inputs] = this.shape,
       { place } = this.room;
-    quantisedProducts().int8(place, place + this.scales, x.place, of.place, to.place, to.stride, T, inputs, outputs);
+    quantizedProducts().int8(place, place + this.scales, x.place, of.place, to.place, to.stride, T, inputs, outputs);
   }
   /** @param {number} row @param {number} rows @param {number} place */
   spread(row, rows, place) {
     const inputs = this.shape[1],
       from = this.room.place;
-    quantisedProducts().spread_int8(from + row * inputs, from + this.scales + 4 * row, place, inputs, rows);
+    quantizedProducts().spread_int8(from + row * inputs, from + this.scales + 4 * row, place, inputs, rows);
   }
 }
 
 // Blocks of 32: 4 bits each, a scale and a minimum.
-export class Q4Matrix extends QuantisedMatrix {
+export class Q4Matrix extends QuantizedMatrix {
   /** @param {number[]} shape */
   constructor(shape) {
     const size = shape[0] * shape[1];
@@ -134,7 +134,7 @@ export class Q4Matrix extends QuantisedMatrix {
   product({ x, of }, to, T) {
     const [outputs, inputs] = this.shape,
       { place } = this.room;
-    quantisedProducts().q4_1(
+    quantizedProducts().q4_1(
       place,
       place + this.scales,
       place + this.minima,
@@ -152,7 +152,7 @@ export class Q4Matrix extends QuantisedMatrix {
     const inputs = this.shape[1],
       first = (4 * row * inputs) / BLOCK,
       from = this.room.place;
-    quantisedProducts().spread_q4_1(
+    quantizedProducts().spread_q4_1(
       from + (row * inputs) / 2,
       from + this.scales + first,
       from + this.minima + first,

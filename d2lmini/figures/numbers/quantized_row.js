@@ -1,4 +1,4 @@
-// A row of weights in few bits: as `quantised` of quantised_row.py, a part for each group.
+// A row of weights in few bits: as `quantized` of quantized_row.py, a part for each group.
 const SCALE_BYTES = 2; // of a scale or a minimum: float16
 
 /** @typedef {{ bits: number, group: number, minimum: boolean }} Settings `group`: 0 is the whole row */
@@ -17,7 +17,7 @@ export function codeRange({ bits, minimum }) {
  * @param {number[]} weights
  * @param {Settings} settings
  */
-export function quantised(weights, settings) {
+export function quantized(weights, settings) {
   const { group, minimum } = settings,
     size = group || weights.length,
     [, last] = codeRange(settings);

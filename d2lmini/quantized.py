@@ -17,12 +17,15 @@ from torch import nn
 
 from .buffers import ExactBuffers
 from .layers import check_model, choose, named_layers, replace, with_sums
+from .renamed import Attribute, arguments, names_of
+
+__getattr__ = names_of(__name__)
 
 _SCALES = torch.float16, torch.bfloat16, torch.float32, torch.float64
 _AT_ONCE = 2**19  # numbers that are dequantised together: a processor's cache holds them until they are multiplied
 
 
-class Quantised(NamedTuple):
+class Quantized(NamedTuple):
     """A matrix (R, C) in few bits, G groups a row. Leading dimensions may be any: a part of its rows is one, too.
 
     ``codes`` are int8 (R, C), or in 4 bits uint8 (R, C / 2): the first half of a row in the lower four bits, the second
@@ -38,7 +41,7 @@ class Quantised(NamedTuple):
         """Of all its tensors."""
         return sum(x.numel() * x.element_size() for x in self if x is not None)
 
-    def dequantise(self, dtype=None):
+    def dequantize(self, dtype=None):
         """The matrix (R, C) that the codes encode, in ``dtype``; None: float32, or that of wider scales."""
         dtype = dtype or torch.promote_types(self.scale.dtype, torch.float32)
         codes = self.codes if self.minimum is None else torch.cat([self.codes & 15, self.codes >> 4], -1)  # (R, C)
@@ -48,12 +51,14 @@ class Quantised(NamedTuple):
             values += self.minimum.to(dtype)[..., None]
         return values.flatten(-2)  # (R, C)
 
+    dequantise = Attribute("dequantise", "dequantize")
+
     def rows(self, places):
         """The rows at some places, a slice, or integers of any shape (...): codes (..., C), scale (..., G)."""
-        return Quantised(*(x if x is None else x[places] for x in self))
+        return Quantized(*(x if x is None else x[places] for x in self))
 
 
-def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
+def quantize(weight, bits=8, group=None, *, scale_dtype=torch.float16):
     """Rounds a matrix to integers of 8 or 4 bits; see the module for the formats.
 
     Args:
@@ -64,7 +69,7 @@ def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
             numbers below 4e-6 may become 0.
 
     Returns:
-        A `Quantised`, on the weight's device. It is off by half a scale at most, and by what rounds scale and minimum.
+        A `Quantized`, on the weight's device. It is off by half a scale at most, and by what rounds scale and minimum.
 
     Raises:
         TypeError: the weight is no tensor, or ``scale_dtype`` not floating.
@@ -98,13 +103,13 @@ def quantise(weight, bits=8, group=None, *, scale_dtype=torch.float16):
     if bits == 8:
         scale, minimum = _kept(values.abs().amax(-1) / 127, scale_dtype), None
         codes = (values / scale.to(values)[..., None]).round().clamp(-127, 127).to(torch.int8)
-        return Quantised(codes.flatten(1), scale, minimum)
+        return Quantized(codes.flatten(1), scale, minimum)
     minimum = _kept(values.amin(-1), scale_dtype, zeros=True)
     values = values - minimum.to(values)[..., None]
     scale = _kept(values.amax(-1) / 15, scale_dtype)
     codes = (values / scale.to(values)[..., None]).round().clamp(0, 15).to(torch.uint8).flatten(1)  # (R, C)
     lower, upper = codes.chunk(2, 1)
-    return Quantised(lower | upper << 4, scale, minimum)
+    return Quantized(lower | upper << 4, scale, minimum)
 
 
 def _kept(numbers, dtype, zeros=False):
@@ -116,19 +121,20 @@ def _kept(numbers, dtype, zeros=False):
 
 
 class _Held(ExactBuffers):
-    """A module whose matrix is a `Quantised`, held as buffers.
+    """A module whose matrix is a `Quantized`, held as buffers.
 
     Attributes:
         dtype: of ``weight``; ``module.to(dtype)`` changes it, and never what is held.
     """
 
-    exact = Quantised._fields
+    exact = Quantized._fields
+    quantised = Attribute("quantised", "quantized")
 
-    def __init__(self, quantised, dtype):
+    def __init__(self, quantized, dtype):
         super().__init__()
-        if not isinstance(quantised, Quantised):
-            raise TypeError(f"the matrix is a {type(quantised).__name__}, expected a Quantised: quantise(weight)")
-        for name, x in zip(Quantised._fields, quantised, strict=True):
+        if not isinstance(quantized, Quantized):
+            raise TypeError(f"the matrix is a {type(quantized).__name__}, expected a Quantized: quantize(weight)")
+        for name, x in zip(Quantized._fields, quantized, strict=True):
             self.register_buffer(name, x)
         self.dtype = dtype
 
@@ -137,14 +143,14 @@ class _Held(ExactBuffers):
         return super()._apply(fn, recurse)
 
     @property
-    def quantised(self):
-        """The `Quantised` that it holds."""
-        return Quantised(self.codes, self.scale, self.minimum)
+    def quantized(self):
+        """The `Quantized` that it holds."""
+        return Quantized(self.codes, self.scale, self.minimum)
 
     @property
     def weight(self):
         """The matrix in ``dtype``, dequantised anew whenever it is asked for."""
-        return self.quantised.dequantise(self.dtype)
+        return self.quantized.dequantize(self.dtype)
 
     def extra_repr(self):
         bits = 8 if self.minimum is None else 4
@@ -152,23 +158,24 @@ class _Held(ExactBuffers):
         return f"{columns}, {len(self.codes)}, bits={bits}, group={columns // self.scale.shape[1]}"
 
 
-class QuantisedLinear(_Held):
+class QuantizedLinear(_Held):
     """A linear layer that holds its weight in few bits, and dequantises it whenever it is called.
 
     The weight does not learn; gradients go through to the input. `from_linear` makes one of a `torch.nn.Linear`.
 
     Args:
-        quantised: a `Quantised` of (outputs, inputs).
+        quantized: a `Quantized` of (outputs, inputs).
         bias: None, or (outputs,).
         dtype: of ``weight``; None: the bias's, or float32.
 
     Raises:
-        TypeError: ``quantised`` is something else.
+        TypeError: ``quantized`` is something else.
         ValueError: the bias is of another size.
     """
 
-    def __init__(self, quantised, bias=None, dtype=None):
-        super().__init__(quantised, dtype or (torch.float32 if bias is None else bias.dtype))
+    @arguments(quantised="quantized")
+    def __init__(self, quantized, bias=None, dtype=None):
+        super().__init__(quantized, dtype or (torch.float32 if bias is None else bias.dtype))
         self.out_features = len(self.codes)
         self.in_features = self.codes.shape[1] * (1 if self.minimum is None else 2)
         if bias is not None and bias.shape != (self.out_features,):
@@ -177,10 +184,10 @@ class QuantisedLinear(_Held):
 
     @classmethod
     def from_linear(cls, linear, bits=8, group=None, **options):
-        """Of a `torch.nn.Linear`, which stays as it is; arguments and errors are those of `quantise`."""
+        """Of a `torch.nn.Linear`, which stays as it is; arguments and errors are those of `quantize`."""
         if not isinstance(linear, nn.Linear):
             raise TypeError(f"the layer is a {type(linear).__name__}, expected a torch.nn.Linear")
-        return cls(quantise(linear.weight, bits, group, **options), linear.bias, linear.weight.dtype)
+        return cls(quantize(linear.weight, bits, group, **options), linear.bias, linear.weight.dtype)
 
     def forward(self, X):
         """(..., inputs) to (..., outputs), by the dequantised weight in X's dtype, some rows of it after the other.
@@ -192,29 +199,30 @@ class QuantisedLinear(_Held):
             raise ValueError(
                 f"X is {X.dtype} of shape {tuple(X.shape)}, expected floating numbers (..., {self.in_features})"
             )
-        held, at_once = self.quantised, max(1, _AT_ONCE // self.in_features)
+        held, at_once = self.quantized, max(1, _AT_ONCE // self.in_features)
         parts = [held.rows(slice(i, i + at_once)) for i in range(0, self.out_features, at_once)]
         Y = torch.cat([_product(X, part) for part in parts], -1)
         return Y if self.bias is None else Y + self.bias
 
 
 def _product(X, weight):
-    """X (..., C) times a `Quantised` (R, C): (..., R)."""
+    """X (..., C) times a `Quantized` (R, C): (..., R)."""
     if weight.minimum is None and weight.scale.shape[1] == 1:  # a row's scale multiplies what the row gives
         return F.linear(X, weight.codes.to(X.dtype)) * weight.scale[:, 0].to(X.dtype)
-    return F.linear(X, weight.dequantise(X.dtype))
+    return F.linear(X, weight.dequantize(X.dtype))
 
 
-class QuantisedEmbedding(_Held):
+class QuantizedEmbedding(_Held):
     """An embedding that holds its table in few bits and dequantises the rows that it is asked for.
 
     Args:
-        quantised: a `Quantised` of (V, h).
+        quantized: a `Quantized` of (V, h).
         dtype: of what it gives; ``module.to(dtype)`` changes it.
     """
 
-    def __init__(self, quantised, dtype=torch.float32):
-        super().__init__(quantised, dtype)
+    @arguments(quantised="quantized")
+    def __init__(self, quantized, dtype=torch.float32):
+        super().__init__(quantized, dtype)
         self.num_embeddings = len(self.codes)
 
     def forward(self, tokens):
@@ -228,10 +236,10 @@ class QuantisedEmbedding(_Held):
             raise TypeError(f"tokens are {tokens.dtype}, expected integers")
         if tokens.numel() and not (tokens.min() >= 0 and tokens.max() < self.num_embeddings):
             raise IndexError(f"tokens are {tokens.min()} to {tokens.max()}, expected 0 to {self.num_embeddings - 1}")
-        return self.quantised.rows(tokens.long()).dequantise(self.dtype)  # torch takes uint8 for a mask
+        return self.quantized.rows(tokens.long()).dequantize(self.dtype)  # torch takes uint8 for a mask
 
 
-def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scale_dtype=torch.float16):
+def quantize_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scale_dtype=torch.float16):
     """A copy of a model whose linear layers hold their weights in few bits.
 
     A last layer that shares its weight with an embedding goes on doing so: both hold one table, in ``embedding_bits``,
@@ -241,7 +249,7 @@ def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scal
 
     Args:
         model: any module; it stays as it is. Call ``eval()`` before what is measured.
-        bits, group, scale_dtype: as `quantise` takes them.
+        bits, group, scale_dtype: as `quantize` takes them.
         skip: names of linear layers to leave, whole as ``"blks.0.attention.W_q"``, or their last part, ``"W_q"``.
         embedding_bits: of a shared table; None: it is left as it is.
 
@@ -250,7 +258,7 @@ def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scal
 
     Raises:
         TypeError: ``skip`` is one str, the model no module, or ``scale_dtype`` not floating.
-        ValueError: as `quantise`, with the layer's name; no linear layer has a name in ``skip``, or there is none to
+        ValueError: as `quantize`, with the layer's name; no linear layer has a name in ``skip``, or there is none to
             round.
     """
     check_model(model)
@@ -266,15 +274,15 @@ def quantise_model(model, bits=8, group=None, *, skip=(), embedding_bits=8, scal
             continue
         try:
             if linear.weight not in made:
-                made[linear.weight] = quantise(linear.weight, width, group, scale_dtype=scale_dtype)
+                made[linear.weight] = quantize(linear.weight, width, group, scale_dtype=scale_dtype)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
-        others[linear] = QuantisedLinear(made[linear.weight], linear.bias, linear.weight.dtype)
+        others[linear] = QuantizedLinear(made[linear.weight], linear.bias, linear.weight.dtype)
     if not made:
         raise ValueError("there is no linear layer to round: all are skipped, or the model has none")
     for table in tables:
         if table.weight in made:
-            others[table] = QuantisedEmbedding(made[table.weight], table.weight.dtype)
+            others[table] = QuantizedEmbedding(made[table.weight], table.weight.dtype)
     return replace(model, others)
 
 

@@ -3,7 +3,7 @@
 The experiments:
 
     depth_by_rate.py  at which depths and learning rates each recipe trains
-    optimisers.py     Adam, SGD, AdamW and Muon, each at its best learning rate
+    optimizers.py     Adam, SGD, AdamW and Muon, each at its best learning rate
 
 What they share:
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from d2lmini.experiments import depth_by_rate
 from d2lmini.experiments.gpt.language import Windows
-from d2lmini.experiments.optimisation.deep_gpts import (
+from d2lmini.experiments.optimization.deep_gpts import (
     BASE,
     MARGIN,
     DeepGPT,

@@ -14,7 +14,7 @@ import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from d2lmini.experiments.gpt.language import text_checksums
-from d2lmini.experiments.optimisation.deep_gpts import BASE, DeepGPT, Form, Text, rounded, score, told, train, verdict
+from d2lmini.experiments.optimization.deep_gpts import BASE, DeepGPT, Form, Text, rounded, score, told, train, verdict
 from d2lmini.lab.parts import Parts
 from d2lmini.lab.summaries import means
 from d2lmini.models.gpt_config import GPTConfig

@@ -15,7 +15,7 @@ from itertools import product
 import torch
 
 from d2lmini.experiments.gpt.language import text_checksums
-from d2lmini.experiments.optimisation.deep_gpts import BASE, DeepGPT, Form, Text, rounded, score, told, train, verdict
+from d2lmini.experiments.optimization.deep_gpts import BASE, DeepGPT, Form, Text, rounded, score, told, train, verdict
 from d2lmini.lab.parts import Parts
 from d2lmini.lab.summaries import means
 from d2lmini.models.gpt_config import GPTConfig

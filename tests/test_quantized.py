@@ -10,8 +10,8 @@ from gpt_forms import FORMS as GPT_FORMS
 from torch import nn
 
 import d2lmini as d2l
-from d2lmini import quantised
-from d2lmini.quantised import Quantised, QuantisedEmbedding, QuantisedLinear, quantise, quantise_model, weight_bytes
+from d2lmini import quantized
+from d2lmini.quantized import Quantized, QuantizedEmbedding, QuantizedLinear, quantize, quantize_model, weight_bytes
 
 FORMS = [(8, None), (8, 4), (4, None), (4, 4), (4, 3)]
 
@@ -44,13 +44,13 @@ def by_hand(row, bits):
 @pytest.mark.parametrize(("bits", "group"), FORMS)
 def test_codes_are_those_by_hand(bits, group):
     weight = drawn(5, 12)
-    found, size = quantise(weight, bits, group), group or 12
+    found, size = quantize(weight, bits, group), group or 12
     codes = found.codes if bits == 8 else torch.cat([found.codes % 16, found.codes // 16], 1)
     for i, row in enumerate(weight.tolist()):
         for start in range(0, 12, size):
             wanted, values = by_hand(row[start : start + size], bits)
             assert codes[i, start : start + size].tolist() == wanted
-            torch.testing.assert_close(found.dequantise()[i, start : start + size], torch.tensor(values))
+            torch.testing.assert_close(found.dequantize()[i, start : start + size], torch.tensor(values))
     assert found.scale.dtype == torch.float16 and found.scale.shape == (5, 12 // size)
     assert found.num_bytes == 5 * (12 * bits // 8 + 12 // size * (2 if bits == 8 else 4))
 
@@ -58,27 +58,27 @@ def test_codes_are_those_by_hand(bits, group):
 @pytest.mark.parametrize(("bits", "group"), FORMS)
 def test_a_number_is_off_by_half_a_scale_and_a_rounded_matrix_stays(bits, group):
     weight = drawn(7, 12, seed=1).double()
-    found = quantise(weight, bits, group, scale_dtype=torch.float64)
-    once = found.dequantise()
+    found = quantize(weight, bits, group, scale_dtype=torch.float64)
+    once = found.dequantize()
     assert once.dtype == torch.float64
     scale = found.scale.repeat_interleave(12 // found.scale.shape[1], 1)
     assert ((once - weight).abs() <= scale / 2 * (1 + 1e-9)).all() and (once - weight).abs().max() > scale.max() / 5
-    torch.testing.assert_close(quantise(once, bits, group, scale_dtype=torch.float64).dequantise(), once)
+    torch.testing.assert_close(quantize(once, bits, group, scale_dtype=torch.float64).dequantize(), once)
 
 
 def test_smaller_groups_and_more_bits_are_nearer():
     weight = drawn(64, 64) * torch.rand(64, 64, generator=torch.Generator().manual_seed(1))
     off = {
-        form: (quantise(weight, *form).dequantise() - weight).square().mean() for form in ((8, None), (8, 8), (4, 8))
+        form: (quantize(weight, *form).dequantize() - weight).square().mean() for form in ((8, None), (8, 8), (4, 8))
     }
     assert 2 * off[8, 8] < off[8, None] and 20 * off[8, None] < off[4, 8]
-    assert off[4, 8] < (quantise(weight, 4).dequantise() - weight).square().mean() / 1.5
+    assert off[4, 8] < (quantize(weight, 4).dequantize() - weight).square().mean() / 1.5
 
 
 @pytest.mark.parametrize("bits", [8, 4])
 def test_rows_that_are_zero_constant_tiny_or_huge(bits):
     weight = torch.tensor([[0.0] * 4, [-3.0] * 4, [1e-9, -1e-9, 0, 1e-9], [6e4, -6e4, 1.0, 2.0]])
-    found = quantise(weight, bits).dequantise()
+    found = quantize(weight, bits).dequantize()
     assert found[0].tolist() == [0] * 4 and found.isfinite().all()
     torch.testing.assert_close(found[1], weight[1], rtol=1e-3, atol=0)
     assert found[2].abs().max() < 1e-5
@@ -110,7 +110,7 @@ def test_rows_that_are_zero_constant_tiny_or_huge(bits):
 )
 def test_what_is_refused(weight, options, message):
     with pytest.raises(ValueError, match=message):
-        quantise(weight, **options)
+        quantize(weight, **options)
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.bool, torch.complex64, "float16", None, 16], ids=str)
@@ -118,24 +118,24 @@ def test_scales_are_floating(dtype):
     with pytest.raises(
         TypeError, match=f"scale_dtype is {dtype!r}, expected torch.float16, torch.bfloat16, torch.float3"
     ):
-        quantise(drawn(2, 4), scale_dtype=dtype)
+        quantize(drawn(2, 4), scale_dtype=dtype)
 
 
 def test_a_weight_that_is_no_tensor():
     for weight in ([[1.0, 2.0]], np.ones((2, 2)), "W_q", None):
         with pytest.raises(TypeError, match=f"the weight is a {type(weight).__name__}, expected a tensor"):
-            quantise(weight)
+            quantize(weight)
     for linear in (nn.Embedding(3, 4), "W_q", drawn(2, 4)):
         with pytest.raises(TypeError, match=f"a {type(linear).__name__}, expected a torch.nn.Linear"):
-            QuantisedLinear.from_linear(linear)
-    for made in (lambda: QuantisedLinear(drawn(2, 4)), lambda: QuantisedEmbedding([1, 2, 3])):
-        with pytest.raises(TypeError, match=r"expected a Quantised: quantise\(weight\)"):
+            QuantizedLinear.from_linear(linear)
+    for made in (lambda: QuantizedLinear(drawn(2, 4)), lambda: QuantizedEmbedding([1, 2, 3])):
+        with pytest.raises(TypeError, match=r"expected a Quantized: quantize\(weight\)"):
             made()
 
 
 @pytest.mark.parametrize("make", [np.int64, np.uint8, torch.tensor])
 def test_whole_numbers_of_numpy(make):
-    for found, wanted in zip(quantise(drawn(2, 8), make(4), make(2)), quantise(drawn(2, 8), 4, 2), strict=True):
+    for found, wanted in zip(quantize(drawn(2, 8), make(4), make(2)), quantize(drawn(2, 8), 4, 2), strict=True):
         assert torch.equal(found, wanted)
 
 
@@ -144,11 +144,11 @@ def test_whole_numbers_of_numpy(make):
 
 @pytest.mark.parametrize(("bits", "group"), FORMS)
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_layer_is_the_dequantised_one(bits, group, bias):
+def test_a_layer_is_the_dequantized_one(bits, group, bias):
     torch.manual_seed(2)
     linear = nn.Linear(12, 5, bias=bias)
-    layer = QuantisedLinear.from_linear(linear, bits, group)
-    weight = quantise(linear.weight, bits, group).dequantise()
+    layer = QuantizedLinear.from_linear(linear, bits, group)
+    weight = quantize(linear.weight, bits, group).dequantize()
     for X in (drawn(2, 3, 12), drawn(12), drawn(4, 12).double()):
         if bias and X.dtype == torch.float64:
             layer, linear = layer.double(), linear.double()
@@ -163,18 +163,18 @@ def test_a_layer_is_the_dequantised_one(bits, group, bias):
 
 
 @pytest.mark.parametrize(("bits", "group"), FORMS)
-def test_a_layer_that_is_dequantised_part_by_part(bits, group, monkeypatch):
-    monkeypatch.setattr(quantised, "_AT_ONCE", 3 * 12)  # three rows, three, and one
+def test_a_layer_that_is_dequantized_part_by_part(bits, group, monkeypatch):
+    monkeypatch.setattr(quantized, "_AT_ONCE", 3 * 12)  # three rows, three, and one
     torch.manual_seed(4)
     linear = nn.Linear(12, 7)
-    layer, X = QuantisedLinear.from_linear(linear, bits, group), drawn(2, 12)
+    layer, X = QuantizedLinear.from_linear(linear, bits, group), drawn(2, 12)
     torch.testing.assert_close(layer(X), F.linear(X, layer.weight, linear.bias))
 
 
 @pytest.mark.parametrize(("bits", "group"), FORMS)
 def test_a_state_dict_goes_into_another_layer(bits, group):
     torch.manual_seed(3)
-    first, second = (QuantisedLinear.from_linear(nn.Linear(12, 5), bits, group) for _ in range(2))
+    first, second = (QuantizedLinear.from_linear(nn.Linear(12, 5), bits, group) for _ in range(2))
     X = drawn(2, 12)
     assert not torch.equal(first(X), second(X))
     second.load_state_dict(first.state_dict())
@@ -183,13 +183,13 @@ def test_a_state_dict_goes_into_another_layer(bits, group):
 
 def test_a_bias_of_another_size():
     with pytest.raises(ValueError, match=r"the bias has shape \(3,\), expected \(5,\)"):
-        QuantisedLinear(quantise(drawn(5, 4)), torch.zeros(3))
+        QuantizedLinear(quantize(drawn(5, 4)), torch.zeros(3))
 
 
 def test_rows_of_a_matrix():
     for bits in (8, 4):
-        found, places = quantise(drawn(6, 8), bits, 4), torch.tensor([[1, 5], [0, 1]])
-        assert torch.equal(found.rows(places).dequantise(), found.dequantise()[places])
+        found, places = quantize(drawn(6, 8), bits, 4), torch.tensor([[1, 5], [0, 1]])
+        assert torch.equal(found.rows(places).dequantize(), found.dequantize()[places])
 
 
 @pytest.mark.parametrize(
@@ -198,17 +198,17 @@ def test_rows_of_a_matrix():
 @pytest.mark.parametrize("bits", [8, 4])
 def test_inputs_that_do_not_fit(X, bits):
     with pytest.raises(ValueError, match=r"X is torch.* of shape .*, expected floating numbers \(..., 4\)"):
-        QuantisedLinear(quantise(drawn(6, 4), bits))(X)
+        QuantizedLinear(quantize(drawn(6, 4), bits))(X)
 
 
 @pytest.mark.parametrize("tokens", [torch.ones(2), torch.ones(2) > 0, torch.ones(2, dtype=torch.complex64)], ids=str)
 def test_tokens_that_are_no_integers(tokens):
     with pytest.raises(TypeError, match=f"tokens are {tokens.dtype}, expected integers"):
-        QuantisedEmbedding(quantise(drawn(5, 4)))(tokens)
+        QuantizedEmbedding(quantize(drawn(5, 4)))(tokens)
 
 
 def test_tokens_of_any_integers():
-    table, tokens = QuantisedEmbedding(quantise(drawn(5, 4))), torch.tensor([[1, 0], [4, 1]])
+    table, tokens = QuantizedEmbedding(quantize(drawn(5, 4))), torch.tensor([[1, 0], [4, 1]])
     for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):  # to torch uint8 is a mask
         assert torch.equal(table(tokens.to(dtype)), table(tokens))
 
@@ -219,10 +219,10 @@ def test_a_weight_is_of_the_dtype_of_the_layer(bits, dtype):
     """Which is that of what was rounded until the layer is cast; scales are not cast."""
     linear = nn.Linear(12, 5, bias=False)
     for layer in (
-        QuantisedLinear.from_linear(linear.to(dtype), bits),
-        quantise_model(linear.to(dtype), bits),
-        QuantisedLinear.from_linear(linear.float(), bits).to(dtype),
-        copy.deepcopy(QuantisedLinear.from_linear(linear.float(), bits)).to(dtype),
+        QuantizedLinear.from_linear(linear.to(dtype), bits),
+        quantize_model(linear.to(dtype), bits),
+        QuantizedLinear.from_linear(linear.float(), bits).to(dtype),
+        copy.deepcopy(QuantizedLinear.from_linear(linear.float(), bits)).to(dtype),
     ):
         assert layer.weight.dtype == dtype and layer.scale.dtype == torch.float16
 
@@ -235,17 +235,17 @@ def test_a_weight_is_of_the_dtype_of_the_layer(bits, dtype):
 def test_a_model_computes_with_the_rounded_weights(bits, group, tied):
     model, tokens = toy(tie_weights=tied), torch.arange(11)[None]
     before = copy.deepcopy(model.state_dict())
-    found = quantise_model(model, bits, group)
+    found = quantize_model(model, bits, group)
     by_weights = copy.deepcopy(model)  # the same rounding, in float
     for name, module in by_weights.named_modules():
         if type(module) is nn.Linear:
             width = 8 if name == "dense" and tied else bits
-            module.weight.data.copy_(quantise(module.weight, width, group).dequantise())
+            module.weight.data.copy_(quantize(module.weight, width, group).dequantize())
     torch.testing.assert_close(found(tokens), by_weights(tokens))
     assert (found(tokens) - model(tokens)).abs().max() > 1e-4
     assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
     assert not [name for name, module in found.named_modules() if type(module) is nn.Linear]
-    assert isinstance(found.embedding, QuantisedEmbedding) == tied
+    assert isinstance(found.embedding, QuantizedEmbedding) == tied
     options = {"temperature": 0}
     written = [m.generate([[1, 2, 3]], 8, **options).tokens.tolist() for m in (found, by_weights)]
     assert written[0] == written[1]
@@ -254,18 +254,18 @@ def test_a_model_computes_with_the_rounded_weights(bits, group, tied):
 def test_a_shared_table_is_held_once_and_counted_once():
     model = toy(use_bias=False)
     assert weight_bytes(model) == 4 * sum(p.numel() for p in model.parameters())
-    found = quantise_model(model, 4, 4)
+    found = quantize_model(model, 4, 4)
     assert found.dense.codes is found.embedding.codes and found.dense.codes.dtype == torch.int8
     matrices = sum(p.numel() for name, p in model.named_parameters() if p.dim() == 2 and "embedding" not in name)
     others = 4 * sum(p.numel() for name, p in model.named_parameters() if p.dim() == 1 or "pos_embedding" in name)
     assert weight_bytes(found) == matrices // 2 + matrices // 4 * 4 + 11 * 12 + 11 * 3 * 2 + others
-    whole = quantise_model(model, 4, 4, embedding_bits=None)
+    whole = quantize_model(model, 4, 4, embedding_bits=None)
     assert whole.dense.weight is whole.embedding.weight is not model.embedding.weight
-    assert type(quantise_model(model, 4, 4, embedding_bits=4).embedding.minimum) is torch.Tensor
+    assert type(quantize_model(model, 4, 4, embedding_bits=4).embedding.minimum) is torch.Tensor
 
 
 def test_a_state_dict_goes_into_another_model():
-    first, second = (quantise_model(model, 8) for model in (toy(), d2l.GPT(toy().config).eval()))
+    first, second = (quantize_model(model, 8) for model in (toy(), d2l.GPT(toy().config).eval()))
     tokens = torch.arange(11)[None]
     assert not torch.allclose(first(tokens), second(tokens))
     second.load_state_dict(first.state_dict())
@@ -274,14 +274,14 @@ def test_a_state_dict_goes_into_another_model():
 
 def test_layers_that_are_left():
     model = toy(tie_weights=False)
-    found = quantise_model(model, skip=["W_q", "blks.1.ffn.dense2", "dense"])
+    found = quantize_model(model, skip=["W_q", "blks.1.ffn.dense2", "dense"])
     left = [name for name, module in found.named_modules() if type(module) is nn.Linear]
     assert left == ["blks.0.attention.W_q", "blks.1.attention.W_q", "blks.1.ffn.dense2", "dense"]
 
 
 def test_a_layer_that_is_used_twice_stays_one():
     layer = nn.Linear(4, 4)
-    found = quantise_model(nn.Sequential(layer, nn.ReLU(), layer))
+    found = quantize_model(nn.Sequential(layer, nn.ReLU(), layer))
     assert found[0].codes is found[2].codes
 
 
@@ -289,20 +289,20 @@ def test_a_layer_of_two_names_is_one_module_and_so_is_its_bias():
     net = nn.Module()
     net.a = net.b = nn.Linear(4, 4)
     net.c = nn.Sequential(net.a)
-    found = quantise_model(net)
-    assert type(found.a) is QuantisedLinear and found.a is found.b is found.c[0]
+    found = quantize_model(net)
+    assert type(found.a) is QuantizedLinear and found.a is found.b is found.c[0]
 
 
 def test_a_model_that_is_itself_a_linear_layer():
     linear = nn.Linear(8, 5)
-    found = quantise_model(linear, 4)
-    assert type(found) is QuantisedLinear and type(linear) is nn.Linear and not list(linear.children())
+    found = quantize_model(linear, 4)
+    assert type(found) is QuantizedLinear and type(linear) is nn.Linear and not list(linear.children())
     X = drawn(2, 8)
-    assert torch.equal(found(X), QuantisedLinear.from_linear(linear, 4)(X))
+    assert torch.equal(found(X), QuantizedLinear.from_linear(linear, 4)(X))
 
 
 def test_names_may_come_from_a_generator():
-    found = quantise_model(toy(tie_weights=False), skip=(name for name in ("W_q", "dense")))
+    found = quantize_model(toy(tie_weights=False), skip=(name for name in ("W_q", "dense")))
     assert [name.rpartition(".")[2] for name, module in found.named_modules() if type(module) is nn.Linear] == [
         *("W_q", "W_q"),
         "dense",
@@ -319,11 +319,11 @@ def test_every_form_of_a_gpt_is_rounded(form):
         nn.init.normal_(parameter, std=0.1)
     tokens = torch.randint(65, (2, 9))
     wanted = model(tokens)
-    for found in (quantise_model(model.double()), quantise_model(model.float()).bfloat16()):
+    for found in (quantize_model(model.double()), quantize_model(model.float()).bfloat16()):
         scores = found(tokens)
         assert scores.dtype == found.blks[0].addnorm1.ln.weight.dtype
         assert (scores - wanted).abs().max() < 0.15 * wanted.abs().max()
-    before = quantise_model(model.float())
+    before = quantize_model(model.float())
     matrices = [name for name in before.state_dict() if "scale" in name or "codes" in name or "minimum" in name]
     after = copy.deepcopy(before).to(torch.float16).bfloat16().float().state_dict()
     assert all(torch.equal(after[name], before.state_dict()[name]) for name in matrices)
@@ -347,27 +347,27 @@ def test_every_form_of_a_gpt_is_rounded(form):
 )
 def test_models_that_are_refused(options, error, message):
     with pytest.raises(error, match=message):
-        quantise_model(toy(), **options)
+        quantize_model(toy(), **options)
     with pytest.raises(ValueError, match="no linear layer to round"):
-        quantise_model(nn.Sequential(nn.LayerNorm(3)))
+        quantize_model(nn.Sequential(nn.LayerNorm(3)))
     for wrong in ("gpt2", d2l.GPTConfig(), d2l.GPT, None):
         with pytest.raises(TypeError, match=f"the model is a {type(wrong).__name__}, expected a torch.nn.Module"):
-            quantise_model(wrong)
+            quantize_model(wrong)
 
 
 def test_a_token_outside_of_the_vocabulary():
     with pytest.raises(ValueError, match="tokens are 0 to 11, expected 0 to 10"):
-        quantise_model(toy())(torch.tensor([[0, 11]]))
+        quantize_model(toy())(torch.tensor([[0, 11]]))
     for tokens in ([-1, 3], [2, 5]):
         with pytest.raises(IndexError, match=f"tokens are {tokens[0]} to {tokens[1]}, expected 0 to 4"):
-            QuantisedEmbedding(quantise(drawn(5, 4)))(torch.tensor(tokens))
+            QuantizedEmbedding(quantize(drawn(5, 4)))(torch.tensor(tokens))
 
 
 def test_names_are_public():
-    assert d2l.quantise is quantise and d2l.QuantisedLinear is QuantisedLinear and issubclass(Quantised, tuple)
+    assert d2l.quantize is quantize and d2l.QuantizedLinear is QuantizedLinear and issubclass(Quantized, tuple)
 
 
-@pytest.mark.parametrize("make", [lambda m: quantise_model(m.bfloat16()), lambda m: quantise_model(m).bfloat16()])
+@pytest.mark.parametrize("make", [lambda m: quantize_model(m.bfloat16()), lambda m: quantize_model(m).bfloat16()])
 def test_a_tied_model_in_bfloat16(make):
     model = make(toy())
     assert model(torch.arange(11)[None]).dtype == torch.bfloat16 and "embedding.like" not in model.state_dict()

@@ -2,7 +2,7 @@
 
 The numbers X that come in are rounded to 16 bits, a scale for each 32: so one instruction multiplies eight of them.
 
-    quantise    a row of k floats to integers x; of each 32 the scale, and the sum times that, behind each other
+    quantize    a row of k floats to integers x; of each 32 the scale, and the sum times that, behind each other
     int8        C[n, m] = X[n, k] W[m, k]^T, W in 8 bits with a scale a row
     q4_1        the same, W in blocks of 32: 4 bits q, a scale d, a minimum b; a weight is d q + b
     spread_int8, spread_q4_1    rows of such a matrix as floats
@@ -166,7 +166,7 @@ def _product(name, weights):
     return _function(name, f"{weights} x of c ldc n k m", {}, start + body, export=True)
 
 
-def _quantise():
+def _quantize():
     largest = _set("v", f"(f32x4.abs {_load(_get('a'))})")
     largest += "".join(
         _set("v", f"(f32x4.max {_get('v')} (f32x4.abs {_load(_get('a'), 16 * i)}))") for i in range(1, 8)
@@ -189,7 +189,7 @@ def _quantise():
     step += f"(f32.store offset=4 {_get('of')} (f32.mul {_get('scale')} {total}))"
     step += _advance("a", 128) + _advance("x", 64) + _advance("of", 8)
     locals_ = {"i32": "i", "v128": "u v factor", "f32": "most scale"}
-    return _function("quantise", "a x of k", locals_, _loop("i", _get("k"), 32, step), export=True)
+    return _function("quantize", "a x of k", locals_, _loop("i", _get("k"), 32, step), export=True)
 
 
 def _as_floats(lanes, half):
@@ -222,4 +222,4 @@ def functions():
     """Of the module, in WebAssembly text. Returns: list of str."""
     rows = [make(number) for make in (_int8_rows, _q4_1_rows) for number in ROWS]
     products = [_product("int8", "w d"), _product("q4_1", "q d b")]
-    return [*rows, *products, _quantise(), _spread_int8(), _spread_q4_1()]
+    return [*rows, *products, _quantize(), _spread_int8(), _spread_q4_1()]

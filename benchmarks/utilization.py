@@ -1,6 +1,6 @@
 """How much of a GPU's measured matrix rate the training of GPT-2 124M uses, in bf16 with `torch.compile`.
 
-    python -m benchmarks.utilisation --device cuda
+    python -m benchmarks.utilization --device cuda
 
 The model's FLOPs are those of `d2lmini.gpt_training_flops`, half of attention's square left out, since it is causal;
 the card's rate is that of a product of two square matrices, measured in the same process.
@@ -77,8 +77,8 @@ def measure(sizes, device="cpu"):
     flops = gpt_training_flops(config, work, context=sizes.max_len, causal=True)
     rate = product["contestants"]["ours"]["per_second"]
     used = flops / found["contestants"]["ours"]["seconds"][1] / rate
-    return {"contests": [found], "flops": flops, "matrix_flops": rate, "utilisation": round(used, 3)}
+    return {"contests": [found], "flops": flops, "matrix_flops": rate, "utilization": round(used, 3)}
 
 
 if __name__ == "__main__":
-    main("utilisation", measure, Sizes(), QUICK, gpu="only")
+    main("utilization", measure, Sizes(), QUICK, gpu="only")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from d2lmini.experiments import optimisers
-from d2lmini.experiments.optimisation.deep_gpts import Text
-from d2lmini.experiments.optimisation.optimisers import CONTESTANTS, PRESETS, Contestant, best, learn, make, summary
+from d2lmini.experiments import optimizers
+from d2lmini.experiments.optimization.deep_gpts import Text
+from d2lmini.experiments.optimization.optimizers import CONTESTANTS, PRESETS, Contestant, best, learn, make, summary
 from d2lmini.lab.parts import Parts
 from d2lmini.training import MuonWithAdamW
 
@@ -36,7 +36,7 @@ def test_contestants_differ_in_what_their_names_say():
         assert list(one.rates) == sorted(one.rates) and len(one.rates) >= 4
     assert base.name == "Adam" and base.warmup and base.gradient_clip_val and base.decay
     for config in PRESETS.values():
-        optimisers.check(config)
+        optimizers.check(config)
 
 
 def test_all_begin_at_the_same_weights():
@@ -61,7 +61,7 @@ def test_who_moves_how():
 
 @pytest.mark.parametrize("name", ["Adam", "Adam, a quarter of the batch", "Adam, four times the batch"])
 def test_all_see_equally_much(name, monkeypatch):
-    real, seen = optimisers.train, []
+    real, seen = optimizers.train, []
 
     def spied(model, batches, *args, **options):
         def counted():
@@ -71,7 +71,7 @@ def test_all_see_equally_much(name, monkeypatch):
 
         return real(model, counted(), *args, **options)
 
-    monkeypatch.setattr(optimisers, "train", spied)
+    monkeypatch.setattr(optimizers, "train", spied)
     trained(name)
     assert sum(seen) == SMOKE.batch_size * SMOKE.steps * SMOKE.model.max_len
     assert len(seen) == SMOKE.steps / BY_NAME[name].times
@@ -83,7 +83,7 @@ def test_the_mean_of_the_weights():
     found = trained(averaging=0.9)
     assert found["loss"] == pytest.approx(trained()["loss"]) and found["averaged"] != found["loss"]
     model = make(BY_NAME["Adam"], 1e-2, SMOKE, TEXT, CPU, 0)[0]
-    stays = optimisers.score(model, TEXT, SMOKE)
+    stays = optimizers.score(model, TEXT, SMOKE)
     # the mean begins at the weights of the first step, at a tenth of the rate, and nothing else comes in
     config = replace(SMOKE, averaging=1.0)
     assert learn(replace(BY_NAME["Adam"], warmup=0.5), 1e-6, 0, config, TEXT, CPU)["averaged"] == pytest.approx(stays)
@@ -141,13 +141,13 @@ def test_the_best_rate():
 )
 def test_bad_settings(wrong, message):
     with pytest.raises(ValueError, match=message):
-        optimisers.run(replace(SMOKE, **wrong), CPU)
+        optimizers.run(replace(SMOKE, **wrong), CPU)
 
 
 @pytest.mark.train
 def test_the_record_tells_of_every_contestant(tmp_path, monkeypatch):
     config = replace(SMOKE, seeds=(0, 1))
-    found = optimisers.run(config, CPU, Parts(tmp_path))
+    found = optimizers.run(config, CPU, Parts(tmp_path))
     metrics = found["metrics"]
     of = metrics["contestants"]
     assert list(of) == [one.name for one in config.contestants]
@@ -161,5 +161,5 @@ def test_the_record_tells_of_every_contestant(tmp_path, monkeypatch):
     assert metrics["characters"] == config.batch_size * config.steps * config.model.max_len
     assert set(found["curves"]) == {f"{one.name}, {rate:g}" for one in config.contestants for rate in one.rates}
 
-    monkeypatch.setattr(optimisers, "learn", None)  # a run that is finished trains nothing again
-    assert optimisers.run(config, CPU, Parts(tmp_path)) == found
+    monkeypatch.setattr(optimizers, "learn", None)  # a run that is finished trains nothing again
+    assert optimizers.run(config, CPU, Parts(tmp_path)) == found

@@ -1,6 +1,6 @@
 """GPTs on the characters of a text, trained by one recipe or another: they learn, are stuck, or diverge.
 
-What `depth_by_rate` and `optimisers` share: the models; the loop, for which a loss that is not finite is a result and
+What `depth_by_rate` and `optimizers` share: the models; the loop, for which a loss that is not finite is a result and
 no error; and the rule that says what came out.
 """
 

@@ -4,9 +4,9 @@ import base64
 
 import numpy as np
 
-from d2lmini.models.pretrained.gguf_blocks import dequantise_q4_1
+from d2lmini.models.pretrained.gguf_blocks import dequantize_q4_1
 
-MODULE = "tests/javascript/quantised.js"
+MODULE = "tests/javascript/quantized.js"
 WITHIN = 1e-4
 SIZES = [(1, 32, 1), (2, 64, 7), (3, 96, 2), (9, 32, 3)]
 
@@ -55,7 +55,7 @@ def q4_1_matrix(rng, m, k):
     low, high = blocks[..., 4:] & 15, blocks[..., 4:] >> 4
     levels = np.concatenate([low, high], -1).reshape(m, -1, 4, 8).astype(np.uint16)
     lanes = sum(levels[:, :, i] << 4 * i for i in range(4)).astype(np.uint16)
-    whole = dequantise_q4_1(blocks.reshape(-1), (m, k)).numpy()
+    whole = dequantize_q4_1(blocks.reshape(-1), (m, k)).numpy()
     return whole, lambda rows: text_of(lanes[rows], blocks[rows, :, :2], blocks[rows, :, 2:4])
 
 

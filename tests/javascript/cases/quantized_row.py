@@ -2,7 +2,7 @@
 
 import torch
 
-from d2lmini.figures import QuantisedRow
+from d2lmini.figures import QuantizedRow
 
 N = 32
 ROWS = torch.randn(2, N, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -19,10 +19,10 @@ SETTINGS = [
 
 
 def cases():
-    figure = QuantisedRow({"one": ROWS[0], "other": ROWS[1], "zeros": torch.zeros(N), "halves": torch.arange(N) / 2})
+    figure = QuantizedRow({"one": ROWS[0], "other": ROWS[1], "zeros": torch.zeros(N), "halves": torch.arange(N) / 2})
     for row, bits, group, minimum in SETTINGS:
         weights = torch.tensor(figure.state["rows"][row], dtype=torch.float64)
-        found, size = figure.quantised(row, bits, group, minimum), group or N
+        found, size = figure.quantized(row, bits, group, minimum), group or N
         values = torch.tensor(found["values"], dtype=torch.float64)
         given = {"bits": bits, "group": group, "minimum": minimum}
         parts = []
@@ -31,7 +31,7 @@ def cases():
             codes = ((values[start : start + size] - low) / step).round() if step else torch.zeros(size)
             parts.append({"start": start, "size": size, "low": low, "step": step, "codes": codes.int().tolist()})
         yield (
-            "quantised",
+            "quantized",
             [weights.tolist(), given],
             {
                 "parts": parts,

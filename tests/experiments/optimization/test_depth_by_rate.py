@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from d2lmini.experiments import depth_by_rate
-from d2lmini.experiments.optimisation.deep_gpts import MATRICES, Text, verdict
-from d2lmini.experiments.optimisation.depth_by_rate import FORMS, PRESETS, learn, look, make
+from d2lmini.experiments.optimization.deep_gpts import MATRICES, Text, verdict
+from d2lmini.experiments.optimization.depth_by_rate import FORMS, PRESETS, learn, look, make
 from d2lmini.lab.parts import Parts
 
 CPU = torch.device("cpu")

@@ -11,7 +11,7 @@ from small_gguf import BLOCKS, CONTEXT, TEMPLATE, small_pieces, write_small_gguf
 
 from d2lmini.data.store import DataError
 from d2lmini.models.pretrained.gguf_file import GGUF, load_gguf
-from d2lmini.models.weights import pieces
+from d2lmini.models.weights import model_pieces
 from d2lmini.models.weights.rounding import restored, rounded
 from d2lmini.models.weights.smollm2 import tokenizer_of
 
@@ -73,7 +73,7 @@ def test_the_manifest_describes_what_lies_beside_it(small):
     assert manifest["bytes"] == sum(piece["bytes"] for piece in manifest["pieces"])
     assert manifest["config"]["num_kv_heads"] == 2 and manifest["config"]["max_len"] == CONTEXT
     assert manifest["config"]["rotary_base"] == 5000 and manifest["config"]["norm_eps"] == 1e-4
-    assert pieces.make_pieces(folder, path, context=50)["config"]["max_len"] == 50
+    assert model_pieces.make_pieces(folder, path, context=50)["config"]["max_len"] == 50
 
 
 def test_the_licence_is_shipped(small):
@@ -108,25 +108,25 @@ def test_the_tokenizer_is_a_part(small):
 def test_another_chat_template_is_refused(template, tmp_path):
     path = write_small_gguf(tmp_path / "other.gguf", template=template)
     with pytest.raises(ValueError, match="the chat template is of another form"):
-        pieces.make_pieces(tmp_path, path)
+        model_pieces.make_pieces(tmp_path, path)
 
 
 def test_the_licence_must_be_there(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "PACKAGE", "no-such-package")
+    monkeypatch.setattr(model_pieces, "PACKAGE", "no-such-package")
     with pytest.raises(DataError, match="no-such-package is not on this machine"):
-        pieces.make_pieces(tmp_path, small[0])
+        model_pieces.make_pieces(tmp_path, small[0])
 
 
 @pytest.fixture
 def cached(small, tmp_path, monkeypatch):
     """A function that gives the folder of the cached pieces and says how often they were made."""
-    made, own = [], pieces.make_pieces
+    made, own = [], model_pieces.make_pieces
     monkeypatch.setenv("D2LMINI_CACHE", str(tmp_path))
-    monkeypatch.setattr(pieces, "make_pieces", lambda *arguments: made.append(1) or own(*arguments))
+    monkeypatch.setattr(model_pieces, "make_pieces", lambda *arguments: made.append(1) or own(*arguments))
 
     def cached(path=small[0]):
-        monkeypatch.setattr(pieces, "smollm2_path", lambda: path)
-        return pieces.cached_pieces(), len(made)
+        monkeypatch.setattr(model_pieces, "smollm2_path", lambda: path)
+        return model_pieces.cached_pieces(), len(made)
 
     return cached
 
@@ -136,7 +136,7 @@ def test_pieces_are_made_once_for_each_state_of_weights_and_code(cached, tmp_pat
     assert made == 1 and (folder / "manifest.json").exists() and cached() == (folder, 1)
     code = tmp_path / "code.py"
     code.write_text("# changed", encoding="utf-8")
-    monkeypatch.setattr(pieces.rounding, "__file__", str(code))
+    monkeypatch.setattr(model_pieces.rounding, "__file__", str(code))
     changed, made = cached()
     assert made == 2 and changed != folder and not folder.exists()  # the older one is gone
     other, made = cached(write_small_gguf(tmp_path / "other.gguf", seed=1))
@@ -144,14 +144,14 @@ def test_pieces_are_made_once_for_each_state_of_weights_and_code(cached, tmp_pat
 
 
 def test_what_was_cut_leaves_nothing(cached, tmp_path, monkeypatch):
-    own = pieces.make_pieces
+    own = model_pieces.make_pieces
 
     def cut(folder, path):
         own(folder, path)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pieces, "make_pieces", cut)
+        patch.setattr(model_pieces, "make_pieces", cut)
         with pytest.raises(KeyboardInterrupt):
             cached()
     assert list((tmp_path / "real_model").iterdir()) == []
