@@ -3,6 +3,6 @@
 import d2lmini  # noqa: F401  before torch: it says how threads wait
 
 SUITE = ("attention", "training", "translation", "decoding", "cost")  # what `make bench` runs
-ON_GPU = (*SUITE, "utilisation")
+ON_GPU = (*SUITE, "utilization")
 # these need a GPU, a built book, a sandbox, Chromium and weights, and what `benchmarks/_onnx.py` fetches
-OTHERS = ("utilisation", "book", "grading", "live", "live_peers", "learning", "challenges", "real_model", "pages")
+OTHERS = ("utilization", "book", "grading", "live", "live_peers", "learning", "challenges", "real_model", "pages")

@@ -67,13 +67,13 @@ class PublishedTransformer(nn.Module):
             self.blks.append(nn.ModuleDict(parts))
         self.dense = nn.Linear(h, vocab)
 
-    def forward(self, source, target, lens):
-        memory = self.encoder(source, lens)
-        X = self.positions(self.embedding(target) * math.sqrt(self.embedding.embedding_dim))
+    def forward(self, src, tgt, valid_lens):
+        memory = self.encoder(src, valid_lens)
+        X = self.positions(self.embedding(tgt) * math.sqrt(self.embedding.embedding_dim))
         causal = torch.arange(1, X.shape[1] + 1, device=X.device).repeat(len(X), 1)  # (B, T)
         for blk in self.blks:
             X = blk["addnorms"][0](X, blk["attentions"][0](X, X, X, causal))
-            X = blk["addnorms"][1](X, blk["attentions"][1](X, memory, memory, lens))
+            X = blk["addnorms"][1](X, blk["attentions"][1](X, memory, memory, valid_lens))
             X = blk["addnorms"][2](X, blk["ffn"](X))
         return self.dense(X)
 
@@ -97,9 +97,9 @@ class PlainAttention(nn.Module):
         queries, keys, values = self.split(self.W_q(queries)), self.split(self.W_k(keys)), self.split(self.W_v(values))
         valid_lens = valid_lens.repeat_interleave(self.heads, dim=0)  # (B * H,) or (B * H, T)
         scores = torch.bmm(queries, keys.transpose(1, 2)) / math.sqrt(queries.shape[-1])
-        lens = valid_lens.repeat_interleave(scores.shape[1]) if valid_lens.dim() == 1 else valid_lens.reshape(-1)
+        valid_lens = valid_lens.repeat_interleave(scores.shape[1]) if valid_lens.dim() == 1 else valid_lens.reshape(-1)
         rows = scores.reshape(-1, scores.shape[-1])
-        rows[torch.arange(rows.shape[1], device=rows.device)[None] >= lens[:, None]] = -1e6
+        rows[torch.arange(rows.shape[1], device=rows.device)[None] >= valid_lens[:, None]] = -1e6
         self.weights = rows.view(scores.shape).softmax(-1)  # kept, as in the book
         output = torch.bmm(self.dropout(self.weights), values)
         B, n = output.shape[0] // self.heads, output.shape[1]
@@ -151,12 +151,12 @@ class PlainTransformer(nn.Module):
         X = embedding(tokens)
         return self.dropout(X * math.sqrt(X.shape[-1]) + self.P[: X.shape[1]])
 
-    def forward(self, source, target, lens):
-        memory = self.embed(self.embeddings[0], source)
+    def forward(self, src, tgt, valid_lens):
+        memory = self.embed(self.embeddings[0], src)
         for block in self.encoder:
-            memory = block(memory, lens)
-        X = self.embed(self.embeddings[1], target)
+            memory = block(memory, valid_lens)
+        X = self.embed(self.embeddings[1], tgt)
         causal = torch.arange(1, X.shape[1] + 1, device=X.device).repeat(len(X), 1)
         for block in self.decoder:
-            X = block(X, causal, memory, lens)
+            X = block(X, causal, memory, valid_lens)
         return self.dense(X)

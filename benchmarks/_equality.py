@@ -44,9 +44,9 @@ COMPARE = """async ({ cases, simd }) => {
   }
   return found;
 }"""
-RUN = """async ({ model, optimiser, weights, batches }) => {
+RUN = """async ({ model, optimizer, weights, batches }) => {
   await live.prepare();
-  const learner = new live.Learner({ model, optimiser });
+  const learner = new live.Learner({ model, optimizer });
   learner.write(weights);
   const losses = [], memory = [];
   for (const batch of batches) {
@@ -141,7 +141,7 @@ def cases_of(positions):
     ]
 
 
-def fifty_steps(changes, optimiser):
+def fifty_steps(changes, optimizer):
     """What `RUN` takes, and the losses that torch has of it: dict, list."""
     torch.manual_seed(1)
     model = TinyTransformer(TinyConfig(11, 12, num_hiddens=16, **changes))
@@ -152,14 +152,14 @@ def fifty_steps(changes, optimiser):
     targets[:, :, 0] = -100
     options = {
         "model": vars(model.config),
-        "optimiser": optimiser,
+        "optimizer": optimizer,
         "weights": begin,
         "batches": list(map(batch_of, tokens, targets)),
     }
-    return options, losses_of(model, optimiser, tokens, targets)
+    return options, losses_of(model, optimizer, tokens, targets)
 
 
-def optimiser_of(options, weights):
+def optimizer_of(options, weights):
     """torch's optimiser of weights, by which matrices alone decay."""
     name, rate, decay = options["name"], options["rate"], options.get("weight_decay", 0.01)
     if name == "sgd":
@@ -173,7 +173,7 @@ def optimiser_of(options, weights):
 
 def losses_of(model, options, tokens, targets):
     """What torch's own optimiser makes of a model, batch by batch: list of losses."""
-    optimizer, rate = optimiser_of(options, list(model.parameters())), options["rate"]
+    optimizer, rate = optimizer_of(options, list(model.parameters())), options["rate"]
     losses = []
     for step, (X, Y) in enumerate(zip(tokens, targets, strict=True)):
         for group in optimizer.param_groups:

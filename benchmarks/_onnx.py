@@ -166,7 +166,7 @@ def export(gpt, path, quick=False):
         )
 
 
-def quantise(path, to):
+def quantize(path, to):
     """Writes an ONNX file anew with matrices in 8 bits, a scale each column; activations are rounded as they come."""
     with _importable():
         from onnxruntime.quantization import QuantType, quantize_dynamic

@@ -50,9 +50,9 @@ def d2l_formula(queries, keys, values, valid_lens=None):
     """D2L 11.3.6 with its weights: (n, T, d), (n, S, d), (n, S, d), and lengths (n,) or (n, T), to (n, T, d)."""
     scores = torch.bmm(queries, keys.transpose(1, 2)) / math.sqrt(queries.shape[-1])  # (n, T, S)
     if valid_lens is not None:
-        lens = valid_lens.repeat_interleave(scores.shape[1]) if valid_lens.dim() == 1 else valid_lens.flatten()
+        valid_lens = valid_lens.repeat_interleave(scores.shape[1]) if valid_lens.dim() == 1 else valid_lens.flatten()
         rows = scores.flatten(0, 1)  # (n * T, S)
-        hidden = torch.arange(rows.shape[1], device=rows.device)[None] >= lens[:, None]
+        hidden = torch.arange(rows.shape[1], device=rows.device)[None] >= valid_lens[:, None]
         scores = rows.masked_fill(hidden, -1e6).view(scores.shape)
     return torch.bmm(scores.softmax(-1), values)
 
@@ -84,8 +84,8 @@ WAYS = {forward: "forward", both: "forward and backward"}
 def function_calls(sizes, T, B, device="cpu"):
     """For each case: ours and its peers, as functions of queries, keys and values (B, H, T, d)."""
     H = sizes.num_heads
-    lens = padding(T, B).to(device)
-    mask = (torch.arange(T, device=device) < lens[:, None])[:, None, None]  # (B, 1, 1, T)
+    valid_lens = padding(T, B).to(device)
+    mask = (torch.arange(T, device=device) < valid_lens[:, None])[:, None, None]  # (B, 1, 1, T)
     future = torch.arange(1, T + 1, device=device).repeat(
         B * H, 1
     )  # D2L's causal mask: the t-th query may attend to t keys
@@ -94,7 +94,7 @@ def function_calls(sizes, T, B, device="cpu"):
     def d2l(valid_lens=None):
         return lambda *qkv: d2l_formula(*(x.flatten(0, 1) for x in qkv), valid_lens).unflatten(0, (B, H))
 
-    padded = {SDPA: lambda *qkv: sdpa(*qkv, attn_mask=mask), D2L: d2l(lens.repeat_interleave(H))}
+    padded = {SDPA: lambda *qkv: sdpa(*qkv, attn_mask=mask), D2L: d2l(valid_lens.repeat_interleave(H))}
     return {
         "no mask": {"ours": ours, SDPA: sdpa, D2L: d2l()},
         "causal": {
@@ -103,7 +103,7 @@ def function_calls(sizes, T, B, device="cpu"):
             D2L: d2l(future),
         },
         "mask": {"ours": lambda *qkv: ours(*qkv, mask=mask), **padded},
-        "valid_lens": {"ours": lambda *qkv: ours(*qkv, lens), **padded},
+        "valid_lens": {"ours": lambda *qkv: ours(*qkv, valid_lens), **padded},
     }
 
 
@@ -114,14 +114,14 @@ def module_calls(sizes, T, B, device="cpu"):
         MultiHeadAttention(h, sizes.num_heads).to(device, dtype_on(device)),
         nn.MultiheadAttention(h, sizes.num_heads, bias=False, batch_first=True).to(device, dtype_on(device)),
     )
-    lens = padding(T, B).to(device)
-    hidden, future = torch.arange(T, device=device) >= lens[:, None], ~causal_mask(T, device=device)
+    valid_lens = padding(T, B).to(device)
+    hidden, future = torch.arange(T, device=device) >= valid_lens[:, None], ~causal_mask(T, device=device)
     peer = {
         "no mask": {},
         "causal": {"attn_mask": future, "is_causal": True},
         "valid_lens": {"key_padding_mask": hidden},
     }
-    options = {"no mask": {}, "causal": {"causal": True}, "valid_lens": {"valid_lens": lens}}
+    options = {"no mask": {}, "causal": {"causal": True}, "valid_lens": {"valid_lens": valid_lens}}
     calls = {
         case: {
             "ours": lambda X, case=case: ours(X, X, X, **options[case]),

@@ -51,8 +51,8 @@ def options_of(work, text, steps, reset=False):
         "ffn": work["ffn"],
     }
     data = {"name": "text", "text": text, "size": work["size"], "batch": work["batch"]}
-    optimiser = {"name": "adamw", "rate": 3e-3}
-    return {"model": model, "optimiser": optimiser, "data": data, "steps": steps, "every": 10**9, "reset": reset}
+    optimizer = {"name": "adamw", "rate": 3e-3}
+    return {"model": model, "optimizer": optimizer, "data": data, "steps": steps, "every": 10**9, "reset": reset}
 
 
 def speed_of(page, line, work, text, sizes):
@@ -76,8 +76,8 @@ def equality(page, sizes):
         off += page.evaluate(COMPARE, {"cases": cases, "simd": True})
         torchs += [one["off"] for one in cases]
     losses = []
-    for changes, optimiser in FIFTY:
-        options, want = fifty_steps(changes, optimiser)
+    for changes, optimizer in FIFTY:
+        options, want = fifty_steps(changes, optimizer)
         got = page.evaluate(RUN, options)["losses"]
         losses.append(max(abs(a - b) / abs(b) for a, b in zip(got, want, strict=True)))
     return {

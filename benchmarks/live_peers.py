@@ -99,7 +99,7 @@ def lay_out(folder, sizes, peers=True):
         for path in _onnx.web_files():
             shutil.copy(path, folder)
         _onnx.export(model, folder / PEERS[FLOAT], quick=sizes.weights == TINY)
-        _onnx.quantise(folder / PEERS[FLOAT], folder / PEERS[EIGHT])
+        _onnx.quantize(folder / PEERS[FLOAT], folder / PEERS[EIGHT])
     setup = {"weights": sizes.weights, "prompt": prompt, "count": sizes.count, "backend": _onnx.BACKEND[0]}
     setup |= {"past": _onnx.shapes(model.config), "peers": PEERS if peers else {}}
     host, page = bundles.host(), (HERE / "live_peers.js").read_text(encoding="utf-8")

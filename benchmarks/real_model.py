@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks._common import main, quartiles, short
 from benchmarks.live import processor_seconds
-from d2lmini.models.weights import pieces
+from d2lmini.models.weights import model_pieces
 from tools.bundles import host, runtime
 
 STOP = """import { ChatTokenizer } from "./live/chat_tokenizer.js";
@@ -123,7 +123,7 @@ def measure(sizes):
 
     from tests.conftest import CHROMIUM, CHROMIUM_FLAGS, serving
 
-    made = pieces.cached_pieces()
+    made = model_pieces.cached_pieces()
     manifest = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder, serving(folder) as url, sync_playwright() as playwright:
         Path(folder, "pieces").symlink_to(made)

@@ -67,13 +67,13 @@ class TorchTransformer(nn.Module):
         X = embedding(tokens)
         return self.dropout(X * math.sqrt(X.shape[-1]) + self.positions[: X.shape[1]].to(X.device))
 
-    def forward(self, source, target, lens):
-        hidden = torch.arange(source.shape[1], device=source.device) >= lens[:, None]  # (B, S)
-        T = target.shape[1]
-        future = torch.ones(T, T, dtype=torch.bool, device=target.device).triu(1)
+    def forward(self, src, tgt, valid_lens):
+        hidden = torch.arange(src.shape[1], device=src.device) >= valid_lens[:, None]  # (B, S)
+        T = tgt.shape[1]
+        future = torch.ones(T, T, dtype=torch.bool, device=tgt.device).triu(1)
         X = self.body(
-            self.embed(self.embeddings[0], source),
-            self.embed(self.embeddings[1], target),
+            self.embed(self.embeddings[0], src),
+            self.embed(self.embeddings[1], tgt),
             tgt_mask=future,
             src_key_padding_mask=hidden,
             memory_key_padding_mask=hidden,
@@ -100,18 +100,18 @@ def training_step(model, loss, device="cpu"):
 def translation_steps(sizes, batch, device):
     """The step of D2L 11.7: ours, D2L's, `nn.Transformer`'s."""
     (B, T, dropout), vocab = batch, sizes.vocab
-    source, target, label = (torch.randint(4, vocab, (B, T), device=device) for _ in range(3))
+    src, tgt, label = (torch.randint(4, vocab, (B, T), device=device) for _ in range(3))
     lens = T - torch.arange(B, device=device) % max(1, T // 2)
     shape = (*sizes.translation, dropout)
     ours = Seq2Seq(TransformerEncoder(vocab, *shape), TransformerDecoder(vocab, *shape), tgt_pad=0, lr=1e-3)
     whose, d2l = _d2l.transformer(vocab, *shape)
     torchs = TorchTransformer(vocab, *shape)
-    steps = {"ours": lambda: ours.loss(ours(source, target, lens), label)}
+    steps = {"ours": lambda: ours.loss(ours(src, tgt, lens), label)}
     for name, model in ((whose, d2l), ("nn.Transformer", torchs)):
         model.to(device)
         with torch.no_grad():
-            model(source, target, lens)  # D2L's layers learn their sizes from what they see
-        steps[name] = lambda model=model: F.cross_entropy(model(source, target, lens).flatten(0, 1), label.flatten())
+            model(src, tgt, lens)  # D2L's layers learn their sizes from what they see
+        steps[name] = lambda model=model: F.cross_entropy(model(src, tgt, lens).flatten(0, 1), label.flatten())
     models = {"ours": ours.to(device), whose: d2l, "nn.Transformer": torchs}
     return {name: training_step(models[name], steps[name], device) for name in steps}
 

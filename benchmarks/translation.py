@@ -33,9 +33,9 @@ def translations(sizes, device):
 
     B, S, steps, vocab, h, ffn, heads, blocks = sizes.model
     bos, eos, pad = vocab - 1, 1, 0
-    source = torch.randint(2, vocab - 1, (B, S), device=device)
+    src = torch.randint(2, vocab - 1, (B, S), device=device)
     lens = S - torch.arange(B, device=device) % max(1, S // 2)
-    real = torch.arange(S, device=device) < lens[:, None]
+    mask = torch.arange(S, device=device) < lens[:, None]
     encoder = TransformerEncoder(vocab, h, ffn, heads, blocks, use_bias=True)
     decoder = TransformerDecoder(vocab, h, ffn, heads, blocks, use_bias=True)
     ours = Seq2Seq(encoder, decoder, tgt_pad=pad, lr=1e-3).to(device).eval()
@@ -64,7 +64,7 @@ def translations(sizes, device):
 
     @torch.no_grad()
     def search(beam_size):
-        state = ours.start(source, lens)
+        state = ours.start(src, lens)
         if beam_size == 1:
             return greedy_search(step, state, bos, eos, steps)
         return beam_search(step, state, bos, eos, steps, beam_size)
@@ -72,8 +72,8 @@ def translations(sizes, device):
     @torch.no_grad()
     def generate(beam_size):
         return theirs.generate(
-            source,
-            attention_mask=real.long(),
+            src,
+            attention_mask=mask.long(),
             num_beams=beam_size,
             do_sample=False,
             min_new_tokens=steps,

@@ -18,6 +18,8 @@ Importing this package loads nothing heavy: each public name is fetched from its
 import os
 from importlib import import_module
 
+from . import renamed
+
 # Threads that wait must not spin: where another process uses a core, a chapter would stall. It is read when torch is
 # loaded, so nothing changes where torch is there already, or where the reader has chosen.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -33,7 +35,7 @@ _MODULES = {
         "key_mask",
         "padding_mask",
         "prefix_mask",
-        "real_tokens",
+        "token_mask",
         "sliding_window_mask",
     ],
     "pooling": [
@@ -57,12 +59,12 @@ _MODULES = {
     "cache": ["KeyValueCache", "cache_bytes"],
     "multi_head": ["MultiHeadAttention"],
     "experts": ["SwitchFFN"],
-    "quantised": [
-        "Quantised",
-        "QuantisedEmbedding",
-        "QuantisedLinear",
-        "quantise",
-        "quantise_model",
+    "quantized": [
+        "Quantized",
+        "QuantizedEmbedding",
+        "QuantizedLinear",
+        "quantize",
+        "quantize_model",
         "weight_bytes",
     ],
     "adapters": [
@@ -141,7 +143,7 @@ _MODULES = {
         "keep_top_k",
         "keep_top_p",
         "majority_vote",
-        "penalise_repetition",
+        "penalize_repetition",
         "reorder",
         "sample",
         "speculative_sample",
@@ -208,7 +210,7 @@ _MODULES = {
     ],
     "objectives.masking": ["IGNORE_INDEX"],
     "diversity": ["distinct_n", "repetition_rate", "self_bleu"],
-    "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "span_f1", "squad_scores", "tokenised_bleu"],
+    "metrics": ["bleu", "corpus_bleu", "corpus_chrf", "span_f1", "squad_scores", "tokenized_bleu"],
     "scaling": [
         "Optimum",
         "PowerLaw",
@@ -314,7 +316,10 @@ def __getattr__(name):
         return value
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _of_before(name)
+
+
+_of_before = renamed.names_of(__name__, 1)
 
 
 def __dir__():

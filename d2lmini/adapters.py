@@ -15,7 +15,7 @@ from torch import nn
 
 from .buffers import ExactBuffers, on
 from .layers import check_model, choose, known, named_layers, replace
-from .quantised import QuantisedLinear
+from .quantized import QuantizedLinear
 
 _PARTS = "down", "up", "factor"  # what an adapter has learned, and how much it counts
 
@@ -27,7 +27,7 @@ class LowRankAdapter(ExactBuffers):
     shares it, in every state dict, and bit for bit for `unmerge`. So the change counts once wherever a state goes.
 
     Args:
-        base: a `torch.nn.Linear`, or a `QuantisedLinear`; it is frozen.
+        base: a `torch.nn.Linear`, or a `QuantizedLinear`; it is frozen.
         rank: r, from 1 to the smaller of its inputs and outputs.
         alpha: the change counts ``alpha / rank``; None: ``rank``, so that it counts once.
 
@@ -48,7 +48,7 @@ class LowRankAdapter(ExactBuffers):
     def __init__(self, base, rank, alpha=None):
         super().__init__()
         if not _is_linear(base):
-            raise TypeError(f"the base is a {type(base).__name__}, expected a torch.nn.Linear or a QuantisedLinear")
+            raise TypeError(f"the base is a {type(base).__name__}, expected a torch.nn.Linear or a QuantizedLinear")
         rank, alpha = _checked(base, rank, alpha)
         self.base = base.requires_grad_(False)
         like = base.weight
@@ -111,7 +111,7 @@ class LowRankAdapter(ExactBuffers):
 
     def check_merge(self):
         """Raises what `merge` does, and changes nothing."""
-        if isinstance(self.base, QuantisedLinear):
+        if isinstance(self.base, QuantizedLinear):
             raise TypeError("the weight is in few bits, and a change cannot be added without rounding: leave it beside")
         if type(self.base).forward is not nn.Linear.forward:
             raise TypeError(f"a {type(self.base).__name__} has a forward of its own: leave the change beside it")
@@ -182,7 +182,7 @@ def adapt(model, rank, where=("W_q", "W_v"), alpha=None):
 
 
 def _is_linear(module):
-    return isinstance(module, (nn.Linear, QuantisedLinear))
+    return isinstance(module, (nn.Linear, QuantizedLinear))
 
 
 def _checked(base, rank, alpha):

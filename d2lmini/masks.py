@@ -87,7 +87,7 @@ def key_mask(shape, valid_lens=None, mask=None, *, device=None):
     return mask.squeeze(-2)
 
 
-def real_tokens(shape, valid_lens=None, mask=None, *, device=None):
+def token_mask(shape, valid_lens=None, mask=None, *, device=None):
     """Which tokens of a sequence that attends to itself are no padding: those that some token may attend to.
 
     Args:

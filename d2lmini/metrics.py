@@ -6,6 +6,10 @@ import string
 from collections import Counter
 from typing import NamedTuple
 
+from .renamed import names_of
+
+__getattr__ = names_of(__name__)
+
 
 def bleu(pred_seq, label_seq, k):
     """D2L's score of one sentence: exp(min(0, 1 - len_label / len_pred)) * prod_n p_n ** (1 / 2**n).
@@ -78,7 +82,7 @@ def corpus_bleu(hypotheses, references):
     return _score(BLEU(), hypotheses, references)
 
 
-def tokenised_bleu(hypotheses, references):
+def tokenized_bleu(hypotheses, references):
     """BLEU of lower-cased words and punctuation marks, split as Moses does for French: the score that papers on
     Multi30k report. It is mostly higher than `corpus_bleu`: capitals are forgiven, and each ``l'`` is a word of its
     own.
@@ -175,7 +179,7 @@ class AnswerScore(NamedTuple):
     f1: float
 
 
-def normalise_answer(text):
+def normalize_answer(text):
     """An answer as SQuAD compares it: lower case, without ASCII punctuation and the words a, an, the, spaces single.
 
     Source: Rajpurkar et al. 2016, section 5; the official script of SQuAD 1.1.
@@ -196,9 +200,9 @@ def answer_scores(prediction, answers):
 
     Source: Rajpurkar et al. 2016, section 5; without an answer: the official script of SQuAD 2.0.
     """
-    words = normalise_answer(prediction).split()
+    words = normalize_answer(prediction).split()
     # as the official script does: a right answer that vanishes does not count beside others
-    wanted = [normalised.split() for normalised in map(normalise_answer, answers) if normalised] or [[]]
+    wanted = [normalised.split() for normalised in map(normalize_answer, answers) if normalised] or [[]]
     exact, best = False, 0.0
     for right in wanted:
         exact |= words == right

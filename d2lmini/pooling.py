@@ -101,7 +101,7 @@ def nadaraya_watson(x_train, y_train, x_val, kernel, *, mask=None):
         distance = torch.cdist(x_train.to(wide), x_val.to(wide), compute_mode="donot_use_mm_for_euclid_dist")  # (S, T)
         distance = distance.to(x_train.dtype)
     if hasattr(kernel, "log"):
-        weights = _normalise_logs(kernel.log(distance), mask)
+        weights = _normalize_logs(kernel.log(distance), mask)
     else:
         weights = kernel(distance).to(distance.dtype)  # a kernel may answer in booleans
         if mask is not None:
@@ -111,7 +111,7 @@ def nadaraya_watson(x_train, y_train, x_val, kernel, *, mask=None):
     return weights.mT @ y_train, weights
 
 
-def _normalise_logs(logs, mask):
+def _normalize_logs(logs, mask):
     """Softmax over the keys, (S, T), with columns of zeros where there is no key."""
     if mask is not None:
         logs = logs.masked_fill(~mask, -torch.inf)

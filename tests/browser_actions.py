@@ -16,7 +16,7 @@ def faults_of(page, *rules):
     """
     from axe_playwright_python.sync_playwright import Axe
 
-    options = {"runOnly": {"type": "rule", "values": list(rules)}}
+    options = {"runOnly": {"type": "rule", "values": list(rules)}, "resultTypes": ["violations"]}
     found = Axe().run(page, options=options).response["violations"]
     formula = "mjx-assistive-mml"
     return [

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import threading
+from collections import defaultdict
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -22,9 +23,10 @@ BOOK = ROOT / "_build" / "html"
 ESBUILD = ROOT / "node_modules" / ".bin" / "esbuild"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SKIPPED = "BROWSER TESTS SKIPPED"
-# `make test` takes a third of the audits and of the training, another one each day; `make test-all` takes all
+# of what takes long `make test` takes a third, another one each day; `make test-all` takes all
 ALL = os.environ.get("D2LMINI_ALL") == "1"
 TURN = date.today().toordinal() % 3
+BY_TURN = ("audit", "train", "slow")  # test by test; what `by_turn` names is taken together
 EVERYTHING = "d2lmini:open everything"  # under this name folds.js keeps the switch
 # no name resolves but the local one, so a third-party request cannot succeed unseen
 CHROMIUM_FLAGS = [
@@ -67,9 +69,17 @@ def bundles_modules(item):
     return "opened" in item.fixturenames or any(getattr(one, "__module__", "") == "tools.bundles" for one in names)
 
 
+def turn_of(item):
+    """What a test waits for its turn with, and by what it is known there: None if it has none."""
+    by_turn, call = item.get_closest_marker("by_turn"), getattr(item, "callspec", None)
+    if by_turn and call and (chosen := {key: call.params[key] for key in by_turn.args if key in call.params}):
+        return item.path.parent, repr(chosen)  # tests of one page, say, which share its visit
+    return next(((kind, item.nodeid) for kind in BY_TURN if item.get_closest_marker(kind)), None)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the markers
 def pytest_collection_modifyitems(items):
-    turns = dict.fromkeys(("audit", "train"), 0)
+    turns = defaultdict(dict)
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if {"chromium", "browsers"} & {*fixtures}:
@@ -78,11 +88,10 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(f"{SKIPPED}: there is no esbuild (make node)"))
         if "browsers" in fixtures:  # other ones than Chromium
             item.add_marker("second")
-        for kind in turns:
-            if item.get_closest_marker(kind):
-                turns[kind] += 1
-                if turns[kind] % 3 != TURN:
-                    item.add_marker("second")
+        if turn := turn_of(item):
+            queue, name = turn
+            if turns[queue].setdefault(name, len(turns[queue])) % 3 != TURN:
+                item.add_marker("second")
 
 
 def share(nodeid):

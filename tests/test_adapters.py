@@ -20,7 +20,7 @@ from d2lmini.adapters import (
     merge_adapters,
     unmerge_adapters,
 )
-from d2lmini.quantised import QuantisedLinear
+from d2lmini.quantized import QuantizedLinear
 from d2lmini.training import DataModule, Trainer
 
 
@@ -43,9 +43,9 @@ def shaken(model, seed=1):
 TOKENS = torch.arange(11)[None]
 
 
-@pytest.mark.parametrize("quantised", [False, True])
-def test_at_the_start_a_model_is_what_it_was(quantised):
-    model = d2l.quantise_model(toy()) if quantised else toy()
+@pytest.mark.parametrize("quantized", [False, True])
+def test_at_the_start_a_model_is_what_it_was(quantized):
+    model = d2l.quantize_model(toy()) if quantized else toy()
     before = model(TOKENS)
     assert adapt(model, 3) is model
     assert torch.equal(model(TOKENS), before)
@@ -67,9 +67,9 @@ def test_the_change_is_a_scaled_product():
     assert abs(wide.down.std().item() * 100 - 1) < 0.05
 
 
-@pytest.mark.parametrize("quantised", [False, True])
-def test_only_adapters_learn_and_they_do(quantised):
-    model = d2l.quantise_model(toy()) if quantised else toy()
+@pytest.mark.parametrize("quantized", [False, True])
+def test_only_adapters_learn_and_they_do(quantized):
+    model = d2l.quantize_model(toy()) if quantized else toy()
     adapt(model, 2, alpha=4)
     learning = {name for name, p in model.named_parameters() if p.requires_grad}
     assert learning == {f"{name}.{part}" for name in adapters_of(model) for part in ("up", "down")}
@@ -107,7 +107,7 @@ def test_merged_and_unmerged_are_equal():
 
 
 def test_few_bits_do_not_merge():
-    model = adapt(d2l.quantise_model(toy()), 2)
+    model = adapt(d2l.quantize_model(toy()), 2)
     with pytest.raises(TypeError, match="in few bits, and a change cannot be added without rounding"):
         merge_adapters(model)
 
@@ -286,7 +286,7 @@ def test_what_cannot_be_done_whole_is_not_begun():
     with pytest.raises(ValueError, match="rank is 4, expected an integer, 1 to 2"):
         adapt(layers, 4, ["0", "1"])
     assert all(p.requires_grad for p in layers.parameters())
-    mixed = nn.Sequential(nn.Linear(8, 8), QuantisedLinear.from_linear(nn.Linear(8, 8)))
+    mixed = nn.Sequential(nn.Linear(8, 8), QuantizedLinear.from_linear(nn.Linear(8, 8)))
     with pytest.raises(TypeError, match="few bits"):
         merge_adapters(adapt(mixed, 2, ["0", "1"]))
     assert not mixed[0].merged
@@ -379,11 +379,11 @@ def test_two_layers_that_share_a_weight_go_on_sharing_it():
 def test_a_merged_model_that_is_rounded():
     """What is rounded is the sum, and there is nothing to be taken out again."""
     model = merge_adapters(shaken(adapt(toy(), 2, ["W_q", "dense1"])))
-    found = d2l.quantise_model(model, embedding_bits=None)
+    found = d2l.quantize_model(model, embedding_bits=None)
     by_hand = toy()
     for name, adapter in adapters_of(model).items():
         by_hand.get_submodule(name).weight.data.copy_(adapter.weight)
-    torch.testing.assert_close(found(TOKENS), d2l.quantise_model(by_hand, embedding_bits=None)(TOKENS))
+    torch.testing.assert_close(found(TOKENS), d2l.quantize_model(by_hand, embedding_bits=None)(TOKENS))
     with pytest.raises(ValueError, match="no adapters: call adapt first"):
         unmerge_adapters(found)
     torch.testing.assert_close(unmerge_adapters(model)(TOKENS), merge_adapters(model)(TOKENS))
@@ -425,7 +425,7 @@ def test_an_adapter_has_the_dtype_of_the_layer(dtype, bias, bits):
     """One of few bits, too, whose weight is of integers; and cast before or after."""
 
     def made(model):
-        return model if bits is None else d2l.quantise_model(model, bits)
+        return model if bits is None else d2l.quantize_model(model, bits)
 
     for model in (
         adapt(made(toy(use_bias=bias).to(dtype)), 2),
@@ -454,7 +454,7 @@ def test_every_form_is_adapted_merged_kept_and_read(form, bits):
     base = d2l.GPT(FORMS[form]).eval()
     for parameter in base.parameters():
         nn.init.normal_(parameter, std=0.2)
-    base = base if bits is None else d2l.quantise_model(base, bits)
+    base = base if bits is None else d2l.quantize_model(base, bits)
     model, where = copy.deepcopy(base), ["W_q", "W_k", "W_v", "W_o", "dense1", "dense"]
     assert torch.equal(adapt(model, 2, where)(TOKENS), base(TOKENS))
     wanted = shaken(model)(TOKENS)

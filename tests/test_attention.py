@@ -229,13 +229,13 @@ def test_attention_equals_torch_in_value_and_gradient(sizes, H, masked, scale, s
 def test_asking_for_weights_changes_the_output_by_rounding_alone(dtype, H):
     torch.manual_seed(0)
     queries, keys, values = qkv(H=H, S=40, D=32, dtype=dtype)
-    lens = torch.tensor([0, 33])
+    valid_lens = torch.tensor([0, 33])
     queries = 16 * queries  # scores of size 16: rounded to bfloat16 they would be off by up to 0.06
-    plain = scaled_dot_product_attention(queries, keys, values, lens)
-    asked, weights = scaled_dot_product_attention(queries, keys, values, lens, return_weights=True)
+    plain = scaled_dot_product_attention(queries, keys, values, valid_lens)
+    asked, weights = scaled_dot_product_attention(queries, keys, values, valid_lens, return_weights=True)
     assert asked.dtype == weights.dtype == dtype
     doubles = [x.double() for x in (queries, keys, values)]
-    exact, exact_weights = scaled_dot_product_attention(*doubles, lens, return_weights=True)
+    exact, exact_weights = scaled_dot_product_attention(*doubles, valid_lens, return_weights=True)
     eps = torch.finfo(dtype).eps
     close = {"rtol": eps, "atol": eps if dtype.itemsize == 2 else 500 * eps}
     torch.testing.assert_close(asked.double(), exact, **close)
@@ -256,9 +256,9 @@ def test_no_keys_no_queries_no_batch(name):
     for sizes in ({"S": 0}, {"T": 0}, {"B": 0}, {"E": 0}):
         inputs = qkv(**sizes, grad=True)
         B, T, S = *inputs[0].shape[:2], inputs[1].shape[1]
-        for lens in (None, torch.full((B,), S)):
+        for valid_lens in (None, torch.full((B,), S)):
             module = ALL_MODULES[name]()
-            output = module(*inputs, lens)
+            output = module(*inputs, valid_lens)
             assert output.shape == (B, T, inputs[2].shape[-1]) and not (output.any() and S == 0)
             assert module.attention_weights.shape == (B, T, S)
             output.sum().backward()
@@ -477,11 +477,11 @@ def test_additive_attention_in_blocks_equals_the_direct_formula(block, monkeypat
     torch.manual_seed(0)
     module = AdditiveAttention(6, query_size=5, key_size=3).double()
     inputs = [torch.randn(2, 7, 5).double(), torch.randn(2, 4, 3).double(), torch.randn(2, 4, 2).double()]
-    lens = torch.tensor([0, 3])
+    valid_lens = torch.tensor([0, 3])
 
     def run():
         leaves = [x.clone().requires_grad_() for x in inputs]
-        output = module(*leaves, lens)
+        output = module(*leaves, valid_lens)
         return [output, *torch.autograd.grad(output.square().sum(), [*leaves, *module.parameters()])]
 
     direct = run()
@@ -500,20 +500,20 @@ def test_what_is_in_padding_has_no_effect(make, poison):
     module = make()
     clean = qkv()
     dirty = [x.clone() for x in clean]
-    lens = torch.tensor([[2, 0, 2], [3, 4, 1]])
+    valid_lens = torch.tensor([[2, 0, 2], [3, 4, 1]])
     dirty[0][0, 1] = dirty[1][0, 2:] = dirty[2][0, 2:] = poison
     results = []
     for inputs in (clean, dirty):
         leaves = [x.clone().requires_grad_() for x in inputs]
         module.zero_grad()
-        output = module(*leaves, lens)
+        output = module(*leaves, valid_lens)
         weights = module.attention_weights
         output.square().sum().backward()
         results.append([output, weights, *(x.grad for x in leaves), *(p.grad for p in module.parameters())])
     for one, other in zip(*results, strict=True):
         assert torch.equal(one, other)
     if make is ALL_MODULES["dot"]:
-        outputs = [scaled_dot_product_attention(*x, lens, return_weights=True) for x in (clean, dirty)]
+        outputs = [scaled_dot_product_attention(*x, valid_lens, return_weights=True) for x in (clean, dirty)]
         assert all(torch.equal(one, other) for one, other in zip(*outputs, strict=True))
 
 
@@ -521,9 +521,9 @@ def test_nan_reaches_those_who_attend_and_no_other_example():
     queries, keys, values = qkv()
     values[0, 3] = float("nan")
     queries[1, 2] = float("nan")
-    lens = torch.tensor([4, 4])
-    asked, weights = scaled_dot_product_attention(queries, keys, values, lens, return_weights=True)
-    for output in (asked, scaled_dot_product_attention(queries, keys, values, lens)):
+    valid_lens = torch.tensor([4, 4])
+    asked, weights = scaled_dot_product_attention(queries, keys, values, valid_lens, return_weights=True)
+    for output in (asked, scaled_dot_product_attention(queries, keys, values, valid_lens)):
         assert output[0].isnan().any(-1).all()
         assert output[1, 2].isnan().all() and output[1, :2].isfinite().all()
     assert weights[1, 2].isnan().all() and weights[1, :2].isfinite().all()

@@ -9,7 +9,7 @@ from torch import nn
 import d2lmini as d2l
 from d2lmini.adapters import LowRankAdapter, adapt
 from d2lmini.efficient import PositiveRandomFeatures
-from d2lmini.quantised import QuantisedEmbedding, QuantisedLinear, quantise
+from d2lmini.quantized import QuantizedEmbedding, QuantizedLinear, quantize
 from d2lmini.vision.grid_position import GridRotary
 
 WEIGHT = torch.randn(6, 8, generator=torch.Generator().manual_seed(0))
@@ -17,12 +17,12 @@ MODULES = {
     "rotary": lambda: d2l.RotaryEmbedding(8),
     "rotary on a grid": lambda: GridRotary(8, (3, 4)),
     "sines": lambda: d2l.PositionalEncoding(6),
-    "8 bits": lambda: QuantisedLinear(quantise(WEIGHT)),
-    "4 bits": lambda: QuantisedLinear(quantise(WEIGHT, 4, 2, scale_dtype=torch.float32)),
-    "a table in 8 bits": lambda: QuantisedEmbedding(quantise(WEIGHT)),
+    "8 bits": lambda: QuantizedLinear(quantize(WEIGHT)),
+    "4 bits": lambda: QuantizedLinear(quantize(WEIGHT, 4, 2, scale_dtype=torch.float32)),
+    "a table in 8 bits": lambda: QuantizedEmbedding(quantize(WEIGHT)),
     "adapter": lambda: LowRankAdapter(nn.Linear(8, 6), 3, alpha=5),
     "random features": lambda: PositiveRandomFeatures(4, 7),
-    "a model": lambda: adapt(d2l.quantise_model(d2l.GPT(d2l.GPT_CONFIGS["modern-toy"])), 3, alpha=5),
+    "a model": lambda: adapt(d2l.quantize_model(d2l.GPT(d2l.GPT_CONFIGS["modern-toy"])), 3, alpha=5),
     "a Transformer": lambda: d2l.Transformer(d2l.TransformerConfig(11, 16, 24, 2, 2), 0),
     "a vision Transformer": lambda: d2l.ViT(28, 7, 32, 64, 4, 2, 0.1, 0.1, positions="rotary", num_channels=1),
 }

@@ -1,5 +1,7 @@
 """What the tests themselves rest on: browser tests are marked, and not skipped in silence; work is shared out."""
 
+import re
+
 import pytest
 from conftest import ROOT, share
 
@@ -51,3 +53,24 @@ def test_a_worker_takes_a_file_a_page_or_an_exercise():
 
 def test_pytest_asks_our_scheduler(suite):
     assert "scheduling tests via ByShare" in suite.runpytest_subprocess("-n2", "-v").stdout.str()
+
+
+def test_a_third_has_its_turn_each_day_and_what_shares_a_visit_has_it_together(suite):
+    suite.makepyfile("""
+        import pytest
+        @pytest.mark.by_turn("page")
+        @pytest.mark.parametrize("page", range(6))
+        class TestPage:
+            def test_one(self, page): ...
+            @pytest.mark.parametrize("again", "ab")
+            def test_two(self, page, again): ...
+        @pytest.mark.slow
+        @pytest.mark.parametrize("what", range(3))
+        def test_slow(what): ...
+    """)
+    chosen = suite.runpytest_subprocess("-m", "not second", "-v").stdout.str()
+    pages = re.findall(r"test_one\[(\d)\] PASSED", chosen)
+    assert len(pages) == 2 and int(pages[1]) - int(pages[0]) == 3
+    both = re.findall(r"test_two\[(?:[ab]-)?(\d)(?:-[ab])?\] PASSED", chosen)
+    assert sorted(both) == sorted(pages * 2)
+    assert len(re.findall(r"test_slow\[\d\] PASSED", chosen)) == 1

@@ -155,14 +155,14 @@ def test_11_4_a_decoder_of_ones_own(data):
             return outputs.permute(1, 0, 2), hidden, enc_valid_lens
 
         def forward(self, X, state):
-            memory, hidden, lens = state
+            memory, hidden, valid_lens = state
             outputs, self.kept = [], []
             for x in self.embedding(X).permute(1, 0, 2):
-                context = self.attention(hidden[-1].unsqueeze(1), memory, memory, lens)
+                context = self.attention(hidden[-1].unsqueeze(1), memory, memory, valid_lens)
                 self.kept.append(self.attention.attention_weights)
                 out, hidden = self.rnn(torch.cat((context, x.unsqueeze(1)), dim=-1).permute(1, 0, 2), hidden)
                 outputs.append(out)
-            return self.dense(torch.cat(outputs)).permute(1, 0, 2), [memory, hidden, lens]
+            return self.dense(torch.cat(outputs)).permute(1, 0, 2), [memory, hidden, valid_lens]
 
         @property
         def attention_weights(self):

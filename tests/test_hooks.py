@@ -25,17 +25,17 @@ def test_capture_attention_records_every_call_of_every_module():
             super().__init__()
             self.first, self.second = DotProductAttention(0.0), AdditiveAttention(6)
 
-        def forward(self, queries, keys, values, lens):
-            self.second(queries, keys, values, lens)
-            return self.first(queries, keys, values, lens) + self.first(keys[:, :3], keys, values)
+        def forward(self, queries, keys, values, valid_lens):
+            self.second(queries, keys, values, valid_lens)
+            return self.first(queries, keys, values, valid_lens) + self.first(keys[:, :3], keys, values)
 
-    model, inputs, lens = Model(), qkv(), torch.tensor([2, 4])
+    model, inputs, valid_lens = Model(), qkv(), torch.tensor([2, 4])
     with capture_attention(model) as record:
-        model(*inputs, lens)
+        model(*inputs, valid_lens)
     assert {name: len(weights) for name, weights in record.items()} == {"first": 2, "second": 1}
-    expected = scaled_dot_product_attention(*inputs, lens, return_weights=True)[1]
+    expected = scaled_dot_product_attention(*inputs, valid_lens, return_weights=True)[1]
     torch.testing.assert_close(record["first"][0], expected)
-    model(*inputs, lens)
+    model(*inputs, valid_lens)
     assert len(record["first"]) == 2  # closed
     assert not model.first._forward_hooks
 

@@ -18,6 +18,7 @@ BASE = {
     "masks",
     "cache",
     "arguments",
+    "renamed",
     "pooling",
     "metrics",
     "diversity",
@@ -48,8 +49,8 @@ MAY_IMPORT = {
     "transformer": {"multi_head", "cache", "inputs", "masks"},
     "experts": {"transformer"},
     "decoding/fast": {"transformer", "multi_head", "cache", "masks", "layers"},
-    "quantised": {"layers", "buffers"},
-    "adapters": {"quantised", "layers", "buffers"},
+    "quantized": {"layers", "buffers"},
+    "adapters": {"quantized", "layers", "buffers"},
     "hooks": {"multi_head", "attention", "modes"},
     "vision": {"position", "rotation", "multi_head"},
     "models": {
@@ -60,7 +61,7 @@ MAY_IMPORT = {
     "training": {"metrics", "plot_style", "shell", "utils"},
 }
 # these may import everything, and only each other (and the command line) may import them
-ANYWHERE = {"arguments", "utils"}  # below all: they import nothing of ours
+ANYWHERE = {"arguments", "renamed", "utils"}  # below all: they import nothing of ours
 TOP = {"figures", "experiments", "exercises"}
 LAB = {"lab"}  # stands below them and above all the rest
 COMMAND_LINE = {"__main__", "selfcheck"}

@@ -12,8 +12,8 @@ from d2lmini.masks import (
     key_mask,
     padding_mask,
     prefix_mask,
-    real_tokens,
     sliding_window_mask,
+    token_mask,
 )
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
@@ -23,21 +23,21 @@ sizes = st.integers(0, 5)
 @few
 @given(st.data(), sizes, sizes, sizes)
 def test_padding_mask_by_loop(data, B, T, S):
-    lens = data.draw(st.lists(st.lists(st.integers(0, S), min_size=T, max_size=T), min_size=B, max_size=B))
-    mask = padding_mask(torch.tensor(lens, dtype=torch.long).reshape(B, T), S)
+    valid_lens = data.draw(st.lists(st.lists(st.integers(0, S), min_size=T, max_size=T), min_size=B, max_size=B))
+    mask = padding_mask(torch.tensor(valid_lens, dtype=torch.long).reshape(B, T), S)
     assert mask.shape == (B, T, S) and mask.dtype == torch.bool
     for b in range(B):
         for t in range(T):
-            assert mask[b, t].tolist() == [s < lens[b][t] for s in range(S)]
+            assert mask[b, t].tolist() == [s < valid_lens[b][t] for s in range(S)]
 
 
 @few
 @given(st.data(), sizes, sizes)
 def test_padding_mask_of_one_length_an_example(data, B, S):
-    lens = data.draw(st.lists(st.integers(0, S), min_size=B, max_size=B))
-    mask = padding_mask(torch.tensor(lens, dtype=torch.int32), S)
+    valid_lens = data.draw(st.lists(st.integers(0, S), min_size=B, max_size=B))
+    mask = padding_mask(torch.tensor(valid_lens, dtype=torch.int32), S)
     assert mask.shape == (B, 1, S)
-    assert [row.sum().item() for row in mask[:, 0]] == lens
+    assert [row.sum().item() for row in mask[:, 0]] == valid_lens
 
 
 @few
@@ -110,39 +110,41 @@ def test_as_mask_of_three_dimensions_is_per_example_when_heads_equal_the_batch()
 
 @pytest.mark.parametrize("shape", [(2, 3, 4), (2, 5, 3, 4)])
 def test_as_mask_of_lens_and_of_both(shape):
-    lens = torch.tensor([1, 4])
-    from_lens = as_mask(shape, lens).expand(shape)
-    assert torch.equal(from_lens, as_mask(shape, lens[:, None].expand(2, 3)).expand(shape))
+    valid_lens = torch.tensor([1, 4])
+    from_lens = as_mask(shape, valid_lens).expand(shape)
+    assert torch.equal(from_lens, as_mask(shape, valid_lens[:, None].expand(2, 3)).expand(shape))
     assert from_lens.sum(-1).unique(dim=0).shape[0] == 2
     causal = causal_mask(3, 4)
-    assert torch.equal(as_mask(shape, lens, causal).expand(shape), from_lens & causal)
+    assert torch.equal(as_mask(shape, valid_lens, causal).expand(shape), from_lens & causal)
 
 
 def test_key_mask_is_that_of_all_queries():
-    lens = torch.tensor([1, 4])
+    valid_lens = torch.tensor([1, 4])
     assert key_mask((2, 3, 4)) is None
-    assert torch.equal(key_mask((2, 3, 4), lens), torch.arange(4) < lens[:, None])
-    assert key_mask((2, 5, 3, 4), lens).shape == (2, 1, 4)
+    assert torch.equal(key_mask((2, 3, 4), valid_lens), torch.arange(4) < valid_lens[:, None])
+    assert key_mask((2, 5, 3, 4), valid_lens).shape == (2, 1, 4)
     mask = torch.rand(2, 5, 1, 4) < 0.5
     assert torch.equal(key_mask((2, 5, 3, 4), mask=mask), mask[:, :, 0])
-    assert torch.equal(key_mask((2, 5, 3, 4), lens, mask), mask[:, :, 0] & (torch.arange(4) < lens[:, None, None]))
-    for shape, arguments in (((2, 3, 4), (lens[:, None].expand(2, 3),)), ((2, 3, 4), (None, causal_mask(3, 4)))):
+    assert torch.equal(
+        key_mask((2, 5, 3, 4), valid_lens, mask), mask[:, :, 0] & (torch.arange(4) < valid_lens[:, None, None])
+    )
+    for shape, arguments in (((2, 3, 4), (valid_lens[:, None].expand(2, 3),)), ((2, 3, 4), (None, causal_mask(3, 4)))):
         with pytest.raises(ValueError, match="the queries have masks of their own"):
             key_mask(shape, *arguments)
 
 
 def test_real_tokens_are_those_that_some_token_may_attend_to():
-    lens = torch.tensor([4, 2, 0])
-    right = torch.arange(4) < lens[:, None]
+    valid_lens = torch.tensor([4, 2, 0])
+    right = torch.arange(4) < valid_lens[:, None]
     left = right.flip(1)
-    assert real_tokens((3, 4)) is None
-    assert torch.equal(real_tokens((3, 4), lens), right)
-    assert torch.equal(real_tokens((3, 4), mask=left[:, None]), left)
-    assert torch.equal(real_tokens((3, 4), lens, left[:, None]), right & left)
-    assert torch.equal(real_tokens((3, 4), lens, causal_mask(4)), right)
-    assert real_tokens((3, 4), mask=causal_mask(4)).shape == (3, 4)
+    assert token_mask((3, 4)) is None
+    assert torch.equal(token_mask((3, 4), valid_lens), right)
+    assert torch.equal(token_mask((3, 4), mask=left[:, None]), left)
+    assert torch.equal(token_mask((3, 4), valid_lens, left[:, None]), right & left)
+    assert torch.equal(token_mask((3, 4), valid_lens, causal_mask(4)), right)
+    assert token_mask((3, 4), mask=causal_mask(4)).shape == (3, 4)
     with pytest.raises(ValueError, match=r"valid_lens has length 3 but the batch is 2"):
-        real_tokens((2, 4), lens)
+        token_mask((2, 4), valid_lens)
 
 
 def test_as_mask_of_nothing_is_none():
@@ -220,10 +222,10 @@ def test_bad_mask(shape, mask, error, message):
 @given(st.data(), sizes, sizes, sizes)
 def test_prefix_mask_by_loop(data, B, T, extra):
     S = T + extra
-    lens = data.draw(st.lists(st.integers(0, S), min_size=B, max_size=B))
-    mask = prefix_mask(torch.tensor(lens, dtype=torch.long), T, S)
+    valid_lens = data.draw(st.lists(st.integers(0, S), min_size=B, max_size=B))
+    mask = prefix_mask(torch.tensor(valid_lens, dtype=torch.long), T, S)
     assert mask.shape == (B, T, S) and mask.dtype == torch.bool
-    assert mask.tolist() == [[[s < n or s - extra <= t for s in range(S)] for t in range(T)] for n in lens]
+    assert mask.tolist() == [[[s < n or s - extra <= t for s in range(S)] for t in range(T)] for n in valid_lens]
 
 
 def test_a_prefix_mask_goes_from_the_causal_one_to_none():

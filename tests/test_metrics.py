@@ -10,11 +10,11 @@ from d2lmini.metrics import (
     bleu,
     corpus_bleu,
     corpus_chrf,
-    normalise_answer,
+    normalize_answer,
     span_f1,
     split_words,
     squad_scores,
-    tokenised_bleu,
+    tokenized_bleu,
 )
 
 # ---- D2L's
@@ -101,12 +101,12 @@ def test_case_counts_in_one_and_not_in_the_other():
     lower = [text.lower() for text in REFERENCES]
     assert corpus_bleu(REFERENCES, REFERENCES).value == pytest.approx(100)
     assert corpus_bleu(lower, REFERENCES).value < 90
-    assert tokenised_bleu(lower, REFERENCES).value == pytest.approx(100)
+    assert tokenized_bleu(lower, REFERENCES).value == pytest.approx(100)
 
 
-def test_tokenised_bleu_splits_elision():
+def test_tokenized_bleu_splits_elision():
     hypotheses, references = ["L'homme regarde l'eau d'un lac."], ["L'homme voit l'eau d'un étang."]
-    score = tokenised_bleu(hypotheses, references)
+    score = tokenized_bleu(hypotheses, references)
     apart = ["l' homme regarde l' eau d' un lac ."], [["l' homme voit l' eau d' un étang ."]]
     assert score.value == pytest.approx(plain_bleu(*apart), abs=1e-6)
     assert score.value > corpus_bleu(hypotheses, references).value
@@ -137,7 +137,7 @@ def test_chrf():
     assert corpus_chrf(["xyz"], ["abc"]).value == 0
 
 
-@pytest.mark.parametrize("score", [corpus_bleu, tokenised_bleu, corpus_chrf])
+@pytest.mark.parametrize("score", [corpus_bleu, tokenized_bleu, corpus_chrf])
 def test_bad_input(score):
     with pytest.raises(ValueError, match="there are 2 hypotheses but 1 references"):
         score(["a", "b"], ["a"])
@@ -183,10 +183,10 @@ def test_span_f1_of_what_does_not_fit(monkeypatch):
 # ---- SQuAD's answers
 
 
-def test_normalise_answer():
-    assert normalise_answer("The  quick-brown fox's\tden.") == "quickbrown foxs den"
-    assert normalise_answer("An A-team, a theme") == "ateam theme" and normalise_answer("the a an!") == ""
-    assert normalise_answer("«Émile» – 5½ €") == "«émile» – 5½ €", "only ASCII punctuation goes"
+def test_normalize_answer():
+    assert normalize_answer("The  quick-brown fox's\tden.") == "quickbrown foxs den"
+    assert normalize_answer("An A-team, a theme") == "ateam theme" and normalize_answer("the a an!") == ""
+    assert normalize_answer("«Émile» – 5½ €") == "«émile» – 5½ €", "only ASCII punctuation goes"
 
 
 @pytest.mark.parametrize(

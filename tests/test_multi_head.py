@@ -128,12 +128,12 @@ def test_self_attention_equals_torch_and_so_do_its_weights(causal, bias):
 def test_it_is_a_loop_over_heads_with_sizes_that_all_differ():
     ours = MultiHeadAttention(h, 3, query_size=8, key_size=4, value_size=7).double()
     queries, keys, values = (torch.randn(B, n, d).double() for n, d in ((T, 8), (S, 4), (S, 7)))
-    lens = torch.tensor([[0, 5, 2], [1, 1, 3]])
+    valid_lens = torch.tensor([[0, 5, 2], [1, 1, 3]])
     parts = []
     for rows in torch.arange(h).split(h // 3):
         q, k, v = (x @ w.weight[rows].T for x, w in ((queries, ours.W_q), (keys, ours.W_k), (values, ours.W_v)))
-        parts.append(scaled_dot_product_attention(q, k, v, lens))
-    output = ours(queries, keys, values, lens)
+        parts.append(scaled_dot_product_attention(q, k, v, valid_lens))
+    output = ours(queries, keys, values, valid_lens)
     torch.testing.assert_close(output, torch.cat(parts, -1) @ ours.W_o.weight.T)
     assert not output[0, 0].any()  # it may attend to nothing
 
@@ -145,7 +145,7 @@ def test_it_is_a_loop_over_heads_with_sizes_that_all_differ():
 def test_heads_of_a_size_of_their_own_and_a_scale_by_a_loop(scale):
     size, heads = 4, 5  # 20 features of all heads, beside 6 of the output
     ours = MultiHeadAttention(h, heads, bias=True, head_size=size, scale=scale, qk_norm=nn.RMSNorm).double()
-    queries, sources, lens = torch.randn(B, T, h).double(), torch.randn(B, S, h).double(), torch.tensor([2, 5])
+    queries, sources, valid_lens = torch.randn(B, T, h).double(), torch.randn(B, S, h).double(), torch.tensor([2, 5])
     parts, seen = [], []
     for rows in torch.arange(heads * size).split(size):
         q, k, v = (
@@ -153,12 +153,12 @@ def test_heads_of_a_size_of_their_own_and_a_scale_by_a_loop(scale):
             for x, w in ((queries, ours.W_q), (sources, ours.W_k), (sources, ours.W_v))
         )
         scores = ours.q_norm(q) @ ours.k_norm(k).mT * (size**-0.5 if scale is None else scale)
-        scores = scores.masked_fill(torch.arange(S) >= lens[:, None, None], -torch.inf)
+        scores = scores.masked_fill(torch.arange(S) >= valid_lens[:, None, None], -torch.inf)
         seen.append(scores.softmax(-1))
         parts.append(seen[-1] @ v)
     wanted = torch.cat(parts, -1) @ ours.W_o.weight.T + ours.W_o.bias
     with capture_attention(ours) as record:
-        torch.testing.assert_close(ours(queries, sources, sources, lens), wanted)
+        torch.testing.assert_close(ours(queries, sources, sources, valid_lens), wanted)
     torch.testing.assert_close(record["attention"][0], torch.stack(seen, 1))
     assert ours.empty_cache(B).keys.shape == (B, heads, 0, size)
     output, cache = ours.extend(sources, sources, sources, ours.empty_cache(B), causal=True)
@@ -224,8 +224,8 @@ def test_step_by_step_equals_the_whole_sequence(chunks, encoding):
     def bias(num_queries, num_keys):
         return {"T5": lambda: t5(num_queries, num_keys), "Shaw": lambda: shaw.scores}.get(encoding, lambda: None)()
 
-    X, lens = torch.randn(B, 7, 8), torch.tensor([7, 7])
-    whole = ours(X, X, X, lens, mask=causal_mask(7), score_bias=bias(7, 7), rotary=turn)
+    X, valid_lens = torch.randn(B, 7, 8), torch.tensor([7, 7])
+    whole = ours(X, X, X, valid_lens, mask=causal_mask(7), score_bias=bias(7, 7), rotary=turn)
     outputs, cache = [], ours.empty_cache(B)
     for x in X.split(chunks, 1):
         n, past = x.shape[1], cache.length
@@ -235,7 +235,7 @@ def test_step_by_step_equals_the_whole_sequence(chunks, encoding):
     torch.testing.assert_close(torch.cat(outputs, 1), whole)
     assert cache.length == 7 and cache.keys.shape == cache.values.shape == (B, H, 7, 4)
     if encoding != "none":
-        plain = ours(X, X, X, lens, mask=causal_mask(7))
+        plain = ours(X, X, X, valid_lens, mask=causal_mask(7))
         assert not torch.allclose(plain, whole, atol=1e-3)
 
 
@@ -256,18 +256,18 @@ def test_a_cache_is_never_changed_and_its_rows_can_be_reordered():
 
 def test_keys_that_stay_are_projected_once():
     ours = MultiHeadAttention(h, H, key_size=4, value_size=7)
-    keys, values, lens = torch.randn(B, S, 4), torch.randn(B, S, 7), torch.tensor([2, 5])
+    keys, values, valid_lens = torch.randn(B, S, 4), torch.randn(B, S, 7), torch.tensor([2, 5])
     calls = []
     ours.W_k.register_forward_hook(lambda *_: calls.append("k"))
     ours.W_v.register_forward_hook(lambda *_: calls.append("v"))
     memory = ours.project(keys, values)
     for _ in range(3):
         queries = torch.randn(B, T, h)
-        output, same = ours.extend(queries, None, None, memory, lens)
+        output, same = ours.extend(queries, None, None, memory, valid_lens)
         assert same is memory and calls == ["k", "v"]
         copied = copy.deepcopy(ours)
         copied.W_k._forward_hooks.clear(), copied.W_v._forward_hooks.clear()
-        torch.testing.assert_close(output, copied(queries, keys, values, lens))
+        torch.testing.assert_close(output, copied(queries, keys, values, valid_lens))
 
 
 # --- biases of the scores, rotations, masks of heads ---
@@ -306,10 +306,10 @@ def test_a_score_bias_in_value_and_gradient(form, shape):
 
 def test_what_is_in_padding_has_no_effect_with_a_bias_either():
     ours, queries, keys = MultiHeadAttention(h, H), torch.randn(B, T, h), torch.randn(B, S, h)
-    lens, bias = torch.tensor([2, 5]), torch.randn(1, H, T, S)
-    expected = ours(queries, keys, keys, lens, score_bias=bias)
+    valid_lens, bias = torch.tensor([2, 5]), torch.randn(1, H, T, S)
+    expected = ours(queries, keys, keys, valid_lens, score_bias=bias)
     keys[0, 2:] = torch.nan
-    assert torch.equal(ours(queries, keys, keys, lens, score_bias=bias), expected)
+    assert torch.equal(ours(queries, keys, keys, valid_lens, score_bias=bias), expected)
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf"), -float("inf")])
@@ -317,7 +317,7 @@ def test_what_is_in_padding_has_no_effect_with_a_bias_either():
 def test_what_is_in_padding_reaches_no_gradient_of_the_projections(cached, poison):
     ours, bias = MultiHeadAttention(h, H, bias=True, key_size=4, value_size=7), torch.randn(1, H, T, S)
     queries, keys, values = torch.randn(B, T, h), torch.randn(B, S, 4), torch.randn(B, S, 7)
-    lens = torch.tensor([[2, 0, 1], [5, 4, 5]])
+    valid_lens = torch.tensor([[2, 0, 1], [5, 4, 5]])
     results = []
     for dirty in (False, True):
         inputs = [queries.clone(), keys.clone(), values.clone()]
@@ -329,9 +329,9 @@ def test_what_is_in_padding_reaches_no_gradient_of_the_projections(cached, poiso
         cache = ours.project(inputs[1][:, :1], inputs[2][:, :1]) if cached else None
         new = [x[:, 1:] if cached else x for x in inputs[1:]]
         if cached:
-            output, _ = ours.extend(inputs[0], *new, cache, lens, score_bias=bias)
+            output, _ = ours.extend(inputs[0], *new, cache, valid_lens, score_bias=bias)
         else:
-            output = ours(inputs[0], *new, lens, score_bias=bias)
+            output = ours(inputs[0], *new, valid_lens, score_bias=bias)
         output.square().sum().backward()
         results.append([output, *(x.grad for x in inputs), *(p.grad for p in ours.parameters())])
     for one, other in zip(*results, strict=True):

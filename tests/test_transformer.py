@@ -233,9 +233,9 @@ def test_searches_with_the_cache_equal_searches_without(alpha):
     nn.init.normal_(decoder.dense.weight)  # else all tokens are about as likely
 
     def uncached(tokens, state):
-        prefix, memory, lens = state
+        prefix, memory, valid_lens = state
         prefix = torch.cat([prefix, tokens[:, None]], 1)
-        return decoder(prefix, DecoderState.start(memory, lens, 3))[0][:, -1], (prefix, memory, lens)
+        return decoder(prefix, DecoderState.start(memory, valid_lens, 3))[0][:, -1], (prefix, memory, valid_lens)
 
     both = (decoder.step, decoder.start(memory)), (uncached, (torch.zeros(B, 0).long(), memory, LENS))
     pairs = [

@@ -41,7 +41,7 @@ ELSEWHERE = {
     "models/bert_config": ("models/test_bert.py", "a configuration is what a model is made of"),
     "models/gpt_config": ("models/test_gpt.py", "a configuration is what a model is made of"),
     "models/t5_config": ("models/test_t5.py", "a configuration is what a model is made of"),
-    "models/choices": ("models/test_gpt.py", "what is chosen shows in what chooses"),
+    "models/named_parts": ("models/test_gpt.py", "what is chosen shows in what chooses"),
     "models/bahdanau": ("models/test_seq2seq.py", "models of translation do alike"),
     "models/transformer_seq2seq": ("models/test_seq2seq.py", "models of translation do alike"),
     "training/state": ("training/test_checkpoint.py", "the state is what a checkpoint holds"),

@@ -103,9 +103,9 @@ def missing(name, device="cpu"):
     return "no GPU could be had" if device == "cuda" else f"`python -m benchmarks.{name}` was not run"
 
 
-def _utilisation(device):
-    record = load("utilisation", device, "utilisation") if device == "cuda" else None
-    return record and (f"{100 * record['utilisation']:.0f} % of the measured rate", record["utilisation"] >= 0.45)
+def _utilization(device):
+    record = load("utilization", device, "utilization") if device == "cuda" else None
+    return record and (f"{100 * record['utilization']:.0f} % of the measured rate", record["utilization"] >= 0.45)
 
 
 def build_seconds():
@@ -182,8 +182,8 @@ BARS = (
     ),
     Value(
         "GPT-2 124M trains at 45 % of the card's measured matrix rate",
-        _utilisation,
-        lambda device: "of a GPU alone" if device == "cpu" else missing("utilisation", device),
+        _utilization,
+        lambda device: "of a GPU alone" if device == "cpu" else missing("utilization", device),
     ),
     Value(
         "The chapters execute in 8 minutes",

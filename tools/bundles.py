@@ -7,6 +7,7 @@ from d2lmini.figures.live.page import runtime_script
 from tools._generated import ROOT, main
 
 FIGURES = ROOT / "d2lmini" / "figures"
+SCRIPTS = ROOT / "tools" / "sphinx_ext" / "scripts"  # of the book
 ESBUILD = ROOT / "node_modules" / ".bin" / "esbuild"
 
 
@@ -42,9 +43,9 @@ def host():
 
 
 def sync(check):
-    """Brings `figures/built` to what its modules give. Returns: list of what was out of step; without esbuild: none."""
+    """Brings what is built to what the modules give. Returns: list of what was out of step; without esbuild: none."""
     if not ESBUILD.exists():
-        print("not looked at: figures/built, which esbuild makes: make node, with Node on this machine")
+        print("not looked at: the bundles, which esbuild makes: make node, with Node on this machine")
         return []
     command = ["node", ROOT / "tools" / "bundle.mjs", *(["--check"] if check else [])]
     done = subprocess.run(command, env={**os.environ, "NO_COLOR": "1"}, stdout=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ METADATA = {
 }
 
 
-def normalise(notebook):
+def normalize(notebook):
     """Strip a notebook to its source, in place. Returns: the notebook.
 
     Raises:
@@ -38,7 +38,7 @@ def sync(check):
     """Returns: list of the chapters that were out of step."""
     stale = []
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):
-        notebook = normalise(nbformat.read(path, as_version=4))
+        notebook = normalize(nbformat.read(path, as_version=4))
         nbformat.validate(notebook)
         stale += put(path, nbformat.writes(notebook) + "\n", check)
     return stale

@@ -112,8 +112,8 @@ def t5_steps(model):
 
 def translates(model):
     """Greedily and with a beam."""
-    source, lengths = tokens(3, 6), torch.tensor([6, 3, 5])
-    return [model.translate(source, lengths, 1, 2, 8, beam_size=size) for size in (1, 3)]
+    src, lens = tokens(3, 6), torch.tensor([6, 3, 5])
+    return [model.translate(src, lens, 1, 2, 8, beam_size=size) for size in (1, 3)]
 
 
 def draws_pixels(model):
@@ -139,13 +139,13 @@ def models():
         recipe = language.Recipe(replace(toy, positions=positions))
         yield f"long {name}", lambda r=recipe, n=name: long_positions.LongLearner(r, n), (text,), gpt_writes
 
-    bert, words, lens = d2l.BERT_CONFIGS["toy"], tokens(B, 12, 101), torch.tensor([12, 5, 9])
+    bert, words, valid_lens = d2l.BERT_CONFIGS["toy"], tokens(B, 12, 101), torch.tensor([12, 5, 9])
     berts = {"toy": bert, "modern": d2l.BERT_CONFIGS["modern-toy"], "dropout": replace(bert, dropout=0.1)}
     berts["albert"] = replace(bert, share_blks=True, emb_size=24, activation="gelu_tanh", use_pooler=False)
-    left = (torch.arange(12) >= 12 - lens[:, None])[:, None]
+    left = (torch.arange(12) >= 12 - valid_lens[:, None])[:, None]
     for name, config in berts.items():
         make = lambda c=config: d2l.BERTForPretraining(c, next_sentence=c.use_pooler)  # noqa: E731
-        yield f"BERT {name}", make, (words, (words % 2), lens), None
+        yield f"BERT {name}", make, (words, (words % 2), valid_lens), None
         yield f"BERT {name}, no padding", lambda c=config: d2l.BERT(c), (words,), None
         yield f"BERT {name}, padding left", lambda c=config: d2l.BERT(c), (words, {"mask": left}), None
 

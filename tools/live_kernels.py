@@ -8,14 +8,14 @@ Three products of float32 matrices, whose rows may lie apart (``lda`` floats fro
 of a linear layer's weights, and adds to what is in C where its last argument is not 0. Blocks of C stay in registers:
 four rows and two columns (nt) or eight (nn, tn); what is left over is done row by row, column by column.
 
-Products of quantised matrices come from tools/_quantised_kernels.py.
+Products of quantised matrices come from tools/_quantized_kernels.py.
 
     python -m tools.live_kernels
 """
 
 import base64
 
-from tools import _quantised_kernels
+from tools import _quantized_kernels
 from tools._generated import ROOT, main, put
 
 PATH = ROOT / "d2lmini" / "figures" / "live" / "kernels.js"
@@ -183,7 +183,7 @@ def text():
         _product("nt", [(4, (2, 1)), (1, (4, 1))]),
         _product("nn", [(4, (8, 1)), (1, (16, 1))]),
         _product("tn", [(4, (8, 1)), (1, (16, 1))]),
-        *_quantised_kernels.functions(),
+        *_quantized_kernels.functions(),
     ]
     return '(module (import "page" "memory" (memory 1))' + "\n".join(functions) + ")"
 

@@ -123,13 +123,13 @@ def contests_part(name, device):
     return [] if record is None else [contests_table(record)]
 
 
-def utilisation_part(device):
-    record = load("utilisation", device, "utilisation")
+def utilization_part(device):
+    record = load("utilization", device, "utilization")
     if record is None:
         return []
     tokens = record["contests"][0]["contestants"]["ours"]["per_second"]
     return [
-        f"GPT-2 124M, compiled, trains on {tokens:,.0f} tokens a second: {100 * record['utilisation']:.1f} % of the "
+        f"GPT-2 124M, compiled, trains on {tokens:,.0f} tokens a second: {100 * record['utilization']:.1f} % of the "
         f"{record['matrix_flops'] / 1e12:,.0f} TFLOP a second that the card was measured to do in products of matrices."
     ]
 
@@ -256,9 +256,9 @@ PARTS = (
     ),
     (
         "The use of a GPU",
-        "utilisation",
-        "utilisation",
-        utilisation_part,
+        "utilization",
+        "utilization",
+        utilization_part,
         "Model FLOPs of a training step of GPT-2 124M over what the card does in products of matrices, both measured "
         "in one process.",
     ),
@@ -277,7 +277,7 @@ def page():
     for title, name, wants, render, words in PARTS:
         parts += [f"## {title}\n", words]
         for device in DEVICES:
-            if name == "utilisation" and device == "cpu":
+            if name == "utilization" and device == "cpu":
                 continue
             where = "On a GPU: " if device == "cuda" else ""
             parts += [*render(device), where + measured_on(name, device, wants)]

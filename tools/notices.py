@@ -18,7 +18,7 @@ from d2lmini.models.weights import files as weights
 from tools._generated import ROOT, between, main, put
 
 NOTICES, PAGE = ROOT / "licences" / "THIRD-PARTY-NOTICES.txt", ROOT / "pages" / "licences.md"
-STATIC = ROOT / "tools" / "sphinx_ext" / "static"
+STATIC = [ROOT / "tools" / "sphinx_ext" / name for name in ("static", "built/static")]
 CODE = (".py", ".js", ".css")  # in the package these are all our own
 HEAD = """Third-party notices of d2lmini
 
@@ -120,7 +120,8 @@ def foreign(paths, part):
     known = [*table()["parts"][part]["ours"]]
     known += [pattern for entry in entries() if entry["part"] == part for pattern in entry["files"]]
     if part == "book":
-        known += [path.name for path in STATIC.iterdir()] + [f"live/{name}.js" for name in our_weights()]
+        known += [path.name for folder in STATIC for path in folder.iterdir()]
+        known += [f"live/{name}.js" for name in our_weights()]
         known += [pattern for entry in entries() for pattern in entry["served"]]
     if part == "package":
         known += [f"*{ending}" for ending in CODE] + [f"models/weights/{name}.safetensors" for name in our_weights()]

@@ -102,7 +102,7 @@ def losses(model, tokenizer):
 
 def about(model):
     """What the page says of the model before it is there."""
-    from d2lmini.models.weights.pieces import cached_pieces
+    from d2lmini.models.weights.model_pieces import cached_pieces
 
     manifest = json.loads((cached_pieces() / "manifest.json").read_text(encoding="utf-8"))
     return {

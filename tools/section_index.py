@@ -1,6 +1,6 @@
 """What the book's search looks through: its sections, the glossary, the numbers of D2L and UDL, names of the package.
 
-An entry is a list [kind, title, page's title, address, text, number]; `static/search.js` knows the kinds:
+An entry is a list [kind, title, page's title, address, text, number]; `scripts/parts/sections.js` knows the kinds:
 
     term      of the glossary: leads to the section that explains it
     number    "D2L 11.3.2", "UDL equation 12.3": leads to where it is treated

@@ -188,9 +188,9 @@ class FashionCaptions:
     def encode(self, texts):
         """Texts to tokens (M, T), padded, and ``valid_lens`` (M,)."""
         rows = self.vocab.encode_batch(texts)
-        lens = torch.tensor([len(row) for row in rows])
+        valid_lens = torch.tensor([len(row) for row in rows])
         pad = self.vocab["<pad>"]
-        return torch.tensor([row + [pad] * (int(lens.max()) - len(row)) for row in rows]), lens
+        return torch.tensor([row + [pad] * (int(valid_lens.max()) - len(row)) for row in rows]), valid_lens
 
     @property
     def max_len(self):

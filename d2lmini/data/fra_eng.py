@@ -61,8 +61,8 @@ class MTFraEng(DataModule):
         src, tgt = self._tokenize(self._preprocess(head), most)
         src, src_vocab = self._build_array(src, src_vocab)
         tgt, tgt_vocab = self._build_array(tgt, tgt_vocab, start=["<bos>"])
-        src_valid_len = (src != src_vocab["<pad>"]).sum(1)
-        return (src, tgt[:, :-1], src_valid_len, tgt[:, 1:]), src_vocab, tgt_vocab
+        lens = (src != src_vocab["<pad>"]).sum(1)
+        return (src, tgt[:, :-1], lens, tgt[:, 1:]), src_vocab, tgt_vocab
 
     def _build_array(self, sentences, vocab, start=()):
         padding = ["<pad>"] * self.num_steps

@@ -30,9 +30,9 @@ _MULTI30K = {
 class TranslationData(DataModule):
     """What the translation data share: splits, one tokenizer for both languages, batches within a budget of tokens.
 
-    A batch is D2L's tuple: source with ``<eos>`` (B, S), target with ``<bos>`` in front (B, T), source lengths (B,),
-    target with ``<eos>`` at the end (B, T), all int64 and padded with ``<pad>``. Training batches come in another order
-    each epoch, by ``seed`` and ``loader.batch_sampler.set_epoch(epoch)``, which `Trainer` calls.
+    A batch is D2L's tuple (src, tgt, lens, label): source with ``<eos>`` (B, S), target with ``<bos>`` in front (B, T),
+    source lengths (B,), target with ``<eos>`` at the end (B, T), all int64 and padded with ``<pad>``. Training batches
+    come in another order each epoch, by ``seed`` and ``loader.batch_sampler.set_epoch(epoch)``, which `Trainer` calls.
 
     Attributes:
         splits: names of the splits, a tuple.
@@ -165,9 +165,9 @@ class TranslationData(DataModule):
 
     def _collate(self, examples):
         begin, end, padding = (self.tokenizer[token] for token in ("<bos>", "<eos>", "<pad>"))
-        src, src_valid_len = self._sources([source for source, _ in examples])
-        tgt_in = pad([[begin, *target] for _, target in examples], padding)
-        return src, tgt_in, src_valid_len, pad([[*target, end] for _, target in examples], padding)
+        src, lens = self._sources([source for source, _ in examples])
+        tgt = pad([[begin, *target] for _, target in examples], padding)
+        return src, tgt, lens, pad([[*target, end] for _, target in examples], padding)
 
 
 class Multi30k(TranslationData):

@@ -16,6 +16,7 @@ votes.py         several samples vote on an answer
 fast.py          a copy of a model whose steps take less time; the only one that knows of blocks and attention
 """
 
+from ..renamed import names_of
 from .contrast import contrastive_search
 from .diverse import diverse_beam_search
 from .filters import (
@@ -24,7 +25,7 @@ from .filters import (
     keep_min_p,
     keep_top_k,
     keep_top_p,
-    penalise_repetition,
+    penalize_repetition,
     with_temperature,
 )
 from .sampling import Sampled, sample, stream
@@ -32,6 +33,8 @@ from .search import beam_search, greedy_search
 from .speculative import Drafted, PromptLookup, accept_or_replace, speculative_sample
 from .steps import Decoded, reorder
 from .votes import Vote, majority_vote, vote_accuracy
+
+__getattr__ = names_of(__name__)
 
 __all__ = [
     "Decoded",
@@ -50,7 +53,7 @@ __all__ = [
     "keep_top_k",
     "keep_top_p",
     "majority_vote",
-    "penalise_repetition",
+    "penalize_repetition",
     "reorder",
     "sample",
     "speculative_sample",

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 import torch
 
 from ..arguments import check_integer, check_number
+from ..renamed import names_of
 from ..utils import in_float64
+
+__getattr__ = names_of(__name__)
 
 
 def with_temperature(logits, temperature):
@@ -103,7 +106,7 @@ def keep_min_p(logits, p):
     return logits.masked_fill(logits < logits.amax(-1, keepdim=True) + math.log(p), -torch.inf)
 
 
-def penalise_repetition(logits, previous, penalty):
+def penalize_repetition(logits, previous, penalty):
     """Makes tokens less likely that have occurred: positive logits are divided, negative ones multiplied.
 
     It depends on where the logits have their zero, which a softmax does not see.
@@ -162,7 +165,7 @@ class Filters:
     """All filters, in the order in which they are applied.
 
     Args:
-        repetition_penalty: see `penalise_repetition`; 1: none.
+        repetition_penalty: see `penalize_repetition`; 1: none.
         no_repeat_ngram_size: see `block_repeated_ngrams`; None: nothing is blocked.
         temperature: see `with_temperature`; 0: always the likeliest token.
         top_k: see `keep_top_k`; None: all.
@@ -183,7 +186,7 @@ class Filters:
     def __post_init__(self):
         nothing = torch.zeros(1)
         with_temperature(nothing, self.temperature)
-        penalise_repetition(nothing, nothing.long(), self.repetition_penalty)
+        penalize_repetition(nothing, nothing.long(), self.repetition_penalty)
         if self.top_k is not None:
             check_integer("top_k", self.top_k, 1)
         for name in ("top_p", "min_p"):
@@ -221,7 +224,7 @@ class Filters:
             if previous is None:
                 raise ValueError("a penalty on repetition needs the tokens so far: pass previous, of shape (..., n)")
             if self.repetition_penalty != 1:
-                logits = penalise_repetition(logits, previous, self.repetition_penalty)
+                logits = penalize_repetition(logits, previous, self.repetition_penalty)
             if self.no_repeat_ngram_size is not None:
                 logits = block_repeated_ngrams(logits, previous, self.no_repeat_ngram_size)
             if not logits.amax(-1).isfinite().all():

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 
 from ..arguments import check_integer
+from ..renamed import Attribute
 from .filters import Filters
 from .steps import Ends, first_tokens, log_probs, reorder
 
@@ -13,16 +14,17 @@ from .steps import Ends, first_tokens, log_probs, reorder
 class Sampled(NamedTuple):
     """What was drawn for each of B examples; with n samples an example, (B, n) stands for (B,).
 
-    ``tokens``, ``lengths`` and ``scores`` are those of a `Decoded`, the scores log-probabilities under the model
+    ``tokens``, ``valid_lens`` and ``scores`` are those of a `Decoded`, the scores log-probabilities under the model
     itself. ``log_probs``, (B, L), are the same token by token, the end included and 0 after it, and
     ``filtered_log_probs``, (B, L), those under the distribution that was drawn from.
     """
 
     tokens: torch.Tensor
-    lengths: torch.Tensor
+    valid_lens: torch.Tensor
     scores: torch.Tensor
     log_probs: torch.Tensor
     filtered_log_probs: torch.Tensor
+    lengths = Attribute("lengths", "valid_lens")
 
 
 @torch.no_grad()
@@ -64,7 +66,7 @@ def sample(step, state, bos, max_len, *, stop=None, num_samples=None, prompt=Non
     empty = tokens.new_empty(len(tokens), 0), *[torch.empty(len(tokens), 0, device=tokens.device)] * 2
     parts = [torch.stack(part, 1) for part in zip(*drawn, strict=True)] or empty  # each (B * n, L)
     tokens, log_probs, filtered = parts if num_samples is None else [part.unflatten(0, (B, n)) for part in parts]
-    return Sampled(tokens, ends.lengths(tokens), log_probs.sum(-1), log_probs, filtered)
+    return Sampled(tokens, ends.valid_lens(tokens), log_probs.sum(-1), log_probs, filtered)
 
 
 def stream(step, state, bos, max_len=None, *, stop=None, prompt=None, generator=None, **filters):

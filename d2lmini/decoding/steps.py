@@ -6,19 +6,21 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from ..arguments import check_integer
+from ..renamed import Attribute
 
 
 class Decoded(NamedTuple):
     """What a search found for each of B examples; with n sequences an example, (B, n) stands for (B,).
 
     ``tokens``, (B, L), are those after <bos>, filled up with the <eos> that ended the sequence; L counts the longest
-    with its <eos>. ``lengths``, (B,), count the tokens before the first <eos>. ``scores``, (B,), are log-probabilities
-    with the <eos>, over the length penalty if there is one.
+    with its <eos>. ``valid_lens``, (B,), count the tokens before the first <eos>. ``scores``, (B,), are
+    log-probabilities with the <eos>, over the length penalty if there is one.
     """
 
     tokens: torch.Tensor
-    lengths: torch.Tensor
+    valid_lens: torch.Tensor
     scores: torch.Tensor
+    lengths = Attribute("lengths", "valid_lens")
 
 
 def reorder(state, index, *, keep=()):
@@ -85,7 +87,7 @@ class Ends:
             if not 0 <= i < num_tokens:
                 raise ValueError(f"{self.name} is {i} but there are {num_tokens} tokens: is it of another vocabulary?")
 
-    def lengths(self, tokens):
+    def valid_lens(self, tokens):
         """How many tokens (..., L) stand before the first end: (...)."""
         return (~self.among(tokens)).long().cumprod(-1).sum(-1)
 
@@ -109,6 +111,6 @@ def log_probs(logits, rows, ends, t):
 
 def decoded(tokens, scores, ends):
     """A `Decoded` of tokens (..., max_len), cut to the longest with its end."""
-    lengths = ends.lengths(tokens)  # (...)
-    longest = int((lengths + 1).max()) if lengths.numel() else 0
-    return Decoded(tokens[..., :longest], lengths, scores)
+    valid_lens = ends.valid_lens(tokens)  # (...)
+    longest = int((valid_lens + 1).max()) if valid_lens.numel() else 0
+    return Decoded(tokens[..., :longest], valid_lens, scores)

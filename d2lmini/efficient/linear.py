@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 from ..inputs import check_inputs
 from ..masks import causal_mask, key_mask
+from ..renamed import Attribute
 
 
 class LinearState(NamedTuple):
@@ -25,11 +26,12 @@ class LinearState(NamedTuple):
 
     Args:
         matrix: (B, M, E) or (B, H, M, E), the sum of phi(k) v^T.
-        normaliser: (B, M) or (B, H, M), the sum of phi(k).
+        normalizer: (B, M) or (B, H, M), the sum of phi(k).
     """
 
     matrix: torch.Tensor
-    normaliser: torch.Tensor
+    normalizer: torch.Tensor
+    normaliser = Attribute("normaliser", "normalizer")
 
 
 def elu_feature_map(x):
@@ -129,11 +131,11 @@ def linear_attention_step(query, key, value, state=None, *, feature_map=elu_feat
         raise ValueError(f"there are {query.shape[-2]} queries and {key.shape[-2]} keys, expected one: a step is one")
     with torch.autocast(query.device.type, enabled=False):
         new = features_k.mT @ value_1  # (..., M, E + 1)
-        matrix, normaliser = new[..., :-1], new[..., -1]
+        matrix, normalizer = new[..., :-1], new[..., -1]
         if state is not None:
-            matrix, normaliser = state.matrix + matrix, state.normaliser + normaliser
-        sums = torch.cat([features_q @ matrix, features_q @ normaliser[..., None]], -1)  # (..., 1, E + 1)
-    return _divide(sums).to(dtype), LinearState(matrix, normaliser)
+            matrix, normalizer = state.matrix + matrix, state.normalizer + normalizer
+        sums = torch.cat([features_q @ matrix, features_q @ normalizer[..., None]], -1)  # (..., 1, E + 1)
+    return _divide(sums).to(dtype), LinearState(matrix, normalizer)
 
 
 def _features(queries, keys, values, valid_lens, mask, feature_map):

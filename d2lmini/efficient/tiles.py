@@ -84,13 +84,12 @@ def tiled_attention(queries, keys, values, valid_lens=None, *, mask=None, causal
         raise ValueError(f"tile is {tile}, expected an integer or a pair, at least 1")
     if causal and shape[-2] > shape[-1]:
         raise ValueError(f"there are {shape[-2]} queries but {shape[-1]} keys: the queries are the last positions")
-    lens = None
     if valid_lens is not None:  # kept as lengths: their mask may be as large as the scores
         check_lens(shape, valid_lens, device=queries.device)
-        lens = valid_lens.view(shape[0], *[1] * (len(shape) - 3), -1, 1)  # (B, 1, 1 or T, 1)
+        valid_lens = valid_lens.view(shape[0], *[1] * (len(shape) - 3), -1, 1)  # (B, 1, 1 or T, 1)
     mask = as_mask(shape, None, mask, device=queries.device)
     scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
-    return _Tiled.apply(queries, keys, values, _Tiles(shape, tile, mask, lens, causal, queries.device), scale)
+    return _Tiled.apply(queries, keys, values, _Tiles(shape, tile, mask, valid_lens, causal, queries.device), scale)
 
 
 class _Tiled(torch.autograd.Function):
@@ -152,9 +151,9 @@ def _wide(dtype):
 class _Tiles:
     """How the (T, S) scores are cut, and what is hidden where: goes through the queries' tiles, each with its keys."""
 
-    def __init__(self, shape, tile, mask, lens, causal, device):
+    def __init__(self, shape, tile, mask, valid_lens, causal, device):
         self.T, self.S = shape[-2:]
-        self.tile, self.mask, self.lens, self.causal, self.device = tile, mask, lens, causal, device
+        self.tile, self.mask, self.valid_lens, self.causal, self.device = tile, mask, valid_lens, causal, device
 
     def __iter__(self):
         """Pairs: a slice of queries, and a list of slices of keys of which these see some, with what they see."""
@@ -172,8 +171,8 @@ class _Tiles:
             part = self.mask if self.mask.shape[-2] == 1 else self.mask[..., rows, :]
             parts.append(part if part.shape[-1] == 1 else part[..., columns])
         keys = torch.arange(columns.start, columns.stop, device=self.device)  # (s,)
-        if self.lens is not None:
-            parts.append(keys < (self.lens if self.lens.shape[-2] == 1 else self.lens[..., rows, :]))
+        if self.valid_lens is not None:
+            parts.append(keys < (self.valid_lens if self.valid_lens.shape[-2] == 1 else self.valid_lens[..., rows, :]))
         first = rows.start + self.S - self.T  # where the first of these queries stands among the keys
         if self.causal and columns.stop - 1 > first:
             parts.append(keys <= torch.arange(first, first + rows.stop - rows.start, device=self.device)[:, None])

@@ -5,7 +5,7 @@ folder are what its experiments share.
 
 attention/     a layer of it: what it can look up, its heads and positions, its costs
 translation/   from one language to another
-optimisation/  depth, learning rates, optimizers
+optimization/  depth, learning rates, optimizers
 vision/        images
 tokenization/  words, pieces and bytes
 bert/          encoders: pretraining and fine-tuning
@@ -20,6 +20,8 @@ exported.py    the models whose weights ship with the package, and of which run 
 from difflib import get_close_matches
 from importlib import import_module
 
+from .. import renamed
+
 SUBJECTS = {
     "attention": [
         "associative_recall",
@@ -31,7 +33,7 @@ SUBJECTS = {
         "position_encodings",
     ],
     "translation": ["translation_bahdanau", "translation_d2l", "translation_transformer", "translation_width"],
-    "optimisation": ["depth_by_rate", "optimisers"],
+    "optimization": ["depth_by_rate", "optimizers"],
     "vision": [
         "clip",
         "data_size",
@@ -51,7 +53,7 @@ SUBJECTS = {
     "real_model": [
         "adapters",
         "prompt_examples",
-        "quantised",
+        "quantized",
         "real_answers",
         "repeating_heads",
         "speculative",
@@ -72,6 +74,7 @@ def find(name):
     Raises:
         ValueError: there is none of that name.
     """
+    name = renamed.now(name)
     if name not in _HOME:
         near = get_close_matches(name, names(), n=1)
         meant = f"; did you mean {near[0]}? There are" if near else ", only"
@@ -82,7 +85,10 @@ def find(name):
 def __getattr__(name):
     if name in _HOME:
         return find(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _of_before(name)
+
+
+_of_before = renamed.names_of(__name__, 1)
 
 
 def __dir__():

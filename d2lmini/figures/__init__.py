@@ -39,7 +39,7 @@ Language models:
     cache_walk.py          which scores are computed with a cache and without
     scaling_calculator.py  parameters, tokens, FLOPs and loss by a law
     vote_explorer.py       chains of thought that vote
-    quantised_row.py       a row of weights in few bits
+    quantized_row.py       a row of weights in few bits
     draft_verify.py        what a draft proposes and a model accepts
     live_writer.py         a GPT that writes in the page
 
@@ -61,6 +61,7 @@ For all of them:
 which `tools/bundle.mjs` makes of all modules: `make sync`.
 """
 
+from ..renamed import names_of
 from .alignment_explorer import AlignmentExplorer
 from .beam_tree import BeamTree
 from .bpe_stepper import BPEStepper
@@ -84,7 +85,7 @@ from .pattern_explorer import PatternExplorer
 from .pixel_completion import PixelCompletion
 from .playground import Playground
 from .position_explorer import PositionExplorer
-from .quantised_row import QuantisedRow
+from .quantized_row import QuantizedRow
 from .query_plane import QueryPlane
 from .real_model import RealModel
 from .scaling_calculator import ScalingCalculator
@@ -95,6 +96,8 @@ from .swin_explorer import SwinExplorer
 from .tiling_stepper import TilingStepper
 from .translator import LiveTranslator
 from .vote_explorer import VoteExplorer
+
+__getattr__ = names_of(__name__)
 
 __all__ = [
     "AlignmentExplorer",
@@ -121,7 +124,7 @@ __all__ = [
     "PixelCompletion",
     "Playground",
     "PositionExplorer",
-    "QuantisedRow",
+    "QuantizedRow",
     "QueryPlane",
     "RealModel",
     "ScalingCalculator",

@@ -2,6 +2,7 @@
 
 import torch
 
+from ..renamed import Attribute
 from ..vision.windows import shifted_window_mask, window_partition
 from .base import Figure, table
 
@@ -29,6 +30,7 @@ class SwinExplorer(Figure):
     """
 
     name = "swin_explorer"
+    may_attend = Attribute("may_attend", "mask")
     title = "What reaches a patch"
     hint = "Choose the window and the layer, and point at a patch. By keyboard: arrow keys go from patch to patch."
 
@@ -79,7 +81,7 @@ class SwinExplorer(Figure):
             shifted=True,
         )
 
-    def may_attend(self, window_size, layer, shifted=True):
+    def mask(self, window_size, layer, shifted=True):
         """Which patch may attend to which in a layer.
 
         Args:
@@ -95,15 +97,15 @@ class SwinExplorer(Figure):
         shift = M // 2 if shifted and layer % 2 == 0 and M not in (rows, columns) else 0
         names = torch.arange(T).view(1, rows, columns, 1).roll((-shift, -shift), (1, 2))
         windows = window_partition(names, M).squeeze(-1)  # (windows, P)
-        allowed = torch.zeros(T, T, dtype=torch.bool)
-        allowed[windows[:, :, None], windows[:, None]] = shifted_window_mask((rows, columns), M, shift)
-        return allowed
+        mask = torch.zeros(T, T, dtype=torch.bool)
+        mask[windows[:, :, None], windows[:, None]] = shifted_window_mask((rows, columns), M, shift)
+        return mask
 
     def reached(self, window_size, layer, shifted=True):
         """Which patch has heard of which after so many layers, boolean (T, T): rows hear, columns are heard."""
         heard = torch.eye(self.state["grid"][0] * self.state["grid"][1])
         for i in range(1, layer + 1):
-            heard = (self.may_attend(window_size, i, shifted).float() @ heard > 0).float()
+            heard = (self.mask(window_size, i, shifted).float() @ heard > 0).float()
         return heard.bool()
 
     def costs(self, window_size):

@@ -30,7 +30,7 @@ Images:
 
 For all of them:
 
-    choices.py              norms, activations and networks by name, and how weights begin
+    named_parts.py          norms, activations and networks by name, and how weights begin
     tokens.py               tokens checked, embedded and padded
     pretrained/             published weights, by one table of renamed parameters a model
     weights/                models with published weights, by name

@@ -14,8 +14,8 @@ from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
-from .choices import ACTIVATIONS, head_norm_maker, init_bert, init_by_inputs, norm_maker
 from .heads import class_token, cross_entropy
+from .named_parts import ACTIVATIONS, head_norm_maker, init_bert, init_by_inputs, norm_maker
 from .tokens import check_batch, embedded
 
 _norm_maker = partial(norm_maker, eps=1e-12)  # as published

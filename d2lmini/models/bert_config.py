@@ -6,7 +6,7 @@ ModernBERT, rotary positions and norms before each sublayer; and, as `GPTConfig`
 
 from dataclasses import dataclass
 
-from .choices import ACTIVATIONS, NORMS, ByName, check_config
+from .named_parts import ACTIVATIONS, NORMS, ByName, check_config
 
 _CHOICES = {
     "activation": ACTIVATIONS,

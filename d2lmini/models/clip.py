@@ -17,8 +17,8 @@ from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
 from ..utils import in_float64
-from .choices import check_config
 from .heads import mean_pooling
+from .named_parts import check_config
 from .resnet import ResNet
 from .vit import ViT
 

@@ -16,8 +16,8 @@ from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import TransformerEncoderBlock
-from .choices import NETWORKS, head_norm_maker, init_by_inputs, init_normal, norm_maker
 from .heads import cross_entropy
+from .named_parts import NETWORKS, head_norm_maker, init_by_inputs, init_normal, norm_maker
 from .tokens import embedded, padded
 
 
@@ -170,8 +170,8 @@ class GPT(Module):
         Raises:
             ValueError: a prompt is empty, or what comes out would not fit into the context; and as ``sample`` does.
         """
-        tokens, lengths = padded(prompts, 0, self.embedding.weight.device, side="left")
-        padding = None if lengths is None else tokens.shape[1] - lengths
+        tokens, valid_lens = padded(prompts, 0, self.embedding.weight.device, side="left")
+        padding = None if valid_lens is None else tokens.shape[1] - valid_lens
         if self.limited and tokens.shape[1] + max_new_tokens - 1 > self.config.max_len:
             raise ValueError(
                 f"the prompt has {tokens.shape[1]} tokens, to which {max_new_tokens} cannot be added: the context is "

@@ -7,7 +7,7 @@ no biases and another feed-forward network.
 from dataclasses import dataclass, replace
 
 from ..arguments import check_number
-from .choices import NETWORKS, NORMS, ByName, check_config
+from .named_parts import NETWORKS, NORMS, ByName, check_config
 
 _CHOICES = {"norm": NORMS, "ffn": NETWORKS, "positions": ("learned", "rotary", None), "init": ("gpt1", "gpt2", "zero")}
 _OPTIONAL = "ffn_num_hiddens", "num_kv_heads", "head_size"

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..masks import real_tokens
+from ..masks import token_mask
 from ..objectives.masking import IGNORE_INDEX
 from ..training import Module
 from ..training.optimizers import adamw_of
@@ -22,23 +22,23 @@ POOLINGS = "class", "mean", "pooler"
 
 
 def mean_pooling(X, valid_lens=None, *, mask=None):
-    """The mean over real tokens: (B, T, h) to (B, h); zero where a row has none. Arguments as `real_tokens`'s.
+    """The mean over real tokens: (B, T, h) to (B, h); zero where a row has none. Arguments as `token_mask`'s.
 
     Source: Reimers and Gurevych 2019, section 3.
     """
-    real = real_tokens(X.shape[:2], valid_lens, mask, device=X.device)  # (B, T)
-    if real is None:
+    mask = token_mask(X.shape[:2], valid_lens, mask, device=X.device)  # (B, T)
+    if mask is None:
         return X.sum(1) / max(X.shape[1], 1)
-    total = X.masked_fill(~real[..., None], 0).sum(1)  # (B, h)
-    return total / real.sum(1, keepdim=True).clamp(min=1)
+    total = X.masked_fill(~mask[..., None], 0).sum(1)  # (B, h)
+    return total / mask.sum(1, keepdim=True).clamp(min=1)
 
 
 def class_token(X, valid_lens=None, *, mask=None):
     """The first real token of each row, of which padding may stand on the left: (B, T, h) to (B, h)."""
     if not X.shape[1]:
         raise ValueError("there is no token, expected a class token first in each row")
-    real = real_tokens(X.shape[:2], valid_lens, mask, device=X.device)  # (B, T)
-    return X[:, 0] if real is None else X[torch.arange(len(X), device=X.device), real.int().argmax(1)]
+    mask = token_mask(X.shape[:2], valid_lens, mask, device=X.device)  # (B, T)
+    return X[:, 0] if mask is None else X[torch.arange(len(X), device=X.device), mask.int().argmax(1)]
 
 
 def cross_entropy(Y_hat, Y):
@@ -204,5 +204,5 @@ class TaggingHead(Head):
 
     @staticmethod
     def _without_padding(Y, valid_lens, mask):
-        real = real_tokens(Y.shape, valid_lens, mask, device=Y.device) if Y.dim() == 2 else None
-        return Y if real is None else Y.masked_fill(~real, IGNORE_INDEX)
+        mask = token_mask(Y.shape, valid_lens, mask, device=Y.device) if Y.dim() == 2 else None
+        return Y if mask is None else Y.masked_fill(~mask, IGNORE_INDEX)

@@ -83,7 +83,7 @@ class EncoderDecoder(Classifier):
         """Greedy decoding of ``num_steps`` tokens, ended sentences too, in evaluation mode.
 
         Args:
-            batch: D2L's tuple (source, target, source lengths, label); of the target only the first token is used.
+            batch: D2L's tuple (src, tgt, lens, label); of the target only the first token is used.
             device: where to run; the model moves there.
             num_steps: tokens to choose.
             save_attention_weights: whether to keep ``decoder.attention_weights`` of each step.
@@ -95,8 +95,8 @@ class EncoderDecoder(Classifier):
         """
         self.to(device)
         with evaluating(self):
-            source, target, lengths = (x.to(device) for x in batch[:3])
-            tokens, state = target[:, 0], self.start(source, lengths)
+            src, tgt, lens = (x.to(device) for x in batch[:3])
+            tokens, state = tgt[:, 0], self.start(src, lens)
             chosen, kept = [], []
             for _ in range(num_steps):
                 logits, state = self.step(tokens, state)
@@ -140,8 +140,8 @@ class Seq2Seq(EncoderDecoder):
 
     def accuracy(self, Y_hat, Y, averaged=True):
         """Share of the tokens (B, T), padding left out, that logits (B, T, V) rank first."""
-        real = self.tgt_pad != Y
-        right = (Y_hat.argmax(2) == Y)[real].float()
+        mask = self.tgt_pad != Y
+        right = (Y_hat.argmax(2) == Y)[mask].float()
         return right.mean() if averaged else right
 
     def batch_weight(self, batch):

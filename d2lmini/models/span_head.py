@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from ..masks import position_offsets, real_tokens
+from ..masks import position_offsets, token_mask
 from ..objectives.masking import IGNORE_INDEX
 from .heads import Head
 
@@ -40,9 +40,9 @@ class SpanHead(Head):
             raise ValueError(
                 f"passage is {passage.dtype} of shape {tuple(passage.shape)}, expected booleans {tuple(tokens.shape)}"
             )
-        real = real_tokens(tokens.shape, valid_lens, mask, device=tokens.device)
-        passage = passage if real is None else passage & real
         Y_hat = self.dense(self.dropout(self._encoded(tokens, segments, valid_lens, mask)))
+        mask = token_mask(tokens.shape, valid_lens, mask, device=tokens.device)
+        passage = passage if mask is None else passage & mask
         return Y_hat.masked_fill(~passage[..., None], -torch.inf)
 
     def loss(self, Y_hat, Y):

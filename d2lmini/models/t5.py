@@ -13,7 +13,7 @@ from ..modes import evaluating
 from ..multi_head import MultiHeadAttention
 from ..position import RelativePositionBias
 from ..transformer import DecoderState, TransformerDecoderBlock, TransformerEncoderBlock
-from .choices import NETWORKS
+from .named_parts import NETWORKS
 from .seq2seq import AttentionDecoder, Encoder, Seq2Seq
 from .tokens import embedded, padded
 

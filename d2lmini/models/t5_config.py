@@ -6,7 +6,7 @@ largest is the text encoder of Imagen.
 
 from dataclasses import dataclass, replace
 
-from .choices import ByName, check_config
+from .named_parts import ByName, check_config
 
 _CHOICES = {"ffn": ("relu", "geglu")}
 _SIZES = "vocab_size", "num_hiddens", "num_heads", "head_size", "num_blks", "ffn_num_hiddens"

@@ -12,8 +12,8 @@ from ..rotation import RotaryEmbedding
 from ..training import Module
 from ..training.optimizers import adamw_of
 from ..transformer import AddNorm, PositionWiseFFN
-from .choices import ACTIVATIONS, NORMS, check_config, init_by_inputs
 from .heads import cross_entropy
+from .named_parts import ACTIVATIONS, NORMS, check_config, init_by_inputs
 from .tokens import embedded
 
 _CHOICES = {

@@ -57,18 +57,18 @@ def padded(prompts, pad, device, *, side="right"):
             raise ValueError(f"prompts have shape {shape}, expected (B, n): one prompt alone is [prompt]")
         if prompts.is_floating_point() or prompts.dtype == torch.bool:
             raise TypeError(f"prompts are {prompts.dtype}, expected integers: ids of tokens")
-        tokens, lengths = prompts.to(device), [prompts.shape[1]] * len(prompts)
+        tokens, valid_lens = prompts.to(device), [prompts.shape[1]] * len(prompts)
     else:
         prompts = _listed(prompts)
-        lengths = [len(prompt) for prompt in prompts]
-        filling = [[pad] * (max(lengths) - n) for n in lengths]
+        valid_lens = [len(prompt) for prompt in prompts]
+        filling = [[pad] * (max(valid_lens) - n) for n in valid_lens]
         rows = zip(filling, prompts, strict=True) if side == "left" else zip(prompts, filling, strict=True)
         tokens = torch.tensor([[*left, *right] for left, right in rows], dtype=torch.long, device=device)
-    if not lengths or min(lengths) < 1:
+    if not valid_lens or min(valid_lens) < 1:
         raise ValueError("a prompt is empty: expected at least one token, such as <bos>, a line end or <eos>")
-    if len(set(lengths)) == 1:
+    if len(set(valid_lens)) == 1:
         return tokens, None
-    return tokens, torch.tensor(lengths, device=device)
+    return tokens, torch.tensor(valid_lens, device=device)
 
 
 def _listed(prompts):

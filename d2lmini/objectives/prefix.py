@@ -49,21 +49,25 @@ def prefix_lm(tokens, *, generator=None, valid_lens=None, prefix_lens=None):
     """
     check_tokens(tokens)
     valid = valid_tokens(tokens.shape, valid_lens, tokens.device)  # (B, T + 1)
-    lens = valid.sum(1)
-    if lens.min() < 2:
-        raise ValueError(f"a text has {int(lens.min())} tokens, expected at least 2: one of prefix and one of target")
+    valid_lens = valid.sum(1)
+    if valid_lens.min() < 2:
+        raise ValueError(
+            f"a text has {int(valid_lens.min())} tokens, expected at least 2: one of prefix and one of target"
+        )
     if prefix_lens is None:
         check_generator(generator)
-        numbers = torch.rand(len(tokens), generator=generator).to(lens.device)
-        prefix_lens = 1 + (numbers * (lens - 1)).long()  # (B,)
+        numbers = torch.rand(len(tokens), generator=generator).to(valid_lens.device)
+        prefix_lens = 1 + (numbers * (valid_lens - 1)).long()  # (B,)
     integers = isinstance(prefix_lens, torch.Tensor) and prefix_lens.dtype in (torch.int32, torch.int64)
-    if integers and (prefix_lens.shape != lens.shape or (prefix_lens < 1).any() or (prefix_lens >= lens).any()):
+    if integers and (
+        prefix_lens.shape != valid_lens.shape or (prefix_lens < 1).any() or (prefix_lens >= valid_lens).any()
+    ):
         raise ValueError(
-            f"prefix_lens is {prefix_lens.tolist()} for texts of {lens.tolist()} tokens, expected from 1 to one less "
-            "than the text"
+            f"prefix_lens is {prefix_lens.tolist()} for texts of {valid_lens.tolist()} tokens, expected from 1 to one "
+            "less than the text"
         )
     inputs = tokens[:, :-1]  # (B, T)
     mask = prefix_mask(prefix_lens, inputs.shape[1])  # refuses what is no integers
-    guessed = torch.arange(1, tokens.shape[1], device=lens.device)  # (T,): the position of each label
+    guessed = torch.arange(1, tokens.shape[1], device=valid_lens.device)  # (T,): the position of each label
     counted = (guessed >= prefix_lens[:, None]) & valid[:, 1:]
     return PrefixBatch(inputs, tokens[:, 1:].long().masked_fill(~counted, IGNORE_INDEX), mask, prefix_lens)

@@ -155,13 +155,15 @@ def _check_sentinels(sentinels, tokens, eos, padding):
 
 def _close_up(values, kept, padding):
     """The kept values of each row, moved to its left, and how many they are: (B, longest), (B,)."""
-    lens = kept.sum(1)
-    longest = int(lens.max())
-    if padding is None and lens.min() < longest:
-        raise ValueError(f"texts get from {int(lens.min())} to {longest} tokens long: pass the id of padding")
+    valid_lens = kept.sum(1)
+    longest = int(valid_lens.max())
+    if padding is None and valid_lens.min() < longest:
+        raise ValueError(f"texts get from {int(valid_lens.min())} to {longest} tokens long: pass the id of padding")
     order = (~kept).to(torch.uint8).argsort(dim=1, stable=True)[:, :longest]
     values = values.gather(1, order)
-    return values.masked_fill(torch.arange(longest, device=lens.device) >= lens[:, None], padding or 0), lens
+    return values.masked_fill(
+        torch.arange(longest, device=valid_lens.device) >= valid_lens[:, None], padding or 0
+    ), valid_lens
 
 
 def _without_end(tokens, eos, name):

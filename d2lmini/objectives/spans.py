@@ -103,17 +103,18 @@ def random_spans(num_rows, length, *, generator, valid_lens=None, noise_density=
     check_generator(generator)
     if num_rows < 1:
         raise ValueError(f"num_rows is {num_rows}, expected at least 1")
-    lens = valid_tokens((num_rows, length), valid_lens).sum(1).cpu()  # (B,)
-    noise, spans = torch.tensor([span_counts(n, noise_density, mean_span) for n in lens.tolist()]).unbind(1)  # (B,)
+    valid = valid_tokens((num_rows, length), valid_lens)  # (B, T)
+    totals = valid.sum(1).cpu()  # (B,)
+    noise, spans = torch.tensor([span_counts(n, noise_density, mean_span) for n in totals.tolist()]).unbind(1)  # (B,)
     dropped = _parts(noise, spans, generator)  # (B, K) with K the most spans
     # kept tokens stand before, between and after. Before and after there may be none: two more are cut, and taken off
-    kept = _parts(lens - noise + 2, spans + 1, generator)  # (B, K + 1)
+    kept = _parts(totals - noise + 2, spans + 1, generator)  # (B, K + 1)
     kept[:, 0] -= 1
     kept.scatter_add_(1, spans[:, None], torch.full((num_rows, 1), -1))
     ends = torch.stack([kept[:, :-1], dropped], -1).flatten(1).cumsum(1)  # (B, 2 K): kept, noise, kept, ..., noise
     positions = torch.arange(length).expand(num_rows, length).contiguous()
     mask = torch.searchsorted(ends, positions, right=True) % 2 == 1  # beyond the last span it is 2 K, or a later kept
-    return mask.to(valid_lens.device) if valid_lens is not None else mask
+    return mask.to(valid.device)
 
 
 def _parts(totals, numbers, generator):

@@ -5,6 +5,8 @@ import json
 import subprocess
 from pathlib import Path
 
+from .. import renamed
+
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent  # of the repository, where the package is not installed without one
 SIZES = "full", "laptop", "compact", "hour", "cpu"  # presets of an experiment as such, the largest first
@@ -40,6 +42,7 @@ def load(name, preset="laptop"):
     Raises:
         FileNotFoundError: this run was never recorded; the message names the command that does.
     """
+    name = renamed.now(name)
     path = FOLDER / f"{name}.{preset}.json"
     if not path.is_file():
         raise FileNotFoundError(f"there is no record {path.name} in {FOLDER}: `{command(name, preset)}` makes it")
@@ -161,7 +164,8 @@ def unrepeatable(record):
     if git("cat-file", "-t", commit) != "commit":
         return [*reasons, f"its commit {commit} is not in the history"]
     files = (git("ls-tree", "-r", "--name-only", commit, "d2lmini/experiments/") or "").splitlines()
-    path = next((file for file in files if Path(file).name == f"{name}.py"), None)  # in a folder, or when they had none
+    called = {f"{each}.py" for each in (name, *(old for old, new in renamed.NAMES.items() if new == name))}
+    path = next((file for file in files if Path(file).name in called), None)  # in a folder, or when they had none
     code = path and git("show", f"{commit}:{path}")
     if code is None:
         return [*reasons, f"its commit {commit} does not hold the experiment"]

@@ -1,6 +1,6 @@
 """What it takes to train a GPT, in floating-point operations: by the rule of thumb 6 N D, and counted."""
 
-from ..models.choices import NETWORKS
+from ..models.named_parts import NETWORKS
 from ..transformer import GatedFFN
 
 

@@ -1,5 +1,6 @@
 """Every benchmark runs at tiny sizes, its record has its form, and only what can be repeated is kept."""
 
+import functools
 import importlib.util
 import json
 import math
@@ -30,7 +31,7 @@ from benchmarks import (
     training,
     translation,
 )
-from benchmarks import utilisation as of_gpu
+from benchmarks import utilization as of_gpu
 from benchmarks._common import contest, in_turns, main
 from d2lmini import results
 from d2lmini.exercises.grading.sandbox import why_not
@@ -46,7 +47,7 @@ MODULES = {
     "translation": translation,
     "decoding": decoding,
     "cost": cost,
-    "utilisation": of_gpu,
+    "utilization": of_gpu,
     "grading": grading,
 }
 IN_PAGE = {
@@ -88,25 +89,38 @@ def test_a_contest_has_medians_spread_and_memory():
         contest("work", {"peer": lambda: None}, training.QUICK, unit="tokens", work=1)
 
 
+def load(folder, name):
+    return json.loads((folder / f"benchmark_{name}.json").read_text(encoding="utf-8"))
+
+
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    """The folder of the records of tiny runs."""
-    folder = tmp_path_factory.mktemp("records")
-    for name, module in MODULES.items():
-        if name == "grading" and why_not():
-            continue
+def record(tmp_path_factory):
+    """A function from the name of a benchmark to the record of a tiny run, which is made once."""
+
+    @functools.cache
+    def record(name):
+        module, folder = MODULES[name], tmp_path_factory.mktemp(name)
         main(name, module.measure, None, module.QUICK, ["--quick", "--out", str(folder)], gpu=name != "grading")
-    return folder
+        return load(folder, name)
+
+    return record
 
 
-def load(records, name):
-    return json.loads((records / f"benchmark_{name}.json").read_text(encoding="utf-8"))
+@pytest.fixture
+def records(record, tmp_path, monkeypatch):
+    """All of them, where the page looks for its own."""
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "records")
+    results.FOLDER.mkdir()
+    for name in MODULES:
+        if name != "grading" or not why_not():
+            (results.FOLDER / f"benchmark_{name}.json").write_text(json.dumps(record(name)), encoding="utf-8")
+    return results.FOLDER
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUITE)
-def test_a_record_says_where_and_when(records, name):
-    found = load(records, name)
+def test_a_record_says_where_and_when(record, name):
+    found = dict(record(name))
     for fact in ("source", "versions", "device", "config", "benchmark", "command", "date", "wall_s"):
         assert found.pop(fact)
     numbers = [x for x in leaves(found) if isinstance(x, (int, float)) and not isinstance(x, bool)]
@@ -114,8 +128,8 @@ def test_a_record_says_where_and_when(records, name):
 
 
 @pytest.mark.slow
-def test_a_benchmark_of_attention(records):
-    contests = load(records, "attention")["contests"]
+def test_a_benchmark_of_attention(record):
+    contests = record("attention")["contests"]
     cases = {(of["subject"], of["case"]) for of in contests if of["T"] == 8}
     assert {case for subject, case in cases if subject == "attention"} == {"no mask", "causal", "mask", "valid_lens"}
     assert {case for subject, case in cases if subject != "attention"} == {"no mask", "causal", "valid_lens"}
@@ -128,15 +142,15 @@ def test_a_benchmark_of_attention(records):
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(why_not()), reason=f"NO SANDBOX HERE, NOT TRIED: {why_not()}")
-def test_a_benchmark_of_grading(records):
-    (found,) = load(records, "grading")["classes"].values()
+def test_a_benchmark_of_grading(record):
+    (found,) = record("grading")["classes"].values()
     assert found["other_than_wanted"] == [] and sum(found["verdicts"].values()) == found["answers"] == 15
     assert {"passed", "wrong"} <= set(found["verdicts"])
 
 
 @pytest.mark.slow
-def test_a_benchmark_of_training(records):
-    found = {of["model"]: of for of in load(records, "training")["contests"]}
+def test_a_benchmark_of_training(record):
+    found = {of["model"]: of for of in record("training")["contests"]}
     assert set(found) == {"transformer", "vit", "gpt", "bert"} and found["vit"]["unit"] == "images"
     d2l = "D2L's formulation" if _d2l.published() is None else "d2l"
     assert set(found["transformer"]["contestants"]) == {"ours", d2l, "nn.Transformer"}
@@ -171,17 +185,17 @@ def test_d2ls_package_is_loaded_without_what_it_imports_in_vain(tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_a_benchmark_of_translation_and_of_decoding(records):
-    works = [of["what"] for of in load(records, "translation")["contests"]]
+def test_a_benchmark_of_translation_and_of_decoding(record):
+    works = [of["what"] for of in record("translation")["contests"]]
     assert works == ["translation, greedy search", "translation, beam search of 4"]
-    contests = load(records, "decoding")["contests"]
+    contests = record("decoding")["contests"]
     assert len(contests) == 2 * 2 and all(of["same"] for of in contests)
     assert set(contests[0]["contestants"]) == {"ours", "ours, without the copy", "transformers"}
 
 
 @pytest.mark.slow
-def test_a_benchmark_of_cost(records):
-    curves = {(of["kind"], of["variable"]): of for of in load(records, "cost")["curves"]}
+def test_a_benchmark_of_cost(record):
+    curves = {(of["kind"], of["variable"]): of for of in record("cost")["curves"]}
     exponents = {key: of["formula_exponent"] for key, of in curves.items()}
     assert exponents["attention", "T"] == 2 and exponents["attention", "D"] == 1
     assert exponents["linear attention", "T"] == 1 and exponents["linear attention", "D"] == 2
@@ -194,18 +208,18 @@ def test_the_slope_of_a_power_is_its_exponent():
 
 
 @pytest.mark.slow
-def test_utilisation_is_of_the_measured_rate(records):
-    found = load(records, "utilisation")
+def test_utilization_is_of_the_measured_rate(record):
+    found = record("utilization")
     seconds = found["contests"][0]["contestants"]["ours"]["seconds"][1]
-    assert found["utilisation"] == pytest.approx(found["flops"] / seconds / found["matrix_flops"], abs=0.001)
+    assert found["utilization"] == pytest.approx(found["flops"] / seconds / found["matrix_flops"], abs=0.001)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_utilisation_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch, capsys):
+def test_utilization_is_not_measured_without_a_gpu(device, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit):
         main(
-            "utilisation",
+            "utilization",
             lambda *args: pytest.fail("measured"),
             None,
             None,
@@ -248,8 +262,8 @@ def test_the_plain_transformer_is_d2ls_and_as_large_as_ours():
     }
     for one, other in copies.items():
         plain.get_submodule(other).load_state_dict(ours.get_submodule(one).state_dict())
-    source, target, lens = torch.randint(11, (3, 4)), torch.randint(11, (3, 5)), torch.tensor([4, 1, 2])
-    torch.testing.assert_close(plain(source, target, lens), ours(source, target, lens))
+    src, tgt, lens = torch.randint(11, (3, 4)), torch.randint(11, (3, 5)), torch.tensor([4, 1, 2])
+    torch.testing.assert_close(plain(src, tgt, lens), ours(src, tgt, lens))
 
 
 def test_a_record_is_written_where_it_is_told(tmp_path, capsys):
@@ -279,7 +293,7 @@ def test_what_cannot_be_repeated_is_not_kept(arguments, dirty, message, monkeypa
 
 
 @pytest.mark.slow
-def test_the_page_shows_every_contest(records, tmp_path, monkeypatch):
+def test_the_page_shows_every_contest(record, records, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
     empty = measured.page()
     for name in SUITE:
@@ -288,17 +302,17 @@ def test_the_page_shows_every_contest(records, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", records)
     page = measured.page()
     for name in ("attention", "training", "translation", "decoding"):
-        for of in load(records, name)["contests"]:
+        for of in record(name)["contests"]:
             for whose, found in of["contestants"].items():
                 assert f"| {of['what']} | {whose} | {found['per_second']:,.4g} {of['unit']} |" in page
-    for of in load(records, "cost")["curves"]:
+    for of in record("cost")["curves"]:
         assert f"| {of['formula_exponent']:.2f} | {of['measured_exponent']:.2f} |" in page
     labels = re.findall(r'<svg [^>]*aria-label="([^"]+)"', page)
     assert len(labels) == page.count("<svg") == 3 and all(len(label) > 20 for label in labels)
     assert not re.search(r"<figure(?:(?!</figure>).)*\n\n", page, re.S), "an empty line ends HTML in Markdown"
     behind = page.split("## Where ours is behind")[1].split("## ")[0]
     assert any(verdict == MISSED for verdict, _ in (bar.judge() for bar in BARS)) == ("Why, is not" in behind)
-    assert "no GPU could be had" in page and load(records, "attention")["date"][:10] in measured.when()
+    assert "no GPU could be had" in page and record("attention")["date"][:10] in measured.when()
     assert measured.when() in page
 
 
@@ -342,8 +356,7 @@ def test_bars_are_judged_by_the_worst_contest(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_bar_finds_its_contests(records, monkeypatch):
-    monkeypatch.setattr(results, "FOLDER", records)
+def test_every_bar_finds_its_contests(records):
     reasons = {bar.text: bar.judge()[1] for bar in BARS if isinstance(bar, Bar) and bar.judge()[0] == NOT}
     at_full_size = {"... twice as fast at 512 tokens", "Decoding 32 sequences 1.5 times as fast", "... as `timm`'s"}
     assert set(reasons) <= at_full_size, reasons

@@ -13,6 +13,7 @@ ON_PAGE = re.findall(r"^\.\. automodule:: (\S+)$", (ROOT / "pages" / "api.md").r
 NOT_ON_PAGE = {
     "d2lmini.__main__": "the command line",
     "d2lmini.selfcheck": "the command line",
+    "d2lmini.renamed": "old names, until 1.0",
     "d2lmini.buffers": "what tables and scales share",
     "d2lmini.layers": "what adapters and weights in few bits share",
     "d2lmini.figures.base": "what figures share",
@@ -27,7 +28,7 @@ NOT_ON_PAGE = {
     "d2lmini.data.store": "the inside of registry",
     "d2lmini.figures.live": "the runtime of live figures, which are on the page",
     "d2lmini.models.weights.files": "the inside of trained",
-    "d2lmini.models.weights.pieces": "the inside of smollm2, for the page",
+    "d2lmini.models.weights.model_pieces": "the inside of smollm2, for the page",
     "d2lmini.models.weights.rounding": "the inside of trained",
     "d2lmini.models.weights.tokenizers": "the inside of trained",
     "d2lmini.exercises": "each file is an exercise; the package itself is on the page",

@@ -58,9 +58,9 @@ def test_another_shape_is_refused(cell, message):
         notebook(cell)
 
 
-def test_normalising_a_chapter_keeps_what_folds_it():
+def test_normalizing_a_chapter_keeps_what_folds_it():
     made = notebook(text("## Further", "fold"), code("# @title Plot: a line\nplot()", "fold"))
-    again = chapters.normalise(nbformat.from_dict(made))
+    again = chapters.normalize(nbformat.from_dict(made))
     assert again.cells == [
         c | {"outputs": [], "execution_count": None} if c.cell_type == "code" else c for c in made.cells
     ]
@@ -72,7 +72,7 @@ def test_the_setup_cell_keeps_what_its_page_does(page):
     source = setup_cell.source(page)
     assert source.startswith("# @title Setup: ") and source.endswith(f"# This page\n{page}".rstrip("\n"))
     assert setup_cell.page(source) == page
-    made = chapters.normalise(notebook(code(source.replace("pip", "conda"), "setup", "fold")))
+    made = chapters.normalize(notebook(code(source.replace("pip", "conda"), "setup", "fold")))
     assert made.cells[0].source == source
 
 
@@ -95,7 +95,7 @@ def test_the_setup_cell_says_how_threads_wait_before_its_page_loads_torch(monkey
 def test_a_setup_cell_that_is_not_filled_in_yet(source, page):
     untitled = source.partition("\n")[2] if source.startswith("# @title") else source
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(untitled, metadata={"tags": ["setup"]})])
-    cell = chapters.normalise(made).cells[0]
+    cell = chapters.normalize(made).cells[0]
     assert cell.source == setup_cell.source(page) and cell.metadata.tags == ["setup", "fold"]
 
 

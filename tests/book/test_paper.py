@@ -1,6 +1,7 @@
 """Paper: a printed page is light and whole; the PDF of the book has its order, outline, numbers and links."""
 
 import io
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from pypdf import PdfReader
 
 from tools import pdf
 
-STATIC = ROOT / "tools" / "sphinx_ext" / "static"
+EXTENSIONS = ROOT / "tools" / "sphinx_ext"
 PAGE = """<!DOCTYPE html><html data-theme="dark"><title>{title}</title>
 <link rel=icon href="data:,"><link rel="stylesheet" media="print" href="/paper.css">
 <script defer src="/paper.js"></script>
@@ -26,8 +27,8 @@ CODE = (
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     """A book of three pages, of which one is below another, and what `_toc.yml` would say of it."""
-    for name in ("paper.css", "paper.js"):
-        (tmp_path / name).write_text((STATIC / name).read_text(encoding="utf-8"), encoding="utf-8")
+    for path in (EXTENSIONS / "static" / "paper.css", EXTENSIONS / "built" / "static" / "paper.js"):
+        shutil.copy(path, tmp_path)
     bodies = {
         "chapters/01_a": "<a href='../exercises/01_a.html#x'>inside</a> <a href='../api.html'>not printed</a>"
         "<a href='https://example.org/'>outside</a>" + CODE + "<details><summary>More</summary>FOLDED</details>"
@@ -122,7 +123,7 @@ def test_88_letters_of_code_are_one_line_and_paper_overrules_the_sheet_of_the_bo
 
 
 def test_a_long_table_begins_where_it_stands_and_core_keeps_the_answers_to_choices(chromium, book, tmp_path):
-    css = (STATIC / "exercises.css").read_text(encoding="utf-8") + "table { break-inside: avoid; }"
+    css = (EXTENSIONS / "static" / "exercises.css").read_text(encoding="utf-8") + "table { break-inside: avoid; }"
     rows = "".join(f"<tr style='height: 30px'><td>row {i}</td></tr>" for i in range(20))
     body = f"<style>{css}</style><form><div class=option><details class=why open hidden>WHY</details></div></form>"
     body += f"<p style='height: 700px'>before</p><table><tbody>{rows}</tbody></table>"

@@ -9,7 +9,7 @@ from conftest import sphinx_extension
 from small_gguf import write_small_gguf
 
 from d2lmini.data.store import DataError
-from d2lmini.models.weights import pieces
+from d2lmini.models.weights import model_pieces
 
 extension = sphinx_extension("real_model_pieces")
 
@@ -29,8 +29,8 @@ def build(tmp_path, monkeypatch):
         if not missing:
             for path in made.iterdir():
                 path.unlink()
-            pieces.make_pieces(made, write_small_gguf(tmp_path / "small.gguf", seed=seed), size=size)
-        monkeypatch.setattr(pieces, "cached_pieces", cached)
+            model_pieces.make_pieces(made, write_small_gguf(tmp_path / "small.gguf", seed=seed), size=size)
+        monkeypatch.setattr(model_pieces, "cached_pieces", cached)
         extension._write(SimpleNamespace(builder=SimpleNamespace(format=format), outdir=str(tmp_path / "html")))
         return tmp_path / "html" / "_static"
 

@@ -56,10 +56,10 @@ def test_loaders_of_d2l(small):
 
 
 def test_build(small):
-    src, tgt_in, src_valid_len, tgt_out = small.build(["Hi.", "run !"], ["salut !", "Zut ."])
+    src, tgt, lens, label = small.build(["Hi.", "run !"], ["salut !", "Zut ."])
     assert small.src_vocab.to_tokens(src[0]) == ["hi", ".", "<eos>", "<pad>", "<pad>", "<pad>"]
-    assert small.tgt_vocab.to_tokens(tgt_in[1])[:4] == ["<bos>", "<unk>", ".", "<eos>"]
-    assert src_valid_len.tolist() == [3, 3] and torch.equal(tgt_in[:, 1:], tgt_out[:, :-1])
+    assert small.tgt_vocab.to_tokens(tgt[1])[:4] == ["<bos>", "<unk>", ".", "<eos>"]
+    assert lens.tolist() == [3, 3] and torch.equal(tgt[:, 1:], label[:, :-1])
     for src, tgt, error, message in [
         ("Hi.", ["salut"], TypeError, "got one str: put it into a list"),
         (["a", "b"], ["a"], ValueError, "there are 2 source but 1 target sentences"),

@@ -27,8 +27,8 @@ def test_batches():
     for tokens, segments, valid_lens, labels in data.train_dataloader():
         assert all(t.dtype == torch.int64 for t in (tokens, segments, valid_lens, labels))
         assert tokens.shape == segments.shape and valid_lens.max() == tokens.shape[1] and not segments.any()
-        real = torch.arange(tokens.shape[1]) < valid_lens[:, None]
-        assert (tokens[~real] == 0).all() and (tokens[real] != 0).all() and (tokens[:, 0] == 2).all()
+        mask = torch.arange(tokens.shape[1]) < valid_lens[:, None]
+        assert (tokens[~mask] == 0).all() and (tokens[mask] != 0).all() and (tokens[:, 0] == 2).all()
         assert (tokens.gather(1, valid_lens[:, None] - 1) == 3).all()
         seen += labels.tolist()
     assert sorted(seen) == list(range(len(TEXTS)))

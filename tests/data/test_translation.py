@@ -28,17 +28,17 @@ def check_batches(data, split):
     loader = data.loader(split)
     batches = list(loader)
     assert len(batches) == len(loader) == len(loader.batch_sampler)
-    for src, tgt_in, src_valid_len, tgt_out in batches:
-        assert all(tensor.dtype == torch.int64 for tensor in (src, tgt_in, src_valid_len, tgt_out))
-        assert len(src) * max(src.shape[1], tgt_out.shape[1]) <= data.max_tokens
-        assert src_valid_len.max() == src.shape[1] and tgt_in.shape == tgt_out.shape
-        assert torch.equal((src != padding).sum(1), src_valid_len)
-        assert (src.gather(1, src_valid_len[:, None] - 1) == end).all() and (tgt_in[:, 0] == begin).all()
-        lengths = (tgt_out != padding).sum(1)
-        assert (tgt_out.gather(1, lengths[:, None] - 1) == end).all()
-        for given, wanted, length in zip(tgt_in, tgt_out, lengths, strict=True):
+    for src, tgt, lens, label in batches:
+        assert all(tensor.dtype == torch.int64 for tensor in (src, tgt, lens, label))
+        assert len(src) * max(src.shape[1], label.shape[1]) <= data.max_tokens
+        assert lens.max() == src.shape[1] and tgt.shape == label.shape
+        assert torch.equal((src != padding).sum(1), lens)
+        assert (src.gather(1, lens[:, None] - 1) == end).all() and (tgt[:, 0] == begin).all()
+        lengths = (label != padding).sum(1)
+        assert (label.gather(1, lengths[:, None] - 1) == end).all()
+        for given, wanted, length in zip(tgt, label, lengths, strict=True):
             assert given[1:length].tolist() == wanted[: length - 1].tolist() and (given[length:] == padding).all()
-        seen += data.decode(tgt_out)
+        seen += data.decode(label)
     assert sorted(seen) == sorted(target for _, target in data.pairs(split))
     return batches
 
@@ -62,8 +62,8 @@ def test_positions_are_the_indices_of_the_alignment(corpus):
         pairs, sentences = corpus.pairs(split), corpus.sentences(split)
         assert [(s.english, s.french) for s in sentences] == pairs
     chosen = corpus.sentences("test")[:32]
-    src, _, src_valid_len, tgt_out = corpus.build([s.english for s in chosen], [s.french for s in chosen])
-    for sentence, source, length, target in zip(chosen, src, src_valid_len, tgt_out, strict=True):
+    src, _, lens, label = corpus.build([s.english for s in chosen], [s.french for s in chosen])
+    for sentence, source, length, target in zip(chosen, src, lens, label, strict=True):
         assert corpus.src_vocab.to_tokens(source[: length - 1]) == list(sentence.source)
         assert corpus.tgt_vocab.to_tokens(target)[: len(sentence.target) + 1] == [*sentence.target, "<eos>"]
 

@@ -44,7 +44,7 @@ def by_hand(model, example, max_len, K, G, strength, alpha):
 def test_it_equals_the_search_by_hand(K, G, strength, alpha):
     model, B, max_len = Model(7, seed=K + G), 5, 6
     found = diverse_beam_search(model, start(B), BOS, EOS, max_len, K, G, strength, alpha)
-    assert found.tokens.shape[:3] == found.lengths.shape == found.scores.shape == (B, G, K // G)
+    assert found.tokens.shape[:3] == found.valid_lens.shape == found.scores.shape == (B, G, K // G)
     for b in range(B):
         want = by_hand(model, b, max_len, K, G, strength, alpha)
         for g in range(G):
@@ -59,7 +59,7 @@ def test_without_a_penalty_or_with_one_group_it_is_beam_search(K, G, strength):
     found = diverse_beam_search(model, start(B), BOS, EOS, 7, K, G, strength, 0.6)
     beam = beam_search(model, start(B), BOS, EOS, 7, K // G, 0.6, num_return=K // G)
     for g in range(G):
-        assert torch.equal(found.scores[:, g], beam.scores) and torch.equal(found.lengths[:, g], beam.lengths)
+        assert torch.equal(found.scores[:, g], beam.scores) and torch.equal(found.valid_lens[:, g], beam.valid_lens)
         assert torch.equal(found.tokens[:, g], beam.tokens)
 
 
@@ -78,7 +78,7 @@ def test_a_strong_penalty_drives_the_groups_apart():
 
 def test_without_an_end():
     found = diverse_beam_search(Model(5, seed=0), start(2), BOS, None, 4, 4, 2, 1.0)
-    assert found.tokens.shape == (2, 2, 2, 4) and (found.lengths == 4).all() and found.scores.isfinite().all()
+    assert found.tokens.shape == (2, 2, 2, 4) and (found.valid_lens == 4).all() and found.scores.isfinite().all()
 
 
 @pytest.mark.parametrize(

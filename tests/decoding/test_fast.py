@@ -59,8 +59,8 @@ def test_it_scores_as_the_model_does(model, grad):
         close(fast(X), wanted)
         close(step_by_step(fast, X), wanted)
         padding = torch.tensor([0, 3, 5])
-        real = torch.arange(9) >= padding[:, None]
-        close(step_by_step(fast, X, padding)[real], model(X, padding)[real])
+        mask = torch.arange(9) >= padding[:, None]
+        close(step_by_step(fast, X, padding)[mask], model(X, padding)[mask])
 
 
 @torch.no_grad()
@@ -317,7 +317,7 @@ def test_heads_of_a_size_of_their_own():
 def test_a_translation_model():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(11, 16, 24, 2, 2), 0).eval()
-    fast, source, lens = for_decoding(model), torch.randint(3, 11, (3, 5)), torch.tensor([5, 2, 4])
-    found = [beam_search(m.step, m.start(source, lens), 1, 2, 6, 2).tokens for m in (model, fast)]
+    fast, src, lens = for_decoding(model), torch.randint(3, 11, (3, 5)), torch.tensor([5, 2, 4])
+    found = [beam_search(m.step, m.start(src, lens), 1, 2, 6, 2).tokens for m in (model, fast)]
     assert torch.equal(*found)
-    close(fast(source, source, lens), model(source, source, lens))
+    close(fast(src, src, lens), model(src, src, lens))

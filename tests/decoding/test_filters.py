@@ -12,7 +12,7 @@ from d2lmini.decoding import (
     keep_min_p,
     keep_top_k,
     keep_top_p,
-    penalise_repetition,
+    penalize_repetition,
     with_temperature,
 )
 
@@ -47,8 +47,8 @@ def test_each_equals_that_of_transformers(dtype):
         (keep_top_p(logits, 0.8), theirs.TopPLogitsWarper(0.8)),
         (keep_top_p(logits, 0.05), theirs.TopPLogitsWarper(0.05)),
         (keep_min_p(logits, 0.1), theirs.MinPLogitsWarper(0.1)),
-        (penalise_repetition(logits, previous, 1.7), theirs.RepetitionPenaltyLogitsProcessor(1.7)),
-        (penalise_repetition(logits, previous, 0.5), theirs.RepetitionPenaltyLogitsProcessor(0.5)),
+        (penalize_repetition(logits, previous, 1.7), theirs.RepetitionPenaltyLogitsProcessor(1.7)),
+        (penalize_repetition(logits, previous, 0.5), theirs.RepetitionPenaltyLogitsProcessor(0.5)),
         (block_repeated_ngrams(logits, previous, 3), theirs.NoRepeatNGramLogitsProcessor(3)),
         (block_repeated_ngrams(logits, previous, 1), theirs.NoRepeatNGramLogitsProcessor(1)),
     ]:
@@ -150,9 +150,9 @@ def test_min_p():
 
 def test_a_penalty_lowers_what_has_occurred_whatever_its_sign():
     logits = torch.tensor([[3.0, -3, 1, -1, -INF]])
-    assert penalise_repetition(logits, torch.tensor([[0, 1, 1, 4, -1]]), 2).tolist() == [[1.5, -6, 1, -1, -INF]]
-    assert torch.equal(penalise_repetition(logits, torch.full((1, 3), -1), 2), logits)
-    shared = penalise_repetition(draw(2, 3, 6).abs(), torch.tensor([2]), 2)  # the same tokens for all rows
+    assert penalize_repetition(logits, torch.tensor([[0, 1, 1, 4, -1]]), 2).tolist() == [[1.5, -6, 1, -1, -INF]]
+    assert torch.equal(penalize_repetition(logits, torch.full((1, 3), -1), 2), logits)
+    shared = penalize_repetition(draw(2, 3, 6).abs(), torch.tensor([2]), 2)  # the same tokens for all rows
     torch.testing.assert_close(shared[..., 2], draw(2, 3, 6).abs()[..., 2] / 2)
 
 
@@ -240,7 +240,7 @@ def test_bad_settings(options, message):
 def test_a_token_of_another_vocabulary_is_no_repetition():
     for token in (5, 7):
         with pytest.raises(ValueError, match=f"previous holds the token {token}, expected at most 4"):
-            penalise_repetition(torch.zeros(2, 5), torch.tensor([[-1, 4], [3, token]]), 1.2)
+            penalize_repetition(torch.zeros(2, 5), torch.tensor([[-1, 4], [3, token]]), 1.2)
 
 
 def test_bad_logits():

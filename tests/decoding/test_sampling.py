@@ -91,7 +91,7 @@ def test_cold_is_greedy():
     model = Model(6, seed=1)
     found = sample(model, start(7), BOS, 8, stop=EOS, temperature=0)
     greedy = greedy_search(model, start(7), BOS, EOS, 8)
-    assert torch.equal(found.tokens, greedy.tokens) and torch.equal(found.lengths, greedy.lengths)
+    assert torch.equal(found.tokens, greedy.tokens) and torch.equal(found.valid_lens, greedy.valid_lens)
     torch.testing.assert_close(found.scores.double(), greedy.scores.double())
     assert (found.filtered_log_probs == 0).all()
 
@@ -104,10 +104,10 @@ def test_scores_are_log_probabilities(options):
     model, B = Model(6, seed=0), 6
     found = sample(model, start(B), BOS, 9, stop=[EOS, 4], generator=seeded(2), **options)
     assert found.log_probs.shape == found.filtered_log_probs.shape == found.tokens.shape
-    assert set(found.lengths.tolist()) > {0} or len(set(found.lengths.tolist())) > 1
+    assert set(found.valid_lens.tolist()) > {0} or len(set(found.valid_lens.tolist())) > 1
     filters = Filters(**options)
     for b in range(B):
-        row, length = found.tokens[b].tolist(), found.lengths[b].item()
+        row, length = found.tokens[b].tolist(), found.valid_lens[b].item()
         tokens = row[: length + 1]
         assert set(row[length:]) <= {row[length]} if length < len(row) else EOS not in row and 4 not in row
         assert found.scores[b].item() == pytest.approx(log_prob(model, b, tokens))
@@ -142,9 +142,9 @@ def test_a_row_does_not_depend_on_when_others_end():
     model, B = Model(6, seed=3), 8
     endless = sample(model, start(B), BOS, 9, generator=seeded(4))
     found = sample(model, start(B), BOS, 9, stop=EOS, generator=seeded(4))
-    assert len(set(found.lengths.tolist())) > 2
+    assert len(set(found.valid_lens.tolist())) > 2
     for b in range(B):
-        length = found.lengths[b] + 1
+        length = found.valid_lens[b] + 1
         assert torch.equal(found.tokens[b, :length], endless.tokens[b, :length])
     other = start(B)._replace(example=torch.cat([torch.arange(4), 40 + torch.arange(4)]))
     other.more["twice"][0] = 2 * other.example
@@ -186,7 +186,7 @@ def test_image_gpt_draws_what_it_drew_before():
 # ---- repetition
 
 
-def test_what_has_occurred_is_penalised_and_the_prompt_counts():
+def test_what_has_occurred_is_penalized_and_the_prompt_counts():
     flat = Table([0.25] * 4, [0.25] * 4, [0.25] * 4, [0.25] * 4)
 
     def step(tokens, state):
@@ -204,7 +204,7 @@ def test_what_has_occurred_is_penalised_and_the_prompt_counts():
     with pytest.raises(ValueError, match="leaves no token"):
         sample(step, torch.zeros(2), 0, 4, no_repeat_ngram_size=1)
     found = sample(step, torch.zeros(many), 0, 12, no_repeat_ngram_size=2, generator=seeded(), stop=3, num_samples=2)
-    for row, length in zip(found.tokens.flatten(0, 1).tolist(), found.lengths.flatten().tolist(), strict=True):
+    for row, length in zip(found.tokens.flatten(0, 1).tolist(), found.valid_lens.flatten().tolist(), strict=True):
         pairs = list(itertools.pairwise([0, *row[: length + 1]]))
         assert len(pairs) == len(set(pairs))
 
@@ -246,7 +246,9 @@ def test_nothing_is_stepped_after_the_last_token():
     model = Model(5, seed=0)
     assert sample(model, start(2), BOS, 3).tokens.shape == (2, 3) and model.calls == 3
     empty = sample(None, torch.zeros(0, 3), BOS, 5)
-    assert empty.tokens.shape == empty.log_probs.shape == (0, 0) and empty.lengths.shape == empty.scores.shape == (0,)
+    assert empty.tokens.shape == empty.log_probs.shape == (0, 0) and empty.valid_lens.shape == empty.scores.shape == (
+        0,
+    )
     assert sample(None, torch.zeros(0, 3), BOS, 5, num_samples=2).tokens.shape == (0, 2, 0)
     assert list(stream(None, torch.zeros(0, 3), BOS)) == []
 

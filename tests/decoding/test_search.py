@@ -30,7 +30,7 @@ def test_a_beam_of_one_is_greedy(seed, alpha):
     model, B, max_len = Model(5, seed), 6, 7
     greedy = greedy_search(model, start(B), BOS, EOS, max_len)
     beam = beam_search(model, start(B), BOS, EOS, max_len, beam_size=1, length_penalty=alpha)
-    assert torch.equal(beam.tokens, greedy.tokens) and torch.equal(beam.lengths, greedy.lengths)
+    assert torch.equal(beam.tokens, greedy.tokens) and torch.equal(beam.valid_lens, greedy.valid_lens)
     for b in range(B):
         expected = penalised(greedy.scores[b].item(), len(cut(greedy, b)), alpha)
         assert beam.scores[b].item() == pytest.approx(expected)
@@ -63,7 +63,7 @@ def test_a_beam_of_all_sequences_is_exhaustive(V, max_len, alpha, seed):
 def test_a_beam_of_all_sequences_ranks_them(V, max_len, n, alpha):
     model, B = Model(V, seed=1), 3
     found = beam_search(model, start(B), BOS, EOS, max_len, V**max_len, alpha, num_return=n)
-    assert found.tokens.shape[:2] == found.lengths.shape == found.scores.shape == (B, n)
+    assert found.tokens.shape[:2] == found.valid_lens.shape == found.scores.shape == (B, n)
     for b in range(B):
         ranked = all_sequences(model, b, max_len, alpha)[: -n - 1 : -1]
         assert found.scores[b, : len(ranked)].tolist() == pytest.approx([score for score, _ in ranked])
@@ -99,7 +99,7 @@ def one_row(state, b):
 def test_without_an_end_all_go_on(search):
     model, B, max_len = Model(4, seed=3), 3, 4
     found = search(model, start(B), BOS, None, max_len)
-    assert found.tokens.shape == (B, max_len) and found.lengths.tolist() == [max_len] * B
+    assert found.tokens.shape == (B, max_len) and found.valid_lens.tolist() == [max_len] * B
     assert (found.tokens == EOS).any()  # a token like any other
     for b in range(B):
         assert found.scores[b].item() == pytest.approx(log_prob(model, b, found.tokens[b].tolist()))
@@ -123,7 +123,7 @@ def test_greedy_may_end_in_several_ways():
     for b in range(B):
         path = endless.tokens[b].tolist()
         length = min([path.index(v) for v in (EOS, 4) if v in path], default=max_len)
-        assert found.lengths[b] == length
+        assert found.valid_lens[b] == length
         want = path[: length + 1]
         assert found.tokens[b].tolist() == want + want[-1:] * (found.tokens.shape[1] - len(want))
         assert found.scores[b].item() == pytest.approx(log_prob(model, b, want))
@@ -176,14 +176,14 @@ def test_what_has_ended_is_kept_though_others_go_on():
         return model(tokens, state)
 
     found = beam_search(step, torch.zeros(2), BOS, EOS, 6, beam_size=3)
-    assert found.tokens.tolist() == [[EOS], [EOS]] and found.lengths.tolist() == [0, 0]
+    assert found.tokens.tolist() == [[EOS], [EOS]] and found.valid_lens.tolist() == [0, 0]
     assert calls == [6]  # 0.3 cannot grow to 0.4
 
 
 def test_the_length_penalty_favours_longer_sequences():
     model = Table([0.0, 0.4, 0.6, 0.0], [1, 0, 0, 0], [0.0, 0.35, 0.0, 0.65], [0.0, 1.0, 0.0, 0.0])
     lengths = [
-        beam_search(model, torch.zeros(1), BOS, EOS, 9, 4, length_penalty=alpha).lengths.item() for alpha in (0, 3)
+        beam_search(model, torch.zeros(1), BOS, EOS, 9, 4, length_penalty=alpha).valid_lens.item() for alpha in (0, 3)
     ]
     assert lengths == [0, 2]
 
@@ -193,23 +193,23 @@ def test_it_stops_when_all_have_ended_and_when_nothing_can_win():
     forced = torch.full((4,), -50.0).index_fill(0, torch.tensor(EOS), 50.0).double()
     model.logits = lambda example, prefix: forced if len(prefix) >= 2 + example else forced.flip(0)
     found = greedy_search(model, start(3), BOS, EOS, 100)
-    assert model.calls == 4 and found.lengths.tolist() == [1, 2, 3]
+    assert model.calls == 4 and found.valid_lens.tolist() == [1, 2, 3]
     model.calls = 0
-    assert beam_search(model, start(3), BOS, EOS, 100, 3, 1.0).lengths.tolist() == [1, 2, 3]
+    assert beam_search(model, start(3), BOS, EOS, 100, 3, 1.0).valid_lens.tolist() == [1, 2, 3]
     assert model.calls <= 5
 
 
 def test_an_empty_batch_is_never_stepped():
     for search in (greedy_search, beam_search):
         found = search(None, torch.zeros(0, 3), BOS, EOS, 5)
-        assert found.tokens.shape == (0, 0) and found.lengths.shape == found.scores.shape == (0,)
+        assert found.tokens.shape == (0, 0) and found.valid_lens.shape == found.scores.shape == (0,)
 
 
 def test_a_first_token_per_example():
     bos = torch.tensor([2, 3, 0])
     for search in (greedy_search, beam_search):
         found = search(TRAP, None, bos, EOS, 5)
-        assert found.tokens[:2].tolist() == [[EOS, EOS]] * 2 and found.lengths[2] == 1
+        assert found.tokens[:2].tolist() == [[EOS, EOS]] * 2 and found.valid_lens[2] == 1
 
 
 def test_states_are_not_changed_and_no_graph_is_built():
@@ -236,7 +236,7 @@ def test_half_precision_is_scored_in_float32(dtype):
         found = search(step, torch.zeros(2, dtype=dtype), BOS, EOS, 5)
         wide = search(step, torch.zeros(2), BOS, EOS, 5)  # the same logits in float32
         assert found.scores.dtype == torch.float32 and torch.equal(found.scores, wide.scores)
-        assert found.lengths.tolist() == [1, 1]
+        assert found.valid_lens.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("search", [greedy_search, beam_search])

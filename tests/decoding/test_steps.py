@@ -28,9 +28,9 @@ def test_reorder_leaves_what_it_is_told_to_keep():
 def test_the_first_of_the_ends_counts(ids, lengths):
     tokens = torch.tensor([[0, 2, 3, 2], [0, 0, 3, 0], [2, 2, 2, 2]])
     ends = Ends(ids, tokens.device)
-    assert ends.lengths(tokens).tolist() == lengths
+    assert ends.valid_lens(tokens).tolist() == lengths
     found = decoded(tokens, torch.zeros(3), ends)
-    assert found.lengths.tolist() == lengths and torch.equal(found.tokens, tokens[:, : max(lengths) + 1])
+    assert found.valid_lens.tolist() == lengths and torch.equal(found.tokens, tokens[:, : max(lengths) + 1])
 
 
 @pytest.mark.parametrize("ids", [-1, 5, [1, 5]])

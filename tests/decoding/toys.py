@@ -58,7 +58,7 @@ def check_form(found, B, max_len):
     assert found.tokens.shape == (B, L) and 1 <= L <= max_len
     assert max(len(cut(found, b)) for b in range(B)) == L
     for b in range(B):
-        length = found.lengths[b].item()
+        length = found.valid_lens[b].item()
         assert EOS not in found.tokens[b, :length] and (found.tokens[b, length:] == EOS).all()
 
 

@@ -45,17 +45,17 @@ def by_loop(queries, keys, values, seen, causal, feature_map):
 @given(st.data(), st.integers(0, 5), st.integers(0, 4), st.booleans(), st.integers(1, 7), st.booleans())
 def test_equal_to_the_loop(data, T, extra, causal, chunk_size, heads):
     S, B, D, E = T + extra, 2, 3, 2
-    lens = torch.tensor(data.draw(st.lists(st.integers(0, S), min_size=B, max_size=B)))
+    valid_lens = torch.tensor(data.draw(st.lists(st.integers(0, S), min_size=B, max_size=B)))
     lead = (B, 3) if heads else (B,)
     q, k, v = inputs((*lead, T, D), (*lead, S, D), (*lead, S, E), seed=data.draw(st.integers(0, 99)), grad=True)
-    got = linear_attention(q, k, v, lens, causal=causal, chunk_size=chunk_size)
+    got = linear_attention(q, k, v, valid_lens, causal=causal, chunk_size=chunk_size)
 
     def one(b, *h):
-        return by_loop(q[b][h], k[b][h], v[b][h], torch.arange(S) < lens[b], causal, lambda x: F.elu(x) + 1)
+        return by_loop(q[b][h], k[b][h], v[b][h], torch.arange(S) < valid_lens[b], causal, lambda x: F.elu(x) + 1)
 
     want = torch.stack([torch.stack([one(b, h) for h in range(3)]) if heads else one(b) for b in range(B)])
     torch.testing.assert_close(got, want)
-    torch.testing.assert_close(kernel_weights(q, k, lens, causal=causal) @ v, want)
+    torch.testing.assert_close(kernel_weights(q, k, valid_lens, causal=causal) @ v, want)
     want = want + 0 * (q.sum() + k.sum() + v.sum())  # else nothing has a gradient where there are no keys
     if T:
         slope = torch.randn_like(want)
@@ -68,10 +68,10 @@ def test_equal_to_the_loop(data, T, extra, causal, chunk_size, heads):
 def test_gradcheck_with_a_row_without_keys(causal, kind):
     features = PositiveRandomFeatures(3, 4, generator=torch.Generator().manual_seed(0))
     feature_map = {"elu": elu_feature_map, "random": features, "stable": features.stable}[kind]
-    lens = torch.tensor([0, 3])
+    valid_lens = torch.tensor([0, 3])
 
     def attend(q, k, v):
-        return linear_attention(q, k, v, lens, causal=causal, feature_map=feature_map, chunk_size=2)
+        return linear_attention(q, k, v, valid_lens, causal=causal, feature_map=feature_map, chunk_size=2)
 
     q, k, v = inputs((2, 3, 3), (2, 5, 3), (2, 5, 2), grad=True)
     assert torch.autograd.gradcheck(attend, (q, k, v))
@@ -99,11 +99,11 @@ def test_token_by_token_is_the_same():
         before = None if state is None else LinearState(*(x.clone() for x in state))
         output, new = linear_attention_step(q[:, :, t : t + 1], k[:, :, s : s + 1], v[:, :, s : s + 1], state)
         assert before is None or all(map(torch.equal, before, state))  # the old state is left alone
-        assert new.matrix.shape == (2, 3, 5, 4) and new.normaliser.shape == (2, 3, 5)
+        assert new.matrix.shape == (2, 3, 5, 4) and new.normalizer.shape == (2, 3, 5)
         state, steps = new, [*steps, output]
     torch.testing.assert_close(torch.cat(steps[3:], -2), want)
     torch.testing.assert_close(state.matrix, elu_feature_map(k).mT @ v)
-    torch.testing.assert_close(state.normaliser, elu_feature_map(k).sum(-2))
+    torch.testing.assert_close(state.normalizer, elu_feature_map(k).sum(-2))
 
 
 def test_masks_of_heads_and_what_is_hidden_has_no_effect():

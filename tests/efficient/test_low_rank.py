@@ -31,11 +31,11 @@ def test_linformer_is_attention_to_weighted_sums(heads, shared):
     layer = LinformerAttention(9, 3, shared=shared).double()
     assert sum(p.numel() for p in layer.parameters()) == (1 if shared else 2) * 9 * 3
     q, k, v = inputs(heads)
-    lens = torch.tensor([S, 4])
-    got = layer(q, k, v, lens)
+    valid_lens = torch.tensor([S, 4])
+    got = layer(q, k, v, valid_lens)
     for b in range(B):
         for h in range(H) if heads else [()]:
-            n = lens[b]
+            n = valid_lens[b]
             i = (b, h) if heads else b
             K, V = layer.P_k[:, :n] @ k[i][:n], layer.P_v[:, :n] @ v[i][:n]
             torch.testing.assert_close(got[i], torch.stack([softmax_average(x, K, V) for x in q[i]]))
@@ -64,14 +64,14 @@ def test_compressed_attention_by_loop(heads, causal, stride, kernel_size, length
     layer = MemoryCompressedAttention(D, E, stride, kernel_size, bias=True).double()
     kernel_size = kernel_size or stride
     q, k, v = inputs(heads, S=length)
-    lens = torch.tensor([length, 4])
-    got = layer(q, k, v, lens, causal=causal)
+    valid_lens = torch.tensor([length, 4])
+    got = layer(q, k, v, valid_lens, causal=causal)
     for b in range(B):
         for h in range(H) if heads else [()]:
             i = (b, h) if heads else b
             K, V, last = [], [], []
             for start in range(0, length, stride):
-                window = range(start, min(start + kernel_size, length, int(lens[b])))
+                window = range(start, min(start + kernel_size, length, int(valid_lens[b])))
                 if not window:
                     continue
                 K.append(
@@ -104,16 +104,16 @@ def test_what_is_hidden_has_no_effect_and_rows_without_keys_are_zero(make, heads
     torch.manual_seed(0)
     layer = make().double()
     q, k, v = inputs(heads)
-    lens = torch.tensor([0, 5])
-    hidden = (torch.arange(S) >= lens[:, None])[..., None]  # (B, S, 1)
+    valid_lens = torch.tensor([0, 5])
+    hidden = (torch.arange(S) >= valid_lens[:, None])[..., None]  # (B, S, 1)
     hidden = hidden[:, None] if heads else hidden
     dirty = [q.requires_grad_(), *(x.masked_fill(hidden, math.nan).requires_grad_() for x in (k, v))]
-    output = layer(*dirty, lens)
-    torch.testing.assert_close(output, layer(q, k, v, lens))
+    output = layer(*dirty, valid_lens)
+    torch.testing.assert_close(output, layer(q, k, v, valid_lens))
     assert not output[0].any() and output[1].any()
     slopes = torch.autograd.grad(output.sum(), [*dirty, *layer.parameters()])
     assert all(x.isfinite().all() for x in slopes)
-    mask = (torch.arange(S) < lens[:, None])[:, None]  # (B, 1, S)
+    mask = (torch.arange(S) < valid_lens[:, None])[:, None]  # (B, 1, S)
     torch.testing.assert_close(layer(q, k, v, mask=mask), output)
 
 
@@ -122,8 +122,8 @@ def test_gradients_sizes_of_one_and_none(make):
     torch.manual_seed(0)
     layer = make().double()
     q, k, v = inputs(grad=True)
-    lens = torch.tensor([0, 5])
-    assert torch.autograd.gradcheck(lambda *x: layer(*x, lens), (q, k, v))
+    valid_lens = torch.tensor([0, 5])
+    assert torch.autograd.gradcheck(lambda *x: layer(*x, valid_lens), (q, k, v))
     q, k, v = inputs(T=1, S=1)
     assert layer(q, k, v).shape == (B, 1, E)
     q, k, v = inputs(S=0)

@@ -43,13 +43,15 @@ def test_equal_to_the_formula(data, T, extra, causal, heads, width):
     tile = data.draw(st.sampled_from([width, (width, 3), (2, width)]))
     tensors = inputs(T, S, lead=lead, seed=data.draw(st.integers(0, 99)))
     seen = torch.ones(*lead, T, S, dtype=torch.bool)
-    lens = mask = None
+    valid_lens = mask = None
     of_lens = data.draw(st.sampled_from([None, (2,), (2, T)]))
     if of_lens is not None:
         count = 2 if len(of_lens) == 1 else 2 * T
-        lens = torch.tensor(data.draw(st.lists(st.integers(0, S), min_size=count, max_size=count)), dtype=torch.long)
-        lens = lens.reshape(of_lens)
-        rows = torch.arange(S) < lens.reshape(2, *[1] * (len(lead) - 1), -1, 1)
+        valid_lens = torch.tensor(
+            data.draw(st.lists(st.integers(0, S), min_size=count, max_size=count)), dtype=torch.long
+        )
+        valid_lens = valid_lens.reshape(of_lens)
+        rows = torch.arange(S) < valid_lens.reshape(2, *[1] * (len(lead) - 1), -1, 1)
         seen = seen & rows
     of_mask = data.draw(st.sampled_from([None, (T, S), (1, S), (2, T, S), (2, T, 1), "heads"]))
     if of_mask == "heads":
@@ -59,17 +61,17 @@ def test_equal_to_the_formula(data, T, extra, causal, heads, width):
         seen = seen & (mask[:, None] if mask.dim() == 3 and heads else mask)
     if causal:
         seen = seen & torch.ones(T, S, dtype=torch.bool).tril(S - T)
-    got = value_and_gradients(lambda *x: tiled_attention(*x, lens, mask=mask, causal=causal, tile=tile), tensors)
+    got = value_and_gradients(lambda *x: tiled_attention(*x, valid_lens, mask=mask, causal=causal, tile=tile), tensors)
     want = value_and_gradients(lambda *x: formula(*x, seen), tensors) if S else [torch.zeros_like(got[0])]
     for a, b in zip(got, want, strict=bool(S)):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-13)
-    torch.testing.assert_close(got[0], scaled_dot_product_attention(*tensors, lens, mask=mask, causal=causal))
+    torch.testing.assert_close(got[0], scaled_dot_product_attention(*tensors, valid_lens, mask=mask, causal=causal))
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_gradcheck_with_a_row_without_keys(causal):
-    lens = torch.tensor([0, 4])
-    attend = lambda *x: tiled_attention(*x, lens, causal=causal, tile=(2, 3), scale=0.7)  # noqa: E731
+    valid_lens = torch.tensor([0, 4])
+    attend = lambda *x: tiled_attention(*x, valid_lens, causal=causal, tile=(2, 3), scale=0.7)  # noqa: E731
     tensors = inputs(3, 5)
     assert torch.autograd.gradcheck(attend, tensors)
     assert not attend(*tensors)[0].any()
@@ -102,27 +104,27 @@ def test_scores_in_the_hundreds(sign):
 
 def test_what_takes_no_part_has_no_effect():
     q, k, v = (x.detach() for x in inputs(6, 7))
-    lens = torch.tensor([[0, 2, 3, 3, 1, 0], [4, 0, 4, 2, 1, 3]])
-    seen = torch.arange(7) < lens[..., None]
+    valid_lens = torch.tensor([[0, 2, 3, 3, 1, 0], [4, 0, 4, 2, 1, 3]])
+    seen = torch.arange(7) < valid_lens[..., None]
     idle, unseen = ~seen.any(-1)[..., None], ~seen.any(-2)[..., None]
     nan = math.nan
     dirty = [q.masked_fill(idle, nan), k.masked_fill(unseen, nan), v.masked_fill(unseen, nan)]
     dirty = [x.requires_grad_() for x in dirty]
     clean = [x.requires_grad_() for x in (q, k, v)]
     for tile in (2, (1, 9), 64):
-        got = value_and_gradients(lambda *x, tile=tile: tiled_attention(*x, lens, tile=tile), dirty)
-        want = value_and_gradients(lambda *x: scaled_dot_product_attention(*x, lens), clean)
+        got = value_and_gradients(lambda *x, tile=tile: tiled_attention(*x, valid_lens, tile=tile), dirty)
+        want = value_and_gradients(lambda *x: scaled_dot_product_attention(*x, valid_lens), clean)
         torch.testing.assert_close(got, want)
 
 
 def test_nothing_is_changed_and_a_nan_that_comes_back_for_an_empty_row_stops_there():
     tensors = inputs(3, 4)
     before = [x.detach().clone() for x in tensors]
-    lens = torch.tensor([[0, 2, 4], [1, 0, 3]])
-    output = tiled_attention(*tensors, lens, tile=2)
-    slope = torch.where((lens == 0)[..., None], math.nan, torch.ones_like(output))
+    valid_lens = torch.tensor([[0, 2, 4], [1, 0, 3]])
+    output = tiled_attention(*tensors, valid_lens, tile=2)
+    slope = torch.where((valid_lens == 0)[..., None], math.nan, torch.ones_like(output))
     slopes = torch.autograd.grad(output, tensors, slope)
-    assert all(x.isfinite().all() for x in slopes) and lens[0, 0] == 0
+    assert all(x.isfinite().all() for x in slopes) and valid_lens[0, 0] == 0
     assert all(map(torch.equal, before, tensors))
 
 
@@ -151,10 +153,10 @@ def test_memory_is_linear_where_the_formula_is_quadratic(causal):
     tiled = [peak(lambda *x: tiled_attention(*x, causal=causal, tile=32), T) for T in (256, 512)]
     whole = [peak(lambda q, k, v: torch.softmax(q @ k.mT, -1) @ v, T) for T in (256, 512)]
     assert tiled[1] < 2.1 * tiled[0] and whole[1] > 3.5 * whole[0] and tiled[1] < whole[1] / 5
-    lens = torch.randint(0, 513, (1, 512))  # a length a query: their mask would be as large as the scores
+    valid_lens = torch.randint(0, 513, (1, 512))  # a length a query: their mask would be as large as the scores
     with LargestTensor() as seen:
         tensors = inputs(512, 512, 16, 16, lead=(1,), dtype=torch.float32)
-        torch.autograd.grad(tiled_attention(*tensors, lens, causal=causal, tile=32).sum(), tensors)
+        torch.autograd.grad(tiled_attention(*tensors, valid_lens, causal=causal, tile=32).sum(), tensors)
     assert seen.numel == 512 * 16  # that of the inputs
 
 

@@ -26,16 +26,10 @@ def text_of(cell):
 
 LONGEST = 300  # lines of a document
 LONG = {  # three parts with code, or an experiment with models that are watched: they may become shorter
-    "d2l_11_1_1": 343,
     "d2l_11_1_3": 451,
-    "d2l_11_2_2": 372,
-    "d2l_11_4_1": 367,
+    "d2l_11_2_2": 315,
     "d2l_11_4_2": 426,
     "d2l_11_8_2": 498,
-    "d2l_11_9_1": 356,
-    "own_09_1": 352,
-    "own_09_2": 318,
-    "own_18_2": 341,
     "udl_12_11": 464,
 }
 

@@ -71,6 +71,6 @@ def test_what_was_not_trained_as_it_should_be_is_rejected(fault):
 
 
 def test_a_toy_corpus_is_written_backwards():
-    src, tgt_in, lengths, tgt = reversed_words(Trial(0), 4, S=5, T=2)
-    assert torch.equal(tgt, src.flip(1)[:, :2] + 1) and torch.equal(tgt_in[:, 1:], tgt[:, :-1])
-    assert lengths.tolist() == [5] * 4 and (tgt_in[:, 0] == 1).all()
+    src, tgt, lens, label = reversed_words(Trial(0), 4, S=5, T=2)
+    assert torch.equal(label, src.flip(1)[:, :2] + 1) and torch.equal(tgt[:, 1:], label[:, :-1])
+    assert lens.tolist() == [5] * 4 and (tgt[:, 0] == 1).all()

@@ -1,4 +1,4 @@
-"""Runs in parts: a run that was cut or killed ends with the record of an undisturbed one."""
+"""Each smoke preset runs, its record survives a round trip, and a run that was cut or killed ends with the same one."""
 
 import json
 import re
@@ -29,9 +29,16 @@ def shape(value):
 
 @pytest.mark.train
 @pytest.mark.parametrize("name", experiments.names())
-def test_cut_twice(name, tmp_path):
+def test_smoke_preset_whole_and_cut_twice(name, tmp_path):
     experiment = experiments.find(name)
-    whole = json.loads(records.dump(runner.execute(experiment, "smoke", "cpu")))
+    path = runner.run(experiment, "smoke", device="cpu", out=tmp_path)
+    assert path == tmp_path / f"{name}.smoke.json" and list(tmp_path.iterdir()) == [path]
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    assert results.problems(whole) == []
+    assert results.config_matches(whole, experiment.PRESETS["smoke"])
+    assert records.dump(whole) == path.read_text(encoding="utf-8")
+    assert whole["wall_s"] < 60
+
     with pytest.raises(Unfinished):  # after one step, or one part
         runner.execute(experiment, "smoke", "cpu", tmp_path / "kept", max_minutes=1e-9)
     with suppress(Unfinished):  # some have but two parts

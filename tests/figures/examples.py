@@ -249,7 +249,7 @@ EXAMPLES = {
     "ScalingCalculator": figures.ScalingCalculator.published,
     "SimilarityMatrix": _similarity_matrix,
     "VoteExplorer": _vote_explorer,
-    "QuantisedRow": figures.QuantisedRow.of,
+    "QuantizedRow": figures.QuantizedRow.of,
     "DraftVerify": figures.DraftVerify.of,
     "PatternDesigner": lambda: figures.PatternDesigner(preset="BigBird, encoder", layers=2),
     "TilingStepper": _tiling_stepper,

@@ -31,6 +31,6 @@ def real_pieces():
     """The folder of the real pieces; skips, loudly, where the weights are not on this machine."""
     if not smollm2.is_there():
         pytest.skip(NEEDS)
-    from d2lmini.models.weights.pieces import cached_pieces
+    from d2lmini.models.weights.model_pieces import cached_pieces
 
     return cached_pieces()

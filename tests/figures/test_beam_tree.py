@@ -37,7 +37,7 @@ def test_the_record_is_the_search_of_the_package(seed, length_penalty):
     assert shown.state["searches"]["1"]["best"] == want[: want.index("<eos>") + 1 if "<eos>" in want else None]
     for size, search in shown.state["searches"].items():
         found = d2l.beam_search(step, (), torch.tensor([0]), 1, 6, int(size), length_penalty)
-        assert search["best"] == [WORDS[i] for i in found.tokens[0][: found.lengths[0] + 1]]
+        assert search["best"] == [WORDS[i] for i in found.tokens[0][: found.valid_lens[0] + 1]]
         assert search["score"] == pytest.approx(found.scores.item(), abs=1e-4)
         for t, column in enumerate(search["columns"], start=1):
             totals = [total for _, _, total, _ in column]

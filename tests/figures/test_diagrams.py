@@ -42,7 +42,7 @@ ALL = [
     diagrams.clip(),
     diagrams.multi_head(),
     diagrams.sequence_to_sequence(),
-    diagrams.compare_normalise_mix(),
+    diagrams.compare_normalize_mix(),
     diagrams.vision_transformer(),
     diagrams.masked_scoring(),
     diagrams.mixing_layers(),
@@ -246,7 +246,7 @@ def test_in_the_transformer_a_residual_connection_leads_around_every_attention_a
 @pytest.mark.parametrize(
     "diagram",
     [
-        diagrams.compare_normalise_mix(),
+        diagrams.compare_normalize_mix(),
         diagrams.masked_scoring(),
         diagrams.sequence_to_sequence(),
         diagrams.multi_head(),
@@ -264,7 +264,7 @@ def test_a_colour_has_a_meaning_that_the_caption_tells(diagram):
 
 
 def test_kernels_are_not_called_scores():
-    diagram = diagrams.compare_normalise_mix("kernel of the distance", "divide by the sum", ("new", "stored", "values"))
+    diagram = diagrams.compare_normalize_mix("kernel of the distance", "divide by the sum", ("new", "stored", "values"))
     assert "score" not in diagram.description and "softmax" not in diagram.description
 
 
@@ -311,14 +311,14 @@ class ThreeSteps(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.compare, self.normalise, self.mix = Product(), nn.Softmax(dim=-1), Product()
+        self.compare, self.normalize, self.mix = Product(), nn.Softmax(dim=-1), Product()
 
     def forward(self, queries, keys, values):
-        return self.mix(self.normalise(self.compare(queries, keys.mT)), values)
+        return self.mix(self.normalize(self.compare(queries, keys.mT)), values)
 
 
 def test_the_shapes_of_the_three_steps_are_those_of_a_call():
-    diagram = diagrams.compare_normalise_mix("a kernel", "divide by the sum", ("dates", "days", "prices"))
+    diagram = diagrams.compare_normalize_mix("a kernel", "divide by the sum", ("dates", "days", "prices"))
     shown = words(diagram.on(ThreeSteps(), torch.randn(4, 3), torch.randn(6, 3), torch.randn(6, 2)))
     assert {"(4, 3)", "(6, 3)", "(6, 2)", "(4, 6)", "(4, 2)"} <= set(shown)
     assert {"compare: a kernel", "normalise: divide by the sum", "dates Q", "days K", "prices V"} <= set(shown)

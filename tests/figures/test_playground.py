@@ -127,7 +127,7 @@ def test_settings_of_python_are_those_at_first(opened):
     rest(page)
     options = heard(page)["asked"][0]
     assert options["data"] == {"name": "sort", "size": 6, "batch": 16, "letters": 10}
-    assert options["optimiser"]["rate"] == 0.0025 and options["model"]["num_blks"] == 1
+    assert options["optimizer"]["rate"] == 0.0025 and options["model"]["num_blks"] == 1
     assert page.evaluate("location.hash") == ""
 
 
@@ -333,7 +333,7 @@ def test_what_is_changed_while_it_learns(opened):
     page.get_by_role("slider", name="rate").press("ArrowRight")
     count = step(page)
     until(page, count + 5)
-    assert heard(page)["asked"][-1]["optimiser"]["rate"] == 0.005
+    assert heard(page)["asked"][-1]["optimizer"]["rate"] == 0.005
     page.get_by_role("combobox", name="positions").select_option("none")
     page.wait_for_function("heard.asked.at(-1).model.positions === null && heard.steps.at(-1).step < 15")
     until(page, 5)
@@ -446,7 +446,7 @@ def test_copies(opened):
     assert page.get_by_role("textbox", name="to be copied").input_value() == link
 
 
-@pytest.mark.parametrize("address", ["task=text", "task=reverse", "optimiser=sgd&rate=10&norm=none"])
+@pytest.mark.parametrize("address", ["task=text", "task=reverse", "optimizer=sgd&rate=10&norm=none"])
 def test_the_numbers_of_a_step_are_the_same_whatever_slices_it_came_in(opened, address):
     shown = []
     for most in (1, 1000):
@@ -466,10 +466,10 @@ def test_the_numbers_of_a_step_are_the_same_whatever_slices_it_came_in(opened, a
 
 def test_a_rate_that_explodes_is_told_and_it_goes_back(opened):
     page = opened()
-    go(page, "optimiser=sgd&rate=0.1")
+    go(page, "optimizer=sgd&rate=0.1")
     press(page, "Ten steps")
     rest(page)
-    go(page, "optimiser=sgd&rate=10&norm=none")
+    go(page, "optimizer=sgd&rate=10&norm=none")
     press(page, "Train")
     page.wait_for_function("document.querySelector('[data-part=remark]').textContent.includes('exploded')")
     rest(page)

@@ -155,7 +155,7 @@ FAKE = """(() => {
     },
     deliver() {}, runtime() {},
   };
-  live.answer = async (task) => ({ tokenise: { ids: [1], pieces: ["a"], special: [false] } })[task] ?? { why: "stop" };
+  live.answer = async (task) => ({ tokenize: { ids: [1], pieces: ["a"], special: [false] } })[task] ?? { why: "stop" };
   Object.defineProperty(crypto, "subtle", { value: undefined, configurable: true });
 })();"""
 
@@ -332,7 +332,7 @@ def test_texts_that_cannot_be_read(fake):
     press(page, "Write")
     said(page, "The text is too long: 3000 tokens.")
     page.evaluate("""() => { live.answer = async (task) => {
-      if (task === "tokenise") return { ids: [1, 2], pieces: ["a", "b"], special: [false, false] };
+      if (task === "tokenize") return { ids: [1, 2], pieces: ["a", "b"], special: [false, false] };
       throw new Error("the text is too long");
     }; }""")
     press(page, "Write")

@@ -22,22 +22,22 @@ def pieces(window, shift, size=14):
 def test_who_may_attend_is_who_stands_in_the_same_piece(window, layer, shift):
     piece = {i: n for n, piece in enumerate(pieces(window, shift)) for i in piece}
     where = torch.tensor([[100 * piece[r] + piece[c] for c in range(14)] for r in range(14)]).flatten()
-    assert torch.equal(SwinExplorer(PICTURES).may_attend(window, layer), where[:, None] == where)
+    assert torch.equal(SwinExplorer(PICTURES).mask(window, layer), where[:, None] == where)
 
 
 def test_a_window_as_long_as_one_side_is_not_shifted():
     figure = SwinExplorer({"half": torch.zeros(28, 14)}, window_sizes=(7,), window_size=7)
-    assert torch.equal(figure.may_attend(7, 2), figure.may_attend(7, 1))
+    assert torch.equal(figure.mask(7, 2), figure.mask(7, 1))
 
 
 def test_without_shifts_nothing_leaves_a_window():
     figure = SwinExplorer(PICTURES)
-    assert torch.equal(figure.reached(7, 6, shifted=False), figure.may_attend(7, 1))
+    assert torch.equal(figure.reached(7, 6, shifted=False), figure.mask(7, 1))
 
 
 def test_what_has_reached_a_patch():
     figure = SwinExplorer(PICTURES)
-    assert torch.equal(figure.reached(7, 1), figure.may_attend(7, 1))
+    assert torch.equal(figure.reached(7, 1), figure.mask(7, 1))
     # of the corner's shifted window, rows and columns 0 to 2, all lie in the first window of the layer before
     assert figure.reached(7, 2)[0].sum() == 49
     assert figure.reached(7, 2)[7 * 14 + 7].all()  # the middle looks into all four windows
@@ -102,7 +102,7 @@ def test_the_page_computes_the_same_by_mouse_and_by_keyboard(open_figure):
         return torch.tensor(found).unbind(1)
 
     def check(window, layer, patch, shifted=True):
-        may, heard = (f(window, layer, shifted)[patch] for f in (figure.may_attend, figure.reached))
+        may, heard = (f(window, layer, shifted)[patch] for f in (figure.mask, figure.reached))
         assert torch.equal(shades("#ff7a00"), may) and torch.equal(shades("#2f9bff"), heard & ~may)
         took, strengths = layers_and_strengths()
         assert torch.equal(took == 1, may) and torch.equal(took > 0, heard)

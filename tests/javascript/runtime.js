@@ -10,7 +10,7 @@ import { Embedding, LayerNorm, Linear, RMSNorm } from "../../d2lmini/figures/liv
 import { Learner } from "../../d2lmini/figures/live/learner.js";
 import { bestTokens, crossEntropy } from "../../d2lmini/figures/live/losses.js";
 import { MultiHeadAttention } from "../../d2lmini/figures/live/multi_head.js";
-import { clipGradients, OPTIMISERS, squaredNorm } from "../../d2lmini/figures/live/optimizers.js";
+import { clipGradients, OPTIMIZERS, squaredNorm } from "../../d2lmini/figures/live/optimizers.js";
 import { watch } from "../../d2lmini/figures/live/plain_tasks.js";
 import { alibiSlopes, RotaryEmbedding, sinusoidal } from "../../d2lmini/figures/live/position.js";
 import { memoryUsed, prepare, Tensor, tidy } from "../../d2lmini/figures/live/tensor.js";
@@ -198,27 +198,27 @@ export const loss = (scores, V, targets) =>
   });
 
 // Weights of shapes after some steps, each with its own gradients.
-export const optimised = (name, options, { weights, shapes, gradients, rate, clip }) =>
+export const optimized = (name, options, { weights, shapes, gradients, rate, clip }) =>
   tidy(() => {
     const tensors = weights.map((values, i) => Tensor.from(values, ...shapes[i])),
-      optimiser = OPTIMISERS[name](tensors, options);
+      optimizer = OPTIMIZERS[name](tensors, options);
     for (const step of gradients) {
       tensors.forEach((tensor, i) => {
         tensor.gradient = Tensor.from(step[i], ...shapes[i]);
       });
       const norm = Math.sqrt(tensors.reduce((sum, tensor) => sum + squaredNorm(tensor), 0));
       if (clip) clipGradients(tensors, norm, clip);
-      optimiser.step(rate);
+      optimizer.step(rate);
     }
-    for (const tensor of optimiser.state.flat()) tensor.free();
+    for (const tensor of optimizer.state.flat()) tensor.free();
     return tensors.map(numbers);
   });
 
 // What is learned of a batch by a `TinyTransformer`: its loss; of the gradient of each weight the norm, and the product
 // with random numbers; then the losses of some steps.
-export function learned(model, seed, batch, optimiser, steps) {
+export function learned(model, seed, batch, optimizer, steps) {
   return clean(() => {
-    const learner = new Learner({ model, optimiser }),
+    const learner = new Learner({ model, optimizer }),
       shapes = Object.fromEntries(tinyWeights(model));
     learner.write(Object.fromEntries(Array.from(weightsOf(shapes, seed), ([name, { data }]) => [name, data])));
     const { loss: first } = learner.gradients(batch),

@@ -7,7 +7,7 @@ import { drawn, filtered, randomNumbers, ranked, shuffled } from "../../d2lmini/
 import { GPT } from "../../d2lmini/figures/live/gpt.js";
 import { ImageGPT } from "../../d2lmini/figures/live/image_gpt.js";
 import { likeliest, NextToken } from "../../d2lmini/figures/live/next_token.js";
-import { Int8Matrix, Q4Matrix } from "../../d2lmini/figures/live/quantised.js";
+import { Int8Matrix, Q4Matrix } from "../../d2lmini/figures/live/quantized.js";
 import { TASKS } from "../../d2lmini/figures/live/tasks.js";
 import * as tensor from "../../d2lmini/figures/live/tensor.js";
 import { makeTokenizer } from "../../d2lmini/figures/live/tokenizers.js";

@@ -19,8 +19,8 @@ WORDS = ["<pad>", "a", "bag", "boot", "coat", "photo", "of"]
 
 def encode(texts):
     rows = [[WORDS.index(word) for word in text.split()] for text in texts]
-    lens = torch.tensor([len(row) for row in rows])
-    return torch.tensor([row + [0] * (max(lens) - len(row)) for row in rows]), lens
+    valid_lens = torch.tensor([len(row) for row in rows])
+    return torch.tensor([row + [0] * (max(valid_lens) - len(row)) for row in rows]), valid_lens
 
 
 def batch(B=4, T=6, seed=0):

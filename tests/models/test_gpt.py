@@ -138,7 +138,7 @@ def test_it_fits_decoding(model):
     X = prompts
     for i in range(found.tokens.shape[1]):
         best = model(X)[:, -1].argmax(-1)
-        open_ones = found.lengths > i
+        open_ones = found.valid_lens > i
         assert torch.equal(found.tokens[open_ones, i], best[open_ones])
         X = torch.cat([X, found.tokens[:, i : i + 1]], 1)
 

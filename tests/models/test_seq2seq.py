@@ -108,7 +108,7 @@ def test_translate_keeps_the_rows_apart(model, batch, beam_size):
     together = model.translate(src, lens, BOS, EOS, 6, beam_size=beam_size)
     for i in range(3):
         alone = model.translate(src[i : i + 1, : lens[i]], lens[i : i + 1], BOS, EOS, 6, beam_size=beam_size)
-        assert alone.lengths[0] == together.lengths[i]
+        assert alone.valid_lens[0] == together.valid_lens[i]
         assert torch.equal(alone.tokens[0], together.tokens[i, : alone.tokens.shape[1]])
 
 
@@ -121,7 +121,7 @@ def test_predict_step_is_greedy_deterministic_and_leaves_the_mode(batch):
     assert torch.equal(tokens, again), "dropout was on"
     assert model.training and tokens.shape == (3, 6)
     found = model.translate(src, lens, BOS, EOS, 6)
-    for i, length in enumerate(found.lengths):
+    for i, length in enumerate(found.valid_lens):
         assert torch.equal(found.tokens[i, :length], tokens[i, :length])
     own, cross = weights[3]
     assert [w.shape for w in own] == [(6, 1, 4)] * 2 and [w.shape for w in cross] == [(6, 1, 5)] * 2
@@ -204,7 +204,7 @@ def test_learns_to_copy():
         optimizer.step()
     src = torch.randint(3, V, (50, 5))
     found = model.translate(src, torch.full((50,), 5), BOS, EOS, 8)
-    rows = zip(found.tokens, found.lengths, src, strict=True)
+    rows = zip(found.tokens, found.valid_lens, src, strict=True)
     right = sum(length == 5 and torch.equal(row[:5], wanted) for row, length, wanted in rows)
     assert right >= 45
 

@@ -21,7 +21,7 @@ def test_a_block_is_norm_attention_norm_network():
     assert moved[:, :2, 6:].all() and moved.sum() == 2 * 4  # it keeps to its window
 
 
-def test_maps_are_normalised_before_their_mean():
+def test_maps_are_normalized_before_their_mean():
     torch.manual_seed(0)
     model, X = Swin(SMALL).eval(), torch.rand(3, 1, 16, 16)
     torch.testing.assert_close(model(X), model.head(model.norm(model.features(X)[-1]).flatten(1, 2).mean(1)))

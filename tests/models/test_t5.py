@@ -212,15 +212,15 @@ def test_three_patterns_of_attention():
     model = T5(FORMS["1.0"]).train()
     X, Y = inputs(), tokens(3, 5)
     found = attention_patterns(model, X, Y)
-    real = (X != 0)[:, None]
+    mask = (X != 0)[:, None]
     assert len(found) == 6 and model.training
     for name, pattern in found.items():
         if name.startswith("encoder"):
-            wanted = real.expand(3, 7, 7)
+            wanted = mask.expand(3, 7, 7)
         elif "attention1" in name:
             wanted = torch.ones(3, 5, 5, dtype=torch.bool).tril()
         else:
-            wanted = real.expand(3, 5, 7)
+            wanted = mask.expand(3, 5, 7)
         assert torch.equal(pattern, wanted), name
     with pytest.raises(RuntimeError, match="call it first"):
         T5(TOY).encoder.attention_weights  # noqa: B018

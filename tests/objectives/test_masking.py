@@ -77,12 +77,12 @@ def test_equal_to_a_loop(data, B, T, seed, whole_words):
 
 
 def test_the_number_is_exact_and_never_none():
-    lens = torch.arange(3, 60)
-    tokens = text(len(lens), 60)
-    tokens[torch.arange(60) >= lens[:, None]] = PAD
-    tokens[torch.arange(len(lens)), lens - 1] = SEP
+    valid_lens = torch.arange(3, 60)
+    tokens = text(len(valid_lens), 60)
+    tokens[torch.arange(60) >= valid_lens[:, None]] = PAD
+    tokens[torch.arange(len(valid_lens)), valid_lens - 1] = SEP
     _, labels = mask(tokens)
-    assert (labels != IGNORE_INDEX).sum(1).tolist() == [max(1, round(0.15 * (n - 2))) for n in lens.tolist()]
+    assert (labels != IGNORE_INDEX).sum(1).tolist() == [max(1, round(0.15 * (n - 2))) for n in valid_lens.tolist()]
     assert not torch.isin(labels, torch.tensor([*SPECIAL, MASK])).any()
 
 

@@ -18,14 +18,14 @@ def seeded(seed=0):
 
 @few
 @given(st.lists(st.integers(2, 12), min_size=1, max_size=4), st.integers(0, 99), st.booleans())
-def test_by_loop(lens, seed, given_prefixes):
-    T = max(lens)
-    tokens = torch.randint(1, 50, (len(lens), T), generator=seeded(seed))
-    prefixes = torch.tensor([1 + seed % (n - 1) for n in lens]) if given_prefixes else None
-    got = prefix_lm(tokens, valid_lens=torch.tensor(lens), prefix_lens=prefixes, generator=seeded(seed))
+def test_by_loop(valid_lens, seed, given_prefixes):
+    T = max(valid_lens)
+    tokens = torch.randint(1, 50, (len(valid_lens), T), generator=seeded(seed))
+    prefixes = torch.tensor([1 + seed % (n - 1) for n in valid_lens]) if given_prefixes else None
+    got = prefix_lm(tokens, valid_lens=torch.tensor(valid_lens), prefix_lens=prefixes, generator=seeded(seed))
     assert torch.equal(got.inputs, tokens[:, :-1]) and got.mask.dtype == torch.bool
     assert not given_prefixes or torch.equal(got.prefix_lens, prefixes)
-    for b, (n, prefix) in enumerate(zip(lens, got.prefix_lens.tolist(), strict=True)):
+    for b, (n, prefix) in enumerate(zip(valid_lens, got.prefix_lens.tolist(), strict=True)):
         assert 1 <= prefix < n
         for t in range(T - 1):
             counted = prefix <= t + 1 < n  # the next token belongs to the target
@@ -37,8 +37,10 @@ def test_by_loop(lens, seed, given_prefixes):
 
 
 def test_each_cut_is_as_likely():
-    lens = torch.tensor([6, 3, 2] * 3000)
-    prefixes = prefix_lm(torch.ones(9000, 6).long(), valid_lens=lens, generator=seeded()).prefix_lens.reshape(-1, 3)
+    valid_lens = torch.tensor([6, 3, 2] * 3000)
+    prefixes = prefix_lm(torch.ones(9000, 6).long(), valid_lens=valid_lens, generator=seeded()).prefix_lens.reshape(
+        -1, 3
+    )
     for column, n in enumerate([6, 3, 2]):
         counts = prefixes[:, column].bincount().tolist()
         assert counts[0] == 0 and len(counts) == n

@@ -87,21 +87,21 @@ def shorten(first, second, room):
 def test_pairs_are_shortened_as_in_a_loop(sizes, max_len):
     firsts = [list(range(10, 10 + a)) for a, _ in sizes]
     seconds = [list(range(30, 30 + b)) for _, b in sizes]
-    tokens, segments, lens = pack_pairs(firsts, seconds, max_len=max_len, cls_id=1, sep_id=2, pad_id=0)
-    assert tokens.shape == segments.shape == (len(sizes), max(lens)) and tokens.dtype == torch.int64
+    tokens, segments, valid_lens = pack_pairs(firsts, seconds, max_len=max_len, cls_id=1, sep_id=2, pad_id=0)
+    assert tokens.shape == segments.shape == (len(sizes), max(valid_lens)) and tokens.dtype == torch.int64
     for row, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
         first, second = shorten(first, second, max_len - 3)
         want = [1, *first, 2, *second, 2]
-        assert lens[row] == len(want) <= max_len
+        assert valid_lens[row] == len(want) <= max_len
         rest = [0] * (tokens.shape[1] - len(want))
         assert tokens[row].tolist() == want + rest
         assert segments[row].tolist() == [0] * (len(first) + 2) + [1] * (len(second) + 1) + rest
 
 
 def test_single_texts():
-    tokens, segments, lens = pack_pairs([[7, 8, 9], [7]], max_len=4, cls_id=1, sep_id=2, pad_id=5)
+    tokens, segments, valid_lens = pack_pairs([[7, 8, 9], [7]], max_len=4, cls_id=1, sep_id=2, pad_id=5)
     assert tokens.tolist() == [[1, 7, 8, 2], [1, 7, 2, 5]]
-    assert segments.tolist() == [[0] * 4] * 2 and lens.tolist() == [4, 3]
+    assert segments.tolist() == [[0] * 4] * 2 and valid_lens.tolist() == [4, 3]
 
 
 @pytest.mark.parametrize(

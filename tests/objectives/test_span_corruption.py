@@ -47,9 +47,9 @@ def batches(draw):
     rows = st.lists(st.integers(1, 30), min_size=T, max_size=T)
     tokens = draw(st.lists(rows, min_size=B, max_size=B))
     noise = draw(st.lists(st.lists(st.booleans(), min_size=T, max_size=T), min_size=B, max_size=B))
-    lens = draw(st.lists(st.integers(1, T), min_size=B, max_size=B))
-    tokens, noise, lens = torch.tensor(tokens), torch.tensor(noise), torch.tensor(lens)
-    return tokens, noise & (torch.arange(T) < lens[:, None]), lens
+    valid_lens = draw(st.lists(st.integers(1, T), min_size=B, max_size=B))
+    tokens, noise, valid_lens = torch.tensor(tokens), torch.tensor(noise), torch.tensor(valid_lens)
+    return tokens, noise & (torch.arange(T) < valid_lens[:, None]), valid_lens
 
 
 @few

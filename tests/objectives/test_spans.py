@@ -59,18 +59,23 @@ def test_the_longest_text_that_fits(input_length, density, mean, eos):
 
 @few
 @given(st.lists(st.integers(2, 40), min_size=1, max_size=6), densities, means, st.integers(0, 99))
-def test_drawn_spans_have_the_stated_numbers_and_lengths(lens, density, mean, seed):
-    T = max(lens) + 2
+def test_drawn_spans_have_the_stated_numbers_and_lengths(valid_lens, density, mean, seed):
+    T = max(valid_lens) + 2
     mask = random_spans(
-        len(lens), T, valid_lens=torch.tensor(lens), noise_density=density, mean_span=mean, generator=seeded(seed)
+        len(valid_lens),
+        T,
+        valid_lens=torch.tensor(valid_lens),
+        noise_density=density,
+        mean_span=mean,
+        generator=seeded(seed),
     )
-    assert mask.shape == (len(lens), T) and mask.dtype == torch.bool
-    for row, n in zip(mask.tolist(), lens, strict=True):
+    assert mask.shape == (len(valid_lens), T) and mask.dtype == torch.bool
+    for row, n in zip(mask.tolist(), valid_lens, strict=True):
         assert (sum(row), len(runs(row))) == span_counts(n, density, mean)
         assert not any(row[n:])
-    tokens = torch.arange(T).expand(len(lens), T)
-    got = corrupt_spans(tokens, mask, range(100, 200), valid_lens=torch.tensor(lens), eos=200, padding=201)
-    want = [corrupted_lengths(n, density, mean, eos=True) for n in lens]
+    tokens = torch.arange(T).expand(len(valid_lens), T)
+    got = corrupt_spans(tokens, mask, range(100, 200), valid_lens=torch.tensor(valid_lens), eos=200, padding=201)
+    want = [corrupted_lengths(n, density, mean, eos=True) for n in valid_lens]
     assert list(zip(got.input_lens.tolist(), got.target_lens.tolist(), strict=True)) == want
 
 
@@ -83,8 +88,8 @@ def test_all_ways_are_as_likely(length, density, mean):
     assert len(ways) > 1
     options = {"noise_density": density, "mean_span": mean, "generator": seeded()}
     # rows of another length in the batch do not matter
-    lens = torch.tensor([length, 12] * 4000)
-    drawn = random_spans(8000, 12, valid_lens=lens, **options)[::2, :length]
+    valid_lens = torch.tensor([length, 12] * 4000)
+    drawn = random_spans(8000, 12, valid_lens=valid_lens, **options)[::2, :length]
     counts = {way: 0 for way in ways}
     for row in drawn.tolist():
         counts[tuple(row)] += 1

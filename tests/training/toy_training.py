@@ -41,8 +41,8 @@ class _Sequences(torch.utils.data.Dataset):
     def __init__(self, count, seed, noise, pause):
         generator = torch.Generator().manual_seed(seed)
         self.X = torch.randint(1, 11, (count, 6), generator=generator)
-        lens = torch.randint(1, 7, (count, 1), generator=generator)
-        self.Y = torch.where(torch.arange(6) < lens, (self.X + 1) % 11, PAD)
+        valid_lens = torch.randint(1, 7, (count, 1), generator=generator)
+        self.Y = torch.where(torch.arange(6) < valid_lens, (self.X + 1) % 11, PAD)
         self.noise, self.pause = noise, pause
 
     def __len__(self):

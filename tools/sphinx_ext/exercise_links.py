@@ -1,7 +1,7 @@
 """Links from a chapter to its exercises: a line at the end of the section where one can first be done, and mentions.
 
 Which section that is, is in `tools/exercise_places.yml`; the page of the exercises links back. What of an exercise is
-done, the browser knows: static/exercise_links.js shows it in the line.
+done, the browser knows: scripts/exercise_links.js shows it in the line.
 """
 
 import re

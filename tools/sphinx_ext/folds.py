@@ -1,7 +1,7 @@
 """Fold what is tagged `fold` in a notebook: the section below a heading, the code of a cell that has a `# @title`.
 
 The tree gets classes; <details> is put in for HTML alone. Of the cell that is tagged `setup` the output is folded as
-well. What HTML does not do by itself (links into a fold, one switch, paper) is in static/folds.js and folds.css.
+well. What HTML does not do by itself (links into a fold, one switch, paper) is in scripts/folds.js and folds.css.
 """
 
 import json

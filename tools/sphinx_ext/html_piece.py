@@ -1,11 +1,10 @@
 """A piece of HTML in a page's tree: half of an element, or a form. Raw HTML would be indexed for the search."""
 
-import re
 from pathlib import Path
 
 from docutils import nodes
 
-INLINE = Path(__file__).parent / "inline"
+INLINE = Path(__file__).parent / "built" / "inline"
 
 
 class HtmlPiece(nodes.Element):
@@ -20,9 +19,8 @@ def _write(translator, node):
 
 
 def inline(name):
-    """The script `inline/<name>.js` for the text of a page, without comments and indentation. Returns: str."""
-    text = (INLINE / f"{name}.js").read_text(encoding="utf-8")
-    return re.sub(r"^ *(//.*\n)?", "", text, flags=re.M).strip()
+    """What is made of `scripts/inline/<name>.js`, for the text of a page. Returns: str."""
+    return (INLINE / f"{name}.js").read_text(encoding="utf-8").strip()
 
 
 def add_to(app):

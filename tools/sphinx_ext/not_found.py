@@ -7,7 +7,8 @@ folder itself leads to the front page, by an index.html for which no browser ask
 import html
 from pathlib import Path
 
-FOLDERS = "chapters|exercises|_sources|_static|_images"
+from html_piece import inline
+
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -29,11 +30,7 @@ input, button {{ font: inherit; min-height: 2rem; }}
 <form action="search.html"><label>Search the book: <input type="search" name="q"></label> <button>Search</button></form>
 <p><a href="{root}.html">The front page</a> leads to all chapters, <a href="book_index.html">the index</a> to all
 terms.</p>
-<script>
-const root = location.pathname.replace(/((?:{folders})\\/.*|[^/]*)$/, "");
-for (const link of document.links) link.href = root + link.getAttribute("href");
-document.forms[0].action = root + "search.html";
-</script>
+<script>{script}</script>
 </body>
 </html>
 """
@@ -51,7 +48,7 @@ INDEX = """<!doctype html>
 def _write(app, exception):
     if exception or app.builder.format != "html":
         return
-    told = {"name": html.escape(app.config.html_title), "root": app.config.root_doc, "folders": FOLDERS}
+    told = {"name": html.escape(app.config.html_title), "root": app.config.root_doc, "script": inline("not_found")}
     Path(app.outdir, "404.html").write_text(PAGE.format(**told), encoding="utf-8")
     if app.config.root_doc != "index":
         Path(app.outdir, "index.html").write_text(INDEX.format(**told), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 In a notebook they begin with bold words, ``**Predict:**`` or ``**Before you touch it:**``; in the book these words and
 what follows to the end of the paragraph are in a box of their own. What answers a **Predict** gets a container, and in
-HTML a form above it. Hiding is up to static/folds.js: without JavaScript the page reads as it is written.
+HTML a form above it. Hiding is up to scripts/folds.js: without JavaScript the page reads as it is written.
 """
 
 import hashlib
@@ -128,7 +128,7 @@ def _add_forms(app, doctree, docname):
     for found in of_class(doctree, "predict-answer"):
         asked = found.parent[found.parent.index(found) - 1]
         found.parent.insert(found.parent.index(found), HtmlPiece(form(asked.astext(), found["question"])))
-        hide = f'awaitPrediction(document.currentScript.parentElement, "{found["question"]}")'  # EARLY in folds.py
+        hide = f'awaitPrediction(document.currentScript.parentElement, "{found["question"]}")'  # folds_early.js
         found.insert(0, HtmlPiece(f"<script>{hide}</script>"))
 
 

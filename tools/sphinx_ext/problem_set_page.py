@@ -1,6 +1,6 @@
 """The directive `problem-set`: all exercises with what each needs, and a form that chooses some of them.
 
-The table is written here, from tools/problem_set.py; what fits and what is chosen is up to static/problem_set.js.
+The table is written here, from tools/problem_set.py; what fits and what is chosen is up to scripts/problem_set.js.
 """
 
 import html

@@ -1,6 +1,6 @@
 """The directive `progress`: how far the reader is, as the browser knows it. `table` is the page, `line` a sentence.
 
-What it can count is written here; what was done, and the buttons, are up to static/progress_page.js.
+What it can count is written here; what was done, and the buttons, are up to scripts/progress_page.js.
 """
 
 import html

@@ -12,7 +12,7 @@ from pathlib import Path
 from sphinx.util import logging
 
 from d2lmini.data.store import DataError
-from d2lmini.models.weights import pieces
+from d2lmini.models.weights import model_pieces
 
 _LOG = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def _write(app):
     if app.builder.format != "html":
         return
     try:
-        made = pieces.cached_pieces()
+        made = model_pieces.cached_pieces()
     except (DataError, ModuleNotFoundError) as error:
         _LOG.info("the book is built without the real language model: %s", " ".join(str(error).split()))
         return
@@ -30,8 +30,8 @@ def _write(app):
     (static / "live").mkdir(parents=True, exist_ok=True)
     manifest = (made / "manifest.json").read_text(encoding="utf-8")
     # from file:// a page may fetch nothing, but it may add a script
-    script = f"d2lminiLive.deliver({json.dumps(pieces.NAME)}, {json.dumps(manifest)});\n"
-    (static / "live" / f"{pieces.NAME}.js").write_text(script, encoding="utf-8")
+    script = f"d2lminiLive.deliver({json.dumps(model_pieces.NAME)}, {json.dumps(manifest)});\n"
+    (static / "live" / f"{model_pieces.NAME}.js").write_text(script, encoding="utf-8")
 
 
 def copy_pieces(made, folder):

@@ -93,9 +93,9 @@ def examine(t, name, build, seed, seen):
 def reversed_words(t, B, S=3, T=3, V=8, turned=True):
     """A toy corpus in D2L's form: add one to each word of a sentence and write it backwards. 0: pad, 1: bos."""
     src = t.integers(2, V - 1, B, S)
-    tgt = (src.flip(1) if turned else src)[:, :T] + 1
-    tgt_in = torch.cat([torch.ones(B, 1, dtype=torch.long), tgt[:, :-1]], 1)
-    return src, tgt_in, torch.full((B,), S), tgt
+    label = (src.flip(1) if turned else src)[:, :T] + 1
+    tgt = torch.cat([torch.ones(B, 1, dtype=torch.long), label[:, :-1]], 1)
+    return src, tgt, torch.full((B,), S), label
 
 
 def losses(model, state, *batches):

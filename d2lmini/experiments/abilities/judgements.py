@@ -24,9 +24,9 @@ def draw_answers(model, prompts, num, tokens, config, seed):
     for i in range(0, len(prompts), max(1, 1_024 // num)):
         group = prompts[i : i + max(1, 1_024 // num)]
         drawn = model.generate(group, config.answer_len, stop=tokens[rules.EOS], num_samples=num, generator=generator)
-        for rows, lengths in zip(drawn.tokens.tolist(), drawn.lengths.tolist(), strict=True):
+        for rows, valid_lens in zip(drawn.tokens.tolist(), drawn.valid_lens.tolist(), strict=True):
             # with its <eos>, if it came so far
-            answers.append([row[: length + 1] for row, length in zip(rows, lengths, strict=True)])
+            answers.append([row[: length + 1] for row, length in zip(rows, valid_lens, strict=True)])
     return answers
 
 

@@ -20,7 +20,7 @@ from d2lmini.experiments.bert.fine_tuning import Tuning
 from d2lmini.experiments.bert.toy_texts import MadeQuestions
 from d2lmini.lab import summaries
 from d2lmini.lab.parts import Parts
-from d2lmini.metrics import answer_scores, normalise_answer
+from d2lmini.metrics import answer_scores, normalize_answer
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
 from d2lmini.models.span_head import SpanHead, best_spans
 from d2lmini.modes import evaluating
@@ -93,14 +93,14 @@ def read(config, tokenizer):
 
 def kind_of(question):
     """The first of `KINDS` among the words of a question, else "other"."""
-    return next((word for word in normalise_answer(question).split() if word in KINDS), "other")
+    return next((word for word in normalize_answer(question).split() if word in KINDS), "other")
 
 
 def best_sentence(question):
     """The sentence of a passage that has the largest share of a question's words; of equals, the first."""
-    wanted = set(normalise_answer(question.question).split())
+    wanted = set(normalize_answer(question.question).split())
     sentences = split_sentences(question.context) or [question.context]
-    return max(sentences, key=lambda sentence: len(wanted & set(normalise_answer(sentence).split())))
+    return max(sentences, key=lambda sentence: len(wanted & set(normalize_answer(sentence).split())))
 
 
 @torch.no_grad()

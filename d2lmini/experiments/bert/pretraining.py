@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from d2lmini.models.bert import BERT, BERTForPretraining, MaskLM
 from d2lmini.models.bert_config import BERT_CONFIGS, MODERN, BERTConfig
-from d2lmini.models.choices import ACTIVATIONS, init_bert
 from d2lmini.models.heads import cross_entropy
+from d2lmini.models.named_parts import ACTIVATIONS, init_bert
 from d2lmini.objectives import MaskedTokens, mask_tokens, replace_tokens
 from d2lmini.objectives.masking import IGNORE_INDEX
 from d2lmini.training import Module

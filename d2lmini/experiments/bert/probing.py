@@ -63,11 +63,11 @@ def features(encoder, sequences, pad_id, causal=False):
             stack.callback(handle.remove)
         for start in range(0, len(order), _AT_ONCE):
             rows = [sequences[i] for i in order[start : start + _AT_ONCE]]
-            lens = torch.tensor([len(row) for row in rows], device=device)
+            valid_lens = torch.tensor([len(row) for row in rows], device=device)
             kept.clear()
-            X = encoder(pad(rows, pad_id).to(device), valid_lens=lens, causal=causal)
-            means.append(torch.stack([mean_pooling(Y, lens) for Y in kept]).cpu())
-            lasts.append(X[torch.arange(len(rows)), lens - 2].cpu())  # before the separator
+            X = encoder(pad(rows, pad_id).to(device), valid_lens=valid_lens, causal=causal)
+            means.append(torch.stack([mean_pooling(Y, valid_lens) for Y in kept]).cpu())
+            lasts.append(X[torch.arange(len(rows)), valid_lens - 2].cpu())  # before the separator
     places = torch.tensor(order).argsort()
     return torch.cat(means, 1)[:, places], torch.cat(lasts)[places]
 

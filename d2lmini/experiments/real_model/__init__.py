@@ -4,7 +4,7 @@ The experiments:
 
     adapters.py          a classifier of reviews: the prompt alone, low-rank changes, the whole model, other weights
     prompt_examples.py   what examples in the prompt are worth
-    quantised.py         weights in 8 and 4 bits: bytes, losses, seconds
+    quantized.py         weights in 8 and 4 bits: bytes, losses, seconds
     real_answers.py      what it answers, and where its heads look
     repeating_heads.py   which heads it needs to repeat what it has read
     speculative.py       drafts from the text, from the first blocks, from fewer bits

@@ -30,7 +30,7 @@ from d2lmini.lab import summaries
 from d2lmini.lab.fit import fit_part
 from d2lmini.lab.parts import Parts
 from d2lmini.models.weights.minilm import load_minilm, sentence_embeddings
-from d2lmini.quantised import weight_bytes
+from d2lmini.quantized import weight_bytes
 from d2lmini.tokenization.characters import CharacterTokenizer
 from d2lmini.tokenization.fast_bpe import BPETokenizer
 from d2lmini.training import DataModule, Module
@@ -102,9 +102,9 @@ class Answers(Module):
         super().__init__()
         self.model, self.words, self.lr = model, list(words), lr
 
-    def forward(self, tokens, lengths):
+    def forward(self, tokens, valid_lens):
         """Prompts (B, T), filled up on the right to where their lengths (B,) do not reach, to (B, C)."""
-        X = self.model.features(tokens)[torch.arange(len(tokens)), lengths - 1]  # (B, h)
+        X = self.model.features(tokens)[torch.arange(len(tokens)), valid_lens - 1]  # (B, h)
         return X @ self.model.dense.weight[self.words].T
 
     def loss(self, Y_hat, Y):
@@ -160,13 +160,13 @@ def scores(answers, rows, before=None, batch_size=32):
     """
     found = torch.zeros(len(rows))
     for places in LengthBatches([len(row) for row in rows], batch_size):
-        tokens, lengths, _ = _batch([(torch.tensor(rows[place]), 0) for place in places])
+        tokens, valid_lens, _ = _batch([(torch.tensor(rows[place]), 0) for place in places])
         if before is None:
-            said = answers(tokens, lengths)
+            said = answers(tokens, valid_lens)
         else:
             state = reorder(before, torch.zeros(len(places), dtype=torch.long))
             logits, _ = answers.model.extend(tokens, state)
-            said = logits[torch.arange(len(places)), lengths - 1][:, answers.words]
+            said = logits[torch.arange(len(places)), valid_lens - 1][:, answers.words]
         found[list(places)] = said[:, 1] - said[:, 0]
     return found
 

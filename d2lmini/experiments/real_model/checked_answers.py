@@ -20,15 +20,15 @@ class Group(NamedTuple):
 
     ``inputs`` and ``labels``, (B G, T), are what a causal model reads and what follows each token, `IGNORE_INDEX` where
     it belongs to no answer; ``log_probs``, (B G, T), those of the labels under the model that drew them, 0 elsewhere.
-    ``right``, boolean (B, G); ``lengths``, (B, G), the tokens of the answers, the end included; ``prompt``, the tokens
-    of a question.
+    ``right``, boolean (B, G); ``valid_lens``, (B, G), the tokens of the answers, the end included; ``prompt``, the
+    tokens of a question.
     """
 
     inputs: torch.Tensor
     labels: torch.Tensor
     log_probs: torch.Tensor
     right: torch.Tensor
-    lengths: torch.Tensor
+    valid_lens: torch.Tensor
     prompt: int
 
     @property
@@ -44,8 +44,8 @@ def draw_group(model, sums, form, summands, size, *, temperature=1.0, generator=
     drawn = model.eval().generate(prompts, max_new, stop=END, **options)
     tokens, P = drawn.tokens.flatten(0, 1), prompts.shape[1]  # (B G, L)
     L = tokens.shape[1]
-    lengths = (drawn.lengths + 1).clamp(max=L)  # with the end, if it came so far
-    counted = torch.arange(L) < lengths.flatten()[:, None]
+    valid_lens = (drawn.valid_lens + 1).clamp(max=L)  # with the end, if it came so far
+    counted = torch.arange(L) < valid_lens.flatten()[:, None]
     labels = torch.full((len(tokens), P - 1 + L), IGNORE_INDEX)
     labels[:, P - 1 :] = tokens.masked_fill(~counted, IGNORE_INDEX)
     log_probs = torch.zeros(labels.shape)
@@ -55,7 +55,7 @@ def draw_group(model, sums, form, summands, size, *, temperature=1.0, generator=
         labels,
         log_probs,
         are_right(sums, summands, drawn.tokens),
-        lengths,
+        valid_lens,
         P,
     )
 
@@ -74,14 +74,14 @@ def forward_flops(config, tokens):
 def drawing_flops(config, group):
     """What it takes to draw a group: each prompt but its last token once, then token by token."""
     before = forward_flops(config, group.prompt - 1)
-    each = [forward_flops(config, group.prompt - 1 + n) - before for n in group.lengths.flatten().tolist()]
-    return len(group.lengths) * before + sum(each)
+    each = [forward_flops(config, group.prompt - 1 + n) - before for n in group.valid_lens.flatten().tolist()]
+    return len(group.valid_lens) * before + sum(each)
 
 
 def learning_flops(config, group, rows):
     """What it takes to learn once from the answers ``rows``, boolean (B G,): three passes over each."""
-    lengths = group.lengths.flatten()[rows].tolist()
-    return 3 * sum(forward_flops(config, group.prompt - 1 + n) for n in lengths)
+    valid_lens = group.valid_lens.flatten()[rows].tolist()
+    return 3 * sum(forward_flops(config, group.prompt - 1 + n) for n in valid_lens)
 
 
 def draw_questions(sums, num, size, held_out):

@@ -105,7 +105,7 @@ def answers(model, tokenizer, prompt, config, **options):
     """What a model says after a prompt of ids, with the options of `GPT.generate`: list of str."""
     found = model.generate([prompt], config.new_tokens, stop=getattr(tokenizer, "stop", None), **options)
     rows = found.tokens.reshape(-1, found.tokens.shape[-1]).tolist()
-    return [tokenizer.decode(row[:n]) for row, n in zip(rows, found.lengths.flatten().tolist(), strict=True)]
+    return [tokenizer.decode(row[:n]) for row, n in zip(rows, found.valid_lens.flatten().tolist(), strict=True)]
 
 
 def is_right(answer, accepted):

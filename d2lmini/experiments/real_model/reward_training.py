@@ -85,7 +85,7 @@ class Start:
             ("reward", rewards.float().mean().item()),
             ("right", group.right.float().mean().item()),
             ("entropy", group.entropy),
-            ("length", group.lengths.float().mean().item()),
+            ("length", group.valid_lens.float().mean().item()),
             ("idle", (advantages == 0).float().mean().item()),
         ):
             seen[name].append(value)
@@ -152,7 +152,7 @@ class Start:
             "right": one.right.cpu().double().mean().item(),
             "greedy": likeliest.right.cpu().double().mean().item(),
             "entropy": one.entropy,
-            "length": one.lengths.cpu().double().mean().item(),
+            "length": one.valid_lens.cpu().double().mean().item(),
         }
 
     def draw(self, model, questions, size, temperature=1.0, seed=0):

@@ -17,7 +17,7 @@ import torch
 from d2lmini.decoding import PromptLookup, speculative_sample
 from d2lmini.experiments.real_model import bases
 from d2lmini.lab.parts import Parts
-from d2lmini.quantised import quantise_model
+from d2lmini.quantized import quantize_model
 from d2lmini.tokenization.characters import CharacterTokenizer
 
 _BRIDGE = (
@@ -120,7 +120,7 @@ def make(draft, model):
         "none": lambda: PromptLookup(),  # it is asked for no token
         "look-up": lambda: PromptLookup(draft.size),
         "blocks": lambda: shortened(model, draft.size),
-        "bits": lambda: quantise_model(model, draft.size),
+        "bits": lambda: quantize_model(model, draft.size),
     }
     if draft.kind not in makers:
         raise ValueError(f"the draft is of kind {draft.kind!r}, expected one of {', '.join(makers)}")
@@ -143,7 +143,7 @@ def lengths_of(kind, config, loaded):
 
 def length_of(model, prompt, most, stop):
     """How many tokens a model writes greedily up to its stop, which counts, at most so many."""
-    lengths = model.generate([prompt], most, temperature=0, stop=stop).lengths
+    lengths = model.generate([prompt], most, temperature=0, stop=stop).valid_lens
     return min(most, int(lengths[0]) + 1)
 
 

@@ -160,6 +160,6 @@ def run(config, device, parts=None):
     first = metrics[config.splits[0]]
     metrics["headline"] = (
         f"{config.data}, {config.splits[0]}: sacreBLEU {first['bleu']:.1f}, "
-        f"tokenised BLEU {first['bleu_tokenised']:.1f} with {model.num_parameters / 1e6:.1f} million parameters"
+        f"tokenised BLEU {first['bleu_tokenized']:.1f} with {model.num_parameters / 1e6:.1f} million parameters"
     )
     return {"metrics": metrics, "curves": curves, "data": translators.checksums(config)}

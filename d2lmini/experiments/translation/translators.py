@@ -7,7 +7,7 @@ import torch
 from d2lmini.data.translation import GrammarCorpus, Multi30k, Tatoeba
 from d2lmini.lab import summaries
 from d2lmini.lab.fit import fit_part
-from d2lmini.metrics import corpus_bleu, corpus_chrf, tokenised_bleu
+from d2lmini.metrics import corpus_bleu, corpus_chrf, tokenized_bleu
 from d2lmini.training.device import num_processes
 
 DATA = {"multi30k": Multi30k, "tatoeba": Tatoeba, "grammar": GrammarCorpus}
@@ -56,14 +56,14 @@ def score(model, data, split, beam_size=1, length_penalty=0.6, limit=None):
     """Scores of a split, and its translations.
 
     Returns:
-        dict with ``bleu`` (cased, detokenised), ``bleu_tokenised`` (lower case, as in papers on Multi30k), ``chrf``,
+        dict with ``bleu`` (cased, detokenised), ``bleu_tokenized`` (lower case, as in papers on Multi30k), ``chrf``,
         their sacrebleu signatures, and how many sentences; then the list of translations.
     """
     sources, references = data.references(split)
     sources, references = sources[:limit], references[:limit]
     translations = translate(model, data, sources, beam_size, length_penalty)
     metrics = {"sentences": len(sources), "beam_size": beam_size}
-    for name, metric in (("bleu", corpus_bleu), ("bleu_tokenised", tokenised_bleu), ("chrf", corpus_chrf)):
+    for name, metric in (("bleu", corpus_bleu), ("bleu_tokenized", tokenized_bleu), ("chrf", corpus_chrf)):
         result = metric(translations, references)
         metrics[name], metrics[f"{name}_signature"] = round(result.value, 2), result.signature
     return metrics, translations

@@ -24,8 +24,9 @@ transformer.py   the Transformer: encoder block, decoder block, the whole model
 vision.py        the vision Transformer
 """
 
+from ...renamed import names_of
 from .alignment import alignment
-from .attention import compare_normalise_mix
+from .attention import compare_normalize_mix
 from .bert import bert, masked_targets, task_heads
 from .clip import clip
 from .drawing import Diagram
@@ -45,6 +46,8 @@ from .training import residual_forms
 from .transformer import decoder_block, encoder_block, transformer
 from .vision import vision_transformer
 
+__getattr__ = names_of(__name__)
+
 __all__ = [
     "Diagram",
     "alignment",
@@ -52,7 +55,7 @@ __all__ = [
     "bert",
     "budget",
     "clip",
-    "compare_normalise_mix",
+    "compare_normalize_mix",
     "decoder_block",
     "decoding_loop",
     "encoder_block",

@@ -10,8 +10,9 @@ Its modules are JavaScript with the names of the Python that they stand beside, 
     models.js      a model by the name of its class
     page.py        `LiveFigure`, and the scripts of the book that models are loaded from
     worker.js      what is asked of a model, in a worker or in slices of the page's own thread
-    pieces.js      a large model that comes in pieces (models/weights/pieces.py makes them); quantised.js, its products;
-                   reading.js, what it has read last; real_tasks.js, what it is asked
+    model_pieces.js
+                   a large model that comes in pieces, which models/weights/model_pieces.py makes; quantized.js, its
+                   products; prefix_cache.js, what it has read last; real_tasks.js, what it is asked
     learner.js     a model (tiny.js) that learns: `backward` stands beside `forward` in its modules; optimizers.js,
                    losses.js, playground_tasks.js (what is learned), learner_tasks.js (what the worker is asked)
 """

@@ -1,4 +1,4 @@
-// What is done to each number: the activations of models/choices.py; and softmax.
+// What is done to each number: the activations of models/named_parts.py; and softmax.
 import { Tensor } from "./tensor.js";
 
 /** @typedef {((X: Tensor) => Tensor) & { backward: (dY: Tensor, X: Tensor) => Tensor }} Activation */

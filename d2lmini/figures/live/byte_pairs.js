@@ -1,5 +1,5 @@
 // Byte-pair encoding over UTF-8 bytes: no text is unknown.
-import { cleanText, idsOf, noText, tokenOf, tooLong, upTo } from "./texts.js";
+import { cleanText, idsOf, noText, tokenOf, tooLong, upTo } from "./tokenizer_tools.js";
 
 const FIRST_ID = 4; // before it are <pad>, <bos>, <eos>, <unk>: no text is taken for one
 const MATCHES = / ?\p{L}+['’]?| ?\p{N}+| ?[^ \p{L}\p{N}]+| +/gu; // no merge reaches over one

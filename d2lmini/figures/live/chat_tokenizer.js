@@ -1,6 +1,6 @@
 // The tokens of a chat model, as tokenization/chat.py has them: byte pairs, special tokens, and messages as one text.
 import { Merges } from "./byte_pairs.js";
-import { noText, tooLong, wellFormed } from "./texts.js";
+import { noText, tooLong, wellFormed } from "./tokenizer_tools.js";
 
 // Unicode's white space, which is not JavaScript's \s: no merge reaches over a match. Digits are cut out first, one by
 // one, so that "white space before a word" looks no further than its own stretch.

@@ -1,7 +1,7 @@
-// A model with all that learns it: weights that begin by a seed, gradients, an optimiser, and a way back.
+// A model with all that learns it: weights that begin by a seed, gradients, an optimizer, and a way back.
 import { randomNumbers } from "./filters.js";
 import { bestTokens, crossEntropy, IGNORE_INDEX } from "./losses.js";
-import { clipGradients, OPTIMISERS, squaredNorm, warmedUp } from "./optimizers.js";
+import { clipGradients, OPTIMIZERS, squaredNorm, warmedUp } from "./optimizers.js";
 import { lasting, Tensor, tidy } from "./tensor.js";
 import { TinyTransformer, tinyWeights } from "./tiny.js";
 
@@ -9,7 +9,7 @@ import { TinyTransformer, tinyWeights } from "./tiny.js";
  * @typedef {import("./optimizers.js").Learned} Learned
  * @typedef {import("./tensor.js").Numbers} Numbers
  * @typedef {import("./tiny.js").TinyConfig} TinyConfig
- * @typedef {{ name?: string, rate?: number, warmup?: number, clip?: number | null, [of_its_own: string]: any }} Optimiser
+ * @typedef {{ name?: string, rate?: number, warmup?: number, clip?: number | null, [of_its_own: string]: any }} Optimizer
  * @typedef {{ tokens: number[] | Int32Array, targets: number[] | Int32Array, batch: number }} Batch  one after the other
  */
 
@@ -20,15 +20,15 @@ export function normalNumbers(random) {
 }
 
 function known(name = "adamw") {
-  if (!Object.hasOwn(OPTIMISERS, name)) throw new Error(`there is no optimiser ${name}`);
+  if (!Object.hasOwn(OPTIMIZERS, name)) throw new Error(`there is no optimizer ${name}`);
 }
 
 export class Learner {
-  // model: the config of a `TinyTransformer`. optimiser: {name, rate, warmup, clip, ...of `OPTIMISERS`}; without `clip`,
+  // model: the config of a `TinyTransformer`. optimizer: {name, rate, warmup, clip, ...of `OPTIMIZERS`}; without `clip`,
   // gradients stay as they are.
-  /** @param {{ model: TinyConfig, optimiser?: Optimiser, seed?: number }} options */
-  constructor({ model, optimiser = {}, seed = 0 }) {
-    known(optimiser.name); // before anything is made that stays
+  /** @param {{ model: TinyConfig, optimizer?: Optimizer, seed?: number }} options */
+  constructor({ model, optimizer = {}, seed = 0 }) {
+    known(optimizer.name); // before anything is made that stays
     const normal = normalNumbers(randomNumbers(seed));
     this.weights = new Map(
       tinyWeights(model).map(([name, shape, begin]) => {
@@ -47,21 +47,21 @@ export class Learner {
     this.rate = this.warmup = 0;
     /** @type {number | null} */
     this.clip = null;
-    this.kind = ""; // of the optimiser, which has no weights until it is set
-    this.optimiser = OPTIMISERS.sgd([], {});
-    this.setOptimiser(optimiser);
+    this.kind = ""; // of the optimizer, which has no weights until it is set
+    this.optimizer = OPTIMIZERS.sgd([], {});
+    this.setOptimizer(optimizer);
   }
 
-  // Another optimiser starts without memory; another rate, warm-up or clipping of the same one goes on with it.
-  /** @param {Optimiser} options */
-  setOptimiser(options) {
+  // Another optimizer starts without memory; another rate, warm-up or clipping of the same one goes on with it.
+  /** @param {Optimizer} options */
+  setOptimizer(options) {
     const { name = "adamw", rate = 3e-3, warmup = 0, clip = null, ...more } = options;
     const kind = JSON.stringify([name, more]);
     if (kind !== this.kind) {
       known(name);
       this.#forget();
-      for (const tensor of this.optimiser.state.flat()) tensor.free();
-      this.optimiser = OPTIMISERS[name](this.all, more);
+      for (const tensor of this.optimizer.state.flat()) tensor.free();
+      this.optimizer = OPTIMIZERS[name](this.all, more);
       this.kind = kind;
     }
     Object.assign(this, { rate, warmup, clip });
@@ -78,7 +78,7 @@ export class Learner {
     if (!Number.isFinite(loss) || !Number.isFinite(norm)) return { loss, norm, rate };
     if (loss <= saveBelow) this.save();
     if (this.clip !== null) clipGradients(this.all, norm, this.clip);
-    this.optimiser.step(rate);
+    this.optimizer.step(rate);
     this.steps++;
     return { loss, norm, rate };
   }
@@ -155,21 +155,21 @@ export class Learner {
 
   // Keeps everything as it is, for `goBack`.
   save() {
-    const now = [...this.all, ...this.optimiser.state.flat()],
+    const now = [...this.all, ...this.optimizer.state.flat()],
       { tensors } = this.saved ?? { tensors: lasting(now.map(({ shape }) => new Tensor(...shape))) };
     now.forEach((tensor, i) => {
       tensors[i].data.set(tensor.data);
     });
-    this.saved = { tensors, counts: [this.steps, this.optimiser.steps] };
+    this.saved = { tensors, counts: [this.steps, this.optimizer.steps] };
   }
   // To what was saved; says whether there was something.
   goBack() {
     if (!this.saved) return false;
     const { tensors, counts } = this.saved;
-    [...this.all, ...this.optimiser.state.flat()].forEach((tensor, i) => {
+    [...this.all, ...this.optimizer.state.flat()].forEach((tensor, i) => {
       tensor.data.set(tensors[i].data);
     });
-    [this.steps, this.optimiser.steps] = counts;
+    [this.steps, this.optimizer.steps] = counts;
     return true;
   }
   #forget() {
@@ -179,7 +179,7 @@ export class Learner {
 
   free() {
     this.#forget();
-    for (const tensor of this.optimiser.state.flat()) tensor.free();
+    for (const tensor of this.optimizer.state.flat()) tensor.free();
     for (const tensor of this.all) {
       tensor.gradient.free();
       tensor.free();

@@ -15,7 +15,7 @@ import { tidy } from "./tensor.js";
  * @typedef {{ key: string, learner: Learner, task: PlaygroundTask | null, random: () => number, heldOut: Batch | null,
  *   longer: { size: number, batch: Batch }[], first: number | null, next: number, norm?: number }} Learning
  * @typedef {{ learner?: string, model: Omit<TinyConfig, "vocab_size" | "max_len"> & Partial<TinyConfig>,
- *   optimiser: import("./learner.js").Optimiser, data: Data, seed?: number, longer?: number[], reset?: boolean }} What
+ *   optimizer: import("./learner.js").Optimizer, data: Data, seed?: number, longer?: number[], reset?: boolean }} What
  * @typedef {{ step: number, loss: number, norm: number, rate: number, why: string }} Exploded
  * @typedef {{ tokens: number[], length: number, every: number, temperature?: number }} Sample
  */
@@ -42,12 +42,12 @@ function checkModel({ num_hiddens: h, num_heads, positions }) {
 }
 
 /** @param {What} what @returns {Learning} */
-function made({ learner: name = "playground", model, optimiser, seed = 0, data, longer = [], reset = false }) {
+function made({ learner: name = "playground", model, optimizer, seed = 0, data, longer = [], reset = false }) {
   const { batch: _, ...taskOptions } = data;
   const key = JSON.stringify([model, seed, taskOptions, longer]);
   const old = learners.get(name);
   if (old && !reset && old.key === key) {
-    old.learner.setOptimiser(optimiser);
+    old.learner.setOptimizer(optimizer);
     return old;
   }
   checkModel(model);
@@ -64,7 +64,7 @@ function made({ learner: name = "playground", model, optimiser, seed = 0, data, 
     heldOut = held(task.size);
     further = longer.map((size) => ({ size, batch: held(size) }));
   }
-  const learner = new Learner({ model: config, optimiser, seed }),
+  const learner = new Learner({ model: config, optimizer, seed }),
     one = { key, learner, task, heldOut, longer: further, random: randomNumbers(seed + 1), first: null, next: 0 };
   old?.learner.free();
   learners.set(name, one);
@@ -87,10 +87,10 @@ function scored(one) {
   };
 }
 
-// Learns: {learner, model, optimiser, seed, data, longer, reset} say what, {steps, most, every, look, sample} how.
+// Learns: {learner, model, optimizer, seed, data, longer, reset} say what, {steps, most, every, look, sample} how.
 //   learner: a name. It is made anew where `reset` says so, or model, seed, data or longer are others than before.
 //   model: the config of a `TinyTransformer`; vocab_size and max_len follow from the task where they are missing.
-//   optimiser: as `Learner`'s.
+//   optimizer: as `Learner`'s.
 //   data: {name, batch, ...} of a `PlaygroundTask`, or {batches, heldOut} of what `Learner.step` takes.
 //   longer: sizes of the task at which held-out examples are scored too.
 //   steps: how many; null: until it is stopped. most: steps between two answers at most.

@@ -1,4 +1,4 @@
-// Optimisers as torch's, and what is done to gradients and rates before. Weights are tensors with a gradient.
+// Optimizers as torch's, and what is done to gradients and rates before. Weights are tensors with a gradient.
 import { lasting, Tensor } from "./tensor.js";
 
 /** @typedef {Tensor & { gradient: Tensor }} Learned  a weight that learns */
@@ -65,7 +65,7 @@ export class SGD {
 }
 
 /** @type {Record<string, (weights: Learned[], options: any) => Adam | SGD>} */
-export const OPTIMISERS = {
+export const OPTIMIZERS = {
   adam: (weights, { betas, eps }) => new Adam(weights, { betas, eps }),
   adamw: (weights, { betas, eps, weight_decay = 0.01 }) => new Adam(weights, { betas, eps, weight_decay }),
   sgd: (weights, { momentum, weight_decay }) => new SGD(weights, { momentum, weight_decay }),

@@ -37,9 +37,9 @@ function openedText(text) {
   return `text = ${read}`;
 }
 
-// A class where the optimiser is not the model's own.
+// A class where the optimizer is not the model's own.
 /** @param {string} name */
-function optimiserClass(name) {
+function optimizerClass(name) {
   /** @type {Record<string, string>} */
   const made = { sgd: "SGD(self.parameters(), lr=self.lr, momentum=0.9)", adam: "Adam(self.parameters(), lr=self.lr)" };
   return `class Model(d2l.TinyTransformer):
@@ -63,7 +63,7 @@ function printedScores(sizes) {
 // The text of the cell. `steps`: how many the page has made.
 /** @param {import("./playground_settings.js").Settings} settings */
 export function pythonOf(settings, steps = 0) {
-  const { model, optimiser, data, seed, longer } = trainOptions(settings);
+  const { model, optimizer, data, seed, longer } = trainOptions(settings);
   const { name: task, batch, text, examples: num_train, ...options } = data,
     ofText = text !== undefined,
     { causal } = model;
@@ -79,8 +79,8 @@ export function pythonOf(settings, steps = 0) {
   const { norm, norm_place, residual, ffn, causal: _, ...sizes } = model,
     parts = Object.entries({ norm, norm_place, residual, ffn, causal }),
     unusual = Object.fromEntries(parts.filter(([name, value]) => value !== CONFIG_DEFAULTS[name]));
-  const { name: optimiserName, rate, warmup, clip, weight_decay } = optimiser,
-    own = optimiserName === "adamw";
+  const { name: optimizerName, rate, warmup, clip, weight_decay } = optimizer,
+    own = optimizerName === "adamw";
   const number = Math.max(LEAST_STEPS, steps),
     trainer = { max_epochs: Math.ceil(number / EPOCH_BATCHES) };
   if (number % EPOCH_BATCHES) trainer.max_steps = number;
@@ -91,7 +91,7 @@ export function pythonOf(settings, steps = 0) {
     "import d2lmini as d2l",
     ...(ofText && settings.text !== "own" ? ["from d2lmini.data.text import playground_text"] : []),
     "",
-    ...(own ? [] : [optimiserClass(optimiserName)]),
+    ...(own ? [] : [optimizerClass(optimizerName)]),
     ...(ofText ? [openedText(settings.text)] : []),
     pythonCall("data = d2l.PlaygroundData", [
       pythonValue(task),

@@ -24,7 +24,7 @@ export const SETTINGS = {
   norm: { first: "before", choices: ["before", "after", "none"] },
   residual: { first: true, choices: switched },
   ffn: { first: true, choices: switched },
-  optimiser: { first: "adamw", choices: ["sgd", "adam", "adamw"] },
+  optimizer: { first: "adamw", choices: ["sgd", "adam", "adamw"] },
   rate: { first: 0.003, range: { least: 1e-5, most: 10 } },
   warmup: { first: 0, range: { least: 0, most: 1000, whole: true } },
   decay: { first: 0.01, range: { least: 0, most: 10 } }, // weight decay of AdamW
@@ -37,7 +37,7 @@ export const SETTINGS = {
  * @typedef {{ task: string, size: number, letters: number, backwards: boolean, text: string, examples: number,
  *   longer: number, causal: boolean, blocks: number, heads: number, width: number,
  *   positions: "none" | "learned" | "sines" | "rotary" | "alibi", norm: "before" | "after" | "none", residual: boolean,
- *   ffn: boolean, optimiser: string, rate: number, warmup: number, decay: number, clip: number, batch: number,
+ *   ffn: boolean, optimizer: string, rate: number, warmup: number, decay: number, clip: number, batch: number,
  *   seed: number }} Settings
  */
 
@@ -61,7 +61,8 @@ function fits({ choices, range }, value) {
 export function settingsOf(address) {
   const settings = /** @type {Record<string, any>} */ (firstSettings()),
     unknown = /** @type {string[]} */ ([]);
-  for (const [key, text] of new URLSearchParams(address)) {
+  for (const [given, text] of new URLSearchParams(address)) {
+    const key = given === "optimiser" ? "optimizer" : given; // the name of before, until 1.0
     const about = Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : null;
     const read = about?.choices?.find((choice) => String(choice) === text) ?? Number(text || Number.NaN);
     if (about && fits(about, read)) settings[key] = read;
@@ -80,7 +81,7 @@ export function addressOf(settings) {
 // What the task `train` takes. `text`: what the task "text" learns.
 /** @param {Settings} settings */
 export function trainOptions(settings, text = "") {
-  const { task, size, letters, backwards, positions, norm, ffn, optimiser, rate, warmup, decay, clip, longer } =
+  const { task, size, letters, backwards, positions, norm, ffn, optimizer, rate, warmup, decay, clip, longer } =
     settings;
   /** @type {import("./learner_tasks.js").Data} */
   const data = { name: task, size, batch: settings.batch };
@@ -100,13 +101,13 @@ export function trainOptions(settings, text = "") {
       residual: settings.residual,
       ffn: ffn ? "relu" : null,
     },
-    optimiser: {
-      name: optimiser,
+    optimizer: {
+      name: optimizer,
       rate,
       warmup,
       clip: clip || null,
-      ...(optimiser === "adamw" && { weight_decay: decay }),
-      ...(optimiser === "sgd" && { momentum: 0.9 }),
+      ...(optimizer === "adamw" && { weight_decay: decay }),
+      ...(optimizer === "sgd" && { momentum: 0.9 }),
     },
     data,
     seed: settings.seed,

@@ -1,5 +1,5 @@
 // What a reader can ask of the real language model. The options that all tasks take: the text, one of {text}, {messages}
-// and {tokens}; `off` and `float_products`, as reading.js has them.
+// and {tokens}; `off` and `float_products`, as prefix_cache.js has them.
 import { randomNumbers } from "./filters.js";
 import { likeliest, NextToken } from "./next_token.js";
 import { Tensor, tidy } from "./tensor.js";
@@ -9,9 +9,9 @@ import { makeTokenizer } from "./tokenizers.js";
  * @typedef {import("./chat_tokenizer.js").ChatTokenizer} ChatTokenizer
  * @typedef {import("./gpt.js").GPT} GPT
  * @typedef {import("./tensor.js").Numbers} Numbers
- * @typedef {{ model: GPT, config: GPT["config"], tokenizer: any, reading: import("./reading.js").Reading }} Loaded
+ * @typedef {{ model: GPT, config: GPT["config"], tokenizer: any, reading: import("./prefix_cache.js").PrefixCache }} Loaded
  * @typedef {Parameters<ChatTokenizer["source"]>[0]} Text
- * @typedef {Text & { off?: import("./reading.js").Off, float_products?: boolean, top?: number }} Options
+ * @typedef {Text & { off?: import("./prefix_cache.js").Off, float_products?: boolean, top?: number }} Options
  * @typedef {{ heads?: [number, number][], layers?: boolean }} Watched
  */
 
@@ -30,7 +30,7 @@ function told(next, most, words) {
 }
 
 // What is seen on the way, by the place in the text: `looks(at)`, how each of `heads`, pairs of a block and a head, looks
-// from there at all places up to it; `layers(at)`, what each block would say there. `options` is for `Reading.read`.
+// from there at all places up to it; `layers(at)`, what each block would say there. `options` is for `PrefixCache.read`.
 /** @param {Loaded} loaded @param {ChatTokenizer} words @param {Watched} watched */
 function watchReading({ model }, words, { heads = [], layers = false }, from = 0) {
   const { num_blks, num_heads } = model.config,
@@ -86,7 +86,7 @@ function believedBy(model, states, words) {
 }
 
 /** @param {{ tokenizer: any }} loaded @param {{ messages?: Text["messages"], text?: string }} options */
-export function* tokeniseTask(loaded, { messages = null, text = "" }) {
+export function* tokenizeTask(loaded, { messages = null, text = "" }) {
   const words = makeTokenizer(loaded.tokenizer),
     ids = /** @type {number[]} */ (messages ? words.encodeChat(messages) : words.encode(text));
   return { ids, pieces: words.pieces(ids), special: ids.map((id) => words.special.has(id)) };

@@ -5,7 +5,7 @@ import { completeTask } from "./complete.js";
 import { guessTask, piecesTask } from "./guess.js";
 import { describeTask, forgetTask, lookTask, trainTask, weightsTask } from "./learner_tasks.js";
 import { attentionTask, logitsTask } from "./plain_tasks.js";
-import { realLookTask, realLossesTask, realWriteTask, tokeniseTask } from "./real_tasks.js";
+import { realLookTask, realLossesTask, realWriteTask, tokenizeTask } from "./real_tasks.js";
 import { beamTask, laterTask, positionsTask, scoreTask, translateTask } from "./translate.js";
 import { writeTask } from "./write.js";
 
@@ -28,7 +28,7 @@ export const TASKS = {
   describe: describeTask,
   weights: weightsTask,
   forget: forgetTask,
-  tokenise: tokeniseTask,
+  tokenize: tokenizeTask,
   real_write: realWriteTask,
   real_look: realLookTask,
   real_losses: realLossesTask,

@@ -8,12 +8,12 @@ const MOST = 512 * 1024 * 1024; // bytes; a page that wants more is at fault
 /** @typedef {{ place: number, stride: number }} Part  of a matrix: where it begins, in bytes; floats from row to row */
 /** @typedef {{ shape: number[], data: Float32Array }} Numbers  a tensor, or a copy of one */
 /** @typedef {ReturnType<typeof plainProducts>} Products */
-/** @typedef {Record<"int8" | "q4_1" | "quantise" | "spread_int8" | "spread_q4_1", (...places: number[]) => void>} Quantised */
+/** @typedef {Record<"int8" | "q4_1" | "quantize" | "spread_int8" | "spread_q4_1", (...places: number[]) => void>} Quantized */
 
 const none = /** @type {any} */ (null); // until `prepare` has made it
 /**
  * @type {{ wasm: WebAssembly.Memory | null, buffer: ArrayBuffer, floats: Float32Array, top: number,
- *   free: Map<number, number[]>, simd: (Products & Quantised) | null, products: Products }}
+ *   free: Map<number, number[]>, simd: (Products & Quantized) | null, products: Products }}
  */
 const memory = { wasm: null, buffer: none, floats: none, top: 1024, free: new Map(), simd: null, products: none };
 /** @type {Set<Tensor>[]} */
@@ -69,7 +69,7 @@ export function reserve(bytes) {
 }
 
 // The products of quantised matrices, which need SIMD.
-export const quantisedProducts = () => /** @type {Quantised} */ (memory.simd);
+export const quantizedProducts = () => /** @type {Quantized} */ (memory.simd);
 
 // Whether an error says that there is no room, in the words of one browser or another.
 /** @param {any} error */

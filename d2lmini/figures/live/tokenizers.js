@@ -1,7 +1,7 @@
 // Tokenizers, from what a file of weights says of them: exactly as models/weights/tokenizers.py has it.
 import { BytePairs } from "./byte_pairs.js";
 import { ChatTokenizer } from "./chat_tokenizer.js";
-import { cleanText, idsOf, noText, tokenOf, tooLong, upTo, wellFormed } from "./texts.js";
+import { cleanText, idsOf, noText, tokenOf, tooLong, upTo, wellFormed } from "./tokenizer_tools.js";
 import { WordPieces } from "./word_pieces.js";
 
 class Characters {

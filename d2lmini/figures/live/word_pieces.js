@@ -1,5 +1,5 @@
 // Word pieces, as the encoders read them: lower case, no accents, the longest pieces that are tokens.
-import { idsOf, noText, tokenOf, tooLong, wellFormed } from "./texts.js";
+import { idsOf, noText, tokenOf, tooLong, wellFormed } from "./tokenizer_tools.js";
 
 // The code points of some ranges, [first, last] inclusive, as what `has` tells of a letter.
 /** @param {[number, number][]} pairs */

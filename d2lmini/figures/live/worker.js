@@ -4,14 +4,15 @@
 //   {id, kind: "ask", name, task, options}  a task of tasks.js; the answers: {id, step} for each step, {id, done}.
 //                                           The name is null where the task needs no weights from a file
 //   {kind: "stop", id}                      no further step of what was asked
-//   {id, kind: "begin", manifest}           makes room for a model that comes in pieces: pieces.js
+//   {id, kind: "begin", manifest}           makes room for a model that comes in pieces: model_pieces.js
 //   {id, kind: "piece", name, index, bytes} one of them, an ArrayBuffer
 //   {id, kind: "finish", name}              all are there: the model can be asked
 //   {id, kind: "drop", name}                frees a model that came in pieces, or those of it that are there
 //
 // Where something is wrong: {id, error}, a sentence; with `memory: true` where there is no room for it.
+
+import { Pieces } from "./model_pieces.js";
 import { readModel } from "./models.js";
-import { Pieces } from "./pieces.js";
 import { TASKS } from "./tasks.js";
 import { outOfMemory, prepare, tidy } from "./tensor.js";
 
@@ -53,7 +54,7 @@ export function serve(port) {
     return pieces;
   }
 
-  /** @param {{ manifest: import("./pieces.js").Manifest }} message */
+  /** @param {{ manifest: import("./model_pieces.js").Manifest }} message */
   async function begin({ manifest }) {
     drop(manifest);
     coming.set(manifest.name, await Pieces.begin(manifest));

@@ -74,7 +74,7 @@ function makeLive() {
     },
     // A text that can be learned, by its name.
     text: (name) => delivered(`text_${name}`),
-    // What is to be known of a model that comes in pieces, before any of them is there: see models/weights/pieces.py.
+    // What is to be known of a model that comes in pieces, before any of them is there: see models/weights/model_pieces.py.
     manifest: async (name) => JSON.parse(await delivered(name)),
     // Makes room for such a model, which can be asked after `done()`. A piece's buffer is gone once it was given.
     async feed(manifest) {

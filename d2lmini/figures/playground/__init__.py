@@ -5,6 +5,7 @@ challenges.py  what to try there, and what a reader should find
 
 import math
 
+from ...renamed import arguments
 from ..base import Figure, table
 from ..live.page import runtime_script, text_script
 
@@ -27,7 +28,7 @@ SETTINGS = {
     "norm": ("before", ["before", "after", "none"], "where the layer norm stands"),
     "residual": (True, _SWITCHED, "residual connections"),
     "ffn": (True, _SWITCHED, "feed-forward networks"),
-    "optimiser": ("adamw", ["sgd", "adam", "adamw"], "optimiser"),
+    "optimizer": ("adamw", ["sgd", "adam", "adamw"], "optimiser"),
     "rate": (0.003, (1e-5, 10.0), "learning rate"),
     "warmup": (0, (0, 1000), "steps of warm-up"),
     "decay": (0.01, (0.0, 10.0), "weight decay of AdamW"),
@@ -54,6 +55,7 @@ class Playground(Figure):
     title = "A Transformer that learns while you watch"
     hint = "Choose a task and a model, and press Train. Changes under Training hold at once; others begin anew."
 
+    @arguments(optimiser="optimizer")
     def __init__(self, address=False, **settings):
         chosen = {key: first for key, (first, _, _) in SETTINGS.items()}
         for key, value in settings.items():

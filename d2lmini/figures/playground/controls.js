@@ -31,7 +31,7 @@ const CONTROL_WORDS = {
   },
   texts: { shakespeare: "Shakespeare", names: "first names", own: "your own" },
   positions: { none: "none", learned: "learned", sines: "sines", rotary: "rotary", alibi: "ALiBi" },
-  optimisers: { sgd: "SGD with momentum", adam: "Adam", adamw: "AdamW" },
+  optimizers: { sgd: "SGD with momentum", adam: "Adam", adamw: "AdamW" },
 };
 /** @type {Record<string, number[]>} */
 const CONTROL_VALUES = {
@@ -135,7 +135,7 @@ export function playgroundControls(parent, settings, { change, typed, own }) {
   listed(training, "warmup", "warm-up", (n) => (n ? `${n} steps` : "none"));
   listed(training, "clip", "clip gradients", (n) => (n ? String(n) : "no"));
   chosen(training, "batch", "batch", numbers(SETTINGS.batch.choices));
-  chosen(training, "optimiser", "optimiser", CONTROL_WORDS.optimisers);
+  chosen(training, "optimizer", "optimiser", CONTROL_WORDS.optimizers);
   listed(training, "decay", "weight decay");
   ranged(model, "seed", "seed");
 
@@ -147,7 +147,7 @@ export function playgroundControls(parent, settings, { change, typed, own }) {
       examples: !written,
       backwards: now.task === "add",
       causal: !written,
-      decay: now.optimiser === "adamw",
+      decay: now.optimizer === "adamw",
     };
     for (const [key, holds] of Object.entries(needed)) rows[key].style.display = holds ? "" : "none";
     pasted.style.display = written && now.text === "own" ? "" : "none";

@@ -2,7 +2,7 @@
 import { playgroundFit, playgroundShown } from "./fit.js";
 import { PlaygroundRun } from "./run.js";
 
-const GOES_ON = ["optimiser", "rate", "warmup", "decay", "clip", "batch"], // what may change in a run
+const GOES_ON = ["optimizer", "rate", "warmup", "decay", "clip", "batch"], // what may change in a run
   OLD_RUNS = 5;
 
 export class PlaygroundSession {

@@ -66,7 +66,7 @@ export function realModelWrite(parent, { lost, lookInto }) {
     paint();
     const done = await asked(async (ask) => {
       if (fresh) {
-        const read = await ask(REAL_MODEL, "tokenise", input());
+        const read = await ask(REAL_MODEL, "tokenize", input());
         if (!read) return null;
         text.begin(read);
         paint();

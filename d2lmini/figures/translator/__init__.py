@@ -121,9 +121,9 @@ def translate(model, text, source=(), target=()):
     tokenizer = model.tokenizer
     bos, eos = tokenizer["<bos>"], tokenizer["<eos>"]
     ids = torch.tensor([[*tokenizer.encode_batch([clean(text)])[0], eos]])
-    lengths = torch.tensor([ids.shape[1]])
+    valid_lens = torch.tensor([ids.shape[1]])
     with _moved(model.encoder, source), _moved(model.decoder, target):
-        tokens = model.translate(ids, lengths, bos, eos, 2 * ids.shape[1] + 10).tokens[0].tolist()
+        tokens = model.translate(ids, valid_lens, bos, eos, 2 * ids.shape[1] + 10).tokens[0].tolist()
     return tokenizer.decode(tokens[: tokens.index(eos)] if eos in tokens else tokens)
 
 

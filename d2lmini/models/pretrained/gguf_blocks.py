@@ -12,7 +12,7 @@ import torch
 BLOCK = 32  # weights
 
 
-def dequantise_q8_0(data, shape):
+def dequantize_q8_0(data, shape):
     """The weights of blocks of Q8_0.
 
     Args:
@@ -30,8 +30,8 @@ def dequantise_q8_0(data, shape):
     return torch.from_numpy(scales * blocks[:, 2:].view(np.int8)).reshape(shape)
 
 
-def dequantise_q4_1(data, shape):
-    """The weights of blocks of Q4_1; the arguments, what is returned and raised are those of `dequantise_q8_0`.
+def dequantize_q4_1(data, shape):
+    """The weights of blocks of Q4_1; the arguments, what is returned and raised are those of `dequantize_q8_0`.
 
     Args:
         data: as there, 20 bytes a block.

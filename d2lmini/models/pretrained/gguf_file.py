@@ -12,7 +12,7 @@ import torch
 from ..gpt import GPT
 from ..gpt_config import LLAMA
 from .checkpoints import load_renamed, nothing_drawn
-from .gguf_blocks import dequantise_q4_1, dequantise_q8_0
+from .gguf_blocks import dequantize_q4_1, dequantize_q8_0
 
 RENAMES = (
     (r"^token_embd\.", "embedding."),
@@ -111,12 +111,12 @@ class GGUF:
         kind, shape = self.kind(name), self.shape(name)
         if kind in ("F32", "F16"):
             return torch.tensor(self._tensors[name].data).float().reshape(shape)
-        if kind not in _DEQUANTISE:
-            raise ValueError(f"{name} is kept as {kind}, expected F32, F16, {' or '.join(_DEQUANTISE)}")
-        return _DEQUANTISE[kind](self.data(name), shape)
+        if kind not in _DEQUANTIZE:
+            raise ValueError(f"{name} is kept as {kind}, expected F32, F16, {' or '.join(_DEQUANTIZE)}")
+        return _DEQUANTIZE[kind](self.data(name), shape)
 
 
-_DEQUANTISE = {"Q8_0": dequantise_q8_0, "Q4_1": dequantise_q4_1}
+_DEQUANTIZE = {"Q8_0": dequantize_q8_0, "Q4_1": dequantize_q4_1}
 
 
 def gpt_config(settings):

@@ -119,8 +119,8 @@ def test_the_order_of_the_examples_is_kept(reviews):
     assert scores[:9] == pytest.approx(alone, abs=1e-5)
     found = classes.features(model.encoder, reviews, "val", CPU)
     with torch.no_grad():
-        tokens, segments, lens = reviews.build(texts[3:4])
-        X = model.encoder(tokens, segments, lens)
+        tokens, segments, valid_lens = reviews.build(texts[3:4])
+        X = model.encoder(tokens, segments, valid_lens)
     assert found["class"].shape == found["mean"].shape == (3, len(texts), 64)
     torch.testing.assert_close(found["mean"][-1, 3], X[0].mean(0))
     torch.testing.assert_close(found["class"][-1, 3], X[0, 0])

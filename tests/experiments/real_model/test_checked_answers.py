@@ -31,11 +31,11 @@ def test_a_group_by_a_pass_without_cache(model, form):
     summands = SUMS.draw(5, 3, seeded())
     group = answers.draw_group(model, SUMS, form, summands, 7, generator=seeded())
     counted = group.labels != IGNORE_INDEX
-    assert group.inputs.shape == group.labels.shape and group.right.shape == group.lengths.shape == (5, 7)
+    assert group.inputs.shape == group.labels.shape and group.right.shape == group.valid_lens.shape == (5, 7)
     with torch.no_grad():
         torch.testing.assert_close(token_log_probs(model(group.inputs), group.labels), group.log_probs)
-    assert torch.equal(counted.sum(1), group.lengths.flatten())
-    assert len(set(group.lengths.flatten().tolist())) > 1  # answers of several lengths
+    assert torch.equal(counted.sum(1), group.valid_lens.flatten())
+    assert len(set(group.valid_lens.flatten().tolist())) > 1  # answers of several lengths
     for row, (inputs, labels) in enumerate(zip(group.inputs, group.labels, strict=True)):
         question = text_of(inputs[: group.prompt].tolist())
         assert question == "+".join(map(str, summands[row // 7].tolist())) + "="
@@ -59,7 +59,7 @@ def test_entropy_of_a_model_that_guesses(model):
     blank = chain_of_thought.Adder(CONFIG)
     torch.nn.init.zeros_(blank.dense.weight)
     group = answers.draw_group(blank, SUMS, "answer", SUMS.draw(4, 3, seeded()), 6, generator=seeded())
-    want = group.lengths.double().mean().item() * math.log(len(CHARACTERS))
+    want = group.valid_lens.double().mean().item() * math.log(len(CHARACTERS))
     assert group.entropy == pytest.approx(want, rel=1e-5)
 
 
@@ -71,7 +71,7 @@ def test_flops_by_a_loop_over_tokens(model):
         return sum(2 * p.numel() for p in matrices) + CONFIG.num_blks * 4 * (place + 1) * CONFIG.num_hiddens
 
     drawing = learning = 0
-    for lengths in group.lengths.tolist():
+    for lengths in group.valid_lens.tolist():
         drawing += sum(token(place) for place in range(group.prompt - 1))  # once for all of the group
         for n in lengths:
             read = group.prompt - 1 + n  # the end is not read

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from d2lmini.experiments.real_model import bases
-from d2lmini.experiments.real_model.quantised import FLOAT, PRESETS, Format, compared, losses, measure, real, unchanged
-from d2lmini.quantised import quantise, quantise_model, weight_bytes
+from d2lmini.experiments.real_model.quantized import FLOAT, PRESETS, Format, compared, losses, measure, real, unchanged
+from d2lmini.quantized import quantize, quantize_model, weight_bytes
 
 
 def test_every_token_but_the_first_is_scored_once_in_its_window():
@@ -36,10 +36,10 @@ def test_what_was_rounded_before_stays():
     rounded = copy.deepcopy(model)
     for module in rounded.modules():
         if isinstance(module, (torch.nn.Linear, torch.nn.Embedding)):
-            module.weight.data.copy_(quantise(module.weight, 4, 8).dequantise())
-    again = quantise_model(rounded, 4, 8, embedding_bits=4)
+            module.weight.data.copy_(quantize(module.weight, 4, 8).dequantize())
+    again = quantize_model(rounded, 4, 8, embedding_bits=4)
     assert unchanged(again, rounded) > 0.99 > 0.1 > unchanged(again, model)
-    assert unchanged(quantise_model(rounded, 8), rounded) < 0.5
+    assert unchanged(quantize_model(rounded, 8), rounded) < 0.5
 
 
 def test_measured():
@@ -47,7 +47,7 @@ def test_measured():
     found = real(config)
     model, _ = bases.load("toy")
     assert list(found["formats"]) == [FLOAT, "8", "4"] and found["parameters"] == 18_064
-    for name, rounded in {FLOAT: model, "8": quantise_model(model), "4": quantise_model(model, 4, 4)}.items():
+    for name, rounded in {FLOAT: model, "8": quantize_model(model), "4": quantize_model(model, 4, 4)}.items():
         scores = found["formats"][name]
         assert scores["bytes"] == weight_bytes(rounded) and scores["token_s"] > 0
     more = [abs(scores["texts"]["book"]["more"]) for scores in found["formats"].values()]

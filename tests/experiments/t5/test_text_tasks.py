@@ -117,14 +117,14 @@ def test_batches_are_mixed_at_their_rates(tasks, tokens):
 
 def test_a_batch_of_several_tasks(tasks, tokens):
     examples = [("translate", "he sleeps.", "il dort."), ("form", "does he sleep?", "question")]
-    inputs, shifted, lens, targets = text_tasks.build(tasks, tokens, examples, max_len=40)
+    inputs, shifted, valid_lens, targets = text_tasks.build(tasks, tokens, examples, max_len=40)
     assert [tokens.decode(row) for row in inputs] == ["translate English to French: he sleeps.", "form: does he sleep?"]
     assert [tokens.decode(row) for row in targets] == ["il dort.", "question"]
-    assert inputs.gather(1, lens[:, None] - 1).eq(tokens.eos).all() and (shifted[:, 0] == tokens.start).all()
+    assert inputs.gather(1, valid_lens[:, None] - 1).eq(tokens.eos).all() and (shifted[:, 0] == tokens.start).all()
     ends = targets[:, 1:] == tokens.pad  # the shorter one's <eos> is given to nobody
     assert torch.equal(shifted[:, 1:], targets[:, :-1].masked_fill(ends, tokens.pad))
     model = T5(text_to_text.with_tokens(Recipe().model, tokens))
-    assert model(inputs, shifted, lens).shape == (*targets.shape, len(tokens))
+    assert model(inputs, shifted, valid_lens).shape == (*targets.shape, len(tokens))
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def crops(tokens, name, length=40):
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_objectives(tokens, name):
     data, text = crops(tokens, name)
-    inputs, shifted, lens, targets = next(iter(data.fixed(1)))
-    assert (lens == inputs.shape[1]).all() and (inputs[:, -1] == tokens.eos).all()
+    inputs, shifted, valid_lens, targets = next(iter(data.fixed(1)))
+    assert (valid_lens == inputs.shape[1]).all() and (inputs[:, -1] == tokens.eos).all()
     assert (shifted[:, 0] == tokens.start).all() and torch.equal(shifted[:, 1:], targets[:, :-1])
     assert (targets[:, -1] == tokens.eos).all()
     windows = {tuple(text[i : i + 40]) for i in range(len(text) - 39)}

@@ -15,6 +15,7 @@ import d2lmini.figures as figures
 
 from .conftest import LOOK
 
+pytestmark = pytest.mark.by_turn("name")  # all that is asked of a figure
 GROUPS = "svg, .d2lmini-maps, tbody"  # of things among which the focus moves by keys
 WHERE = """(node) => { // a point near its middle where a finger hits it; some are painted in their upper half alone
   node.scrollIntoView({ block: "center" });

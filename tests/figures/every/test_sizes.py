@@ -1,9 +1,11 @@
 """Every figure in the column of the book, wide and on a phone: nothing cut, small, hard to touch, or too high."""
 
+import pytest
 from framed import SETTLED
 
 import d2lmini.figures as figures
 
+pytestmark = pytest.mark.by_turn("name")
 # of a screen: how wide the book's column is there; 1265: a bar of 15 px that scrolls the page, as on Windows
 COLUMNS = {1280: 736, 1265: 721, 390: 358}
 HIGHEST = 900  # px on a phone: what one touches and what it does are on one screen

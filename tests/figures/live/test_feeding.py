@@ -6,7 +6,7 @@ import json
 import pytest
 from small_gguf import write_small_gguf
 
-from d2lmini.models.weights import pieces
+from d2lmini.models.weights import model_pieces
 from tools.bundles import bundled, runtime
 
 HOST = """<!doctype html><meta charset="utf-8"><script>
@@ -41,7 +41,8 @@ FORBIDDEN += " postMessage() {} terminate() {} };"
 def small(tmp_path_factory):
     """The manifest of a small model, and its pieces in base64."""
     folder = tmp_path_factory.mktemp("pieces")
-    manifest = pieces.make_pieces(folder, write_small_gguf(tmp_path_factory.mktemp("gguf") / "small.gguf"), size=9000)
+    path = write_small_gguf(tmp_path_factory.mktemp("gguf") / "small.gguf")
+    manifest = model_pieces.make_pieces(folder, path, size=9000)
     return manifest, [base64.b64encode((folder / one["file"]).read_bytes()).decode() for one in manifest["pieces"]]
 
 

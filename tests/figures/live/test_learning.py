@@ -35,9 +35,9 @@ def test_loss_and_gradients_are_torchs_for_every_setting(page, positions):
         assert sum(far < 1e-4 for far in off) >= 0.95 * len(off)
 
 
-@pytest.mark.parametrize(("changes", "optimiser"), FIFTY)
-def test_fifty_steps_give_torchs_losses_and_no_memory_grows(page, changes, optimiser):
-    options, want = fifty_steps(changes, optimiser)
+@pytest.mark.parametrize(("changes", "optimizer"), FIFTY)
+def test_fifty_steps_give_torchs_losses_and_no_memory_grows(page, changes, optimizer):
+    options, want = fifty_steps(changes, optimizer)
     got = page.evaluate(RUN, options)
     assert_close(torch.tensor(got["losses"]), torch.tensor(want), rtol=1e-3, atol=0)
     assert got["losses"][-1] < got["losses"][0]
@@ -73,7 +73,7 @@ ASK = """async ({ task, options, stopAfter }) => {
 
 def options(**changes):
     data = {"name": "copy", "size": 4, "letters": 5, "batch": 8}
-    return {"model": MODEL, "optimiser": {"name": "adamw", "rate": 3e-3}, "data": data, "steps": 5, **changes}
+    return {"model": MODEL, "optimizer": {"name": "adamw", "rate": 3e-3}, "data": data, "steps": 5, **changes}
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_learner_stays_until_it_is_reset(ask):
     again = ask("train", options(steps=3, reset=True))
     assert losses(again) == losses(whole)[:3]
     assert losses(ask("train", options(steps=5, most=1))) == losses(whole)[3:]
-    slower = options(steps=1, optimiser={"name": "adamw", "rate": 1e-3})
+    slower = options(steps=1, optimizer={"name": "adamw", "rate": 1e-3})
     assert ask("train", slower)["steps"][-1]["rate"] == 1e-3 and ask("weights", {})["done"]["steps"] == 9
     other = ask("train", options(steps=2, seed=1))  # other numbers to begin with: another learner
     assert other["done"] == {"step": 2} and losses(other) != losses(whole)[:2]
@@ -131,7 +131,7 @@ def test_what_it_looks_at_is_what_python_looks_at(ask):
 
 def test_a_rate_that_explodes_goes_back_and_says_when(ask):
     sgd = {"name": "sgd", "rate": 1e20}
-    answer = ask("train", options(steps=100, optimiser=sgd))
+    answer = ask("train", options(steps=100, optimizer=sgd))
     exploded = answer["done"]["exploded"]
     assert "no number any more at step" in exploded["why"] and answer["done"]["step"] <= exploded["step"]
     again = ask("train", options(steps=2))
@@ -151,7 +151,7 @@ def test_a_rate_that_explodes_goes_back_and_says_when(ask):
         ({"data": {"name": "text", "text": "a" * 1000}}, "one character alone"),
         ({"data": {"name": "text", "text": "ab" * 500_001}}, "1,000,002 characters, expected at most 1,000,000"),
         ({"data": {"name": "text", "text": "".join(map(chr, range(0x4E00, 0x5200)))}}, "expected at most 250"),
-        ({"optimiser": {"name": "luck"}}, "there is no optimiser luck"),
+        ({"optimizer": {"name": "luck"}}, "there is no optimizer luck"),
     ],
 )
 def test_bad_settings_are_told_in_a_sentence(ask, changes, message):

@@ -30,7 +30,7 @@ CHOICES = {
     "norm": ["before", "after", "none"],
     "residual": [True, False],
     "ffn": [True, False],
-    "optimiser": ["sgd", "adam", "adamw"],
+    "optimizer": ["sgd", "adam", "adamw"],
     "warmup": [0, 20],
     "decay": [0.01, 0.3],
     "clip": [0, 1.5],
@@ -102,7 +102,7 @@ def test_cells_run_and_learn(cell_of, part, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text(TEXT, encoding="utf-8")
     for row in ROWS[part::6]:
-        settings = {**row, "rate": 0.03 if row["optimiser"] == "sgd" else 0.003}
+        settings = {**row, "rate": 0.03 if row["optimizer"] == "sgd" else 0.003}
         cell = cell_of(settings)
         assert "max_epochs=10" in cell and max(map(len, cell.splitlines())) <= 88
         names, printed = run(cell.replace("max_epochs=10", "max_epochs=1, max_steps=60"))
@@ -141,7 +141,7 @@ def is_that_of(settings, model, data, trainer, **_):
         assert data.backwards == settings["backwards"]
     else:
         assert data.letters == settings["letters"]
-    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings["optimiser"]]
+    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[settings["optimizer"]]
     optimizer = getattr(optimizer, "optimizer", optimizer)
     assert type(optimizer) is kind
     groups = optimizer.param_groups
@@ -168,8 +168,8 @@ def test_what_does_not_matter_is_not_written(cell_of):
     first = cell_of({})
     for change in ({"backwards": True}, {"text": "own"}, {"longer": 6}, {"warmup": 1}):
         assert cell_of(change) == first
-    adam = cell_of({"optimiser": "adam"})
-    assert cell_of({"optimiser": "adam", "decay": 1}) == adam != first
+    adam = cell_of({"optimizer": "adam"})
+    assert cell_of({"optimizer": "adam", "decay": 1}) == adam != first
     written = cell_of({"task": "text"})
     assert cell_of({"task": "text", "causal": False, "letters": 4}) == written
     assert not re.search("letters|backwards|gradient_clip|schedule|longer|causal", written)

@@ -254,7 +254,7 @@ BAD = {
     f"there is no head {HEADS}, only 0 to": ("real_write", {"text": "a", "off": [{"block": 0, "head": HEADS}]}),
     f"there is no head 0 of block {BLOCKS}": ("real_look", {"text": "a", "heads": [[BLOCKS, 0]]}),
     "there is no place 7 of 1": ("real_look", {"text": "a", "from": 7}),
-    "a message is of robot, expected system, user": ("tokenise", {"messages": [{"role": "robot", "content": "a"}]}),
+    "a message is of robot, expected system, user": ("tokenize", {"messages": [{"role": "robot", "content": "a"}]}),
     "a message spells the special token <|im_end|>": (
         "real_write",
         {"messages": [{"role": "user", "content": "a<|im_end|>"}]},
@@ -264,7 +264,7 @@ BAD = {
 
 def test_what_cannot_be_done_is_said_and_the_next_question_is_answered(ask, small):
     *_, words = small
-    good = ("tokenise", {"text": TEXT})
+    good = ("tokenize", {"text": TEXT})
     told = ask(*BAD.values(), good)
     for said, one in zip(BAD, told, strict=False):
         assert said in one.get("error", ""), (said, one)
@@ -308,14 +308,14 @@ def random_texts(number):
 def test_tokens_are_pythons(ask, small):
     *_, words = small
     texts = random_texts(200)
-    for text, told in zip(texts, ask(*(("tokenise", {"text": text}) for text in texts)), strict=True):
+    for text, told in zip(texts, ask(*(("tokenize", {"text": text}) for text in texts)), strict=True):
         assert told["done"]["ids"] == words.encode(text), repr(text)
         assert not any(told["done"]["special"])
     talks = [
         [{"role": "user", "content": "the user 12"}],
         [{"role": "system", "content": "é"}, {"role": "user", "content": " a\n"}, {"role": "assistant", "content": ""}],
     ]
-    for talk, told in zip(talks, ask(*(("tokenise", {"messages": talk}) for talk in talks)), strict=True):
+    for talk, told in zip(talks, ask(*(("tokenize", {"messages": talk}) for talk in talks)), strict=True):
         assert told["done"]["ids"] == words.encode_chat(talk)
         pieces_of = told["done"]["pieces"]
         assert "".join(pieces_of) == words.chat(talk) and any(told["done"]["special"])

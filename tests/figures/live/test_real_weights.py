@@ -9,7 +9,7 @@ import torch
 
 import d2lmini as d2l
 from d2lmini.hooks import capture_attention
-from d2lmini.models.weights import pieces, smollm2
+from d2lmini.models.weights import model_pieces, smollm2
 from d2lmini.models.weights.rounding import restored, rounded
 
 pytestmark = [
@@ -49,7 +49,7 @@ def python():
 
 def put_into(live, folder):
     """Puts the model into a page, as `kept.real`. Returns: a function that runs JavaScript there."""
-    manifest = pieces.make_pieces(folder)
+    manifest = model_pieces.make_pieces(folder)
     live("kept.coming = await live.Pieces.begin(given);", manifest)
     for i, piece in enumerate(manifest["pieces"]):
         text = base64.b64encode((folder / piece["file"]).read_bytes()).decode()
@@ -155,11 +155,11 @@ def test_tokens_are_pythons_on_two_hundred_texts(real, python):
     while len(texts) < 200:
         ranges = rng.choices(scripts, k=rng.randint(1, 8))
         texts.append("".join(chr(rng.randrange(*rng.choice(ranges))) for _ in range(rng.randint(1, 60))))
-    told = real("""return given.map((text) => run("tokenise", { text }).ids);""", texts)
+    told = real("""return given.map((text) => run("tokenize", { text }).ids);""", texts)
     for text, ids in zip(texts, told, strict=True):
         assert ids == words.encode(text), repr(text)
     talk = [{"role": "user", "content": "Why is the sky blue?"}]
-    assert real("return run('tokenise', { messages: given }).ids;", talk) == words.encode_chat(talk)
+    assert real("return run('tokenize', { messages: given }).ids;", talk) == words.encode_chat(talk)
 
 
 def test_the_memory_that_is_told_is_enough_for_a_full_context(alone, tmp_path):

@@ -3,7 +3,7 @@
 import torch
 
 from d2lmini import MultiHeadAttention
-from d2lmini.models.choices import ACTIVATIONS
+from d2lmini.models.named_parts import ACTIVATIONS
 from d2lmini.position import alibi, sinusoidal
 from d2lmini.rotation import RotaryEmbedding
 from d2lmini.transformer import PositionWiseFFN

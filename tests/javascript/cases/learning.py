@@ -5,7 +5,7 @@ import itertools
 import torch
 import torch.nn.functional as F
 
-from benchmarks._equality import FIFTY, batch_of, losses_of, optimiser_of
+from benchmarks._equality import FIFTY, batch_of, losses_of, optimizer_of
 from d2lmini.figures.translator import random_numbers
 from d2lmini.models.tiny import TinyConfig, TinyTransformer
 
@@ -23,16 +23,16 @@ CHOICES = {
     "causal": [True, False],
     "num_heads": [1, 2, 4],
 }
-OPTIMISERS = [optimiser for _, optimiser in FIFTY]
+OPTIMIZERS = [optimizer for _, optimizer in FIFTY]
 STEPS = 9
 
 
 def cases():
     for scores, targets in ((4 * uniform(0, 4, 5), [1, 4, -100, 0]), (uniform(1, 2, 3).round(), [-100, 2])):
         yield "loss", [rounded(scores), scores.shape[1], targets], of_loss(scores, targets)
-    yield from optimised()
+    yield from optimized()
     for number, changes in enumerate(pairwise(CHOICES)):
-        yield learned(number, changes, OPTIMISERS[number % len(OPTIMISERS)])
+        yield learned(number, changes, OPTIMIZERS[number % len(OPTIMIZERS)])
 
 
 def pairwise(choices):
@@ -59,22 +59,22 @@ def of_loss(scores, targets):
     return {"best": best, "loss": rounded(loss)[0], "count": count, "gradient": rounded(X.grad)}
 
 
-def optimised():
+def optimized():
     shapes = [[3, 4], [5]]
-    for number, options in enumerate(OPTIMISERS):
+    for number, options in enumerate(OPTIMIZERS):
         weights = [uniform(2 * i, *shape) for i, shape in enumerate(shapes)]
         gradients = [[uniform(10 * step + i, *shape) for i, shape in enumerate(shapes)] for step in range(5)]
         given = {"weights": list(map(rounded, weights)), "shapes": shapes, "rate": options["rate"], "clip": number % 2}
         given["gradients"] = [list(map(rounded, step)) for step in gradients]
         own = {key: options[key] for key in ("betas", "momentum", "weight_decay") if key in options}
-        optimiser = optimiser_of(options, weights)
+        optimizer = optimizer_of(options, weights)
         for step in gradients:
             for weight, gradient in zip(weights, step, strict=True):
                 weight.grad = gradient.clone()
             if number % 2:
                 torch.nn.utils.clip_grad_norm_(weights, 1)
-            optimiser.step()
-        yield "optimised", [options["name"], own, given], list(map(rounded, weights))
+            optimizer.step()
+        yield "optimized", [options["name"], own, given], list(map(rounded, weights))
 
 
 def learned(seed, changes, options):

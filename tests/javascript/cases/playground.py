@@ -14,6 +14,7 @@ def cases():
     address = "task=look+up&causal=false&heads=4&rate=0.00001&seed=7"
     yield "addressOf", [first | changed], address
     yield "settingsOf", [address], {"settings": first | changed, "unknown": []}
+    yield "settingsOf", ["optimiser=sgd"], {"settings": first | {"optimizer": "sgd"}, "unknown": []}  # its old name
     wrong = "task=fly&heads=3&rate=11&rate=&blocks=1.5&causal=yes&toString=1&size=2&residual=true"
     unknown = ["task=fly", "heads=3", "rate=11", "rate=", "blocks=1.5", "causal=yes", "toString=1"]
     yield "settingsOf", [wrong], {"settings": first | {"size": 2}, "unknown": unknown}

@@ -11,7 +11,7 @@ def cases():
         for shifted in (False, True):
             windows = {"rows": height, "columns": width, "window_size": M, "shifted": shifted}
             for t in (0, height * width // 2):
-                heard = [figure.may_attend(M, i, shifted) for i in range(layer, 0, -1)]
+                heard = [figure.mask(M, i, shifted) for i in range(layer, 0, -1)]
                 yield "mayAttend", [windows, layer, t], heard[0][t].nonzero().flatten().tolist()
                 taken, row = torch.zeros(height * width, dtype=torch.long), torch.eye(height * width)[t]
                 for n, may in enumerate(heard, start=1):

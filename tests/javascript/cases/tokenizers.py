@@ -4,7 +4,7 @@ import json
 import random
 
 from d2lmini.data.tatoeba import clean
-from d2lmini.models.weights import pieces, smollm2, tokenizers
+from d2lmini.models.weights import model_pieces, smollm2, tokenizers
 from d2lmini.tokenization import BPETokenizer, WordTokenizer
 from d2lmini.tokenization.characters import CharacterTokenizer
 from tests.small_gguf import MERGES, SPECIAL, TEMPLATE, letters
@@ -136,7 +136,7 @@ def chat():
     settings = {f"tokenizer.ggml.{key}": value for key, value in settings.items()}
     settings["tokenizer.ggml.token_type"] = [3] * len(SPECIAL) + [1] * (len(every) - len(SPECIAL))
     settings["tokenizer.chat_template"] = TEMPLATE
-    python, said = smollm2.tokenizer_of(settings), pieces._tokenizer(settings)
+    python, said = smollm2.tokenizer_of(settings), model_pieces._tokenizer(settings)
     texts = [text for text in ODD if len(text) < 200]
     texts += ["the user is in the house, 12 of 345 é 😀 stones\n\n  ou", " \n\t the   us'll\x85\u2028 ½Ⅷ٣٤<|im_end|>"]
     talks = [

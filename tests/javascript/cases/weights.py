@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from d2lmini.models.weights import files
-from d2lmini.models.weights.rounding import rounded as quantised
+from d2lmini.models.weights.rounding import rounded as quantized
 from d2lmini.models.weights.trained import MODELS, trained
 
 from ._weights import drawn_into, rounded
@@ -42,7 +42,7 @@ def file_of(path, bits):
     drawn_into(model, 4)
     metadata = {"name": "small", "model": "GPT", "config": asdict(model.config), "tokenizer": None, "extra": {}}
     metadata |= {"run": RUN, "rounding": {"kind": bits}}
-    files.write(path, quantised(dict(model.float().named_parameters()), bits), metadata)
+    files.write(path, quantized(dict(model.float().named_parameters()), bits), metadata)
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
     header = json.dumps(json.loads(content[8 : 8 + length]), sort_keys=True).encode()  # safetensors has any order

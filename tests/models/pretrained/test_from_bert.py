@@ -40,12 +40,12 @@ def inputs(side):
     """Ours and theirs. Positions of ours count from the first real token, theirs have to be told."""
     if side == "none":
         return (TOKENS, SEGMENTS), {}, {"input_ids": TOKENS, "token_type_ids": SEGMENTS}
-    real = RIGHT if side == "right" else LEFT
-    theirs = {"input_ids": TOKENS, "token_type_ids": SEGMENTS, "attention_mask": real.long()}
+    mask = RIGHT if side == "right" else LEFT
+    theirs = {"input_ids": TOKENS, "token_type_ids": SEGMENTS, "attention_mask": mask.long()}
     if side == "right":
         return (TOKENS, SEGMENTS, LENS), {}, theirs
-    places = (real.cumsum(1) - 1).clamp(min=0)
-    return (TOKENS, SEGMENTS), {"mask": real[:, None]}, theirs | {"position_ids": places}
+    places = (mask.cumsum(1) - 1).clamp(min=0)
+    return (TOKENS, SEGMENTS), {"mask": mask[:, None]}, theirs | {"position_ids": places}
 
 
 def real_of(side):
@@ -66,16 +66,16 @@ def assert_same_gradients(ours, theirs):
 def test_a_bare_bert_and_its_gradients(tmp_path, side):
     theirs = tiny("BertModel")
     model, theirs = from_folder(theirs, tmp_path), theirs.double()
-    (args, options, kwargs), real = inputs(side), real_of(side)
+    (args, options, kwargs), mask = inputs(side), real_of(side)
     wanted, found = theirs(**kwargs), model(*args, **options)
-    torch.testing.assert_close(found[real], wanted.last_hidden_state[real])
+    torch.testing.assert_close(found[mask], wanted.last_hidden_state[mask])
     pooled = model.pooled(found, *args[2:], **options)
     if side != "left":  # there theirs takes the first token, though it is padding
         torch.testing.assert_close(pooled, wanted.pooler_output)
         wanted.pooler_output.sum().backward(retain_graph=True)
         pooled.sum().backward(retain_graph=True)
-    wanted.last_hidden_state[real].square().sum().backward()
-    found[real].square().sum().backward()
+    wanted.last_hidden_state[mask].square().sum().backward()
+    found[mask].square().sum().backward()
     assert_same_gradients(model, theirs)
 
 
@@ -149,9 +149,9 @@ def test_heads_are_those_of_transformers(tmp_path, task):
         torch.testing.assert_close(found[RIGHT], scores[RIGHT])
         return
     wanted = theirs(**kwargs, labels=Y)
-    real = RIGHT if task == "tagging" else slice(None)
+    mask = RIGHT if task == "tagging" else slice(None)
     found = head(*args, **options)
-    torch.testing.assert_close(found[real], wanted.logits[real])
+    torch.testing.assert_close(found[mask], wanted.logits[mask])
     torch.testing.assert_close(head.loss(found, Y), wanted.loss)
 
 

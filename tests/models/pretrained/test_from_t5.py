@@ -55,8 +55,8 @@ def test_loss_logits_and_gradients(theirs, tmp_path):
     labels = Y.masked_fill(Y == 0, -100)
     wanted = theirs(input_ids=X, attention_mask=mask, labels=labels)
     close = {"rtol": 1e-5, "atol": 1e-6}  # their norms go through float32
-    for lens in (LENS, None):
-        logits = model(X, model.shift_right(Y), lens)
+    for valid_lens in (LENS, None):
+        logits = model(X, model.shift_right(Y), valid_lens)
         torch.testing.assert_close(logits, wanted.logits, **close)
     loss = model.loss(logits, Y)
     torch.testing.assert_close(loss, wanted.loss, **close)
@@ -80,8 +80,8 @@ def test_cached_greedy_generation(theirs, tmp_path):
     wanted = theirs.generate(X, attention_mask=mask, do_sample=False, max_new_tokens=20, eos_token_id=eos)[:, 1:]
     model.config = T5Config(**{**vars(model.config), "eos": eos})
     found = model.generate([x[:n].tolist() for x, n in zip(X, LENS, strict=True)], 20)
-    assert found.lengths.min() <= 6 and found.tokens.shape == wanted.shape
-    for row, other, n in zip(found.tokens, wanted, found.lengths, strict=True):
+    assert found.valid_lens.min() <= 6 and found.tokens.shape == wanted.shape
+    for row, other, n in zip(found.tokens, wanted, found.valid_lens, strict=True):
         assert torch.equal(row[: n + 1], other[: n + 1])
     # without an end, also from a batch of tokens as it is
     state, tokens, rows = model.start(X), torch.zeros(3, dtype=torch.long), []

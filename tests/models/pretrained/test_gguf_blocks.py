@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from d2lmini.models.pretrained.gguf_blocks import dequantise_q4_1, dequantise_q8_0
+from d2lmini.models.pretrained.gguf_blocks import dequantize_q4_1, dequantize_q8_0
 
 gguf = pytest.importorskip("gguf", reason="THE GGUF PACKAGE IS NOT THERE TO COMPARE WITH")
-KINDS = {"Q8_0": dequantise_q8_0, "Q4_1": dequantise_q4_1}
+KINDS = {"Q8_0": dequantize_q8_0, "Q4_1": dequantize_q4_1}
 
 
 @pytest.mark.parametrize("kind", KINDS)

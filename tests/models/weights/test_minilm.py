@@ -57,8 +57,8 @@ def test_sentence_embeddings_are_those_of_transformers(minilm):
     )
     inputs = cut(TEXTS, padding=True, truncation=True, max_length=256, return_tensors="pt")
     hidden = theirs(**inputs).last_hidden_state
-    real = inputs["attention_mask"][..., None]
-    wanted = torch.nn.functional.normalize((hidden * real).sum(1) / real.sum(1), dim=1)
+    mask = inputs["attention_mask"][..., None]
+    wanted = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=1)
     assert inputs["input_ids"].shape[1] == 256
     torch.testing.assert_close(sentence_embeddings(model, tokenizer, TEXTS, batch_size=4), wanted, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(wanted.norm(dim=1), torch.ones(len(TEXTS)))

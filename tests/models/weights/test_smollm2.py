@@ -64,7 +64,7 @@ def test_the_scores_are_those_of_transformers(loaded):
 
 
 @needs_weights
-def test_every_weight_is_as_the_package_dequantises_it():
+def test_every_weight_is_as_the_package_dequantizes_it():
     from gguf.quants import dequantize
 
     file = GGUF(smollm2_path())

@@ -1,0 +1,1 @@
+"use strict";(()=>{var o="d2lmini:";try{localStorage.length}catch(n){let t=new Map,r=e=>{if(e.startsWith(o))throw n;return e};Object.defineProperty(window,"localStorage",{value:{getItem:e=>t.get(r(e))??null,setItem:(e,c)=>t.set(r(e),c),removeItem:e=>t.delete(r(e))}})}})();

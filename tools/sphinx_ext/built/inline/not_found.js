@@ -1,0 +1,1 @@
+"use strict";(()=>{var e=location.pathname.replace(/((?:chapters|exercises|_sources|_static|_images)\/.*|[^/]*)$/,"");for(let t of document.links)t.setAttribute("href",e+t.getAttribute("href"));document.forms[0].setAttribute("action",e+"search.html");})();

@@ -1,0 +1,1 @@
+"use strict";(()=>{function n(t,e,o=HTMLElement){return[...t.querySelectorAll(e)].filter(r=>r instanceof o)}addEventListener("load",async()=>{await window.MathJax?.startup?.promise;let t=n(document,"mjx-container[display]");new ResizeObserver(()=>{for(let e of t)e.scrollWidth>e.clientWidth?e.tabIndex=0:e.removeAttribute("tabindex")}).observe(document.body)});})();
