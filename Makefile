@@ -9,7 +9,7 @@ export OMP_WAIT_POLICY = PASSIVE
 unexport PYTHONDONTWRITEBYTECODE
 # two workers; tests/conftest.py says what one takes at a time
 PYTEST := $(BIN)/python -m pytest -n 2 --no-loadscope-reorder
-QUICK  := not browser and not audit and not train and not slow and not second
+QUICK  := not browser and not book and not audit and not train and not slow and not second
 TESTING := pytest pytest-timeout pytest-xdist hypothesis nbval
 NBVAL  := --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120
 # package.json pins exactly, and what those packages bring is of their own versions: there is nothing to lock

@@ -26,6 +26,7 @@ SKIPPED = "BROWSER TESTS SKIPPED"
 # of what takes long `make test` takes a third, another one each day; `make test-all` takes all
 ALL = os.environ.get("D2LMINI_ALL") == "1"
 TURN = date.today().toordinal() % 3
+BUILT = {"book_url", "small_book", "exercise_book"}  # fixtures that build a book or need one
 BY_TURN = ("audit", "train", "slow")  # test by test; what `by_turn` names is taken together
 EVERYTHING = "d2lmini:open everything"  # under this name folds.js keeps the switch
 # no name resolves but the local one, so a third-party request cannot succeed unseen
@@ -84,6 +85,8 @@ def pytest_collection_modifyitems(items):
         fixtures = getattr(item, "fixturenames", ())
         if {"chromium", "browsers"} & {*fixtures}:
             item.add_marker("browser")
+        if BUILT & {*fixtures}:
+            item.add_marker("book")
         if not ESBUILD.exists() and bundles_modules(item):
             item.add_marker(pytest.mark.skip(f"{SKIPPED}: there is no esbuild (make node)"))
         if "browsers" in fixtures:  # other ones than Chromium
@@ -151,12 +154,27 @@ def book_url():
         yield url
 
 
+def built_once(build, name, tmp_path_factory):
+    """What `build` makes in a folder, for all workers of a run. Returns: what it returns, a folder."""
+    from filelock import FileLock
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    done = folder.with_suffix(".done")
+    with FileLock(folder.with_suffix(".lock")):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # another worker may have failed
+            folder.mkdir()
+            done.write_text(str(build(folder)), encoding="utf-8")
+    return Path(done.read_text(encoding="utf-8"))
+
+
 @pytest.fixture(scope="session")
 def small_book(tmp_path_factory):
     """The folder and the address of the book that tests/book/small_book.py builds."""
     from small_book import build
 
-    folder = build(tmp_path_factory.mktemp("small") / ".")
+    folder = built_once(build, "small", tmp_path_factory)
     with serving(folder) as url:
         yield folder, url
 
@@ -166,7 +184,7 @@ def exercise_book(tmp_path_factory):
     """A book of one chapter and its exercises. Returns: folder of its pages."""
     from small_book import build_exercises
 
-    return build_exercises(tmp_path_factory.mktemp("exercises"))
+    return built_once(build_exercises, "exercises", tmp_path_factory)
 
 
 @pytest.fixture(scope="session", params=["http", "file"])

@@ -193,6 +193,7 @@ def test_no_page_loads_the_index_of_sphinx(open_page, book_url):
     assert not page.locator("script[src*=searchindex], script[src*=searchtools]").count()
 
 
+@pytest.mark.slow
 def test_one_page_that_changed_is_built_again_without_a_warning(tmp_path):
     build(tmp_path)
     (tmp_path / "intro.md").write_text("# A small book\n\nIt has a quince now.\n", encoding="utf-8")
