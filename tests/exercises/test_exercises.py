@@ -29,7 +29,6 @@ LONG = {  # three parts with code, or an experiment with models that are watched
     "d2l_11_1_3": 451,
     "d2l_11_4_2": 426,
     "d2l_11_8_2": 498,
-    "udl_12_11": 464,
 }
 
 
