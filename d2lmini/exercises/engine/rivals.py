@@ -17,8 +17,6 @@ FAULTS = {  # of a training step, or of measuring: what is said of the model
 class Maker:
     """Makes one model when it is called without arguments, and notes what is done with it.
 
-    ``wrong_mode`` is the fault of a backward pass in evaluation mode.
-
     Args:
         build: function without arguments that returns a model, whose first argument is a batch of rows.
         train: (N, T), the rows to train on.
@@ -26,7 +24,7 @@ class Maker:
     """
 
     def __init__(self, build, train, held_out):
-        self.build, self.train, self.held_out, self.wrong_mode = build, train, held_out, "not-training"
+        self.build, self.train, self.held_out = build, train, held_out
         self.models, self.starts, self.rows, self.foreign, self.faults = [], [], 0, 0, set()
 
     def __call__(self):
@@ -48,7 +46,7 @@ class Maker:
         self.rows, self.foreign = self.rows + len(rows), self.foreign + int((~known).sum())
         made = {
             "part-of-batch": len(rows) < len(self.train),
-            self.wrong_mode: not model.training,
+            "not-training": not model.training,
             "uncleared": all(p.grad is not None and bool(p.grad.any()) for p in model.parameters()),
         }
         self.faults |= {fault for fault in made if made[fault]}
