@@ -85,7 +85,8 @@ class _Modules:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        return spec_from_loader(name, _Modules) if _module(name) else None
+        ours = name.startswith("d2lmini.")  # it is asked for every module that is imported, of whomever
+        return spec_from_loader(name, _Modules) if ours and _module(name) else None
 
     @staticmethod
     def create_module(spec):
